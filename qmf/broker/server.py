@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from qmf._users import Users
 from qmf._version import __version__
-from qmf.broker.connection_limits import ConnectionCounts, ConnectionLimits
+from qmf.broker.connection_limits import MAX_LINKS, MAX_SESSIONS, ConnectionCounts, ConnectionLimits
 from qmf.broker.links.connection import ServerConnection
 from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.links.sasl import SaslEngine
@@ -98,6 +98,9 @@ class Broker:
         open_timeout: float = OPEN_TIMEOUT,
         max_frame: int = MAX_FRAME,
         max_message: int = MAX_MESSAGE,
+        max_sessions: int = MAX_SESSIONS,
+        max_links: int = MAX_LINKS,
+        total_limits: QueueLimits | None = None,
         publishes: bool = True,
         backlog: int = BACKLOG,
         connection_limits: ConnectionLimits | None = None,
@@ -123,6 +126,8 @@ class Broker:
         idle_timeout: seconds without a frame after which a client counts as dead; None for never.
         open_timeout: seconds that a client has for its handshakes.
         max_frame, max_message: largest frame and message that are accepted, in bytes.
+        max_sessions, max_links: that one connection may have.
+        total_limits: of all queues and open transactions together, but for queues that flow to disk; None for none.
         publishes: the broker's own agent publishes changes; otherwise consoles have to query.
         backlog: connections that may wait to be accepted.
         connection_limits: numbers of clients at the same time; None for no limits.
@@ -137,6 +142,8 @@ class Broker:
         self._queues = tuple(queues)
         self._domains = tuple(domains)
         self._limits = limits
+        self._total_limits = total_limits
+        self._max_links = max_links
         self._ssl = ssl_context
         self._settings = ConnectionSettings(
             container=name or f"qmf-broker-{uuid.uuid4()}",
@@ -144,8 +151,9 @@ class Broker:
             idle_timeout=idle_timeout,
             max_frame=max_frame,
             max_message=max_message,
+            max_sessions=max_sessions,
             mechanisms=None,  # of `SaslEngine`
-            capabilities=("ANONYMOUS-RELAY", LINK_RESUMPTION),
+            capabilities=("ANONYMOUS-RELAY", "DELAYED_DELIVERY", "SHARED-SUBS", LINK_RESUMPTION),
             properties={"product": "qmf-broker", "version": __version__},
         )
         self._users = None if users is None else Users(users)
@@ -196,6 +204,7 @@ class Broker:
         self._registry = NodeRegistry(
             domains=self._domains,
             limits=self._limits,
+            total_limits=self._total_limits,
             counters=self.counters,
             clock=loop.time,
             call_later=loop.call_later,
@@ -264,6 +273,8 @@ class Broker:
         with contextlib.suppress(TimeoutError):
             # Newer asyncio waits for unfinished TLS handshakes, too; those end by their own time-out.
             await asyncio.wait_for(server.wait_closed(), CLOSE_PATIENCE)
+        if self._registry is not None:
+            self._registry.close()
         await self._close_data_dir()
         log.info("closed %s", self.url)
 
@@ -312,6 +323,7 @@ class Broker:
             self._resumable,
             self._engine(),
             open_timeout=self._open_timeout,
+            max_links=self._max_links,
             counts=self._connection_counts,
             on_start=self._on_connection_start,
             on_end=self._connections.discard,

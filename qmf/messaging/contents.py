@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from qmf.codec import amqp010
+from qmf.codec import amqp010, amqp10
 from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.message import Section, decode_fields, encode_content, encode_message
 from qmf.errors import DecodeError as CodecDecodeError
@@ -25,9 +25,14 @@ from qmf.messaging.message import Message, implied_content_type
 #: A message with this property is meant for an application that reads AMQP 0-10.
 APP_ID = "x-amqp-0-10.app-id"
 
+#: A property with a map: the message annotations to send, such as ``x-opt-delivery-delay``. Named as by Apache's C++
+#: client.
+ANNOTATIONS = "x-amqp-message-annotations"
+
 #: Priority of messages without one (AMQP 1.0, part 3.2.1).
 DEFAULT_PRIORITY = 4
 
+_HEADER = b"\x00\x53\x70"
 _MAP, _LIST = "amqp/map", "amqp/list"
 
 
@@ -61,7 +66,11 @@ def encode(
             message.correlation_id,
             None if implied else message.content_type,
         )
-        return leading + encode_content(_properties(message.properties), section, body)
+        properties = message.properties
+        if ANNOTATIONS in properties:
+            leading = _with_annotations(leading, properties[ANNOTATIONS])
+            properties = {name: value for name, value in properties.items() if name != ANNOTATIONS}
+        return leading + encode_content(_properties(properties), section, body)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise EncodeError(text=f"message cannot be encoded: {error}") from error
 
@@ -97,6 +106,14 @@ def _encode_leading(
 
 #: The same for messages without ids: those of one sender usually have the same sections.
 _remembered_leading = functools.lru_cache(maxsize=64, typed=True)(_encode_leading)
+
+
+def _with_annotations(leading: bytes, values: object) -> bytes:
+    """The sections before the application's, with message annotations in their place: behind the header."""
+    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+        raise EncodeError(text=f"property {ANNOTATIONS!r} must be a map with str as keys, not {values!r:.60}")
+    _, end = amqp10.decode(leading, 0) if leading.startswith(_HEADER) else (None, 0)
+    return leading[:end] + encode_message(AmqpMessage(message_annotations=values)) + leading[end:]
 
 
 def decode(data: bytes) -> Message:

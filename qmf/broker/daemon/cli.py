@@ -183,10 +183,18 @@ def _broker(options: argparse.Namespace, writer: LogWriter, users: Mapping[str, 
         connection_limits=ConnectionLimits(
             options.max_connections, options.connection_limit_per_ip, options.connection_limit_per_user
         ),
+        max_message=options.max_message_size,
+        max_sessions=options.max_sessions,
+        max_links=options.max_links,
+        total_limits=_total_limits(options.max_total_messages, options.max_total_bytes),
         expiry_interval=options.queue_purge_interval,
         listening=_listening(options.socket_fd),
         process=DaemonControl(writer),
     )
+
+
+def _total_limits(count: int, size: int) -> QueueLimits | None:
+    return QueueLimits(count or None, size or None) if count or size else None
 
 
 def _listening(descriptor: int | None) -> socket.socket | None:

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from qmf._completion import add_completion_option
 from qmf._version import __version__
+from qmf.broker.connection_limits import MAX_LINKS, MAX_SESSIONS
 from qmf.broker.daemon.config_file import config_arguments
 from qmf.broker.daemon.foreign_options import add_foreign_options
 from qmf.broker.daemon.pid_files import default_folder
 from qmf.broker.daemon.values import duration, number, port, positive, yes_or_no
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.server import BACKLOG, EXPIRY_INTERVAL, OPEN_TIMEOUT
+from qmf.bus.engine.values import MAX_MESSAGE
 from qmf.bus.url import AMQP_PORT
 
 #: What is logged unless rules are given.
@@ -117,6 +119,34 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         default=limits.size,
         metavar="N",
         help="bytes per queue; 0 for no limit (%(default)s)",
+    )
+
+    parser.add_argument(
+        "--max-total-messages",
+        type=number,
+        default=0,
+        metavar="N",
+        help="messages in all queues together, but for those that flow to disk; 0 for no limit (0)",
+    )
+    parser.add_argument(
+        "--max-total-bytes", type=number, default=0, metavar="N", help="the same in bytes; 0 for no limit (0)"
+    )
+    parser.add_argument(
+        "--max-message-size",
+        type=positive,
+        default=MAX_MESSAGE,
+        metavar="BYTES",
+        help="the largest message that is taken (%(default)s)",
+    )
+    parser.add_argument(
+        "--max-sessions",
+        type=positive,
+        default=MAX_SESSIONS,
+        metavar="N",
+        help="sessions of one connection (%(default)s)",
+    )
+    parser.add_argument(
+        "--max-links", type=positive, default=MAX_LINKS, metavar="N", help="links of one connection (%(default)s)"
     )
 
 

@@ -9,7 +9,7 @@ import attrs
 
 from qmf.broker.links.bindings import LINK_BINDINGS, NODE_BINDINGS, BindingError, make_binding, read_bindings
 from qmf.broker.links.browsing import BrowsingLink
-from qmf.broker.links.filters import binding_from_filters, selector_from_filters
+from qmf.broker.links.filters import binding_from_filters, no_local_filter, selector_from_filters
 from qmf.broker.links.incoming import IncomingLink
 from qmf.broker.links.link_nodes import LinkNode, LinkNodes, LinkRefused
 from qmf.broker.links.outgoing import OutgoingLink
@@ -42,22 +42,27 @@ log = logging.getLogger("qmf.broker")
 MAX_TIMEOUT = 3_600
 DEFAULT_TIMEOUT = 300
 
-#: Links per connection. Consoles and agents have fewer than ten.
-MAX_LINKS = 1_000
-
 
 class ClientLinks:
     """The links of one connection."""
 
     def __init__(
-        self, client: BrokerClient, transport: AmqpTransport, registry: NodeRegistry, resumable: ResumableLinks
+        self,
+        client: BrokerClient,
+        transport: AmqpTransport,
+        registry: NodeRegistry,
+        resumable: ResumableLinks,
+        *,
+        max_links: int,
     ) -> None:
         """Args:
 
         client: the connection.
         transport: of the connection.
         registry, resumable: of the broker.
+        max_links: that the client may have.
         """
+        self._max_links = max_links
         self._client = client
         self._transport = transport
         self._registry = registry
@@ -115,9 +120,14 @@ class ClientLinks:
 
     def on_requested(self, link: Link) -> None:
         """The client asks for a link: grant or refuse it."""
+        too_many = f"a connection may have {self._max_links} links"
+        if self._transport.engine.link_count > 2 * self._max_links:
+            # It does not answer the refusals, and each link takes memory until then.
+            self._transport.engine.fail("amqp:resource-limit-exceeded", too_many)
+            return
         try:
-            if len(self._outgoing) + len(self._incoming) + len(self._coordinator_links) >= MAX_LINKS:
-                raise LinkRefused("amqp:resource-limit-exceeded", f"a connection may have {MAX_LINKS} links")
+            if len(self._outgoing) + len(self._incoming) + len(self._coordinator_links) >= self._max_links:
+                raise LinkRefused("amqp:resource-limit-exceeded", too_many)
             if link.resumption is not None and self._resume(link, link.resumption):
                 pass
             elif link.is_sender:
@@ -139,6 +149,8 @@ class ClientLinks:
                 return
             self._resumable.remove(ended)
         end_link(self._registry, ended, nodes, self._client)
+        if subscription is not None and subscription.settings.no_local and not subscription.consumer_count:
+            subscription.exclude("")
         self._subscriptions.on_detached(link, subscription, closed=closed)
         if (owned := self._coordinator_links.pop(link, None)) is not None:
             self._coordinator.roll_back(owned)
@@ -210,6 +222,8 @@ class ClientLinks:
             outgoing = ResumableOutgoingLink(self._transport, link, queue, selector, key=key, granted=granted)
         else:
             outgoing = (BrowsingLink if browse else OutgoingLink)(self._transport, link, queue, selector)
+        if queue.settings.no_local:
+            queue.exclude(self._client.info.container)
         outgoing.attach()
         self._grant(outgoing, granted)
 
@@ -232,12 +246,15 @@ class ClientLinks:
             spec, applied = binding_from_filters(source.filters, node.kind)
         except ValueError as error:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
-        queue = self._nodes.create_queue(link, self._registry.subscription_settings())
+        settings = self._registry.subscription_settings()
+        if no_local := no_local_filter(source.filters):
+            settings = attrs.evolve(settings, excluded=self._client.info.container)
+        queue = self._nodes.create_queue(link, settings)
         try:
             self._registry.bind(node, queue, spec, self._client)
         except BindingRefused as error:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
-        return queue, applied
+        return queue, (*applied, *no_local)
 
     def _bind(self, link: Link, node: Node | None, subscription: Node | None) -> None:
         """Make the bindings that the properties of a link ask for."""
@@ -273,16 +290,16 @@ class ClientLinks:
             node, granted = self._nodes.find(link, target)
         self._bind(link, node, node)
         incoming: IncomingLink
-        relay = granted.address is None
+        relay, origin = granted.address is None, self._client.info.container
         if link.resumption is not None:
             if target.dynamic:
                 raise LinkRefused("amqp:not-implemented", "a link to a temporary node cannot be resumed")
             key, granted = self._resumable_terms(link, link.resumption, target, granted)
             incoming = ResumableIncomingLink(
-                self._transport, link, self._registry, node, relay=relay, key=key, granted=granted
+                self._transport, link, self._registry, node, relay=relay, origin=origin, key=key, granted=granted
             )
         else:
-            incoming = IncomingLink(self._transport, link, self._registry, node, relay=relay)
+            incoming = IncomingLink(self._transport, link, self._registry, node, relay=relay, origin=origin)
         self._grant(incoming, granted)
 
     def _grant(self, end: IncomingLink | OutgoingLink, granted: Terminus, unsettled: Unsettled | None = None) -> None:

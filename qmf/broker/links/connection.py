@@ -47,6 +47,7 @@ class ServerConnection:
         engine: Engine,
         *,
         open_timeout: float,
+        max_links: int,
         counts: ConnectionCounts,
         on_start: Callable[[ServerConnection], None],
         on_end: Callable[[ServerConnection], None],
@@ -56,6 +57,7 @@ class ServerConnection:
         registry, resumable: of the broker.
         engine: of this connection.
         open_timeout: seconds that the client has for its handshakes.
+        max_links: that the client may have.
         counts: the open connections of the broker, with their limits.
         on_start: called once, when the client is connected; never when its TLS handshake fails.
         on_end: called once after that, when the connection is gone.
@@ -63,7 +65,7 @@ class ServerConnection:
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.transport = AmqpTransport(engine, self, throttle=True)
         self._registry = registry
-        self._links = ClientLinks(self, self.transport, registry, resumable)
+        self._links = ClientLinks(self, self.transport, registry, resumable, max_links=max_links)
         self._open_timeout = open_timeout
         self._counts = counts
         self._on_start = on_start

@@ -13,6 +13,7 @@ _TOPIC = frozenset({"apache.org:legacy-amqp-topic-binding:string", 0x0000468C000
 _HEADERS = frozenset({"apache.org:legacy-amqp-headers-binding:map", 0x0000468C00000002})
 
 
+_NO_LOCAL = frozenset({"apache.org:no-local-filter:list", 0x0000468C00000003})
 _SELECTOR = frozenset({"apache.org:selector-filter:string", 0x0000468C00000004})
 
 
@@ -38,6 +39,14 @@ def selector_text(filters: Iterable[Filter]) -> tuple[str, tuple[Filter, ...]]:
                 raise ValueError(f"filter {entry.name} needs a string")
             return entry.value, (entry,)
     return "", ()
+
+
+def no_local_filter(filters: Iterable[Filter]) -> tuple[Filter, ...]:
+    """The filter by which a client leaves out its own messages; empty if there is none.
+
+    It needs no value: clients send an empty list, as it is defined, or a string, as qpid-jms does.
+    """
+    return tuple(entry for entry in filters if entry.descriptor in _NO_LOCAL)[:1]
 
 
 def binding_from_filters(filters: Iterable[Filter], exchange_kind: str) -> tuple[BindingSpec, tuple[Filter, ...]]:

@@ -41,11 +41,13 @@ class IncomingLink:
         node: Node | None,
         *,
         relay: bool,
+        origin: str,
         window: int = CREDIT_WINDOW,
     ) -> None:
         """Args:
 
         node: that all messages go to; None with `relay`.
+        origin: container id of the client.
         relay: True for a link to the anonymous relay: each message goes to the node in its `to`.
         window: messages that the client may have in flight.
         """
@@ -55,6 +57,7 @@ class IncomingLink:
         self._registry = registry
         self.node = node
         self._relay = relay
+        self._origin = origin
         #: The client does not wait for the outcomes of requests and answers.
         self._batchable = link.properties.get(BATCHABLE) is True
         #: Messages that need no credit any more, and the same number when credit was given the last time.
@@ -94,6 +97,7 @@ class IncomingLink:
         except DecodeError as error:
             self._settle(event, *reject(self._registry, error))
             return
+        message.origin = self._origin
         if message.durable and self._registry.recorder is not None:
             self._publish_durable(event, message, node, self._registry.recorder)
             return
@@ -136,12 +140,13 @@ class IncomingLink:
         try:
             transaction = coordinator.find(event.transaction)
             message, node = read_and_resolve(self._registry, event.data, self.node, relay=self._relay)
+            message.origin = self._origin
+            coordinator.add(transaction, node, message)
         except TransactionFailed as error:
             self._settle(event, Outcome.REJECTED, error.condition, error.description)
         except DecodeError as error:
             self._settle(event, *reject(self._registry, error))
         else:
-            transaction.sent.append((node, message))
             self._settle(event, Outcome.ACCEPTED, "", "", event.transaction)
 
     def _settle(

@@ -68,6 +68,7 @@ class ResumableIncomingLink(IncomingLink):
         node: Node | None,
         *,
         relay: bool,
+        origin: str,
         key: LinkKey,
         granted: Terminus,
     ) -> None:
@@ -76,7 +77,8 @@ class ResumableIncomingLink(IncomingLink):
         self.attempt = _attempt(link)
         #: Messages that were accepted and, as far as we know, are not settled by the client.
         self._accepted: set[int] = set()
-        super().__init__(transport, link, registry, node, relay=relay, window=_window(transport, CREDIT_WINDOW))
+        window = _window(transport, CREDIT_WINDOW)
+        super().__init__(transport, link, registry, node, relay=relay, origin=origin, window=window)
 
     def reconcile(self, listed: Unsettled) -> Unsettled:
         """Compare with what the client lists.
@@ -106,6 +108,7 @@ class ResumableIncomingLink(IncomingLink):
         except DecodeError as error:
             self._settle(event, *reject(self._registry, error))
             return
+        message.origin = self._origin
         if message.durable and self._registry.recorder is not None:
             self._publish_durable(event, message, node, self._registry.recorder)
         else:

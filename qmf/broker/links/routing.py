@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from qmf.broker.nodes.delivery_times import InvalidAnnotation
 from qmf.broker.nodes.exchanges import HeadersExchange
 from qmf.broker.nodes.message import Message, read_message
 from qmf.broker.nodes.registry import NodeRegistry
@@ -35,7 +36,8 @@ def reject(registry: NodeRegistry, error: DecodeError) -> tuple[Outcome, str, st
     registry.counters.received += 1
     registry.counters.rejected += 1
     log.info("rejected a message: %s", error)
-    return Outcome.REJECTED, "amqp:decode-error", str(error)
+    condition = "amqp:invalid-field" if isinstance(error, InvalidAnnotation) else "amqp:decode-error"
+    return Outcome.REJECTED, condition, str(error)
 
 
 _ACCEPTED = (Outcome.ACCEPTED, "", "")

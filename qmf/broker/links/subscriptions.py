@@ -11,9 +11,9 @@ from collections.abc import Mapping
 
 import attrs
 
-from qmf.broker.links.filters import binding_from_filters, selector_text
+from qmf.broker.links.filters import binding_from_filters, no_local_filter, selector_text
 from qmf.broker.links.link_nodes import LinkRefused
-from qmf.broker.nodes.arguments import SUBSCRIPTION
+from qmf.broker.nodes.arguments import EXCLUDED, SUBSCRIPTION
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.node_declaration import NodeDeclarationError
@@ -128,6 +128,8 @@ class ClientSubscriptions:
             selector, used = selector_text(source.filters)
         except ValueError as error:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
+        no_local = no_local_filter(source.filters)
+        excluded = self._client.info.container if no_local else ""
         lasting = source.expiry is ExpiryPolicy.NEVER and not volatile
         settings = QueueSettings(
             durable=source.durability is not Durability.NONE,
@@ -136,9 +138,10 @@ class ClientSubscriptions:
             delete_delay=0 if lasting else source.timeout,
             limits=self._registry.limits,
             filter=selector,
-            arguments=_arguments(exchange, selector, 0 if lasting else source.timeout),
+            excluded=excluded,
+            arguments=_arguments(exchange, selector, excluded, 0 if lasting else source.timeout),
         )
-        return Subscription(f"{name}|volatile" if volatile else name, settings, spec, (*applied, *used))
+        return Subscription(f"{name}|volatile" if volatile else name, settings, spec, (*applied, *used, *no_local))
 
     @staticmethod
     def _fits(queue: Queue, wanted: Subscription, exchange: Exchange) -> bool:
@@ -170,11 +173,13 @@ class ClientSubscriptions:
         return queue
 
 
-def _arguments(exchange: Exchange, selector: str, timeout: int) -> Mapping[str, object]:
+def _arguments(exchange: Exchange, selector: str, excluded: str, timeout: int) -> Mapping[str, object]:
     """Arguments with which the store restores the queue as it was."""
     arguments: dict[str, object] = {SUBSCRIPTION: exchange.name}
     if selector:
         arguments["qpid.filter"] = selector
+    if excluded:
+        arguments[EXCLUDED] = excluded
     if timeout:
         arguments["qpid.auto_delete_timeout"] = timeout
     return arguments

@@ -134,6 +134,8 @@ class ManagedBroker(model.Broker, SampledObject):
             "byteDepth": size,
             "consumerCount": queue.consumer_count,
         }
+        if queue.delayed_count:
+            results["delayedCount"] = queue.delayed_count
         if queue.groups is not None:
             results["qpid.message_group_queue"] = {
                 "group_header_key": queue.groups.key,

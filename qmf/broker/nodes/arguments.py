@@ -40,6 +40,8 @@ _SHARE = re.compile(r"(?:qpid\.fairshare|x-qpid-fairshare)[-.](\d+)$")
 #: time between alerts, which are raised once until the queue has drained.
 #: Argument of the queue of a subscription that outlives its links: the exchange.
 SUBSCRIPTION = "qmf.subscription"
+#: Another one of it: the container id of the client whose own messages are left out.
+EXCLUDED = "qmf.excluded"
 _WITHOUT_EFFECT = frozenset(
     {
         SUBSCRIPTION,
@@ -187,6 +189,7 @@ def read_queue_arguments(arguments: Arguments, queue: QueueSettings, default: Qu
         max_deliveries=arguments.number("x-qpid-maximum-delivery-count") or 0,
         browse_only=arguments.boolean("qpid.browse-only"),
         no_local=arguments.boolean("no-local"),
+        excluded=arguments.text(EXCLUDED),
         filter=arguments.text("qpid.filter"),
         sequence_key=arguments.text("qpid.queue_msg_sequence"),
         event_generation=arguments.number("qpid.queue_event_generation", 2) or 0,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
-from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, GONE, Entry, EntryObserver
+from qmf.broker.nodes.delays import Delays
+from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, DELAYED, GONE, Entry, EntryObserver
 from qmf.broker.nodes.last_values import LastValueOrder
+from qmf.broker.nodes.memory import MemoryUse
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.orders import FifoOrder, Order
 from qmf.broker.nodes.priorities import PriorityOrder
@@ -22,6 +24,7 @@ class QueueContents:
         name: of the queue.
         settings: of the queue.
         counters: read them, but don't write.
+        memory: what all queues hold together; None where that is not limited, or the queue does not count.
     """
 
     def __init__(
@@ -30,6 +33,7 @@ class QueueContents:
         self.name = name
         self.settings = settings
         self.counters = QueueCounters()
+        self.memory: MemoryUse | None = None
         self._broker_counters = broker_counters
         self._clock = clock
         self._order = _order_of(settings)
@@ -43,6 +47,8 @@ class QueueContents:
         #: Entries that have a time to live.
         self._mortal = 0
         self._acquired: dict[Entry, None] = {}
+        #: Entries whose time has not come; None before there is one.
+        self._delays: Delays | None = None
         #: Messages that had to make room for the one that is being put.
         self._given_up: list[Message] = []
         self._observers: tuple[EntryObserver, ...] = ()
@@ -52,13 +58,18 @@ class QueueContents:
         return len(self._order)
 
     def depth(self) -> tuple[int, int]:
-        """Number and bytes of the messages that are available or acquired."""
+        """Number and bytes of the messages that are available, delayed or acquired."""
         return self._count, self._size
 
     @property
     def acquired_count(self) -> int:
         """Number of messages that are acquired."""
         return len(self._acquired)
+
+    @property
+    def delayed_count(self) -> int:
+        """Number of messages that wait for the time from which on they may be delivered."""
+        return 0 if self._delays is None else len(self._delays)
 
     def waiting(self) -> list[Entry]:
         """The available entries, in their order."""
@@ -78,17 +89,27 @@ class QueueContents:
 
     def fits(self, count: int, size: int) -> bool:
         """True if the limits leave room for so many messages, of so many bytes together."""
-        return self._count + count <= self._most and self._size + size <= self._most_bytes
+        return (
+            self._count + count <= self._most
+            and self._size + size <= self._most_bytes
+            and (self.memory is None or self.memory.fits(count, size))
+        )
+
+    def has_memory(self, count: int, size: int) -> bool:
+        """True if the limits of all queues together leave room for that; negative numbers are what would go."""
+        return self.memory is None or self.memory.fits(count, size)
 
     def take(self, count: int = 0, matches: Callable[[Message], bool] | None = None) -> list[Entry]:
-        """Acquire available entries for the broker, in their order. The caller dequeues them, or puts them back.
+        """Acquire available entries for the broker, in their order, then delayed ones.
+
+        The caller dequeues them, or puts them back.
 
         Args:
             count: how many at most; 0 for all.
             matches: chooses the messages; None for all.
         """
         taken: list[Entry] = []
-        for entry in list(self._order):
+        for entry in self._entries():
             if count and len(taken) >= count:
                 break
             if matches is None or matches(entry.message):
@@ -102,7 +123,7 @@ class QueueContents:
             self._remove(entry)
 
     def purge(self, count: int = 0, matches: Callable[[Message], bool] | None = None) -> int:
-        """Remove available messages; arguments as of `take`. Returns their number."""
+        """Remove available and delayed messages; arguments as of `take`. Returns their number."""
         taken = self.take(count, matches)
         for entry in taken:
             self._remove(entry)
@@ -111,17 +132,23 @@ class QueueContents:
 
     def abandon(self) -> list[Message]:
         """Remove all messages, since the queue is deleted; acquired ones, too."""
-        entries = sorted([*self._acquired, *self._order], key=lambda entry: entry.position)
+        entries = sorted([*self._acquired, *self._entries()], key=lambda entry: entry.position)
         for entry in entries:
             self._remove(entry)
+        self.close()
         return [entry.message for entry in entries]
 
+    def close(self) -> None:
+        """Deliver nothing later: delayed messages stay so."""
+        if self._delays is not None:
+            self._delays.close()
+
     def expire(self) -> int:
-        """Remove the available messages whose time to live has ended; their number."""
+        """Remove the available and delayed messages whose time to live has ended; their number."""
         if not self._mortal:
             return 0
         now = self._clock()
-        expired = [entry for entry in self._order if entry.message.is_expired(now)]
+        expired = [entry for entry in self._entries() if entry.message.is_expired(now)]
         for entry in expired:
             self._expire(entry)
         return len(expired)
@@ -133,15 +160,21 @@ class QueueContents:
             acquired = next(iter(self._acquired))
             if oldest is None or (acquired.position < oldest.position and not self._counts_turns):
                 return acquired
+        if oldest is None and self._delays is not None:
+            return next(iter(self._delays), None)
         return oldest
 
     def give_up(self, entry: Entry) -> None:
         """Remove an entry to make room. One that a consumer has is not lost, and not counted."""
-        if entry.state is AVAILABLE:
+        if entry.state is not ACQUIRED:
             self.counters.dropped += 1
             self._broker_counters.dropped += 1
         self._remove(entry)
         self._given_up.append(entry.message)
+
+    def _entries(self) -> list[Entry]:
+        """The available entries in their order, then the delayed ones."""
+        return list(self._order) if self._delays is None else [*self._order, *self._delays]
 
     def _expire(self, entry: Entry) -> None:
         self._remove(entry)
@@ -149,18 +182,25 @@ class QueueContents:
         self._broker_counters.expired += 1
 
     def _acquire(self, entry: Entry, acquirer: object | None) -> None:
+        was_delayed = entry.state is DELAYED
         entry.state = ACQUIRED
         entry.acquirer = acquirer
         self._acquired[entry] = None
-        self._order.take(entry)
+        if was_delayed and self._delays is not None:
+            self._delays.take(entry)
+        else:
+            self._order.take(entry)
         self.counters.acquires += 1
         for observer in self._observers:
             observer.on_acquired(entry)
 
     def _restore(self, entry: Entry) -> None:
-        entry.state = AVAILABLE
+        """An entry that was acquired is available again or, if it never was, waits for its time again."""
         del self._acquired[entry]
-        if not self._order.restore(entry):
+        if self._delays is not None and entry in self._delays:
+            entry.state = DELAYED
+            self._delays.add(entry)
+        elif not self._order_again(entry):
             entry.state = ACQUIRED
             self._acquired[entry] = None
             self._remove(entry)
@@ -170,12 +210,20 @@ class QueueContents:
             observer.on_released(entry)
         entry.acquirer = None
 
+    def _order_again(self, entry: Entry) -> bool:
+        entry.state = AVAILABLE
+        return self._order.restore(entry)
+
     def _remove(self, entry: Entry) -> None:
-        """An entry that is available or acquired leaves the queue."""
+        """An entry leaves the queue, whatever its state."""
         for observer in self._observers:
             observer.on_dequeued(entry)
+        if self._delays is not None:
+            self._delays.forget(entry)
         if entry.state is ACQUIRED:
             del self._acquired[entry]
+            entry.state = GONE
+        elif entry.state is DELAYED:
             entry.state = GONE
         else:
             entry.state = GONE
@@ -186,6 +234,8 @@ class QueueContents:
         entry.state = GONE
         self._count -= 1
         self._size -= entry.size
+        if self.memory is not None:
+            self.memory.add(-1, -entry.size)
         if entry.message.expires_at is not None:
             self._mortal -= 1
 

@@ -12,11 +12,12 @@ class EntryState(enum.Enum):
     """Where an entry is in its life."""
 
     AVAILABLE = "available"  #: it waits for a consumer
+    DELAYED = "delayed"  #: it waits for the time from which on it may be delivered
     ACQUIRED = "acquired"  #: a consumer has it, and may give it back
     GONE = "gone"  #: it has left the queue
 
 
-AVAILABLE, ACQUIRED, GONE = EntryState
+AVAILABLE, DELAYED, ACQUIRED, GONE = EntryState
 
 
 class Entry:

@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import Lifetime
-
-
-class Cancellable(Protocol):
-    """A call that is to happen later."""
-
-    def cancel(self) -> None:
-        """Do not call."""
-
-
-#: As the method of asyncio's loops: seconds, and what to call.
-CallLater = Callable[[float, Callable[[], None]], Cancellable]
+from qmf.broker.nodes.timers import CallLater, Cancellable
 
 
 class Lifetimes:

@@ -30,6 +30,9 @@ class BoundedQueue(Protocol):
     def fits(self, count: int, size: int) -> bool:
         """See `Queue`."""
 
+    def has_memory(self, count: int, size: int) -> bool:
+        """See `Queue`."""
+
     def expire(self) -> int:
         """See `Queue`."""
 
@@ -84,6 +87,9 @@ class Ring(Overflow):
         limit = queue.settings.limits.size
         if limit is not None and size > limit and not self._keeps_large:
             return False
+        count, held = queue.depth()
+        if not queue.has_memory(1 - count, size - held):
+            return False  # other queues need the memory: giving up all messages would not help
         if not self._reported:
             self._reported = True
             log.warning("queue %s is full: its receiver is too slow; dropping the oldest messages", queue.name)
@@ -96,14 +102,16 @@ class Ring(Overflow):
             if self._priorities and oldest.message.priority > message.priority:
                 break
             queue.give_up(oldest)
-        return queue.fits(1, size) or not queue.depth()[0]
+        return queue.fits(1, size) or (not queue.depth()[0] and queue.has_memory(1, size))
 
 
 class SelfDestruct(Overflow):
     """The queue is deleted."""
 
-    def make_room(self, queue: BoundedQueue, message: Message) -> bool:  # noqa: ARG002
+    def make_room(self, queue: BoundedQueue, message: Message) -> bool:
         """See `Overflow`."""
+        if not queue.has_memory(1, len(message.data)):
+            return False
         log.warning("queue %s has reached its limit, and is deleted", queue.name)
         queue.on_limit()
         return True

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from qmf.broker.nodes.delivery_times import delivery_time
 from qmf.broker.nodes.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, add_value
 from qmf.codec import amqp10
 from qmf.codec.message import Message as AmqpMessage
@@ -32,6 +33,8 @@ class Message:
         correlated: it has a correlation id, as requests and their answers have.
         durable: its header asks to keep it over a restart of the broker.
         priority: that of its header; 4 is the usual one.
+        deliver_at: time from which on it may be delivered, by the same clock; None for at once.
+        origin: container id of the client that sent it; empty for one of the broker itself, or of an earlier run.
     """
 
     data: bytes
@@ -42,6 +45,8 @@ class Message:
     correlated: bool = False
     durable: bool = False
     priority: int = 4
+    deliver_at: float | None = None
+    origin: str = ""
 
     @property
     def fields(self) -> AmqpMessage:
@@ -115,7 +120,18 @@ class Message:
         return list(value) if isinstance(value, list) else [], end
 
     def _with_data(self, data: bytes) -> Message:
-        return Message(data, self.to, self.subject, None, self.expires_at, self.correlated, self.durable, self.priority)
+        return Message(
+            data,
+            self.to,
+            self.subject,
+            None,
+            self.expires_at,
+            self.correlated,
+            self.durable,
+            self.priority,
+            self.deliver_at,
+            self.origin,
+        )
 
 
 def _int(value: object) -> int:
@@ -131,6 +147,7 @@ def read_message(data: bytes, now: float) -> Message:
 
     Raises:
         DecodeError: the bytes are not a valid message.
+        InvalidAnnotation: an annotation that the broker reads has a wrong type.
     """
     try:
         return _read_common_layout(data, now)
@@ -145,6 +162,7 @@ def read_message(data: bytes, now: float) -> Message:
             correlated=message.correlation_id is not None,
             durable=message.durable,
             priority=message.priority,
+            deliver_at=delivery_time(message.message_annotations, now) if message.message_annotations else None,
         )
 
 

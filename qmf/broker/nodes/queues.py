@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from qmf.broker.nodes.consumers import AlternateExchange, Browser, Consumer, Consumers
 from qmf.broker.nodes.contents import QueueContents
 from qmf.broker.nodes.counters import BrokerCounters, DurableCounts
-from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, GONE, Entry, EntryObserver
+from qmf.broker.nodes.delays import Delays
+from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, DELAYED, GONE, Entry, EntryObserver
 from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.groups import MessageGroups
 from qmf.broker.nodes.limits import overflow_of
@@ -20,6 +21,7 @@ from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.orders import FifoOrder
 from qmf.broker.nodes.recorder import Recorder
 from qmf.broker.nodes.settings import OverflowPolicy, QueueSettings
+from qmf.broker.nodes.timers import CallLater
 
 
 class Queue(QueueContents):
@@ -32,7 +34,7 @@ class Queue(QueueContents):
         alternate: where messages go that are rejected, dropped or orphaned; None for nowhere.
         redirected: the queue that gets the messages of this one, and this one its messages; None for none.
         redirect_source: of the two, it is the one whose messages were to be redirected.
-        filter: the messages that it keeps; None for all.
+        filter: the messages that it keeps; None for all. Set by `set_filter` and `exclude`.
         pager: of a queue that flows to disk: stores a message, and returns one that reads its data when it is needed,
             or None if the disk is full.
         recorder: of a durable queue; None for any other.
@@ -41,13 +43,20 @@ class Queue(QueueContents):
     """
 
     def __init__(
-        self, name: str, settings: QueueSettings, broker_counters: BrokerCounters, clock: Callable[[], float]
+        self,
+        name: str,
+        settings: QueueSettings,
+        broker_counters: BrokerCounters,
+        clock: Callable[[], float],
+        call_later: CallLater | None = None,
     ) -> None:
         """Args:
 
         name, settings: as the attributes.
         broker_counters: totals of the broker, which are counted along.
         clock: returns seconds; for times to live.
+        call_later: calls a function after some seconds, for messages with a delivery time; None where `check_delays`
+            is called instead.
         """
         super().__init__(name, settings, broker_counters, clock)
         self.alternate: AlternateExchange | None = None
@@ -58,6 +67,9 @@ class Queue(QueueContents):
         self.recorder: Recorder | None = None
         self.held: list[Entry] | None = None
         self.on_limit: Callable[[], None] = lambda: None
+        self._call_later = call_later
+        self._selector: Callable[[Message], bool] | None = None
+        self.exclude(settings.excluded)
         self._overflow = overflow_of(settings)
         self._position = 0
         self._rerouting = False
@@ -97,6 +109,19 @@ class Queue(QueueContents):
         super().observe(observer)
         self._is_plain = False
 
+    def set_filter(self, selector: Callable[[Message], bool]) -> None:
+        """Keep only messages that a selector matches."""
+        self._selector = self.filter = selector
+        self.exclude(self.settings.excluded)
+
+    def exclude(self, origin: str) -> None:
+        """Keep no messages of the client with this container id; empty to keep those of all clients."""
+        selector = self._selector
+        if origin:
+            self.filter = lambda message: message.origin != origin and (selector is None or selector(message))
+        else:
+            self.filter = selector
+
     # Messages that come
 
     def enqueue(self, message: Message) -> bool:
@@ -113,9 +138,11 @@ class Queue(QueueContents):
         size = len(message.data)
         if self.filter is not None and not self.filter(message):
             return True
-        if (self._count >= self._most or self._size + size > self._most_bytes) and not self._overflow.make_room(
-            self, message
-        ):
+        if (
+            self._count >= self._most
+            or self._size + size > self._most_bytes
+            or (self.memory is not None and not self.memory.fits(1, size))
+        ) and not self._overflow.make_room(self, message):
             if self._given_up:
                 self._reroute_given_up()
             return self._drops(message)
@@ -128,6 +155,7 @@ class Queue(QueueContents):
         if (
             self._is_plain
             and message.expires_at is None
+            and message.deliver_at is None
             and self.held is None
             and not self._order
             and (consumer := self._consumers.next_ready()) is not None
@@ -157,6 +185,8 @@ class Queue(QueueContents):
             self._acquired[entry] = None
             self._count += 1
             self._size += size
+            if self.memory is not None:
+                self.memory.add(1, size)
         consumer.deliver(entry)
 
     def recover(self, message: Message, record: int) -> Entry:
@@ -172,6 +202,8 @@ class Queue(QueueContents):
         limits, size = self.settings.limits, len(message.data)
         if self.settings.overflow is OverflowPolicy.RING and limits.size is not None and size > limits.size:
             return f"Message larger than configured maximum depth on {self.name}: size={size}, max-size={limits.size}"
+        if self.memory is not None and not self.memory.fits(1, size):
+            return f"Maximum depth of all queues exceeded: {self.memory}, increment=[count: 1, size: {size}]"
         most = [
             f"{name}: {most}" for name, most in (("count", limits.count), ("size", limits.size)) if most is not None
         ]
@@ -182,6 +214,8 @@ class Queue(QueueContents):
 
     def has_room(self, count: int, size: int) -> bool:
         """True if so many messages, of so many bytes together, would be taken, whatever happens to others for that."""
+        if not self.has_memory(count, size):
+            return False
         if self.settings.overflow is not OverflowPolicy.REJECT or self.fits(count, size):
             return True
         self.expire()
@@ -210,8 +244,13 @@ class Queue(QueueContents):
         counters.enqueued_bytes += size
         self._count += 1
         self._size += size
+        if self.memory is not None:
+            self.memory.add(1, size)
         if entry.message.expires_at is not None:
             self._mortal += 1
+        if (deliver_at := entry.message.deliver_at) is not None and deliver_at > self._clock():
+            self._delay(entry)
+            return
         displaced = None
         added = entry
         if self._values is None:
@@ -229,12 +268,51 @@ class Queue(QueueContents):
                 self.held.append(entry)
             return
         if added is entry:
-            if self._consumers.choose:
-                self._consumers.on_added(entry)
-            for browser in self._browsers:
-                browser.on_stored(entry)
+            self._announce(entry)
         if self._consumers:
             self.dispatch()
+
+    def _announce(self, entry: Entry) -> None:
+        """An entry is available for the first time."""
+        if self._consumers.choose:
+            self._consumers.on_added(entry)
+        for browser in self._browsers:
+            browser.on_stored(entry)
+
+    def _delay(self, entry: Entry) -> None:
+        """An entry that comes is not available before its time."""
+        if self._delays is None:
+            self._delays = Delays(self._clock, self._call_later, self._on_due)
+        entry.state = DELAYED
+        self._delays.add(entry)
+        for observer in self._observers:
+            observer.on_enqueued(entry)
+        if self.held is not None:
+            self._acquire(entry, None)
+            self.held.append(entry)
+
+    def check_delays(self) -> None:
+        """Make the entries available whose time has come."""
+        if self._delays is not None:
+            self._delays.check()
+
+    def _on_due(self, due: Iterable[Entry]) -> None:
+        """The time of some entries has come: each is the newest of the queue now."""
+        for entry in due:
+            self._position += 1
+            entry.position = self._position
+            entry.state = AVAILABLE
+            added, displaced = entry, None
+            if self._values is None:
+                self._order.add(entry)
+            else:
+                added, displaced = self._values.put(entry)
+            if displaced is not None:
+                self.counters.replaced += 1
+                self._replace(displaced, in_place=displaced is entry)
+            if added is entry:
+                self._announce(entry)
+        self.dispatch()
 
     def _replace(self, displaced: Entry, *, in_place: bool) -> None:
         """An entry is gone because a newer one has its key; `in_place` if that has its place, too."""
@@ -291,7 +369,7 @@ class Queue(QueueContents):
         for entry in entries:
             if entry.state is ACQUIRED:
                 self._restore(entry)
-                for browser in self._browsers:
+                for browser in self._browsers if entry.state is AVAILABLE else ():
                     browser.on_stored(entry)
         self.dispatch()
 

@@ -21,7 +21,8 @@ from qmf.broker.nodes.exchanges import (
     HeadersExchange,
     TopicExchange,
 )
-from qmf.broker.nodes.lifetimes import CallLater, Lifetimes
+from qmf.broker.nodes.lifetimes import Lifetimes
+from qmf.broker.nodes.memory import MemoryUse
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration, NodeDeclarationError
 from qmf.broker.nodes.queues import Queue
@@ -35,6 +36,7 @@ from qmf.broker.nodes.settings import (
     QueueLimits,
     QueueSettings,
 )
+from qmf.broker.nodes.timers import CallLater
 from qmf.broker.observer import BrokerClient, BrokerObserver
 
 log = logging.getLogger("qmf.broker")
@@ -77,6 +79,7 @@ class NodeRegistry(Router):
         clock: returns seconds; for times to live.
         observer: notified of what is created and deleted; may be replaced.
         on_deleted: called after a node was deleted; may be replaced.
+        memory: what all queues hold together; None where that is not limited.
         recorder: records durable nodes and their messages; None for a broker that has no durable nodes.
     """
 
@@ -86,6 +89,7 @@ class NodeRegistry(Router):
         queues: Iterable[str] = (),
         domains: Iterable[str] = (),
         limits: QueueLimits | None = None,
+        total_limits: QueueLimits | None = None,
         counters: BrokerCounters | None = None,
         clock: Callable[[], float] = time.monotonic,
         call_later: CallLater | None = None,
@@ -96,10 +100,11 @@ class NodeRegistry(Router):
         domains: QMF domains besides ``default`` whose exchanges exist.
         limits: of queues that ask for none; None for those of qpidd. Queues of subscriptions have `SUBSCRIPTION_LIMITS`
             where these are the usual ones.
+        total_limits: of all queues together; None for none. Those that flow to disk do not count.
         counters: the totals to update.
         clock: returns seconds; for times to live.
-        call_later: calls a function after some seconds, as asyncio's loops do; for queues that are deleted some time
-            after their last use. None to delete them at once.
+        call_later: calls a function after some seconds, as asyncio's loops do; for messages with a delivery time, and
+            for queues that are deleted some time after their last use. None to delete them at once.
         """
         super().__init__(counters if counters is not None else BrokerCounters())
         self.deleted_queues = QueueCounters()
@@ -108,7 +113,9 @@ class NodeRegistry(Router):
         self.on_deleted: Callable[[Queue | Exchange], None] = lambda _: None
         self.recorder: Recorder | None = None
         self.limits = limits or QueueLimits()
+        self.memory = None if total_limits is None else MemoryUse(total_limits)
         self._subscription_limits = _subscription_limits(self.limits)
+        self._call_later = call_later
         self._lifetimes = Lifetimes(self.delete_queue, call_later)
         self._exchanges = {name: kind(name) for name, kind in PREDECLARED_EXCHANGES}
         for domain in domains:
@@ -184,10 +191,12 @@ class NodeRegistry(Router):
         if settings.overflow is OverflowPolicy.FLOW_TO_DISK and self.recorder is None:
             raise NodeDeclarationError("qpid.policy_type: flow-to-disk needs a data directory")
         alternate = self._alternate(settings.alternate)
-        queue = Queue(name, settings, self.counters, self.clock)
+        queue = Queue(name, settings, self.counters, self.clock, self._call_later)
+        if settings.overflow is not OverflowPolicy.FLOW_TO_DISK:
+            queue.memory = self.memory
         if settings.filter:
             try:
-                queue.filter = compile_selector(settings.filter)
+                queue.set_filter(compile_selector(settings.filter))
             except SelectorError as error:
                 raise NodeDeclarationError(f"qpid.filter: {error}") from error
         if alternate is not None:
@@ -321,8 +330,10 @@ class NodeRegistry(Router):
             queue.expire()
 
     def close(self) -> None:
-        """Delete no more queues later."""
+        """Delete no more queues, and deliver no more messages, later."""
         self._lifetimes.close()
+        for queue in self._queues.values():
+            queue.close()
 
     # Declaring
 

@@ -90,7 +90,8 @@ class QueueSettings:
         max_deliveries: failed deliveries after which a message goes to the alternate exchange; 0 for any number.
         alternate: name of the alternate exchange; empty for none.
         browse_only: messages can be browsed only.
-        no_local: messages from the connection of the exclusive consumer are not kept.
+        no_local: messages from the client of the exclusive consumer are not kept.
+        excluded: messages of the client with this container id are not kept; empty for none.
         filter: a selector for the messages that are kept; empty for all.
         sequence_key: annotation that gets the position of a message in the queue; empty for none.
         event_generation: 1 for events when messages are enqueued, 2 for those when they are dequeued, too; 0 for none.
@@ -120,6 +121,7 @@ class QueueSettings:
     alternate: str = ""
     browse_only: bool = False
     no_local: bool = False
+    excluded: str = ""
     filter: str = ""
     sequence_key: str = ""
     event_generation: int = 0

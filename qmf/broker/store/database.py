@@ -7,12 +7,12 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from qmf.broker.store.errors import StoreDamaged, StoreError, StoreVersionError
+from qmf.broker.store.errors import DiskFull, StoreDamaged, StoreError, StoreVersionError
 
 #: Marks the file as a store of this broker (SQLite's application id): "QMFb".
 APPLICATION_ID = 0x514D4662
 #: Of the tables below (SQLite's user version).
-VERSION = 1
+VERSION = 2
 
 #: Milliseconds that SQLite waits for another process that reads the file (`qmf-broker --check-store`).
 _BUSY = 5_000
@@ -31,12 +31,15 @@ CREATE TABLE message (
     position INTEGER NOT NULL,             -- order in the queue
     expires REAL,                          -- seconds since 1970, or null for never
     checksum INTEGER NOT NULL,             -- CRC-32 of the data
-    data BLOB NOT NULL                     -- the encoded message
+    data BLOB NOT NULL,                    -- the encoded message
+    deliver REAL                           -- seconds since 1970 from which on it may be delivered, or null
 );
 """
 
 #: Steps from each older version to the next one.
-MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], object]] = {}
+MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], object]] = {
+    1: lambda connection: connection.execute("ALTER TABLE message ADD COLUMN deliver REAL"),
+}
 
 
 def open_database(
@@ -122,5 +125,5 @@ def as_store_error(path: Path, error: sqlite3.Error) -> StoreError:
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return StoreDamaged(path, f"is damaged: {error}")
     if name.startswith("SQLITE_FULL"):
-        return StoreError(path, "the disk is full")
+        return DiskFull(path, "the disk is full")
     return StoreError(path, f"{error}" + (f" ({name})" if name.startswith("SQLITE_IOERR") else ""))

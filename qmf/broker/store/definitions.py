@@ -148,4 +148,5 @@ class DefinitionRecorder(BrokerObserver):
             except DecodeError as error:
                 raise StoreDamaged(self._path, f"message {stored.id} of queue {queue.name!r}: {error}") from error
             message.expires_at = None if stored.expires is None else stored.expires - offset
+            message.deliver_at = None if stored.deliver is None else stored.deliver - offset
             queue.recover(message, stored.id)

@@ -24,6 +24,10 @@ class StoreError(NotStored):
         return f"{self.path}: {self.reason}"
 
 
+class DiskFull(StoreError):
+    """There is no room for what is to be stored."""
+
+
 class StoreLocked(StoreError):
     """Another process holds the data folder."""
 

@@ -14,6 +14,7 @@ from qmf.broker.store.errors import StoreError, StoreLocked
 #: Files in the data folder.
 LOCK = "lock"
 DATABASE = "store.sqlite"
+RESERVE = "reserve"
 
 
 class DataFolder:
@@ -46,6 +47,11 @@ class DataFolder:
     def database(self) -> Path:
         """The store's file."""
         return self.path / DATABASE
+
+    @property
+    def reserve(self) -> Path:
+        """The file of the store's `Reserve`."""
+        return self.path / RESERVE
 
     def close(self) -> None:
         """Let go of the folder. A second call does nothing."""

@@ -65,7 +65,9 @@ class Journal:
         message = entry.message
         record = entry.record = self._store.next_message_id()
         expires = None if message.expires_at is None else message.expires_at + self._offset
-        self._current.unit.messages.append(StoredMessage(record, definition, entry.position, expires, message.data))
+        deliver = None if message.deliver_at is None else message.deliver_at + self._offset
+        stored = StoredMessage(record, definition, entry.position, expires, message.data, deliver)
+        self._current.unit.messages.append(stored)
         self._current.entries.append((queue, entry))
         self._close_soon()
 

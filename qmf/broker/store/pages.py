@@ -83,6 +83,8 @@ class PagedMessage(Message):
             message.correlated,
             message.durable,
             message.priority,
+            message.deliver_at,
+            message.origin,
         )
         del self.data  # so that `__getattr__` is asked for it
         self._number = pages.put(message.data)

@@ -12,6 +12,7 @@ from qmf.broker.store.database import open_database
 from qmf.broker.store.errors import StoreError
 from qmf.broker.store.folder import DataFolder
 from qmf.broker.store.reading import last_definition, last_message, read_definitions, read_messages
+from qmf.broker.store.reserve import Reserve
 from qmf.broker.store.unit import Definition, StoredMessage, Unit
 from qmf.broker.store.writer import Writer
 
@@ -36,6 +37,7 @@ class Store:
         """
         self.failing: StoreError | None = None
         self._path = folder.database
+        self._reserve = Reserve(folder.reserve)
         self._connection = open_database(self._path)
         try:
             self._definitions = read_definitions(self._connection, self._path)
@@ -74,7 +76,7 @@ class Store:
     def start(self) -> None:
         """Write from now on; belongs to the running loop."""
         self._loop = asyncio.get_running_loop()
-        self._writer = Writer(self._connection, self._path, self._report)
+        self._writer = Writer(self._connection, self._path, self._reserve, self._report)
 
     def next_message_id(self) -> int:
         """An id for a message, larger than all before."""

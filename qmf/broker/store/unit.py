@@ -27,6 +27,7 @@ class StoredMessage:
         position: order in the queue.
         expires: seconds since 1970 at which its time to live ends; None for never.
         data: the encoded message.
+        deliver: seconds since 1970 from which on it may be delivered; None for at once.
     """
 
     id: int
@@ -34,6 +35,7 @@ class StoredMessage:
     position: int
     expires: float | None
     data: bytes
+    deliver: float | None = None
 
 
 @attrs.frozen
@@ -71,6 +73,11 @@ class Unit:
     messages: list[StoredMessage] = attrs.field(factory=list)
     removed: list[int] = attrs.field(factory=list)
     lasting: bool = False
+
+    @property
+    def frees(self) -> bool:
+        """True if the unit only removes, which a full disk must not prevent."""
+        return not self.messages and not self.defined
 
     def __bool__(self) -> bool:
         return bool(self.defined or self.undefined or self.messages or self.removed)

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from qmf.broker.store.database import as_store_error, transaction
 from qmf.broker.store.encoding import encode_fields
-from qmf.broker.store.errors import StoreError
+from qmf.broker.store.errors import DiskFull, StoreError
+from qmf.broker.store.reserve import Reserve
 from qmf.broker.store.unit import Unit
 
 #: Called in the writer's thread with the units that were written, and with those that failed and why.
@@ -22,16 +23,20 @@ Report = Callable[[Sequence[Unit], Sequence[Unit], StoreError | None], None]
 class Writer:
     """The thread that owns the connection for writing."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, report: Report) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, reserve: Reserve, report: Report) -> None:
         """Args:
 
         connection: to write with; closed at the end.
         path: of the file, for error texts.
+        reserve: space for a full disk.
         report: what became of a batch.
         """
         self._connection = connection
         self._path = path
         self._report = report
+        self._reserve = reserve
+        #: Set while only what frees space is written, and what must be: the disk is full, and the reserve is in use.
+        self._full: DiskFull | None = None
         self._batches: queue.SimpleQueue[Sequence[Unit] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="qmf-broker-store", daemon=True)
         self._thread.start()
@@ -46,19 +51,50 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
+        self._reserve.take()
         while (batch := self._batches.get()) is not None:
-            error = self._try(batch)
-            lasting = [unit for unit in batch if unit.lasting]
-            if error is None:
-                self._report(batch, (), None)
-            elif lasting and len(lasting) < len(batch) and self._try(lasting) is None:
-                # What is removed makes room on a full disk.
-                self._report(lasting, [unit for unit in batch if not unit.lasting], error)
-            else:
-                self._report((), batch, error)
+            self._write(batch)
         with contextlib.suppress(sqlite3.Error):  # a store that cannot be tidied up is read from its log next time
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._connection.close()
+
+    def _write(self, batch: Sequence[Unit]) -> None:
+        """Write a batch or, where that is not possible, the part of it that matters most."""
+        error: StoreError | None = self._full
+        if self._full is None or self._has_room():
+            self._full = None
+            error = self._try(batch)
+            if error is None:
+                self._report(batch, (), None)
+                return
+            if isinstance(error, DiskFull):
+                self._full = error
+                self._use_reserve()
+        for chosen in (
+            [unit for unit in batch if unit.lasting or unit.frees],
+            [unit for unit in batch if unit.frees],
+        ):
+            if chosen and self._try(chosen) is None:
+                kept = set(chosen)
+                self._report(chosen, [unit for unit in batch if unit not in kept], error)
+                return
+        self._report((), batch, error)
+
+    def _use_reserve(self) -> None:
+        self._reserve.release()
+        with contextlib.suppress(sqlite3.Error):  # it stays in the log, then
+            self._connection.execute("PRAGMA wal_checkpoint(RESTART)")
+
+    def _has_room(self) -> bool:
+        """True if new messages can be written again: the reserve is back, or much of the file is unused."""
+        if self._reserve.take():
+            return True
+        try:
+            (unused,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+            (page,) = self._connection.execute("PRAGMA page_size").fetchone()
+        except sqlite3.Error:
+            return False
+        return bool(unused * page >= self._reserve.size)
 
     def _try(self, batch: Sequence[Unit]) -> StoreError | None:
         try:
@@ -96,9 +132,9 @@ def _write_definitions(connection: sqlite3.Connection, unit: Unit) -> None:
 
 def _write_messages(connection: sqlite3.Connection, units: Sequence[Unit]) -> None:
     connection.executemany(
-        "INSERT INTO message (id, queue, position, expires, checksum, data) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO message (id, queue, position, expires, checksum, data, deliver) VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
-            (each.id, each.queue, each.position, each.expires, zlib.crc32(each.data), each.data)
+            (each.id, each.queue, each.position, each.expires, zlib.crc32(each.data), each.data, each.deliver)
             for unit in units
             for each in unit.messages
         ],

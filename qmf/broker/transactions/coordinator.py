@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
+from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.router import Node
 from qmf.broker.refusal import AmqpRefusal
-from qmf.broker.transactions.transaction import QueueFull, Transaction
+from qmf.broker.transactions.transaction import Transaction, TransactionFull
 from qmf.codec.message import decode_message
 from qmf.codec.types import Described
 from qmf.errors import DecodeError
@@ -18,8 +20,9 @@ from qmf.errors import DecodeError
 _DECLARE = frozenset({0x31, "amqp:declare:list"})
 _DISCHARGE = frozenset({0x32, "amqp:discharge:list"})
 
-#: Transactions that a client may have open.
+#: Transactions that a client may have open, and bytes of the messages that it has sent in them.
 MAX_TRANSACTIONS = 100
+MAX_TRANSACTION_BYTES = 100 * 1024 * 1024
 
 
 class TransactionFailed(AmqpRefusal):
@@ -60,6 +63,22 @@ class Coordinator:
             raise TransactionFailed("amqp:transaction:unknown-id", f"there is no open transaction {id.hex()}")
         return transaction
 
+    def add(self, transaction: Transaction, node: Node | None, message: Message) -> None:
+        """Keep a message until its transaction ends.
+
+        Raises:
+            TransactionFailed: there is no memory for it; the transaction can only be rolled back.
+        """
+        size, memory = len(message.data), self._registry.memory
+        if sum(each.size for each in self._transactions.values()) + size > MAX_TRANSACTION_BYTES:
+            transaction.refused = f"the open transactions of a client may have {MAX_TRANSACTION_BYTES} bytes"
+        elif memory is not None and not memory.fits(1, size):
+            transaction.refused = f"Maximum depth of all queues exceeded: {memory}"
+        else:
+            transaction.add(node, message, memory)
+            return
+        raise TransactionFailed("amqp:resource-limit-exceeded", transaction.refused)
+
     def request(self, data: bytes, on_done: OnDone) -> None:
         """Carry out a message to the coordinator.
 
@@ -90,6 +109,7 @@ class Coordinator:
         """Roll back those of the transactions that are open."""
         for id in ids:
             if (transaction := self._transactions.pop(id, None)) is not None:
+                transaction.release(self._registry.memory)
                 transaction.roll_back()
 
     def _declare(self) -> Declared:
@@ -104,6 +124,7 @@ class Coordinator:
     def _discharge(self, id: bytes, on_done: OnDone, *, fail: bool) -> None:
         transaction = self.find(id)
         del self._transactions[id]
+        transaction.release(self._registry.memory)
         if fail:
             transaction.roll_back()
             on_done(None)
@@ -117,9 +138,9 @@ class Coordinator:
                 on_done(TransactionFailed("amqp:transaction:rollback", reason))
 
         try:
+            if transaction.refused:
+                raise TransactionFull(f"a message was refused: {transaction.refused}")
             transaction.commit(self._registry, on_committed)
-        except QueueFull as error:
+        except TransactionFull as error:
             transaction.roll_back()
-            raise TransactionFailed(
-                "amqp:transaction:rollback", f"the transaction was rolled back: queue {error.name!r} is full"
-            ) from error
+            raise TransactionFailed("amqp:transaction:rollback", f"the transaction was rolled back: {error}") from error

@@ -12,6 +12,7 @@ from typing import Protocol
 import attrs
 
 from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.memory import MemoryUse
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, Recorder
@@ -32,16 +33,8 @@ class Acquisition(Protocol):
         """The delivery is as it was before the outcome."""
 
 
-class QueueFull(Exception):
-    """A transaction cannot be committed, because a queue has no room for its messages.
-
-    Attributes:
-        name: of the queue.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(name)
+class TransactionFull(Exception):
+    """A transaction cannot be committed, because there is no room for its messages; the text says where."""
 
 
 @attrs.define(eq=False)
@@ -52,11 +45,27 @@ class Transaction:
         id: chosen by the broker; unique in its connection.
         sent: messages, with the nodes that they were sent to.
         acquisitions: deliveries with an outcome.
+        size: bytes of the messages.
+        refused: why a message was not taken: the transaction can only be rolled back; empty if all were.
     """
 
     id: bytes
     sent: list[tuple[Node | None, Message]] = attrs.field(factory=list)
     acquisitions: list[Acquisition] = attrs.field(factory=list)
+    size: int = 0
+    refused: str = ""
+
+    def add(self, node: Node | None, message: Message, memory: MemoryUse | None) -> None:
+        """Keep a message until the transaction ends; `memory` counts it, if all messages are limited."""
+        self.sent.append((node, message))
+        self.size += len(message.data)
+        if memory is not None:
+            memory.add(1, len(message.data))
+
+    def release(self, memory: MemoryUse | None) -> None:
+        """The transaction ends: its messages are in their queues, or gone. To be called once, before that."""
+        if memory is not None:
+            memory.add(-len(self.sent), -self.size)
 
     def commit(self, registry: NodeRegistry, on_committed: Callable[[NotStored | None], None]) -> None:
         """Let everything take effect: at once, or when it is on the disk, if durable queues are concerned.
@@ -67,7 +76,7 @@ class Transaction:
                 has taken effect then.
 
         Raises:
-            QueueFull: a queue has no room; nothing has taken effect, and `on_committed` is not called.
+            TransactionFull: a queue has no room; nothing has taken effect, and `on_committed` is not called.
         """
         counts: Counter[Queue] = Counter()
         sizes: Counter[Queue] = Counter()
@@ -77,7 +86,13 @@ class Transaction:
                 sizes[queue] += len(message.data)
         for queue, count in counts.items():
             if not queue.has_room(count, sizes[queue]):
-                raise QueueFull(queue.name)
+                raise TransactionFull(f"queue {queue.name!r} is full")
+        memory = registry.memory
+        limited = [queue for queue in counts if queue.memory is not None]
+        if memory is not None and not memory.fits(
+            sum(counts[queue] for queue in limited), sum(sizes[queue] for queue in limited)
+        ):
+            raise TransactionFull("the queues of the broker are full")
         recorder = registry.recorder
         if recorder is None:
             self._acknowledge()

@@ -41,6 +41,9 @@ _allocate = ffi.new_allocator(should_clear_after_alloc=False)
 #: Bytes of our delivery tags. On links that can be resumed they are numbers, the most significant byte first.
 _TAG_SIZE = 8
 
+#: Messages of the largest size of which a peer may have sent parts on all links of a connection together.
+_PARTIAL_MESSAGES = 4
+
 OnFlow = Callable[[Link], None]
 
 
@@ -66,6 +69,9 @@ class Deliveries:
         native: the compiled functions; None to do without.
         """
         self._limit = limit
+        #: Links on which parts of a message have come, and the bytes of these parts, or more.
+        self._joining: set[Link] = set()
+        self._joining_size = 0
         self._native = native
         self._server = server
         self._emit = emit
@@ -337,18 +343,35 @@ class Deliveries:
         data: bytes = ffi.buffer(buffer, max(0, count))[:]
         return data
 
+    def _excess(self, link: Link, size: int) -> tuple[str, str] | None:
+        """The error of a message that is being received, now that it has `size` bytes more; None if it may go on."""
+        if link.chunks_size > self._limit:
+            return "amqp:link:message-size-exceeded", f"messages may have {self._limit} bytes, this one has more"
+        self._joining.add(link)
+        self._joining_size += size
+        most = _PARTIAL_MESSAGES * self._limit
+        if self._joining_size > most:
+            # Links that have ended meanwhile do not count.
+            self._joining = {each for each in self._joining if each.chunks_size}
+            self._joining_size = sum(each.chunks_size for each in self._joining)
+            if self._joining_size > most:
+                return "amqp:resource-limit-exceeded", f"unfinished messages may have {most} bytes together"
+        return None
+
     def _join(self, link: Link, delivery: Any, data: bytes) -> bytes | None:
         """Add a transfer to the message that is being received; returns the message when it is complete."""
         link.chunks.append(data)
         link.mark_row()
         link.chunks_size += len(data)
-        if link.chunks_size > self._limit:
-            error = ("amqp:link:message-size-exceeded", f"messages may have {self._limit} bytes, this one has more")
+        error = self._excess(link, len(data))
+        if error is not None:
             _update(delivery, Outcome.REJECTED, *error).settle()
             self._detach(link, *error)
             return None
         if lib.pn_delivery_partial(delivery):
             return None
+        self._joining.discard(link)
+        self._joining_size -= link.chunks_size
         whole = b"".join(link.chunks)
         link.chunks.clear()
         link.mark_row()

@@ -276,9 +276,24 @@ class Engine(LinkLayer):
         session = event.session
         assert session is not None
         if session.state & proton.Endpoint.LOCAL_UNINIT:
-            session.open()
+            self._on_peer_begin(session)
         elif not self._open_reported:
             # A broker that refuses a connection opens it, as the protocol requires, and closes it at once. Only when
             # our session has begun, the connection is known to be accepted.
             self._open_reported = True
             self._report_open()
+
+    def _on_peer_begin(self, session: proton.Session) -> None:
+        """The peer begins a session: grant it, or end it where the peer has too many."""
+        most = self.settings.max_sessions
+        session.open()
+        if not most or len(self._peer_sessions) < most:
+            self._peer_sessions.add(session._impl)
+            return
+        text = f"a connection may have {most} sessions"
+        if len(self._refused_sessions) >= most:  # it does not end them, and each takes memory
+            self.fail("amqp:resource-limit-exceeded", text)
+            return
+        self._refused_sessions.add(session._impl)
+        session.condition = proton.Condition("amqp:resource-limit-exceeded", text)
+        session.close()

@@ -137,6 +137,7 @@ class Link:
         self.confirming.clear()
         self.transactional.clear()
         self.chunks.clear()
+        self.chunks_size = 0
 
     def __repr__(self) -> str:
         return f"<Link {self.name!r} {'out' if self.is_sender else 'in'}>"

@@ -64,6 +64,9 @@ class LinkLayer:
         #: The session that a client has from the start, and all sessions that this side began.
         self._session: EngineSession | None = None
         self._sessions: list[EngineSession] = []
+        #: C objects of the sessions that the peer has begun: those granted, and those refused that it has not ended.
+        self._peer_sessions: set[Any] = set()
+        self._refused_sessions: set[Any] = set()
 
     # Sessions
 
@@ -199,6 +202,11 @@ class LinkLayer:
         """If the peer has asked to use up its credit (drain): there is nothing more to send now, drop the credit."""
         if not link.detached and lib.pn_link_get_drain(link.impl):
             lib.pn_link_drained(link.impl)
+
+    @property
+    def link_count(self) -> int:
+        """Links that both sides have not ended yet."""
+        return len(self._links)
 
     def backlog(self, link: Link) -> int:
         """Bytes given to `send` on the session of this link that are not yet in `output`."""
@@ -346,6 +354,8 @@ class LinkLayer:
         session = event.session
         assert session is not None
         condition, description = error_of(session)
+        self._peer_sessions.discard(session._impl)
+        self._refused_sessions.discard(session._impl)
         for impl, link in list(self._links.items()):
             if link.raw.session == session:
                 self._events.append(LinkDetached(link, condition, description, link.detached, closed=False))
@@ -365,6 +375,8 @@ class LinkLayer:
     def _on_attach(self, event: proton.Event) -> None:
         raw = event.link
         assert raw is not None
+        if raw.session.state & proton.Endpoint.LOCAL_CLOSED:
+            return  # sent before the peer knew that its session is ended
         known = self._link_of(raw)
         link = known or self._add_link(raw)
         link.source = read_terminus(raw.remote_source)

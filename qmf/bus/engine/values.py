@@ -100,6 +100,7 @@ class ConnectionSettings:
             that rate. None: never.
         max_frame: largest frame, in bytes.
         max_message: largest message, in bytes.
+        max_sessions: sessions that the peer may begin; others are ended with an error. 0 for no limit.
         mechanisms: SASL mechanisms offered or allowed; None for no SASL layer.
         username, password: for SASL PLAIN.
         capabilities: offered to the peer.
@@ -112,6 +113,7 @@ class ConnectionSettings:
     idle_timeout: float | None = None
     max_frame: int = MAX_FRAME
     max_message: int = MAX_MESSAGE
+    max_sessions: int = 0
     mechanisms: tuple[str, ...] | None = ("ANONYMOUS",)
     username: str | None = None
     password: str | None = attrs.field(default=None, repr=False)

@@ -33,9 +33,8 @@ async def test_a_refused_link_leaves_no_queue(answers: bool) -> None:
         assert not broker.registry.queues
 
 
-async def test_links_per_connection_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.broker.links.client_links.MAX_LINKS", 3)
-    async with Broker(port=0) as broker:
+async def test_links_per_connection_are_limited() -> None:
+    async with Broker(port=0, max_links=3) as broker:
         client = Client(*await connect(broker))
         for number in range(5):
             client.engine.attach(str(number), is_sender=True, terminus=Terminus("amq.topic"))
