@@ -12,8 +12,8 @@ from qmf.pipeline.lake.columns import ClassVersion
 from qmf.schema import TYPES, Access, Argument, ClassSchema, EventSchema, Property, Schema, Severity, Statistic, to_xml
 
 PACKAGE = "org.example.broker"
-#: 2026-11-22 13:50 UTC
-BEGIN = 1_795_355_400
+#: 2025-11-22 13:50 UTC
+BEGIN = 1_763_819_400
 AGENT = "example.org:broker:mq1"
 STEP = 10
 
