@@ -1,13 +1,51 @@
-"""Routes of messages."""
+"""The routes of messages. The service behind them is closed with the application."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+import contextlib
+from collections.abc import AsyncIterator
 
+from fastapi import APIRouter, Depends
+
+from qmf.web.access.caller import Scope
+from qmf.web.messages.create_routes import CreateRoutes
+from qmf.web.messages.destinations import Kind
+from qmf.web.messages.pull_routes import PullRoutes
+from qmf.web.messages.service import CONTAINER, MessageService
 from qmf.web.services import WebServices
 
+#: Seconds between attempts to connect again.
+_FIRST, _LAST = 0.1, 5.0
 
-def router(services: WebServices) -> APIRouter:
-    """The routes; those of an application share `services`."""
-    assert services.access
-    return APIRouter()
+
+def router(services: WebServices, *, service: MessageService | None = None) -> APIRouter:
+    """The routes; those of an application share `services`.
+
+    Args:
+        services: of the application.
+        service: what they stand on; None: made here.
+    """
+    used = service or MessageService(
+        lambda: services.messaging(
+            reconnect=True,
+            reconnect_interval_min=_FIRST,
+            reconnect_interval_max=_LAST,
+            container_id=CONTAINER,
+            client_properties={"qpid.client_process": "qmf-web"},
+        )
+    )
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_app: object) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await used.close()
+
+    found = APIRouter(
+        tags=["messages"], dependencies=[Depends(services.access.require(Scope.MESSAGES))], lifespan=lifespan
+    )
+    for kind in Kind:
+        CreateRoutes(kind, used).add_to(found)
+        PullRoutes(kind, used, services.access).add_to(found)
+    return found

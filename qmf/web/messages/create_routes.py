@@ -1,0 +1,87 @@
+"""Routes of queues and topics themselves, and of creating messages."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from qmf.web.messages import contents, requests
+from qmf.web.messages.destinations import Destination, Kind
+from qmf.web.messages.errors import as_problems
+from qmf.web.messages.openapi import creation, problems
+from qmf.web.messages.pull_routes import Name
+from qmf.web.messages.service import MessageService
+from qmf.web.messages.urls import Urls
+
+MessageId = Annotated[str, Path(description="id that the client gives the message")]
+
+
+class CreateRoutes:
+    """The routes of queues, or of topics."""
+
+    def __init__(self, kind: Kind, service: MessageService) -> None:
+        self._kind = kind
+        self._service = service
+
+    def add_to(self, router: APIRouter) -> None:
+        """Add the routes."""
+        noun, base = self._kind.noun, f"/{self._kind.value}/{{name}}"
+        router.add_api_route(
+            base,
+            self.links,
+            methods=["GET", "HEAD"],
+            summary=f"The links of a {noun}",
+            operation_id=f"{noun}_links",
+            responses=problems(404, 503),
+            response_class=Response,
+        )
+        for path, endpoint, name in (
+            ("create", self.create, "message"),
+            ("create/{id}", self.create_once, "message_once"),
+        ):
+            router.add_api_route(
+                f"{base}/{path}",
+                endpoint,
+                methods=["POST"],
+                status_code=201,
+                summary=f"Create a message in a {noun}",
+                operation_id=f"create_{noun}_{name}",
+                responses=problems(400, 404, 413, 503),
+                openapi_extra=creation(),
+                response_class=Response,
+            )
+
+    async def links(self, request: Request, name: Name) -> Response:
+        """Where messages are created, and consumers of them: in the headers, and as JSON."""
+        destination, urls = self._destination(request, name)
+        with as_problems():
+            await self._service.links.check(destination)
+        headers = urls.destination_links()
+        return JSONResponse({"destination": str(destination), "links": headers}, headers=headers)
+
+    async def create(self, request: Request, name: Name) -> Response:
+        """Create a message from the body. Repeated, it creates another."""
+        destination, urls = self._destination(request, name)
+        delivery = requests.read_delivery(request)
+        message = contents.to_message(await request.body(), request.headers.items(), delivery)
+        with as_problems():
+            await self._service.links.send(destination, message)
+        return Response(status_code=201, headers={"msg-create-next": f"{urls.base}/create"})
+
+    async def create_once(self, request: Request, name: Name, id: MessageId) -> Response:
+        """Create a message unless one with this id was created before."""
+        destination, urls = self._destination(request, name)
+        given = requests.read_creation_id(id)
+        delivery = requests.read_delivery(request)
+        message = contents.to_message(await request.body(), request.headers.items(), delivery, given)
+        with as_problems():
+            await self._service.creations.create(destination, given, message)
+        return Response(status_code=201, headers={"msg-create-next": f"{urls.base}/create/{uuid.uuid4().hex}"})
+
+    def _destination(self, request: Request, name: str) -> tuple[Destination, Urls]:
+        destination = requests.read_destination(self._kind, name)
+        return destination, Urls.of(request, destination)

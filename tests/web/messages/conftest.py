@@ -1,0 +1,53 @@
+"""A broker with a store, and the application on it, served on a port."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from support.web import served, web_options
+
+from qmf.broker import EmbeddedBroker
+from qmf.connecting import BrokerTarget
+from qmf.messaging import Connection, Session
+from qmf.web import create_application
+
+#: The names of the chapter.
+QUEUE, TOPIC = "jms.queue.bar", "jms.topic.bar"
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
+    """A broker with durable queue and topic of the chapter's names."""
+    with EmbeddedBroker(data_dir=tmp_path / "broker") as broker:
+        with Connection.establish(broker.url, timeout=30) as connection:
+            for name, kind in ((QUEUE, "queue"), (TOPIC, "topic")):
+                connection.session().sender(
+                    f"{name}; {{create: always, node: {{type: {kind}, durable: True}}}}"
+                ).close()
+        yield broker
+
+
+@pytest.fixture
+def session(broker: EmbeddedBroker) -> Iterator[Session]:
+    """A session of another program on the same broker."""
+    with Connection.establish(broker.url, timeout=30) as connection:
+        yield connection.session()
+
+
+@pytest.fixture
+async def http(broker: EmbeddedBroker) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the application."""
+    app = create_application(web_options(target=BrokerTarget.of(broker.url)), pages=False)
+    async with served(app) as client:
+        yield client
+
+
+@pytest.fixture
+async def second(broker: EmbeddedBroker) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of another server on the same broker: as the first one after a restart, it has no memory."""
+    app = create_application(web_options(target=BrokerTarget.of(broker.url)), pages=False)
+    async with served(app) as client:
+        yield client
