@@ -113,18 +113,37 @@ class Users:
         self._right: dict[str, bytes] = {}
 
     def matches(self, name: str, password: str) -> bool:
-        """Whether `name` is a user with this password. The time that it takes does not tell whether there is one."""
-        given = hmac.digest(self._key, password.encode(), "sha256")
+        """Whether `name` is a user with this password. The time that it takes does not tell whether there is one.
+
+        May compute a hash, which takes some hundredths of a second: see `matches_at_once`.
+        """
+        at_once = self.matches_at_once(name, password)
+        if at_once is not None:
+            return at_once
+        right = self.hash_matches(name, password)
+        if right:
+            self.remember(name, password)
+        return right
+
+    def matches_at_once(self, name: str, password: str) -> bool | None:
+        """As `matches`, but None if a hash has to be computed: by `hash_matches`, then `remember`."""
+        given = self._digest(password)
         if name in self._hashes or (self._hashes and name not in self._passwords):
             right = self._right.get(name)
-            if right is not None and hmac.compare_digest(right, given):
-                return True
-            if not self._hashes.get(name, _NOBODY).matches(password) or name not in self._hashes:
-                return False
-            self._right[name] = given
-            return True
-        expected = hmac.digest(self._key, self._passwords.get(name, "").encode(), "sha256")
+            return True if right is not None and hmac.compare_digest(right, given) else None
+        expected = self._digest(self._passwords.get(name, ""))
         return hmac.compare_digest(given, expected) and name in self._passwords
+
+    def hash_matches(self, name: str, password: str) -> bool:
+        """Whether the password fits the hash of a user. Takes long, and may be called on any thread."""
+        return self._hashes.get(name, _NOBODY).matches(password) and name in self._hashes
+
+    def remember(self, name: str, password: str) -> None:
+        """A password was right: it needs no hash the next time."""
+        self._right[name] = self._digest(password)
+
+    def _digest(self, password: str) -> bytes:
+        return hmac.digest(self._key, password.encode(), "sha256")
 
 
 def read_users(path: str | Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Compiles the optional module of the AMQP engine when the project is installed or a wheel is built."""
+"""Compiles the optional modules of the AMQP engine and of the agent when the project is installed, or a wheel built."""
 
 from __future__ import annotations
 
@@ -9,29 +9,40 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-#: Set to leave the module out.
+#: Set to leave the modules out.
 NO_NATIVE = "QMF_NO_NATIVE"
+
+#: What compiles a module, and what it means if that fails.
+MODULES = {
+    "qmf/bus/engine/batches_build.py": "The AMQP engine is not compiled, and slower without",
+    "qmf/agent/model/unknown_names_build.py": "Errors of unknown attributes name no similar ones",
+}
 
 
 class NativeBuildHook(BuildHookInterface[Any]):  # type: ignore[misc]  # hatchling is there while building only
-    """Adds `qmf/bus/engine/_batches` where there is a compiler; without it the engine is slower, and complete."""
+    """Adds the compiled modules where there is a compiler; all works without them."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
         """See hatchling."""
         root = Path(self.root)
         if self.target_name != "wheel" or os.environ.get(NO_NATIVE):
             return
-        script = root / "qmf" / "bus" / "engine" / "batches_build.py"
-        spec = importlib.util.spec_from_file_location("batches_build", script)
-        assert spec is not None
-        assert spec.loader is not None
-        builder = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(builder)
-        try:
-            module = builder.build(root)
-        except Exception as error:  # noqa: BLE001 - whatever cffi, setuptools and the compiler raise
-            self.app.display_warning(f"The AMQP engine is not compiled, and slower without: {error}")
-            return
-        build_data["pure_python"] = False
-        build_data["infer_tag"] = True
-        build_data["artifacts"].append(str(module.relative_to(root)))
+        for script, missing in MODULES.items():
+            try:
+                module = _builder(root / script).build(root)
+            except Exception as error:  # noqa: BLE001 - whatever cffi, setuptools and the compiler raise
+                self.app.display_warning(f"{missing}: {error}")
+                continue
+            build_data["pure_python"] = False
+            build_data["infer_tag"] = True
+            build_data["artifacts"].append(str(module.relative_to(root)))
+
+
+def _builder(script: Path) -> Any:
+    """A script that has the function `build`."""
+    spec = importlib.util.spec_from_file_location(script.stem, script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -18,7 +18,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from shell_picture import Terminal, drawn, svg
+from shell_picture import Terminal, drawn
+from terminal_svg import terminal_svg
 
 from qmf.agent import Agent
 from qmf.broker import EmbeddedBroker
@@ -123,7 +124,7 @@ def picture(url: str, port: int, home: str, size: tuple[int, int], keys: tuple[s
             terminal.until(lambda _: time.monotonic() > end)
         else:
             terminal.ready()
-        return svg(drawn(terminal.screen, port, whole=True), columns, f"{columns} x {rows}: {line.strip()}")
+        return terminal_svg(drawn(terminal.screen, port, whole=True), columns, f"{columns} x {rows}: {line.strip()}")
     finally:
         terminal.child.close(force=True)
 

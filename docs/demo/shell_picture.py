@@ -10,7 +10,6 @@ that the same program makes the same picture.
 from __future__ import annotations
 
 import argparse
-import io
 import itertools
 import os
 import re
@@ -24,9 +23,9 @@ from uuid import UUID
 
 import pexpect
 import pyte
-from rich.console import Console
 from rich.style import Style
 from rich.text import Text
+from terminal_svg import terminal_svg
 
 from qmf.agent import Agent, Attribute, CounterAttribute, ManagedObject, ReferenceAttribute
 from qmf.broker import EmbeddedBroker
@@ -193,15 +192,6 @@ def _colour(name: str) -> str:
     return {"brown": "yellow"}.get(name, name.replace("bright", "bright_").replace("brown", "yellow"))
 
 
-def svg(lines: Sequence[Text], columns: int = COLUMNS, title: str = "qmf-shell") -> str:
-    """The picture. Fonts are the reader's own: nothing is loaded from elsewhere."""
-    console = Console(width=columns, record=True, file=io.StringIO(), force_terminal=True)
-    for line in lines:
-        console.print(line, soft_wrap=True)
-    picture = console.export_svg(title=title, unique_id="qmf-shell")
-    return re.sub(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", "", picture, flags=re.DOTALL)
-
-
 def make() -> tuple[str, str]:
     """The picture as SVG and as text."""
     with (
@@ -219,7 +209,7 @@ def make() -> tuple[str, str]:
         finally:
             terminal.child.close(force=True)
     text = "".join(f"{line.plain.rstrip()}\n" for line in lines)
-    return svg(lines), text
+    return terminal_svg(lines, COLUMNS, "qmf-shell"), text
 
 
 def main(argv: Sequence[str] | None = None) -> int:

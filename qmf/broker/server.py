@@ -9,7 +9,8 @@ import os
 import socket
 import ssl
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -48,6 +49,8 @@ IDLE_TIMEOUT = 120.0
 BACKLOG = 100
 #: Seconds between removals of messages whose time to live has ended; the default of qpidd's `--queue-purge-interval`.
 EXPIRY_INTERVAL = 600.0
+#: Passwords whose hashes are computed at the same time; each takes 16 MB and a processor.
+_CHECKS = 2
 #: Seconds that clients have to answer the broker's close.
 CLOSE_PATIENCE = 2.0
 
@@ -157,6 +160,7 @@ class Broker:
             properties={"product": "qmf-broker", "version": __version__},
         )
         self._users = None if users is None else Users(users)
+        self._checks: ThreadPoolExecutor | None = None
         self._name = name
         self._interval = management
         self._publishes = publishes
@@ -273,6 +277,8 @@ class Broker:
         with contextlib.suppress(TimeoutError):
             # Newer asyncio waits for unfinished TLS handshakes, too; those end by their own time-out.
             await asyncio.wait_for(server.wait_closed(), CLOSE_PATIENCE)
+        if self._checks is not None:
+            self._checks.shutdown(cancel_futures=True)
         if self._registry is not None:
             self._registry.close()
         await self._close_data_dir()
@@ -346,7 +352,19 @@ class Broker:
             connection.transport.abort()
 
     def _engine(self) -> Engine:
-        return SaslEngine(self._settings, self._users)
+        return SaslEngine(self._settings, self._users, self._check_elsewhere)
+
+    def _check_elsewhere(self, check: Callable[[], bool], checked: Callable[[bool], None]) -> None:
+        """Compute the hash of a password on a thread: it takes some hundredths of a second, in which others go on."""
+        if self._checks is None:
+            self._checks = ThreadPoolExecutor(_CHECKS, thread_name_prefix="qmf-broker-users")
+        found = asyncio.get_running_loop().run_in_executor(self._checks, check)
+
+        def done(future: asyncio.Future[bool]) -> None:
+            if not future.cancelled():
+                checked(future.result())
+
+        found.add_done_callback(done)
 
 
 def _reason(error: Exception) -> str:

@@ -116,14 +116,29 @@ def _context(
 ) -> ConnectionContext | None:
     """The context to use; `usual`: the settings name brokers, so that the default context does not count."""
     found = read_contexts(config_path(environ)) if contexts is None else contexts
-    name = name or environ.get(CONTEXT_VARIABLE) or None
-    if name is not None:
-        return found.find(name)
+    named = context_of_environment(name, environ, lambda: found)
+    if named is not None:
+        return named
     return None if found.default is None or usual else found.find(found.default)
+
+
+def context_of_environment(
+    name: str | None, environ: Mapping[str, str], contexts: Callable[[], Contexts]
+) -> ConnectionContext | None:
+    """The context called `name`, or as the variable QMF_CONTEXT says; None if neither names one.
+
+    Args:
+        name: of a command line, or None.
+        environ: the environment.
+        contexts: reads those that exist, where they are needed.
+
+    Raises:
+        ContextError, NotFoundError: the settings file is wrong, or has no such context.
+    """
+    name = name or environ.get(CONTEXT_VARIABLE) or None
+    return None if name is None else contexts().find(name)
 
 
 def _tls(options: argparse.Namespace, context: ConnectionContext | None) -> TlsFiles:
     tls = context.tls if context is not None else NO_FILES
-    # A key belongs to its certificate: that of the context does not fit another certificate.
-    cert, key = (options.cert, options.key) if options.cert else (tls.cert, options.key or tls.key)
-    return TlsFiles(ca=options.ca or tls.ca, cert=cert, key=key, insecure=options.insecure or tls.insecure)
+    return tls.overridden(TlsFiles(ca=options.ca, cert=options.cert, key=options.key, insecure=options.insecure))

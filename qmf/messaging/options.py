@@ -9,7 +9,7 @@ import re
 import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -139,6 +139,9 @@ def _url(text: str, tls: bool | None, port: int | None) -> BusUrl:
 
 
 def _ssl_context(values: _Options) -> ssl.SSLContext:
+    own = values.take("ssl_context", ssl.SSLContext)
+    if own is not None:
+        return cast("ssl.SSLContext", own)
     trusted = values.take("ssl_trustfile", str)
     certificate, key = values.take("ssl_certfile", str), values.take("ssl_keyfile", str)
     skip = bool(values.take("ssl_skip_hostname_check", bool))

@@ -7,13 +7,27 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NoReturn
+
+import attrs
 
 from qmf._completion import add_completion_option
 from qmf._version import __version__
 from qmf.client import BrokerAgent
-from qmf.connecting import UrlAction
+from qmf.connecting import (
+    BrokerTarget,
+    ConnectionContext,
+    OptionError,
+    PasswordFinder,
+    TlsFiles,
+    UrlAction,
+    ask_on_terminal,
+    config_path,
+    context_of_environment,
+    read_contexts,
+)
 from qmf.errors import QmfError
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -46,7 +60,8 @@ def add_connection_options(parser: argparse.ArgumentParser, *names: str) -> None
     """
     group = parser.add_argument_group("General Options")
     add = group.add_argument
-    add(*names, dest="broker", metavar="<address>", default="localhost", action=UrlAction, help=ADDRESS_HELP)
+    add(*names, dest="broker", metavar="<address>", action=UrlAction, help=ADDRESS_HELP)
+    add("--context", metavar="<name>", help="connect as this context of the settings file says (or QMF_CONTEXT)")
     add(
         "-t",
         "--timeout",
@@ -55,15 +70,26 @@ def add_connection_options(parser: argparse.ArgumentParser, *names: str) -> None
         metavar="<secs>",
         help="seconds to wait for the connection and for each answer; 0 for no limit (%(default)s)",
     )
+    add("--user", metavar="<name>", help="user to log in as; the password is asked for on a terminal")
+    add("--password-file", metavar="<file>", type=Path, help="file with the password (or QMF_PASSWORD)")
+    add("--keyring", action="store_true", help="take the password from the keyring of this user")
+    add("--ask-password", action="store_true", help="ask for the password even if it is in the environment")
     add(
         "--sasl-mechanism",
         metavar="<mech>",
         help="SASL mechanisms that may be used, e.g. PLAIN; by default PLAIN with a user and ANONYMOUS without",
     )
     add("--sasl-service-name", metavar="<name>", help="accepted for scripts; no mechanism here uses it")
-    add("--ssl-certificate", metavar="<cert>", help="certificate of the client in PEM, for amqps")
-    add("--ssl-key", metavar="<key>", help="its private key in PEM")
-    add("--ssl-trustfile", metavar="<file>", help="certificates in PEM that broker certificates are checked with")
+    add("--ssl-certificate", "--cert", metavar="<cert>", type=Path, help="certificate of the client in PEM, for amqps")
+    add("--ssl-key", "--key", metavar="<key>", type=Path, help="its private key in PEM")
+    add(
+        "--ssl-trustfile",
+        "--ca",
+        metavar="<file>",
+        type=Path,
+        help="certificates in PEM that broker certificates are checked with",
+    )
+    add("--insecure", action="store_true", help="accept any certificate of the broker")
     add("--ha-admin", action="store_true", help="connect to a backup broker of a qpidd with high availability, too")
     add_completion_option(parser)
     add("--version", action="version", version=f"%(prog)s {__version__}")
@@ -85,26 +111,117 @@ def check_connection_options(parser: argparse.ArgumentParser, options: argparse.
         parser.error("missing --ssl-certificate (required by --ssl-key)")
 
 
-def connection_options(options: argparse.Namespace) -> dict[str, Any]:
-    """The options of `qmf.messaging.Connection` for those of `add_connection_options`."""
+@attrs.frozen
+class BrokerAccess:
+    """Where a broker is, and how to connect to it.
+
+    Attributes:
+        address: of the broker, without a password that was found elsewhere.
+        options: of `qmf.messaging.Connection`.
+    """
+
+    address: str
+    options: Mapping[str, Any] = attrs.field(repr=False)
+
+    def connect(self, timeout: float) -> BrokerAgent:
+        """A connected client of the broker; errors as of `BrokerAgent.connect`."""
+        return BrokerAgent.connect(self.address, timeout, **self.options)
+
+
+def access_of(
+    options: argparse.Namespace,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    ask: Callable[[str], str | None] = ask_on_terminal,
+) -> BrokerAccess:
+    """What the options of `add_connection_options` mean together.
+
+    Without an address, `--context` and then the variable QMF_CONTEXT name a context; otherwise it is this machine. The
+    default context of the settings file does not count, since scripts expect this machine. Options go first.
+
+    Raises:
+        OptionError: options that contradict each other, or a context with several brokers.
+        QmfError: of `read_contexts`, `TlsFiles` and `PasswordFinder`.
+    """
+    if options.broker is not None and options.context is not None:
+        raise OptionError("--context and an address: give one of them")
+    context = (
+        None
+        if options.broker is not None
+        else context_of_environment(options.context, environ, lambda: read_contexts(config_path(environ)))
+    )
+    if context is not None and len(context.urls) != 1:
+        raise OptionError(f"context {context.name} has {len(context.urls)} brokers: give the address of one")
+    address = str(options.broker or (context.urls[0] if context is not None else "localhost"))
+    tls = _tls(options, context)
+    username, password = _login(options, context, address, environ, ask)
+    mechanisms = options.sasl_mechanism
+    if mechanisms is None and tls.cert is not None and username is None and "@" not in address:
+        mechanisms = "EXTERNAL ANONYMOUS"  # the certificate says who the client is, where the broker wants to know
     given = {
-        "sasl_mechanisms": options.sasl_mechanism,
-        "ssl_certfile": options.ssl_certificate,
-        "ssl_keyfile": options.ssl_key,
-        "ssl_trustfile": options.ssl_trustfile,
+        "sasl_mechanisms": mechanisms,
+        "username": username,
+        "password": password,
+        "ssl_context": tls.context() if tls.given else None,
         "client_properties": {"qpid.ha-admin": 1} if options.ha_admin else None,
     }
-    return {name: value for name, value in given.items() if value}
+    return BrokerAccess(address, {name: value for name, value in given.items() if value})
+
+
+def _tls(options: argparse.Namespace, context: ConnectionContext | None) -> TlsFiles:
+    given = TlsFiles(
+        ca=options.ssl_trustfile, cert=options.ssl_certificate, key=options.ssl_key, insecure=options.insecure
+    )
+    return given if context is None else context.tls.overridden(given)
+
+
+def _login(
+    options: argparse.Namespace,
+    context: ConnectionContext | None,
+    address: str,
+    environ: Mapping[str, str],
+    ask: Callable[[str], str | None],
+) -> tuple[str | None, str | None]:
+    """User and password where the address does not have both."""
+    user = options.user or (context.user if context is not None else None)
+    try:
+        url = BrokerTarget.of(address).url
+    except ValueError:
+        if user is None:
+            return None, None  # a form of the old tools, which the connection reads
+        raise
+    if url.username is not None and user not in (None, url.username):
+        raise OptionError(f"two users: {url.username!r} in the address, and {user!r}")
+    url = attrs.evolve(url, username=url.username or user)
+    if url.username is None or url.password is not None:
+        return None, None
+
+    def warn(text: str) -> None:
+        print(f"Warning: {text}", file=sys.stderr)
+
+    passwords = PasswordFinder(
+        environ,
+        file=options.password_file or (context.password_file if context is not None else None),
+        keyring=options.keyring or (context is not None and context.keyring),
+        always_ask=options.ask_password,
+        ask=ask,
+        warn=warn,
+    )
+    return url.username, passwords.find(url)
 
 
 @contextlib.contextmanager
-def open_broker(options: argparse.Namespace) -> Iterator[BrokerAgent]:
-    """The broker that the options name, until the end of the block.
+def open_broker(access: BrokerAccess, timeout: float) -> Iterator[BrokerAgent]:
+    """A broker, until the end of the block.
+
+    Args:
+        access: how to connect.
+        timeout: seconds to wait for the connection and for each answer; 0 for no limit.
 
     Raises:
         QmfError: there is no connection, or the broker has no management.
     """
-    agent = BrokerAgent.connect(options.broker, options.timeout or NO_LIMIT, **connection_options(options))
+    agent = access.connect(timeout or NO_LIMIT)
     try:
         yield agent
     finally:

@@ -15,10 +15,11 @@ from qmf.errors import QmfError
 from qmf.tools.connecting import (
     OK,
     TIMEOUT,
+    BrokerAccess,
     ToolParser,
+    access_of,
     add_connection_options,
     check_connection_options,
-    connection_options,
     open_broker,
     run_tool,
 )
@@ -123,16 +124,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    with open_broker(options) as broker:
+    access = access_of(options)
+    with open_broker(access, options.timeout) as broker:
         print(f"{HEADING}\n{'=' * len(HEADING)}", flush=True)
         try:
-            _watch(broker, options)
+            _watch(broker, access, options)
         except KeyboardInterrupt:
             print()
     return OK
 
 
-def _watch(broker: BrokerAgent, options: argparse.Namespace) -> None:
+def _watch(broker: BrokerAgent, access: BrokerAccess, options: argparse.Namespace) -> None:
     rates = QueueRates(options.filter)
     left = options.count
     while True:
@@ -141,7 +143,7 @@ def _watch(broker: BrokerAgent, options: argparse.Namespace) -> None:
         except QmfError as error:
             print(f"*** Broker connection lost - {error}, retrying...", file=sys.stderr, flush=True)
             rates.clear()
-            _connect_again(broker, options)
+            _connect_again(broker, access, options.timeout or TIMEOUT)
             print("*** Broker connected", file=sys.stderr, flush=True)
             continue
         for line in rates.lines(queues, monotonic()):
@@ -154,12 +156,10 @@ def _watch(broker: BrokerAgent, options: argparse.Namespace) -> None:
         sleep(options.interval)
 
 
-def _connect_again(broker: BrokerAgent, options: argparse.Namespace) -> None:
+def _connect_again(broker: BrokerAgent, access: BrokerAccess, timeout: float) -> None:
     while True:
         try:
-            connection = BrokerAgent.connection(
-                options.broker, options.timeout or TIMEOUT, **connection_options(options)
-            )
+            connection = BrokerAgent.connection(access.address, timeout, **access.options)
         except QmfError:
             sleep(_RETRY)
             continue

@@ -7,8 +7,7 @@ times, reads its values, and calls its methods.
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeAlias
 
 from qmf.agent.accessors.descriptors import AccessorDescriptor, AttributeDescriptor
 from qmf.agent.layout import object_state
@@ -16,10 +15,17 @@ from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS, ClassLayout, s
 from qmf.agent.layout.object_state import StatefulObject
 from qmf.agent.model.arguments import MaybeAwaitable
 from qmf.agent.model.object_values import read
-from qmf.errors import CallerError, ConstraintError, unknown_attribute
+from qmf.agent.model.unknown_names import refuse_attribute
+from qmf.errors import CallerError, ConstraintError
 from qmf.protocol.values import ObjectId
 from qmf.schema import ClassSchema
 from qmf.schema.documentation import document
+
+if TYPE_CHECKING:
+    # Type checkers would allow every name for a base that they don't know.
+    _Base = object
+else:
+    from qmf.agent.model.unknown_names import ObjectBase as _Base
 
 
 class ManagedObjectMeta(type):
@@ -40,7 +46,7 @@ class ManagedObjectMeta(type):
         return super().__new__(cls, name, bases, namespace)
 
 
-class ManagedObject(StatefulObject, metaclass=ManagedObjectMeta):
+class ManagedObject(StatefulObject, _Base, metaclass=ManagedObjectMeta):
     """A managed object: base of generated classes.
 
     Add an object with `Agent.add`, and set its values from any thread, also while it is in no agent. Subclass the
@@ -78,18 +84,10 @@ class ManagedObject(StatefulObject, metaclass=ManagedObjectMeta):
         for field in layout.accessors:
             setattr(self, field.slot, layout.accessor_factories[field](self, cells, field))
 
-    # Python refuses unknown names itself, since there is no dict, and that costs nothing. Only the development mode
-    # (`python -X dev`) also names similar ones: a `__setattr__` makes every assignment several times as slow. Hidden
-    # from type checkers, which would allow every name.
-    if not TYPE_CHECKING and sys.flags.dev_mode:
-
-        def __setattr__(self, name: str, value: object) -> None:
-            try:
-                super().__setattr__(name, value)
-            except AttributeError:
-                if hasattr(type(self), name):
-                    raise
-                raise unknown_attribute(type(self), name) from None
+    @classmethod
+    def _qmf_refuse_attribute(cls, name: str) -> NoReturn:
+        """Called when an attribute is set that objects of the class don't have; raises the error."""
+        refuse_attribute(cls, name)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {object_state.object_id(self) or 'without agent'}>"

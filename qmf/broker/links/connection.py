@@ -64,6 +64,8 @@ class ServerConnection:
         """
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.transport = AmqpTransport(engine, self, throttle=True)
+        if isinstance(engine, SaslEngine):
+            engine.on_progress = self.transport.flush_soon
         self._registry = registry
         self._links = ClientLinks(self, self.transport, registry, resumable, max_links=max_links)
         self._open_timeout = open_timeout

@@ -1,14 +1,15 @@
 """SASL PLAIN on the broker's side, which proton has only where it was built with Cyrus (its wheel is not).
 
 `SaslServer` is the SASL layer in front of an engine, without I/O: bytes in, bytes out. Once a user is authenticated,
-all further bytes are the engine's. Without users it lets everybody in, as a qpidd without authentication does: by
-ANONYMOUS, by PLAIN with any name and password, and without SASL.
+all further bytes are the engine's. A hash of a password takes long to compute, so that is done elsewhere
+(`RunElsewhere`): other clients don't wait for it. Without users it lets everybody in, as a qpidd without authentication
+does: by ANONYMOUS, by PLAIN with any name and password, and without SASL.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from qmf._users import Users
 from qmf.bus.engine.engine import Engine
@@ -26,6 +27,12 @@ _OK, _AUTH = 0, 1
 ANONYMOUS_USER = "anonymous"
 #: SASL frames are never larger (AMQP 1.0, part 5.3.1).
 _MAX_FRAME = 512
+#: Bytes that a client may send while its password is checked.
+_MAX_EARLY = 64 * 1024
+
+#: Runs a function that takes long, elsewhere, and calls the other one with its result: never within the call, and not
+#: if the function fails.
+RunElsewhere = Callable[[Callable[[], bool], Callable[[bool], None]], None]
 
 
 class SaslRefused(Exception):
@@ -38,20 +45,29 @@ class SaslServer:
     Attributes:
         user: None until the client is authenticated; empty for one that uses no SASL.
         mechanism: that it used, or None.
+        on_checked: called when a password was checked elsewhere; `feed` goes on then, without new bytes.
     """
 
-    def __init__(self, users: Users | None) -> None:
+    def __init__(self, users: Users | None, elsewhere: RunElsewhere | None = None) -> None:
         """Args:
 
         users: who log in with PLAIN; None lets everybody in.
+        elsewhere: where hashes of passwords are computed; None: in `feed`.
         """
         self.user: str | None = None
         self.mechanism: str | None = None
+        self.on_checked: Callable[[], None] = lambda: None
         self._users = users
+        self._elsewhere = elsewhere
+        self._checking = False
+        self._closed = False
         self._mechanisms = ("ANONYMOUS", "PLAIN") if users is None else ("PLAIN",)
         self._input = b""
         self._output = b""
         self._header_received = False
+        #: User and mechanism that the client claims, and whether the check elsewhere has found that right.
+        self._claimed = "", ""
+        self._answer: bool | None = None
 
     def feed(self, data: bytes | memoryview) -> bytes:
         """Take bytes from the client.
@@ -63,9 +79,15 @@ class SaslServer:
             SaslRefused: authentication failed. `output` may still have an answer for the client.
         """
         self._input += data
+        if self._checking:
+            if len(self._input) > _MAX_EARLY:
+                raise SaslRefused("it sends without waiting until its password is checked")
+            return b""
         if not self._header_received:
             self._read_header()
-        if self._header_received and self.user is None:
+        if self._answer is not None:
+            self._finish(self._answer)
+        elif self._header_received and self.user is None:
             self._read_init()
         if self.user is None:
             return b""
@@ -76,6 +98,10 @@ class SaslServer:
         """Bytes for the client."""
         data, self._output = self._output, b""
         return data
+
+    def close(self) -> None:
+        """The connection is gone: a check that has not begun is left out, and the result of another one ignored."""
+        self._closed = True
 
     def _read_header(self) -> None:
         if not _HEADER.startswith(self._input[: len(_HEADER)]):
@@ -97,12 +123,21 @@ class SaslServer:
         if len(self._input) < size:
             return
         frame, self._input = self._input[offset * 4 : size], self._input[size:]
-        code = _OK if self._authenticate(frame) else _AUTH
-        self._output += _frame(_OUTCOME, [UInt8(code)])
-        if self.user is None:
-            raise SaslRefused("unknown user or wrong password")
+        right = self._authenticate(frame)
+        if right is None:
+            self._checking = True
+        else:
+            self._finish(right)
 
-    def _authenticate(self, frame: bytes) -> bool:
+    def _finish(self, right: bool) -> None:
+        self._answer = None
+        self._output += _frame(_OUTCOME, [UInt8(_OK if right else _AUTH)])
+        if not right:
+            raise SaslRefused("unknown user or wrong password")
+        self.user, self.mechanism = self._claimed
+
+    def _authenticate(self, frame: bytes) -> bool | None:
+        """Whether the client may go on; None: that is checked elsewhere."""
         try:
             init, _ = decode(frame)
         except DecodeError as error:
@@ -111,7 +146,7 @@ class SaslServer:
             raise SaslRefused("unexpected SASL frame instead of init")
         mechanism, response = [*init.value, None, None][:2]
         if mechanism == "ANONYMOUS" and self._users is None:
-            self.user, self.mechanism = ANONYMOUS_USER, mechanism
+            self._claimed = ANONYMOUS_USER, mechanism
             return True
         if mechanism != "PLAIN" or not isinstance(response, bytes):
             return False
@@ -122,15 +157,32 @@ class SaslServer:
             authority, user, password = (part.decode() for part in parts)
         except UnicodeDecodeError:
             return False
-        if not user or authority not in ("", user) or not self._matches(user, password):
+        if not user or authority not in ("", user):
             return False
-        self.user, self.mechanism = user, "PLAIN"
-        return True
+        self._claimed = user, "PLAIN"
+        return self._matches(user, password)
 
-    def _matches(self, user: str, password: str) -> bool:
-        if self._users is None:
+    def _matches(self, user: str, password: str) -> bool | None:
+        users = self._users
+        if users is None:
             return True
-        return self._users.matches(user, password)
+        if self._elsewhere is None:
+            return users.matches(user, password)
+        right = users.matches_at_once(user, password)
+        if right is None:
+
+            def check() -> bool:
+                return not self._closed and users.hash_matches(user, password)
+
+            def checked(right: bool) -> None:
+                if right:
+                    users.remember(user, password)
+                if not self._closed:
+                    self._checking, self._answer = False, right
+                    self.on_checked()
+
+            self._elsewhere(check, checked)
+        return right
 
 
 def _frame(descriptor: int, fields: list[object]) -> bytes:
@@ -151,14 +203,19 @@ def _framed(body: bytes) -> bytes:
 class SaslEngine(Engine):
     """An engine behind a `SaslServer`."""
 
-    def __init__(self, settings: ConnectionSettings, users: Users | None) -> None:
+    def __init__(
+        self, settings: ConnectionSettings, users: Users | None, elsewhere: RunElsewhere | None = None
+    ) -> None:
         """Args:
 
         settings: with `mechanisms` None, since `SaslServer` replaces the engine's own SASL layer.
-        users: as of `SaslServer`.
+        users, elsewhere: as of `SaslServer`.
         """
         super().__init__(settings)
-        self._sasl = SaslServer(users)
+        self._sasl = SaslServer(users, elsewhere)
+        self._sasl.on_checked = self._go_on
+        #: Called when there are events or output without a call of `feed`.
+        self.on_progress: Callable[[], None] = lambda: None
 
     @property
     def user(self) -> str:
@@ -179,6 +236,15 @@ class SaslEngine(Engine):
                 self.fail("amqp:unauthorized-access", str(error), authentication=True)
                 return
         super().feed(data)
+
+    def free(self) -> None:
+        """See `Engine`."""
+        self._sasl.close()
+        super().free()
+
+    def _go_on(self) -> None:
+        self.feed(b"")
+        self.on_progress()
 
     def output(self) -> bytes:
         """See `Engine`."""

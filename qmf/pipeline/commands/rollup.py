@@ -46,7 +46,7 @@ def _run(options: argparse.Namespace) -> None:
             print_line(f"Wrote {rows} rows to {job_options.out}")
             return
         queries = job.rollup_stream(spark, job_options, every=options.every, once=options.once)
-        print_line(f"Following {options.lake} with {len(queries)} queries")
+        print_line(f"Following {options.lake} with {len(queries)} {'query' if len(queries) == 1 else 'queries'}")
         run_until_stopped(queries, print_line)
 
 

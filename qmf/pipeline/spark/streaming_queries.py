@@ -44,8 +44,9 @@ class StreamMetrics:
 
     def __str__(self) -> str:
         rate = f", {self.read / self.busy:,.0f} rows per second" if self.busy and self.read else ""
+        batches = "1 batch" if self.batches == 1 else f"{self.batches} batches"
         return (
-            f"{self.batches} batches, {self.read} rows read in {self.busy:.1f} s{rate}; "
+            f"{batches}, {self.read} rows read in {self.busy:.1f} s{rate}; "
             f"{self.late} came too late, {self.ahead} are from the future, {self.state} wait in the state"
         )
 

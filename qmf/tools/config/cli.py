@@ -12,7 +12,7 @@ from qmf.tools.config.changes import Changes
 from qmf.tools.config.completion import candidates, completion_script
 from qmf.tools.config.options import parse
 from qmf.tools.config.values import as_json, values_of, with_bindings
-from qmf.tools.connecting import FAILED, OK, open_broker, run_tool
+from qmf.tools.connecting import FAILED, OK, access_of, open_broker, run_tool
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    with open_broker(options) as broker:
+    with open_broker(access_of(options), options.timeout) as broker:
         words = options.words
         match words[0] if words else None:
             case None:

@@ -7,10 +7,9 @@ import contextlib
 import io
 from collections.abc import Sequence
 
-from qmf.client import BrokerAgent
 from qmf.errors import QmfError
 from qmf.tools.config.options import COMMANDS, EXCHANGE_TYPES, build_parser, with_bindings_flag
-from qmf.tools.connecting import connection_options
+from qmf.tools.connecting import access_of
 
 #: Seconds that the broker has: nobody waits longer for the Tab key.
 PATIENCE = 2.0
@@ -99,9 +98,14 @@ def _words(options: argparse.Namespace) -> list[str]:
     return []
 
 
+def _nobody(question: str) -> None:
+    """Nobody is asked for a password while they type."""
+    del question
+
+
 def _names(options: argparse.Namespace, kind: str) -> list[str]:
     try:
-        with BrokerAgent.connect(options.broker, PATIENCE, **connection_options(options)) as broker:
+        with access_of(options, ask=_nobody).connect(PATIENCE) as broker:
             return sorted(name for item in broker.list(kind) if (name := str(item.get("name", ""))))
     except QmfError:
         return []
@@ -109,7 +113,7 @@ def _names(options: argparse.Namespace, kind: str) -> list[str]:
 
 def _keys(options: argparse.Namespace, exchange: str, queue: str) -> list[str]:
     try:
-        with BrokerAgent.connect(options.broker, PATIENCE, **connection_options(options)) as broker:
+        with access_of(options, ask=_nobody).connect(PATIENCE) as broker:
             bindings = broker.getAllBindings()
     except QmfError:
         return []

@@ -10,6 +10,7 @@ from qmf.tools.connecting import (
     FAILED,
     OK,
     ToolParser,
+    access_of,
     add_connection_options,
     check_connection_options,
     open_broker,
@@ -82,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    with open_broker(options) as broker:
+    with open_broker(access_of(options), options.timeout) as broker:
         try:
             if options.queue is not None:
                 found = views.queue(broker, options.queue)

@@ -24,6 +24,7 @@ from qmf_shell.completion.kinds import (
     ValueNames,
 )
 from qmf_shell.completion.suggestions import suggest
+from qmf_shell.render.shortening import shorten_middle
 from qmf_shell.session.context import Context
 from qmf_shell.session.name_cache import NameRefresher
 
@@ -65,7 +66,8 @@ class LineCompleter(Completer):
         self.pending_text = text if self._lacks_names(request.kind) else None
         for item in suggest(request, self.data):
             meta = item.meta if len(item.meta) <= MAX_META else f"{item.meta[: MAX_META - 1]}…"
-            yield Completion(item.text, item.start - len(text), display=shortened(item.shown), display_meta=meta)
+            shown = shorten_middle(item.shown, MAX_NAME)
+            yield Completion(item.text, item.start - len(text), display=shown, display_meta=meta)
 
     def hint(self, text: str) -> list[HintPart]:
         """The hint about `text`. Cached, since it is needed at each redraw."""
@@ -84,14 +86,6 @@ class LineCompleter(Completer):
         if isinstance(kind, CommandNames | NoCompletion):
             return False
         return not self._refresher.snapshot.schemas or (_needs_objects(kind) and not self._refresher.has_objects)
-
-
-def shortened(name: str) -> str:
-    """A name for the menu; a long one is cut in the middle."""
-    if len(name) <= MAX_NAME:
-        return name
-    end = MAX_NAME // 2 - 1
-    return f"{name[: MAX_NAME - 1 - end]}…{name[-end:]}"
 
 
 def _needs_objects(kind: CompletionKind) -> bool:

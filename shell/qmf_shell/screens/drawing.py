@@ -13,6 +13,8 @@ from rich.cells import chop_cells
 from qmf.presenting.text import clean
 from qmf_shell.render.formatting import ABSENT, Formatter
 from qmf_shell.render.layout import display_width
+from qmf_shell.render.shortening import shorten_middle, shorten_values
+from qmf_shell.results.cells import NamedValues
 from qmf_shell.results.result import Role
 from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn, table_column
 from qmf_shell.screens.state import Page
@@ -98,6 +100,11 @@ class Surroundings:
     keys: Sequence[tuple[str, str]] = ()
     wide_characters: bool = True
 
+    @property
+    def left_out(self) -> str:
+        """Stands for a part of a text that is left out."""
+        return "…" if self.wide_characters else "~"
+
 
 def draw_page(page: Page, around: Surroundings, geometry: Geometry, width: int, height: int) -> list[Fragments]:
     """The lines of a page; notes in `geometry` where things are."""
@@ -130,7 +137,7 @@ def draw_page(page: Page, around: Surroundings, geometry: Geometry, width: int, 
     for number, row in enumerate(rows):
         lines.append(_row_line(row, around, columns, width, chosen=number == cursor))
     if not rows and room > 0:
-        lines += [[("class:faint", _cut(text, width))] for text in _empty_lines(page)][:room]
+        lines += [[("class:faint", shorten_middle(text, width, around.left_out))] for text in _empty_lines(page)][:room]
     lines += [[("", "")]] * (height - len(lines) - foot)
     if foot:
         lines.append(_foot_line(around, geometry, width))
@@ -169,7 +176,7 @@ def _title_line(page: Page, around: Surroundings, width: int) -> Fragments:
             left += f"  {text}"
     if display_width(left) + display_width(right) > width:
         right = right if display_width(right) < width // 2 else ""
-        left = shortened(left, max(1, width - display_width(right)), around.wide_characters)
+        left = shorten_middle(left, max(1, width - display_width(right)), around.left_out)
     return [("class:title", left + " " * max(0, width - display_width(left) - display_width(right)) + right)]
 
 
@@ -202,7 +209,7 @@ def _tab_line(page: Page, geometry: Geometry, width: int) -> Fragments:
 def _foot_line(around: Surroundings, geometry: Geometry, width: int) -> Fragments:
     if around.message is not None:
         style, text = around.message
-        return [(style, _cut(f" {text}", width))]
+        return [(style, shorten_middle(f" {text}", width, around.left_out))]
     line: Fragments = []
     at = 0
     for key, meaning in around.keys:
@@ -395,7 +402,10 @@ def _hidden(page: Page, columns: Sequence[_Placed]) -> str:
 
 
 def _cell_text(column: ScreenColumn, row: Row, around: Surroundings) -> str:
-    text = around.formatter.column_text(column.cell(row), table_column(column))
+    cell = column.cell(row)
+    if isinstance(cell, NamedValues):
+        return " ".join(f"{name}={value}" for name, value in around.formatter.telling_values(cell))
+    text = around.formatter.column_text(cell, table_column(column))
     if around.colour or text == ABSENT:
         return text
     return text + ("*" if column.changed(row) else "") + _LEVEL_SIGNS[column.level(row)]
@@ -411,7 +421,10 @@ def _row_line(row: Row, around: Surroundings, columns: Sequence[_Placed], width:
             used += GAP
         text = item.texts[id(row)]
         style = _style(item.column, row, text)
-        text = ended(text, item.width, around.wide_characters) if item.column.prose else text
+        if item.column.prose:
+            text = ended(text, item.width, around.left_out)
+        elif display_width(text) > item.width and isinstance(cell := item.column.cell(row), NamedValues):
+            text = shorten_values(around.formatter.telling_values(cell), item.width, around.left_out)
         if chosen:
             # The cursor has one colour, but what is critical stays so.
             style = f"{cursor} {style}" if style in _LEVELS.values() and style else f"{style} {cursor}"
@@ -440,38 +453,16 @@ def _style(column: ScreenColumn, row: Row, text: str) -> str:
 
 
 def _fit(text: str, width: int, right: bool, around: Surroundings) -> str:
-    text = shortened(text, width, around.wide_characters)
+    text = shorten_middle(text, width, around.left_out)
     blanks = " " * max(0, width - display_width(text))
     return blanks + text if right else text + blanks
 
 
-def shortened(text: str, width: int, wide_characters: bool = True) -> str:
-    """A text of at most `width` columns: what is too long loses its middle."""
-    if display_width(text) <= width:
-        return text
-    sign = "…" if wide_characters else "~"
-    if width <= 1:
-        return sign[:width]
-    head = (width - 1 + 1) // 2
-    tail = width - 1 - head
-    first = chop_cells(text, head)[0]
-    last = ""
-    for char in reversed(text):
-        if display_width(char + last) > tail:
-            break
-        last = char + last
-    return first + sign + last
-
-
-def ended(text: str, width: int, wide_characters: bool = True) -> str:
+def ended(text: str, width: int, mark: str = "…") -> str:
     """A text of at most `width` columns: what is too long loses its end, from a blank on if there is one."""
     if display_width(text) <= width or width <= 1:
         return text[: max(0, width)]
     head = chop_cells(text, width - 1)[0]
     word = head.rpartition(" ")[0]
     head = word if len(word) * 2 > len(head) and text[len(head)] != " " else head
-    return head.rstrip() + ("…" if wide_characters else "~")
-
-
-def _cut(text: str, width: int) -> str:
-    return shortened(text, width) if width > 0 else ""
+    return head.rstrip() + mark

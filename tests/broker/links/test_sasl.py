@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from support.recording import Inbox, message
 from support.waiting import until
 
-from qmf._users import Users
+from qmf._users import Users, hash_password
 from qmf.broker import Broker
 from qmf.broker.links.sasl import SaslRefused, SaslServer
 from qmf.bus import AmqpBus, Binding
@@ -94,6 +95,94 @@ def test_wrong_credentials_get_an_answer_and_no_more(data: bytes) -> None:
 def test_what_is_no_sasl_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(SaslRefused, match=reason):
         SaslServer(Users(USERS)).feed(data)
+
+
+class Elsewhere:
+    """What is to be done elsewhere, until the test does it."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Callable[[], bool], Callable[[bool], None]]] = []
+
+    def __call__(self, check: Callable[[], bool], done: Callable[[bool], None]) -> None:
+        self.waiting.append((check, done))
+
+    def work(self) -> None:
+        for check, done in self.waiting:
+            done(check())
+        self.waiting.clear()
+
+
+def test_hashes_are_computed_elsewhere() -> None:
+    users, elsewhere = Users({"ann": hash_password("secret")}), Elsewhere()
+    sasl = SaslServer(users, elsewhere)
+    progress: list[None] = []
+    sasl.on_checked = lambda: progress.append(None)
+    assert sasl.feed(HEADER + init(b"\0ann\0secret") + b"AMQP") == b""
+    sasl.output()
+    assert sasl.feed(b"\0\1\0\0") == b""
+    assert (sasl.user, sasl.output(), progress) == (None, b"", [])
+    elsewhere.work()
+    assert len(progress) == 1
+    assert sasl.feed(b"") == b"AMQP\0\1\0\0"
+    assert (sasl.user, sasl.mechanism) == ("ann", "PLAIN")
+    assert sasl.output() == frame([UInt8(0)], UInt64(0x44))
+    # What was right once needs no hash.
+    again = SaslServer(users, elsewhere)
+    again.feed(HEADER + init(b"\0ann\0secret"))
+    assert (again.user, elsewhere.waiting) == ("ann", [])
+
+
+@pytest.mark.parametrize("response", [b"\0ann\0wrong", b"\0nobody\0secret"])
+def test_wrong_passwords_are_refused_after_the_check_elsewhere(response: bytes) -> None:
+    elsewhere = Elsewhere()
+    sasl = SaslServer(Users({"ann": hash_password("secret")}), elsewhere)
+    sasl.feed(HEADER + init(response))
+    sasl.output()
+    elsewhere.work()
+    with pytest.raises(SaslRefused, match="unknown user or wrong password"):
+        sasl.feed(b"")
+    assert (sasl.user, sasl.mechanism) == (None, None)
+    assert sasl.output() == frame([UInt8(1)], UInt64(0x44))
+
+
+def test_clients_that_do_not_wait_for_the_check_fill_no_memory() -> None:
+    sasl = SaslServer(Users({"ann": hash_password("secret")}), Elsewhere())
+    sasl.feed(HEADER + init(b"\0ann\0secret"))
+    sasl.feed(bytes(60_000))
+    with pytest.raises(SaslRefused, match="without waiting"):
+        sasl.feed(bytes(60_000))
+
+
+def test_the_check_of_a_client_that_is_gone_is_left_out() -> None:
+    elsewhere = Elsewhere()
+    sasl = SaslServer(Users({"ann": hash_password("secret")}), elsewhere)
+    sasl.on_checked = lambda: pytest.fail("nobody waits for this")
+    sasl.feed(HEADER + init(b"\0ann\0secret"))
+    sasl.close()
+    elsewhere.work()
+    assert sasl.user is None
+
+
+async def test_a_broker_computes_hashes_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+    matches = Users.hash_matches
+
+    def noted(self: Users, name: str, password: str) -> bool:
+        threads.append(threading.get_ident())
+        return matches(self, name, password)
+
+    monkeypatch.setattr(Users, "hash_matches", noted)
+    async with Broker(port=0, users={"ann": hash_password("secret")}) as broker:
+        good, bad = (f"amqp://ann:{word}@127.0.0.1:{broker.port}" for word in ("secret", "wrong"))
+        with pytest.raises(AuthenticationError):
+            await AmqpBus(bad).open(30.0)
+        for _ in range(2):
+            bus = AmqpBus(good)
+            await bus.open(30.0)
+            assert bus.connected
+            await bus.close()
+    assert len(threads) == 2
+    assert threading.get_ident() not in threads
 
 
 @given(st.binary(max_size=80), st.booleans())

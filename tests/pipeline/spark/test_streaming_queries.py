@@ -49,7 +49,7 @@ def test_metrics_are_printed_when_a_signal_ends_the_queries(
     lines: list[str] = []
     run_until_stopped(queries, lines.append)
     (line,) = lines
-    assert line.startswith("org.example.shop:till by 1m: 1 batches, 2 rows read in ")
+    assert line.startswith("org.example.shop:till by 1m: 1 batch, 2 rows read in ")
     assert line.endswith("; 0 came too late, 0 are from the future, 1 wait in the state")
     assert not queries[0].isActive
 

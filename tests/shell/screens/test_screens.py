@@ -12,7 +12,7 @@ from qmf_shell.modes.executor import evaluate
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import display_width
 from qmf_shell.results.result import LiveScreen
-from qmf_shell.screens.drawing import Geometry, Surroundings, draw_page, ended, halves, shortened
+from qmf_shell.screens.drawing import Geometry, Surroundings, draw_page, ended, halves
 from qmf_shell.screens.navigator import Navigator
 from qmf_shell.screens.pages.events import KEPT
 from qmf_shell.screens.state import Page
@@ -249,14 +249,6 @@ def test_lines_are_for_those_who_want_them(option: str) -> None:
     assert not isinstance(evaluate(f"watch {option} filesystem", context), LiveScreen)
 
 
-def test_texts_lose_their_middle() -> None:
-    assert shortened("abcdefghij", 5) == "ab…ij"
-    assert shortened("abcdefghij", 5, wide_characters=False) == "ab~ij"
-    assert shortened("日本語日本語", 7) == "日…本語" or display_width(shortened("日本語日本語", 7)) <= 7
-    assert shortened("abc", 1) == "…"
-    assert shortened("abc", 0) == ""
-
-
 # -- other pages -------------------------------------------------------------------------------------------------------
 
 
@@ -337,6 +329,16 @@ def test_events_come_the_latest_first(context: Context) -> None:
     looked.navigator.open()
     assert any(line.startswith("mountPoint  /") for line in looked.lines())
     assert "org.example:filesystemFull" in looked.text
+
+
+def test_arguments_of_events_are_shortened_one_by_one(context: Context) -> None:
+    event = full_event("/srv")
+    values = {"user": "a" * 40, "args": {}, "name": "orders", "label": ""}
+    context.events.add(attrs.evolve(event, schema=None, values=values))
+    (line,) = [line for line in Looked(context, "events -f").lines(80) if "orders" in line]
+    assert "user=aaa" in line
+    assert "…" in line
+    assert line.endswith("name=orders")
 
 
 def test_the_events_of_an_object_are_those_that_name_it(context: Context) -> None:

@@ -87,14 +87,14 @@ def test_wrong_conditions(words: list[str], reason: str) -> None:
 @pytest.mark.parametrize(
     ("words", "bindings", "broker"),
     [
-        (["-b", "exchanges"], True, "localhost"),
-        (["-b", "queues", "orders"], True, "localhost"),
-        (["exchanges", "-b"], True, "localhost"),
+        (["-b", "exchanges"], True, None),
+        (["-b", "queues", "orders"], True, None),
+        (["exchanges", "-b"], True, None),
         (["-b", "-a", "mq1:5672", "queues"], True, "mq1:5672"),
         (["exchanges", "-b", "10.1.1.7:10000"], False, "10.1.1.7:10000"),
         (["-b", "guest/guest@mq1", "queues"], False, "guest/guest@mq1"),
         (["queues", "-r", "--broker", "queues"], True, "queues"),
-        (["queues", "--bindings"], True, "localhost"),
+        (["queues", "--bindings"], True, None),
     ],
 )
 def test_the_two_meanings_of_b(words: list[str], bindings: bool, broker: str) -> None:
