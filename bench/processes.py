@@ -88,9 +88,15 @@ def program(*command: str) -> Iterator[Program]:
 
 
 @contextlib.contextmanager
-def own_broker() -> Iterator[tuple[str, Program]]:
-    """The embedded broker, in a process of its own; gives its URL, too."""
-    with program(sys.executable, str(_HERE / "broker_process.py")) as broker:
+def own_broker(management: float = 0, queues: int = 0) -> Iterator[tuple[str, Program]]:
+    """The embedded broker, in a process of its own; gives its URL, too.
+
+    Args:
+        management: seconds between publications of its own agent; 0 for none.
+        queues: how many it has.
+    """
+    options = [f"--management={management}"] if management else []
+    with program(sys.executable, str(_HERE / "broker_process.py"), *options, f"--queues={queues}") as broker:
         yield broker.line(), broker
 
 

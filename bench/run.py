@@ -64,6 +64,7 @@ PROGRAMS = (
     Program("accessors"),
     Program("agent_publish", ("--objects", "1000")),
     Program("agent_idle"),
+    Program("management_idle"),
     Program("agent_memory", ("--objects", "500")),
     Program("console_memory", ("--objects", "1000")),
     Program("codegen_time", ("--rounds", "3")),

@@ -13,7 +13,7 @@ import attrs
 
 from qmf.broker.nodes.alerts import Crossing
 from qmf.broker.nodes.bindings import BindingSpec
-from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 
 
@@ -36,15 +36,59 @@ class ClientInfo:
     properties: Mapping[str, object] = attrs.field(factory=dict)
 
 
+@attrs.frozen
+class Traffic:
+    """What went over a connection since it was made.
+
+    Attributes:
+        frames_in, frames_out: frames of AMQP that the client sent, and that it was sent.
+        octets_in, octets_out: the same in bytes, without those of TLS.
+    """
+
+    frames_in: int = 0
+    frames_out: int = 0
+    octets_in: int = 0
+    octets_out: int = 0
+
+
+@attrs.define
+class TransactionCounts:
+    """Transactions of a link to the coordinator.
+
+    Attributes:
+        started, committed, rolled_back: since the link was attached. Those that have not ended are open.
+    """
+
+    started: int = 0
+    committed: int = 0
+    rolled_back: int = 0
+
+    def add(self, other: TransactionCounts) -> None:
+        """Add those of another link."""
+        self.started += other.started
+        self.committed += other.committed
+        self.rolled_back += other.rolled_back
+
+
 class BrokerClient(Hashable, Protocol):
-    """The connection of a client. Compared by identity."""
+    """Who changes something in the broker. Compared by identity."""
 
     @property
     def info(self) -> ClientInfo:
         """What is known of the client."""
 
+
+class ConnectedClient(BrokerClient, Protocol):
+    """The connection of a client."""
+
+    def traffic(self) -> Traffic:
+        """What went over the connection so far."""
+
     def close(self, condition: str, description: str) -> None:
         """Close the connection with an AMQP error."""
+
+    def end_session(self, session: Hashable, condition: str, description: str) -> None:
+        """End a session, with its links, with an AMQP error; `session` as of `ClientLink`."""
 
 
 class ClientLink(Hashable, Protocol):
@@ -59,8 +103,28 @@ class ClientLink(Hashable, Protocol):
         """Identifies its session among those of the connection."""
 
     @property
+    def source(self) -> str:
+        """Address that the messages come from: the broker's node where the client receives, else the client's name."""
+
+    @property
+    def target(self) -> str:
+        """Address that the messages go to: the broker's node where the client sends, else the client's name for it."""
+
+    @property
     def queue(self) -> Queue | None:
         """The queue that the client receives from; None when the client sends on this link."""
+
+    @property
+    def browsing(self) -> bool:
+        """The client receives, and its messages stay in the queue."""
+
+    @property
+    def exchange(self) -> Exchange | DefaultExchange | None:
+        """The exchange that the client sends to; None for any other link."""
+
+    @property
+    def transactions(self) -> TransactionCounts | None:
+        """Those of a link to the coordinator; None for any other link."""
 
     @property
     def presettled(self) -> bool:
@@ -80,11 +144,17 @@ class BrokerObserver:
     The methods must not block or raise. `client` is None for what the broker does for itself.
     """
 
-    def on_connected(self, client: BrokerClient) -> None:
+    def on_connected(self, client: ConnectedClient) -> None:
         """A client has connected and logged in."""
 
-    def on_disconnected(self, client: BrokerClient) -> None:
+    def on_connection_refused(self, info: ClientInfo, reason: str) -> None:
+        """A client could not log in, or there are too many connections."""
+
+    def on_disconnected(self, client: ConnectedClient) -> None:
         """A client that had connected is gone; its links were reported before."""
+
+    def on_declared_again(self, node: Queue | Exchange, client: BrokerClient) -> None:
+        """A client has asked to create a node that exists."""
 
     def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:
         """An exchange was created. Those that exist from the start are not reported."""
@@ -113,10 +183,10 @@ class BrokerObserver:
     def on_threshold(self, queue: Queue, crossing: Crossing) -> None:
         """A queue has grown beyond a threshold, or has drained."""
 
-    def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
+    def on_attached(self, client: ConnectedClient, link: ClientLink) -> None:
         """A client has attached a link."""
 
-    def on_detached(self, client: BrokerClient, link: ClientLink) -> None:
+    def on_detached(self, client: ConnectedClient, link: ClientLink) -> None:
         """A link of a client is about to be removed."""
 
 
@@ -126,15 +196,25 @@ class BrokerObservers(BrokerObserver):
     def __init__(self, *observers: BrokerObserver) -> None:
         self._observers = observers
 
-    def on_connected(self, client: BrokerClient) -> None:
+    def on_connected(self, client: ConnectedClient) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_connected(client)
 
-    def on_disconnected(self, client: BrokerClient) -> None:
+    def on_connection_refused(self, info: ClientInfo, reason: str) -> None:
+        """See `BrokerObserver`."""
+        for observer in self._observers:
+            observer.on_connection_refused(info, reason)
+
+    def on_disconnected(self, client: ConnectedClient) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_disconnected(client)
+
+    def on_declared_again(self, node: Queue | Exchange, client: BrokerClient) -> None:
+        """See `BrokerObserver`."""
+        for observer in self._observers:
+            observer.on_declared_again(node, client)
 
     def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
@@ -181,12 +261,12 @@ class BrokerObservers(BrokerObserver):
         for observer in self._observers:
             observer.on_threshold(queue, crossing)
 
-    def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
+    def on_attached(self, client: ConnectedClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_attached(client, link)
 
-    def on_detached(self, client: BrokerClient, link: ClientLink) -> None:
+    def on_detached(self, client: ConnectedClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_detached(client, link)

@@ -109,6 +109,7 @@ class Broker:
         connection_limits: ConnectionLimits | None = None,
         expiry_interval: float = EXPIRY_INTERVAL,
         listening: socket.socket | None = None,
+        timestamps: bool = False,
         process: ProcessControl | None = None,
     ) -> None:
         """Args:
@@ -135,6 +136,7 @@ class Broker:
         backlog: connections that may wait to be accepted.
         connection_limits: numbers of clients at the same time; None for no limits.
         expiry_interval: seconds between removals of messages whose time to live has ended.
+        timestamps: messages that come get the time as an annotation; consoles may change it.
         listening: a socket to use instead of `host` and `port`; the broker closes it.
         process: what consoles may change in the process of the broker; None for nothing.
         """
@@ -169,6 +171,7 @@ class Broker:
         self._connection_counts = ConnectionCounts(self._connection_limits)
         self._expiry_interval = expiry_interval
         self._socket = listening
+        self._timestamps = timestamps
         self._management: ManagementAgent | None = None
         self._open_timeout = open_timeout
         self._data_dir = data_dir
@@ -213,6 +216,7 @@ class Broker:
             clock=loop.time,
             call_later=loop.call_later,
         )
+        self._registry.timestamps = self._timestamps
         if self._data_dir is not None:
             self._open_data_dir(self._data_dir, self._registry)
         for name in self._queues:
@@ -307,18 +311,12 @@ class Broker:
     async def _start_management(self, registry: NodeRegistry, interval: float) -> None:
         # Imported here, so that a broker without management loads neither agent nor models.
         from qmf.broker.management.agent import ManagementAgent
+        from qmf.broker.management.setup import BrokerSetup
 
-        self._management = ManagementAgent(
-            registry,
-            name=self._name,
-            host=self.host,
-            port=self._port,
-            backlog=self._backlog,
-            max_connections=self._connection_limits.total,
-            interval=interval,
-            publishes=self._publishes,
-            process=self.process,
+        setup = BrokerSetup(
+            self._port, self._backlog, self._connection_limits.total, interval, self._publishes, self._data_dir
         )
+        self._management = ManagementAgent(registry, name=self._name, host=self.host, setup=setup, process=self.process)
         await self._management.start()
 
     def _accept(self) -> AmqpTransport:

@@ -67,6 +67,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
 
     Attributes:
         engine: of the connection.
+        octets_in, octets_out: bytes that were read and written; without those of TLS.
     """
 
     def __init__(self, engine: Engine, owner: TransportOwner, *, throttle: bool = False) -> None:
@@ -78,6 +79,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
             memory with answers. Never for both ends of a connection: each would wait for the other.
         """
         self.engine = engine
+        self.octets_in = self.octets_out = 0
         self._owner = owner
         self._throttle = throttle
         self._transport: asyncio.Transport | None = None
@@ -181,6 +183,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """See asyncio."""
         buffer = self._buffer
+        self.octets_in += nbytes
         with memoryview(buffer) as view, view[:nbytes] as data:
             self.engine.feed(data)
         if nbytes == len(buffer) < MAX_READ_BUFFER:
@@ -224,6 +227,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
         if transport is None or transport.is_closing():
             return
         while not self._paused and (data := self._output()):
+            self.octets_out += len(data)
             transport.write(data)
         if not self._paused and self.engine.finished:
             self._close_transport()

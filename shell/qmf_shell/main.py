@@ -94,7 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--interval",
         metavar="S",
         type=seconds,
-        help=f"seconds between samples of the embedded host agent ({INTERVAL:g})",
+        help=f"seconds between samples of the embedded host agent, and of the embedded broker ({INTERVAL:g})",
     )
     output = parser.add_mutually_exclusive_group()
     for name, text in (

@@ -189,6 +189,7 @@ def _broker(options: argparse.Namespace, writer: LogWriter, users: Mapping[str, 
         total_limits=_total_limits(options.max_total_messages, options.max_total_bytes),
         expiry_interval=options.queue_purge_interval,
         listening=_listening(options.socket_fd),
+        timestamps=options.enable_timestamp,
         process=DaemonControl(writer),
     )
 

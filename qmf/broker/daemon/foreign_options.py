@@ -77,7 +77,6 @@ FOREIGN_OPTIONS: Sequence[ForeignOption] = (
         harmless=("0",),
     ),
     ForeignOption("default-message-group", "it is always qpid.no-group", "GROUP", harmless=("qpid.no-group",)),
-    _refused("enable-timestamp", "messages are passed on as they come", "yes|no", *_NO),
     ForeignOption("link-maintenance-interval", _NO_LINKS, "SECONDS"),
     ForeignOption("link-heartbeat-interval", _NO_LINKS, "SECONDS"),
     ForeignOption("dtx-default-timeout", "AMQP 1.0 has no distributed transactions", "SECONDS"),

@@ -191,6 +191,13 @@ def _add_broker_options(parser: argparse.ArgumentParser) -> None:
         help="time between removals of expired messages (%(default)g)",
     )
     add(
+        "--enable-timestamp",
+        type=yes_or_no,
+        default=False,
+        metavar="yes|no",
+        help="messages that come get the time as the annotation x-opt-ingress-timestamp (no)",
+    )
+    add(
         "--auth",
         type=yes_or_no,
         metavar="yes|no",

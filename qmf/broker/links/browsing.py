@@ -20,6 +20,8 @@ class BrowsingLink(OutgoingLink):
     its turn is left out.
     """
 
+    browsing = True  #: see `ClientLink`
+
     def __init__(self, transport: AmqpTransport, link: Link, queue: Queue, selector: Selector | None = None) -> None:
         super().__init__(transport, link, queue, selector)
         self._ahead: deque[Entry] = deque(queue.waiting())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import attrs
 
@@ -28,8 +28,9 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
-from qmf.broker.observer import BrokerClient
+from qmf.broker.observer import ConnectedClient
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, Declared, TransactionFailed
+from qmf.broker.transactions.coordinator_link import CoordinatorLink
 from qmf.bus.engine.events import Delivery, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import Resumption
@@ -48,7 +49,7 @@ class ClientLinks:
 
     def __init__(
         self,
-        client: BrokerClient,
+        client: ConnectedClient,
         transport: AmqpTransport,
         registry: NodeRegistry,
         resumable: ResumableLinks,
@@ -70,8 +71,7 @@ class ClientLinks:
         self._outgoing: dict[Link, OutgoingLink] = {}
         self._incoming: dict[Link, IncomingLink] = {}
         self._coordinator = Coordinator(registry)
-        #: Links to the coordinator, with the transactions that were declared on them and are open.
-        self._coordinator_links: dict[Link, set[bytes]] = {}
+        self._coordinator_links: dict[Link, CoordinatorLink] = {}
         self._nodes = LinkNodes(client, registry)
         self._subscriptions = ClientSubscriptions(client, registry)
 
@@ -152,8 +152,18 @@ class ClientLinks:
         if subscription is not None and subscription.settings.no_local and not subscription.consumer_count:
             subscription.exclude("")
         self._subscriptions.on_detached(link, subscription, closed=closed)
-        if (owned := self._coordinator_links.pop(link, None)) is not None:
-            self._coordinator.roll_back(owned)
+        if (coordinator := self._coordinator_links.pop(link, None)) is not None:
+            self._registry.observer.on_detached(self._client, coordinator)
+            self._coordinator.roll_back(coordinator.owned)
+
+    def end_session(self, session: Hashable, condition: str, description: str) -> None:
+        """End a session with its links; `session` as of `ClientLink`."""
+        own = [*self._coordinator_links, *self._outgoing, *self._incoming]
+        links = [link for link in own if link.session_id == session]
+        self._transport.engine.end_with_links(links, condition, description)
+        for link in links:
+            self.on_detached(link, closed=False)
+        self._transport.flush_soon()
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
         """A node was deleted: detach the links that send to it or receive from it."""
@@ -280,7 +290,8 @@ class ClientLinks:
         if target.coordinator:
             self._transport.engine.accept_link(link, source=link.source, target=target)
             self._transport.engine.add_credit(link, MAX_TRANSACTIONS)
-            self._coordinator_links[link] = set()
+            self._coordinator_links[link] = coordinator = CoordinatorLink(link)
+            self._registry.observer.on_attached(self._client, coordinator)
             return
         node: Node | None = None
         granted = target
@@ -363,8 +374,10 @@ class ClientLinks:
 
     def _on_request(self, event: Delivery) -> None:
         """A message to the coordinator."""
+        link = self._coordinator_links[event.link]
+        link.transfers += 1
         try:
-            self._coordinator.request(event.data, lambda result: self._answer_request(event, result))
+            self._coordinator.request(event.data, link.transactions, lambda result: self._answer_request(event, result))
         except TransactionFailed as error:
             self._answer_request(event, error)
         self._transport.engine.add_credit(event.link, 1)
@@ -373,7 +386,7 @@ class ClientLinks:
     def _answer_request(self, event: Delivery, result: Declared | TransactionFailed | None) -> None:
         engine, link, tag = self._transport.engine, event.link, event.delivery_tag
         if isinstance(result, Declared):
-            self._coordinator_links[link].add(result.id)
+            self._coordinator_links[link].owned.add(result.id)
         if tag is None:
             return
         if isinstance(result, Declared):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from qmf.broker.connection_limits import ConnectionCounts
 from qmf.broker.links.client_links import ClientLinks
@@ -13,7 +13,7 @@ from qmf.broker.links.sasl import SaslEngine
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import ClientInfo
+from qmf.broker.observer import ClientInfo, Traffic
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
     ConnectionClosed,
@@ -33,7 +33,7 @@ log = logging.getLogger("qmf.broker")
 
 
 class ServerConnection:
-    """A connection that a client made; a `BrokerClient` for observers.
+    """A connection that a client made; a `ConnectedClient` for observers.
 
     Attributes:
         ended: done when the connection is gone.
@@ -96,6 +96,15 @@ class ServerConnection:
         self.transport.engine.close(condition, description)
         self.transport.flush_soon()
 
+    def traffic(self) -> Traffic:
+        """See `ConnectedClient`."""
+        frames_in, frames_out = self.transport.engine.frames
+        return Traffic(frames_in, frames_out, self.transport.octets_in, self.transport.octets_out)
+
+    def end_session(self, session: Hashable, condition: str, description: str) -> None:
+        """See `ConnectedClient`."""
+        self._links.end_session(session, condition, description)
+
     def on_node_deleted(self, node: Queue | Exchange) -> None:
         """A node of the broker was deleted."""
         self._links.on_node_deleted(node)
@@ -135,6 +144,9 @@ class ServerConnection:
                 log.debug("closed: %s %s", self, event.description)
             case ConnectionFailed():
                 self._log_failure(f"{event.condition}: {event.description}")
+                if event.authentication and isinstance(engine := self.transport.engine, SaslEngine):
+                    info = ClientInfo(self._address, user=engine.claimed_user)
+                    self._registry.observer.on_connection_refused(info, event.description)
 
     def on_disconnected(self, error: Exception | None) -> None:
         """See `TransportOwner`."""
@@ -161,6 +173,7 @@ class ServerConnection:
             # The timer goes on: it ends a client that does not answer the close.
             self._refused = True
             self._log_failure(reason)
+            self._registry.observer.on_connection_refused(info, reason)
             engine.close("amqp:resource-limit-exceeded", reason)
             self.transport.flush_soon()
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from qmf.broker.links.routing import publish_message, read_and_resolve, reject
+from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.recorder import NotStored, Recorder
@@ -31,7 +32,8 @@ class IncomingLink:
         transfers: messages received.
     """
 
-    queue = None  #: see `ClientLink`
+    queue = transactions = None  #: see `ClientLink`
+    browsing = False  #: see `ClientLink`
 
     def __init__(
         self,
@@ -75,6 +77,21 @@ class IncomingLink:
     def session(self) -> Hashable:
         """See `ClientLink`."""
         return self.link.session_id
+
+    @property
+    def source(self) -> str:
+        """See `ClientLink`."""
+        return "" if self.link.source is None else self.link.source.address or ""
+
+    @property
+    def target(self) -> str:
+        """See `ClientLink`; qpidd's name for the anonymous relay."""
+        return "ANONYMOUS-RELAY" if self.node is None else self.node.name
+
+    @property
+    def exchange(self) -> Exchange | DefaultExchange | None:
+        """See `ClientLink`."""
+        return self.node if isinstance(self.node, Exchange | DefaultExchange) else None
 
     @property
     def presettled(self) -> bool:

@@ -30,6 +30,9 @@ class OutgoingLink:
         presettled: see `ClientLink`.
     """
 
+    exchange = transactions = None  #: see `ClientLink`
+    browsing = False  #: see `ClientLink`
+
     def __init__(self, transport: AmqpTransport, link: Link, queue: Queue, selector: Selector | None = None) -> None:
         self.queue = queue
         self.selector = selector
@@ -50,6 +53,16 @@ class OutgoingLink:
     def session(self) -> Hashable:
         """See `ClientLink`."""
         return self.link.session_id
+
+    @property
+    def source(self) -> str:
+        """See `ClientLink`; of a queue that was created for the link its name."""
+        return self.queue.name if self.link.source is None else self.link.source.address or self.queue.name
+
+    @property
+    def target(self) -> str:
+        """See `ClientLink`."""
+        return "" if self.link.target is None else self.link.target.address or ""
 
     def attach(self) -> None:
         """Receive from the queue from now on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 from qmf.broker.nodes.delivery_times import InvalidAnnotation
 from qmf.broker.nodes.exchanges import HeadersExchange
@@ -14,6 +15,9 @@ from qmf.errors import DecodeError
 
 log = logging.getLogger("qmf.broker")
 
+#: The message annotation with the time when a message came, in nanoseconds since 1970; qpidd's name.
+INGRESS_TIME = "x-opt-ingress-timestamp"
+
 
 def read_and_resolve(
     registry: NodeRegistry, data: bytes, target: Node | None, *, relay: bool
@@ -24,6 +28,8 @@ def read_and_resolve(
         DecodeError: the message is malformed.
     """
     message = read_message(data, registry.clock())
+    if registry.timestamps:
+        message = message.with_annotation(INGRESS_TIME, time.time_ns())
     if relay and message.to is not None:
         target = registry.find(message.to)
     if isinstance(target, HeadersExchange):

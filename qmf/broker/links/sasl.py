@@ -44,6 +44,7 @@ class SaslServer:
 
     Attributes:
         user: None until the client is authenticated; empty for one that uses no SASL.
+        claimed_user: who it says it is; empty before it has said so.
         mechanism: that it used, or None.
         on_checked: called when a password was checked elsewhere; `feed` goes on then, without new bytes.
     """
@@ -55,6 +56,7 @@ class SaslServer:
         elsewhere: where hashes of passwords are computed; None: in `feed`.
         """
         self.user: str | None = None
+        self.claimed_user = ""
         self.mechanism: str | None = None
         self.on_checked: Callable[[], None] = lambda: None
         self._users = users
@@ -157,6 +159,7 @@ class SaslServer:
             authority, user, password = (part.decode() for part in parts)
         except UnicodeDecodeError:
             return False
+        self.claimed_user = user
         if not user or authority not in ("", user):
             return False
         self._claimed = user, "PLAIN"
@@ -221,6 +224,11 @@ class SaslEngine(Engine):
     def user(self) -> str:
         """The authenticated user; empty before."""
         return self._sasl.user or ""
+
+    @property
+    def claimed_user(self) -> str:
+        """Who the client says it is, authenticated or not; empty before it has said so."""
+        return self._sasl.claimed_user
 
     @property
     def sasl_mechanism(self) -> str | None:

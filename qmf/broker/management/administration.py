@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from qmf.agent import ErrorCode, MethodError, current_caller
+from qmf.broker.management.refusals import refusal
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import EXCHANGE_TYPES, DefaultExchange, Exchange, HeadersExchange
 from qmf.broker.nodes.message import Message
@@ -28,9 +29,6 @@ class CallerClient:
     """A `BrokerClient` for what a console does by calling methods."""
 
     info: ClientInfo
-
-    def close(self, condition: str, description: str) -> None:
-        """Does nothing: the call has no connection of its own."""
 
 
 class Administration:
@@ -113,11 +111,11 @@ class Administration:
             MethodError: there is none, or another type was asked for.
         """
         if type in (*_EXCHANGE_TYPES, "binding"):
-            raise MethodError("NotImplemented", ErrorCode.NOT_IMPLEMENTED)
+            raise refusal(ErrorCode.NOT_IMPLEMENTED, f"only queues can be asked for, not {name!r}")
         self._check_type(type, ("queue",))
         found = self._registry.find(name)
         if not isinstance(found, Queue):
-            raise MethodError("UnknownObject", ErrorCode.UNKNOWN_OBJECT)
+            raise _no_queue(name)
         return found
 
     def move(self, source: str, target: str, count: int, filter: Mapping[str, object]) -> None:
@@ -129,7 +127,7 @@ class Administration:
         one, two = self._registry.find(source), self._registry.find(target)
         if not isinstance(one, Queue) or not isinstance(two, Queue):
             missing = target if isinstance(one, Queue) else source
-            raise MethodError(f"InvalidParameter: no queue {missing!r}", ErrorCode.INVALID_PARAMETER)
+            raise refusal(ErrorCode.INVALID_PARAMETER, f"no queue {missing!r}")
         self._registry.move(one, two, count, message_filter(filter))
 
     def reroute(self, queue: Queue, count: int, exchange: str | None, filter: Mapping[str, object]) -> None:
@@ -145,10 +143,10 @@ class Administration:
             MethodError: the exchange does not exist, or the filter is invalid.
         """
         if exchange is None and queue.alternate is None:
-            raise MethodError("No alternate-exchange defined", ErrorCode.INVALID_PARAMETER)
+            raise refusal(ErrorCode.INVALID_PARAMETER, "No alternate-exchange defined")
         found = self._registry.find(queue.settings.alternate if exchange is None else exchange)
         if not isinstance(found, Exchange | DefaultExchange):
-            raise MethodError("Exchange not found", ErrorCode.INVALID_PARAMETER)
+            raise refusal(ErrorCode.INVALID_PARAMETER, "Exchange not found")
         matches = message_filter(filter)
         if isinstance(found, HeadersExchange):
             chosen = matches
@@ -167,7 +165,7 @@ class Administration:
         """
         one = self._registry.find(source)
         if not isinstance(one, Queue):
-            raise MethodError("UnknownObject", ErrorCode.UNKNOWN_OBJECT)
+            raise _no_queue(source)
         if not target:
             if one.redirected is None or not one.redirect_source:
                 raise MethodError(f"queue {source!r} is not the source of a redirection", ErrorCode.METHOD)
@@ -175,14 +173,12 @@ class Administration:
             return
         two = self._registry.find(target)
         if not isinstance(two, Queue):
-            raise MethodError("UnknownObject", ErrorCode.UNKNOWN_OBJECT)
+            raise _no_queue(target)
         if one is two:
             raise MethodError(f"queue {source!r} cannot be its own target", ErrorCode.METHOD)
         for queue in (one, two):
             if queue.settings.auto_delete:
-                raise MethodError(
-                    f"queue {queue.name!r} is deleted by itself, and cannot be redirected",
-                )
+                raise MethodError(f"queue {queue.name!r} deletes itself, and cannot be redirected", ErrorCode.METHOD)
             if queue.redirected is not None:
                 raise MethodError(f"queue {queue.name!r} is redirected already", ErrorCode.METHOD)
         self._registry.redirect(one, two)
@@ -191,7 +187,7 @@ class Administration:
         if type in known:
             return
         if type in _FEDERATION_TYPES:
-            raise MethodError(f"{type}: this broker has no links to other brokers", ErrorCode.NOT_IMPLEMENTED)
+            raise refusal(ErrorCode.NOT_IMPLEMENTED, f"{type}: this broker has no links to other brokers")
         raise MethodError(f"unknown object type: {type}")
 
     def _bind(self, name: str, arguments: Mapping[str, object]) -> None:
@@ -225,7 +221,7 @@ class Administration:
             raise MethodError(f"not-found: Delete failed. No such queue: {name}")
         if options.get("if_empty") and found.depth()[0]:
             raise MethodError(f"precondition-failed: Cannot delete queue {name}; queue not empty")
-        if options.get("if_unused") and found.consumer_count:
+        if options.get("if_unused") and found.consumer_count + found.browser_count:
             raise MethodError(f"precondition-failed: Cannot delete queue {name}; queue in use")
         if found.exclusive and found.consumer_count:
             # Consoles and the broker's own agent receive from such queues.
@@ -251,6 +247,10 @@ def message_filter(filter: Mapping[str, object]) -> Callable[[Message], bool] | 
         if isinstance(name, str) and isinstance(value, str):
             return lambda message: (headers := _headers(message)) is not None and _text(headers.get(name)) == value
     raise MethodError(f"Unrecognized message filter: {dict(filter)!r}")
+
+
+def _no_queue(name: str) -> MethodError:
+    return refusal(ErrorCode.UNKNOWN_OBJECT, f"no queue {name!r}")
 
 
 def _headers(message: Message) -> Mapping[str, object] | None:

@@ -14,6 +14,7 @@ from qmf.broker.local_bus import LocalBus
 from qmf.broker.management.events import EVENTS, EventPublisher
 from qmf.broker.management.objects import CLASSES, ObjectPublisher
 from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
+from qmf.broker.management.setup import BrokerSetup
 from qmf.broker.management.values import clip
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import BrokerObservers
@@ -39,11 +40,7 @@ class ManagementAgent:
         *,
         name: str | None,
         host: str,
-        port: int,
-        backlog: int,
-        max_connections: int,
-        interval: float,
-        publishes: bool,
+        setup: BrokerSetup,
         process: ProcessControl | None,
     ) -> None:
         """Add objects for what exists, and observe the broker from now on. To be created before the first client
@@ -52,10 +49,8 @@ class ManagementAgent:
         Args:
             registry: of the broker.
             name: of the broker, the instance in its agent's name; None for the machine's name and the port.
-            host, port, backlog: of the listening socket.
-            max_connections: limit of connections; 0 for none.
-            interval: seconds between publications.
-            publishes: changes are published; otherwise consoles have to query.
+            host: of the listening socket.
+            setup: how the broker was started.
             process: what consoles may change in the process of the broker; None for nothing.
 
         Raises:
@@ -67,19 +62,17 @@ class ManagementAgent:
             LocalBus(registry, f"{VENDOR}-{PRODUCT}-management"),
             vendor=VENDOR,
             product=PRODUCT,
-            instance=clip(name or f"{platform.node() or host}:{port}", MAX_INSTANCE),
+            instance=clip(name or f"{platform.node() or host}:{setup.port}", MAX_INSTANCE),
             aliases=(ALIAS,),
-            interval=interval,
-            publish_data=publishes,
+            interval=setup.interval,
+            publish_data=setup.publishes,
             access=self._sampler.access,
             clock=SamplingClock(self._sampler),
         )
         self._agent.register(*CLASSES, *EVENTS)
-        listening = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        listening = f"[{host}]:{setup.port}" if ":" in host else f"{host}:{setup.port}"
         objects = ObjectPublisher(self._agent, self._sampler, registry, listening)
-        objects.publish_existing(
-            process, port=port, backlog=backlog, max_connections=max_connections, interval=interval, publishes=publishes
-        )
+        objects.publish_existing(process, setup)
         self._before = registry.observer
         registry.observer = BrokerObservers(self._before, objects, EventPublisher(self._agent, registry, listening))
 

@@ -1,24 +1,30 @@
-"""The clients of a broker as managed objects: connections, sessions and subscriptions."""
+"""The clients of a broker as managed objects: connections and sessions."""
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Hashable
 
-from qmf.broker.management.node_objects import unsupported
+from qmf.broker.management.refusals import not_implemented
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
-from qmf.broker.nodes.queues import Queue
-from qmf.broker.observer import BrokerClient, ClientLink
+from qmf.broker.observer import ClientLink, ConnectedClient, TransactionCounts
 from qmf.models.broker import agent as model
 
 #: Connection properties in which clients of Qpid name their process.
 _PROCESS, _PID, _PARENT = "qpid.client_process", "qpid.client_pid", "qpid.client_ppid"
+#: Entry of a connection's properties with the container id of the client, as with qpidd.
+_CONTAINER = "container-id"
 
 
 class ManagedConnection(model.Connection, SampledObject):
-    """A connection. Frames and octets are not counted."""
+    """A connection.
 
-    def __init__(self, vhost: model.Vhost, client: BrokerClient, listening: str) -> None:
+    Attributes:
+        container: container id of the client.
+    """
+
+    def __init__(self, vhost: model.Vhost, client: ConnectedClient, listening: str) -> None:
         """Args:
 
         vhost: that it belongs to.
@@ -26,21 +32,27 @@ class ManagedConnection(model.Connection, SampledObject):
         listening: host and port that the broker listens on.
         """
         info = client.info
-        properties = simple_map(info.properties)
+        properties = simple_map({**info.properties, _CONTAINER: info.container})
         process = properties.get(_PROCESS)
         super().__init__(
             vhostRef=vhost,
             address=connection_address(listening, info.address),
             incoming=True,
             SystemConnection=False,
+            userProxyAuth=False,
+            federationLink=False,
             authIdentity=sstr(info.user),
             remoteProcessName=lstr(process) if isinstance(process, str) else None,
             remotePid=_process_id(properties.get(_PID)),
             remoteParentPid=_process_id(properties.get(_PARENT)),
+            shadow=False,
             saslMechanism=sstr(info.mechanism),
+            saslSsf=0,
             remoteProperties=properties,
             protocol="AMQP 1.0",
         )
+        self.closing = False
+        self.container = sstr(info.container)
         self._client = client
         self._links: set[ClientLink] = set()
         #: Transfers on links that are gone.
@@ -68,11 +80,20 @@ class ManagedConnection(model.Connection, SampledObject):
                 received += link.transfers
         self.msgsFromClient.set(received)
         self.msgsToClient.set(sent)
+        traffic = self._client.traffic()
+        self.framesFromClient.set(traffic.frames_in)
+        self.framesToClient.set(traffic.frames_out)
+        self.bytesFromClient.set(traffic.octets_in)
+        self.bytesToClient.set(traffic.octets_out)
 
     def close(self) -> None:
         """See the schema."""
         self.closing = True
         self._client.close("amqp:connection:forced", "closed by management")
+
+    def end_session(self, session: Hashable) -> None:
+        """End a session of the connection; `session` as of `ClientLink`."""
+        self._client.end_session(session, "amqp:resource-deleted", "the session was ended by management")
 
 
 class ManagedSession(model.Session, SampledObject):
@@ -82,48 +103,59 @@ class ManagedSession(model.Session, SampledObject):
         links: of the session.
     """
 
-    def __init__(self, vhost: model.Vhost, connection: model.Connection) -> None:
-        super().__init__(vhostRef=vhost, name=str(uuid.uuid4()), connectionRef=connection, attached=True)
-        self.links: set[ClientLink] = set()
-
-    def sample(self) -> None:
-        """See `SampledObject`."""
-        self.unackedMessages = sum(link.unsettled()[0] for link in self.links)
-
-    solicitAck = unsupported("Session.solicitAck")
-    detach = unsupported("Session.detach")
-    resetLifespan = unsupported("Session.resetLifespan")
-    close = unsupported("Session.close")
-
-
-class ManagedSubscription(model.Subscription, SampledObject):
-    """A link on which a client receives."""
-
-    def __init__(
-        self, session: model.Session, queue_object: model.Queue | None, link: ClientLink, queue: Queue
-    ) -> None:
+    def __init__(self, vhost: model.Vhost, connection: ManagedConnection, session: Hashable) -> None:
         """Args:
 
-        session: that it belongs to.
-        queue_object: the queue as managed object, where there is one.
-        link, queue: of the broker.
+        vhost: that it belongs to.
+        connection: that it is in.
+        session: as of `ClientLink`.
         """
+        name = str(uuid.uuid4())
         super().__init__(
-            sessionRef=session,
-            queueRef=queue_object,
-            name=sstr(link.name),
-            browsing=False,
-            acknowledged=not link.presettled,
-            exclusive=queue.exclusive,
-            # In AMQP 1.0, credit is per message; a window, where there is one, is known to the receiver alone.
-            creditMode="CREDIT",
-            arguments={},
+            vhostRef=vhost,
+            name=name,
+            fullName=name,
+            channelId=0,
+            connectionRef=connection,
+            detachedLifespan=0,
+            attached=True,
         )
-        self._link = link
+        self.links: set[ClientLink] = set()
+        self._connection = connection
+        self._session = session
+        #: Transactions of links that are gone.
+        self._transactions = TransactionCounts()
+
+    def remove_link(self, link: ClientLink) -> None:
+        """A link is about to be removed: keep what it has counted. Its open transactions are rolled back."""
+        self.links.discard(link)
+        if (counts := link.transactions) is not None:
+            self._transactions.add(counts)
+            self._transactions.rolled_back = self._transactions.started - self._transactions.committed
 
     def sample(self) -> None:
         """See `SampledObject`."""
-        self.delivered.set(self._link.transfers)
+        counts = TransactionCounts()
+        counts.add(self._transactions)
+        unsettled = 0
+        for link in self.links:
+            unsettled += link.unsettled()[0]
+            if link.transactions is not None:
+                counts.add(link.transactions)
+        self.unackedMessages = unsettled
+        self.TxnStarts.set(counts.started)
+        self.TxnCommits.set(counts.committed)
+        self.TxnRejects.set(counts.rolled_back)
+        # One may be discharged on the link of another session.
+        self.TxnCount.set(max(0, counts.started - counts.committed - counts.rolled_back))
+
+    def detach(self) -> None:
+        """See the schema."""
+        self._connection.end_session(self._session)
+
+    solicitAck = not_implemented("Session.solicitAck")
+    resetLifespan = not_implemented("Session.resetLifespan")
+    close = not_implemented("Session.close")
 
 
 def _process_id(value: object) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from qmf.agent import Agent, Event
 from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
@@ -11,7 +12,7 @@ from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
+from qmf.broker.observer import BrokerClient, BrokerObserver, ClientInfo, ClientLink
 from qmf.errors import CallerError
 from qmf.models.broker import agent as model
 
@@ -20,9 +21,12 @@ log = logging.getLogger("qmf.broker")
 #: The classes of all events that are raised.
 EVENTS = (
     model.ClientConnect,
+    model.ClientConnectFail,
     model.ClientDisconnect,
     model.QueueDeclare,
     model.QueueDelete,
+    model.ExchangeDeclare,
+    model.ExchangeDelete,
     model.Bind,
     model.Unbind,
     model.QueueThresholdCrossedUpward,
@@ -54,6 +58,14 @@ class EventPublisher(BrokerObserver):
         rhost, user = self._connection_and_user(client)
         self._raise(model.ClientConnect(rhost=rhost, user=user, properties=simple_map(client.info.properties)))
 
+    def on_connection_refused(self, info: ClientInfo, reason: str) -> None:
+        """See `BrokerObserver`."""
+        rhost = connection_address(self._listening, info.address)
+        properties = simple_map(info.properties)
+        self._raise(
+            model.ClientConnectFail(rhost=rhost, user=sstr(info.user), reason=lstr(reason), properties=properties)
+        )
+
     def on_disconnected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
         rhost, user = self._connection_and_user(client)
@@ -62,38 +74,16 @@ class EventPublisher(BrokerObserver):
     def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
         if client is not None:
-            rhost, user = self._connection_and_user(client)
-            self._raise(
-                model.QueueDeclare(
-                    rhost=rhost,
-                    user=user,
-                    qName=sstr(queue.name),
-                    durable=queue.settings.durable,
-                    excl=queue.exclusive,
-                    autoDel=queue.settings.auto_delete,
-                    altEx=sstr(queue.settings.alternate),
-                    args=simple_map(queue.settings.arguments),
-                    disp="created",
-                )
-            )
+            self._raise_declared(queue, client, "created")
 
     def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
         if client is not None:
-            rhost, user = self._connection_and_user(client)
-            self._raise(
-                model.ExchangeDeclare(
-                    rhost=rhost,
-                    user=user,
-                    exName=sstr(exchange.name),
-                    exType=exchange.kind,
-                    altEx=sstr(exchange.settings.alternate),
-                    durable=exchange.settings.durable,
-                    autoDel=exchange.settings.auto_delete,
-                    args=simple_map(exchange.settings.arguments),
-                    disp="created",
-                )
-            )
+            self._raise_declared(exchange, client, "created")
+
+    def on_declared_again(self, node: Queue | Exchange, client: BrokerClient) -> None:
+        """See `BrokerObserver`."""
+        self._raise_declared(node, client, "existing")
 
     def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
@@ -174,6 +164,23 @@ class EventPublisher(BrokerObserver):
         if link.queue is not None:
             rhost, user = self._connection_and_user(client)
             self._raise(model.Unsubscribe(rhost=rhost, user=user, dest=sstr(link.name)))
+
+    def _raise_declared(self, node: Queue | Exchange, client: BrokerClient, disp: str) -> None:
+        rhost, user = self._connection_and_user(client)
+        settings = node.settings
+        common: dict[str, Any] = {
+            "rhost": rhost,
+            "user": user,
+            "durable": settings.durable,
+            "autoDel": settings.auto_delete,
+            "altEx": sstr(settings.alternate),
+            "args": simple_map(settings.arguments),
+            "disp": disp,
+        }
+        if isinstance(node, Queue):
+            self._raise(model.QueueDeclare(qName=sstr(node.name), excl=node.exclusive, **common))
+        else:
+            self._raise(model.ExchangeDeclare(exName=sstr(node.name), exType=node.kind, **common))
 
     def _connection_and_user(self, client: BrokerClient) -> tuple[str, str]:
         return connection_address(self._listening, client.info.address), sstr(client.info.user)

@@ -5,16 +5,19 @@ Properties and statistics without a meaning for this broker stay unset.
 
 from __future__ import annotations
 
+import logging
 import math
 import platform
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Never
 
 from qmf._version import __version__
-from qmf.agent import MethodError
+from qmf.agent import ErrorCode, MethodError
 from qmf.broker.management.administration import Administration, message_filter
+from qmf.broker.management.refusals import not_implemented, refusal
 from qmf.broker.management.sampling import SampledObject
+from qmf.broker.management.setup import BrokerSetup
 from qmf.broker.management.values import lstr, simple_map, sstr
 from qmf.broker.nodes.bindings import Binding
 from qmf.broker.nodes.counters import ExchangeCounters, QueueCounters
@@ -25,26 +28,19 @@ from qmf.broker.nodes.settings import ExchangeSettings
 from qmf.broker.process_control import ProcessControl
 from qmf.models.broker import agent as model
 
+log = logging.getLogger("qmf.broker")
+
 #: Name of the broker object, as with qpidd: programs rely on it.
 BROKER = "amqp-broker"
-
-
-def unsupported(name: str) -> Callable[..., Never]:
-    """A method that raises `MethodError`; `name` is class and method, as in ``Queue.reroute``."""
-
-    def refuse(*_args: object, **_kwargs: object) -> Never:
-        raise MethodError(f"{name} is not supported by this broker")
-
-    return refuse
 
 
 class ManagedSystem(model.System, SampledObject):
     """The machine."""
 
-    def __init__(self) -> None:
+    def __init__(self, system_id: uuid.UUID) -> None:
         machine = platform.uname()
         super().__init__(
-            systemId=uuid.uuid4(),
+            systemId=system_id,
             osName=sstr(machine.system),
             nodeName=sstr(machine.node),
             release=sstr(machine.release),
@@ -61,33 +57,27 @@ class ManagedBroker(model.Broker, SampledObject):
         system: model.System,
         registry: NodeRegistry,
         process: ProcessControl | None,
-        *,
-        port: int,
-        backlog: int,
-        max_connections: int,
-        interval: float,
-        publishes: bool,
+        setup: BrokerSetup,
     ) -> None:
         """Args:
 
         system: that it runs on.
         registry: of the broker.
         process: what consoles may change in the process of the broker; None for nothing.
-        port, backlog: of the listening socket.
-        max_connections: limit of connections; 0 for none.
-        interval: seconds between publications.
-        publishes: changes are published.
+        setup: how it was started.
         """
         super().__init__(
             name=BROKER,
             systemRef=system,
-            port=port,
+            port=setup.port,
             workerThreads=1,
-            maxConns=min(65_535, max_connections),
-            connBacklog=backlog,
-            mgmtPublish=publishes,
-            mgmtPubInterval=min(65_535, max(1, math.ceil(interval))),
+            maxConns=min(65_535, setup.max_connections),
+            connBacklog=setup.backlog,
+            stagingThreshold=0,
+            mgmtPublish=setup.publishes,
+            mgmtPubInterval=min(65_535, max(1, math.ceil(setup.interval))),
             version=sstr(__version__),
+            dataDir=None if setup.data_dir is None else lstr(str(setup.data_dir)),
         )
         self._registry = registry
         self._process = process
@@ -185,12 +175,19 @@ class ManagedBroker(model.Broker, SampledObject):
 
     def _controlled(self, method: str) -> ProcessControl:
         if self._process is None:
-            raise MethodError(f"Broker.{method} is not supported by this broker: it runs within another program")
+            raise refusal(ErrorCode.NOT_IMPLEMENTED, f"Broker.{method}: the broker runs within another program")
         return self._process
 
-    connect = unsupported("Broker.connect")
-    getTimestampConfig = unsupported("Broker.getTimestampConfig")
-    setTimestampConfig = unsupported("Broker.setTimestampConfig")
+    def getTimestampConfig(self) -> model.BrokerGetTimestampConfigResult:
+        """See the schema."""
+        return model.BrokerGetTimestampConfigResult(receive=self._registry.timestamps)
+
+    def setTimestampConfig(self, receive: bool) -> None:
+        """See the schema."""
+        self._registry.timestamps = receive
+        log.log(25, "messages that come get %s timestamp", "a" if receive else "no")
+
+    connect = not_implemented("Broker.connect", "this broker has no links to other brokers")
 
     def _qmf_set_property(self, name: str, value: object) -> Never:  # noqa: ARG002
         raise MethodError(f"setting Broker.{name} is not supported by this broker")
@@ -199,16 +196,17 @@ class ManagedBroker(model.Broker, SampledObject):
 class ManagedVhost(model.Vhost, SampledObject):
     """The only virtual host."""
 
-    def __init__(self, broker: model.Broker) -> None:
-        super().__init__(brokerRef=broker, name="/")
+    def __init__(self, broker: model.Broker, tag: str) -> None:
+        """Args:
+
+        broker: that it belongs to.
+        tag: identifies the broker among others.
+        """
+        super().__init__(brokerRef=broker, name="/", federationTag=tag)
 
 
 class ManagedQueue(model.Queue, SampledObject):
-    """A queue.
-
-    Attributes:
-        binding_count: number of its bindings; updated by `ObjectPublisher`.
-    """
+    """A queue. What has high and low values is counted when it changes, the rest when it is read."""
 
     def __init__(
         self,
@@ -237,7 +235,7 @@ class ManagedQueue(model.Queue, SampledObject):
             altExchange=alternate,
         )
         self.creator = sstr(creator)
-        self.binding_count = 0
+        self._bindings = 0
         self._queue = queue
         self._administration = administration
 
@@ -245,13 +243,21 @@ class ManagedQueue(model.Queue, SampledObject):
         """See `SampledObject`."""
         queue = self._queue
         _sample_queue(self, queue.counters, *queue.depth())
-        self.consumerCount.set(queue.consumer_count)
-        self.bindingCount.set(self.binding_count)
+        self.sample_consumers()
         self.unackedMessages.set(queue.acquired_count)
         self.flowStopped = queue.flow is not None and queue.flow.stopped
         self.flowStoppedCount.set(queue.counters.flow_stops)
         self.redirectPeer = sstr("" if queue.redirected is None else queue.redirected.name)
         self.redirectSource = queue.redirect_source
+
+    def sample_consumers(self) -> None:
+        """Update the number of receivers; browsers are counted as well, as with qpidd."""
+        self.consumerCount.set(self._queue.consumer_count + self._queue.browser_count)
+
+    def count_binding(self, change: int) -> None:
+        """A binding was created (1) or is about to be removed (-1)."""
+        self._bindings += change
+        self.bindingCount.set(self._bindings)
 
     def purge(self, request: int, filter: Mapping[str, object]) -> None:
         """See the schema. Unsettled messages are not removed."""
@@ -283,13 +289,17 @@ class ManagedExchange(model.Exchange, SampledObject):
     def sample(self) -> None:
         """See `SampledObject`."""
         counters: ExchangeCounters = self._exchange.counters
-        self.bindingCount.set(self._exchange.binding_count)
+        self.sample_bindings()
         self.msgReceives.set(counters.received)
         self.byteReceives.set(counters.received_bytes)
         self.msgRoutes.set(counters.routed)
         self.byteRoutes.set(counters.routed_bytes)
         self.msgDrops.set(counters.discarded)
         self.byteDrops.set(counters.discarded_bytes)
+
+    def sample_bindings(self) -> None:
+        """Update the number of bindings."""
+        self.bindingCount.set(self._exchange.binding_count)
 
 
 class ManagedBinding(model.Binding, SampledObject):
@@ -339,3 +349,9 @@ def _sample_queue(obj: model.Queue | model.Broker, counters: QueueCounters, dept
     obj.discardsSubscriber.set(counters.rejected)
     obj.discardsPurge.set(counters.purged)
     obj.reroutes.set(counters.rerouted)
+    obj.msgFtdEnqueues.set(counters.paged)
+    obj.byteFtdEnqueues.set(counters.paged_bytes)
+    obj.msgFtdDequeues.set(counters.paged_dequeues)
+    obj.byteFtdDequeues.set(counters.paged_dequeued_bytes)
+    obj.msgFtdDepth.set(counters.paged - counters.paged_dequeues)
+    obj.byteFtdDepth.set(counters.paged_bytes - counters.paged_dequeued_bytes)

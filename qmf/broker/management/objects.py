@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 
 from qmf.agent import Agent
 from qmf.broker.management.administration import Administration
-from qmf.broker.management.client_objects import ManagedConnection, ManagedSession, ManagedSubscription
+from qmf.broker.management.client_objects import ManagedConnection, ManagedSession
+from qmf.broker.management.link_objects import ManagedIncoming, ManagedOutgoing, ManagedSubscription
+from qmf.broker.management.memory import ManagedMemory
 from qmf.broker.management.node_objects import (
+    BROKER,
     ManagedBinding,
     ManagedBroker,
     ManagedExchange,
@@ -16,17 +20,19 @@ from qmf.broker.management.node_objects import (
     ManagedVhost,
 )
 from qmf.broker.management.sampling import SampledObjects, StatisticsSampler
+from qmf.broker.management.setup import BrokerSetup, machine_id
 from qmf.broker.nodes.bindings import Binding, BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
+from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink, ConnectedClient
 from qmf.broker.process_control import ProcessControl
 from qmf.models.broker import agent as model
 
 #: All classes that consoles can query, whether or not there are objects.
 CLASSES = (
     model.System,
+    model.Memory,
     model.Broker,
     model.Vhost,
     model.Exchange,
@@ -35,6 +41,8 @@ CLASSES = (
     model.Connection,
     model.Session,
     model.Subscription,
+    model.Incoming,
+    model.Outgoing,
 )
 
 _BindingKey = tuple[Exchange | DefaultExchange, Queue, str]
@@ -55,15 +63,21 @@ class ObjectPublisher(BrokerObserver):
         self._administration = Administration(registry)
         self._listening = listening
         self._systems: SampledObjects[str, ManagedSystem] = SampledObjects(agent)
+        self._memories: SampledObjects[str, ManagedMemory] = SampledObjects(agent)
         self._brokers: SampledObjects[str, ManagedBroker] = SampledObjects(agent)
         self._vhosts: SampledObjects[str, ManagedVhost] = SampledObjects(agent)
         self._exchanges: SampledObjects[Exchange | DefaultExchange, ManagedExchange] = SampledObjects(agent)
         self._queues: SampledObjects[Queue, ManagedQueue] = SampledObjects(agent)
         #: By exchange, queue and binding key.
         self._bindings: SampledObjects[_BindingKey, ManagedBinding] = SampledObjects(agent)
-        self._connections: SampledObjects[BrokerClient, ManagedConnection] = SampledObjects(agent)
-        self._sessions: SampledObjects[tuple[BrokerClient, Hashable], ManagedSession] = SampledObjects(agent)
+        self._connections: SampledObjects[ConnectedClient, ManagedConnection] = SampledObjects(agent)
+        self._sessions: SampledObjects[tuple[ConnectedClient, Hashable], ManagedSession] = SampledObjects(agent)
         self._subscriptions: SampledObjects[ClientLink, ManagedSubscription] = SampledObjects(agent)
+        self._incoming: SampledObjects[ClientLink, ManagedIncoming] = SampledObjects(agent)
+        self._outgoing: SampledObjects[ClientLink, ManagedOutgoing] = SampledObjects(agent)
+        #: Numbers of the senders to exchanges that have some.
+        self._producers: Counter[Exchange | DefaultExchange] = Counter()
+        sampler.add("Memory", self._memories.sample)
         sampler.add("Broker", self._brokers.sample)
         sampler.add("Exchange", self._exchanges.sample)
         sampler.add("Queue", self._queues.sample)
@@ -71,40 +85,23 @@ class ObjectPublisher(BrokerObserver):
         sampler.add("Connection", self._connections.sample)
         sampler.add("Session", self._sessions.sample)
         sampler.add("Subscription", self._subscriptions.sample)
+        sampler.add("Incoming", self._incoming.sample)
+        sampler.add("Outgoing", self._outgoing.sample)
 
-    def publish_existing(
-        self,
-        process: ProcessControl | None,
-        *,
-        port: int,
-        backlog: int,
-        max_connections: int,
-        interval: float,
-        publishes: bool,
-    ) -> None:
+    def publish_existing(self, process: ProcessControl | None, setup: BrokerSetup) -> None:
         """Add objects for what exists from the start. Called once, before all other methods.
 
         Args:
             process: what consoles may change in the process of the broker; None for nothing.
-            port, backlog: of the listening socket.
-            max_connections: limit of connections; 0 for none.
-            interval: seconds between publications.
-            publishes: changes are published.
+            setup: how the broker was started.
         """
         registry = self._registry
-        system = ManagedSystem()
-        broker = ManagedBroker(
-            system,
-            registry,
-            process,
-            port=port,
-            backlog=backlog,
-            max_connections=max_connections,
-            interval=interval,
-            publishes=publishes,
-        )
-        vhost = self._vhost = ManagedVhost(broker)
+        system_id = machine_id(setup.data_dir)
+        system = ManagedSystem(system_id)
+        broker = ManagedBroker(system, registry, process, setup)
+        vhost = self._vhost = ManagedVhost(broker, str(system_id))
         self._systems.add("", system)
+        self._memories.add("", ManagedMemory(BROKER))
         self._brokers.add("", broker)
         self._vhosts.add("", vhost)
         # Object ids leave out the virtual host, as qpidd's do: it is always the same.
@@ -113,12 +110,12 @@ class ObjectPublisher(BrokerObserver):
         for queue in registry.queues:
             self._add_queue(queue, creator="")
 
-    def on_connected(self, client: BrokerClient) -> None:
+    def on_connected(self, client: ConnectedClient) -> None:
         """See `BrokerObserver`."""
         connection = ManagedConnection(self._vhost, client, self._listening)
         self._connections.add(client, connection, connection.address)
 
-    def on_disconnected(self, client: BrokerClient) -> None:
+    def on_disconnected(self, client: ConnectedClient) -> None:
         """See `BrokerObserver`."""
         self._connections.remove(client)
 
@@ -153,9 +150,9 @@ class ObjectPublisher(BrokerObserver):
         """See `BrokerObserver`."""
         self._bindings.remove((exchange, queue, spec.key))
         if (queue_object := self._queues.get(queue)) is not None:
-            queue_object.binding_count -= 1
+            queue_object.count_binding(-1)
 
-    def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
+    def on_attached(self, client: ConnectedClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         connection = self._connections.get(client)
         if connection is None:
@@ -164,24 +161,45 @@ class ObjectPublisher(BrokerObserver):
         key = (client, link.session)
         session = self._sessions.get(key)
         if session is None:
-            session = ManagedSession(self._vhost, connection)
+            session = ManagedSession(self._vhost, connection, link.session)
             self._sessions.add(key, session, session.name)
         session.links.add(link)
-        if (queue := link.queue) is not None:
-            self._subscriptions.add(link, ManagedSubscription(session, self._queues.get(queue), link, queue))
+        if (queue := link.queue) is None:
+            self._incoming.add(link, ManagedIncoming(session, connection, link))
+            self._count_producer(link, 1)
+            return
+        queue_object = self._queues.get(queue)
+        self._outgoing.add(link, ManagedOutgoing(session, connection, link))
+        self._subscriptions.add(link, ManagedSubscription(session, queue_object, link, queue))
+        if queue_object is not None:
+            queue_object.sample_consumers()
 
-    def on_detached(self, client: BrokerClient, link: ClientLink) -> None:
+    def on_detached(self, client: ConnectedClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""
+        connection = self._connections.get(client)
+        if connection is None:
+            return
+        if link.queue is None:
+            self._incoming.remove(link)
+            self._count_producer(link, -1)
+        self._outgoing.remove(link)
         self._subscriptions.remove(link)
+        connection.remove_link(link)
         key = (client, link.session)
         session = self._sessions.get(key)
         if session is not None:
-            session.links.discard(link)
+            session.remove_link(link)
             if not session.links:
                 self._sessions.remove(key)
-        connection = self._connections.get(client)
-        if connection is not None:
-            connection.remove_link(link)
+
+    def _count_producer(self, link: ClientLink, change: int) -> None:
+        if (exchange := link.exchange) is None:
+            return
+        self._producers[exchange] += change
+        if (exchange_object := self._exchanges.get(exchange)) is not None:
+            exchange_object.producerCount.set(self._producers[exchange])
+        if not self._producers[exchange]:
+            del self._producers[exchange]
 
     def _all_exchanges(self) -> list[Exchange | DefaultExchange]:
         return [self._registry.default_exchange, *self._registry.exchanges]
@@ -205,7 +223,8 @@ class ObjectPublisher(BrokerObserver):
         source, target = self._exchanges.get(exchange), self._queues.get(binding.queue)
         if source is None or target is None:
             return
-        target.binding_count += 1
+        target.count_binding(1)
+        source.sample_bindings()
         self._bindings.add((exchange, binding.queue, binding.spec.key), ManagedBinding(source, target, binding))
 
     def _remove_bindings(self, exchange: Exchange, queue: Queue) -> None:

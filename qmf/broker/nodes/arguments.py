@@ -36,18 +36,21 @@ _ALIASES = {
     "qpid.maximum_delivery_count": "x-qpid-maximum-delivery-count",
 }
 _SHARE = re.compile(r"(?:qpid\.fairshare|x-qpid-fairshare)[-.](\d+)$")
-#: Arguments without a meaning here that qpidd accepts: its journal's, those of AMQP 0-10 and of its clusters, and the
-#: time between alerts, which are raised once until the queue has drained.
 #: Argument of the queue of a subscription that outlives its links: the exchange.
 SUBSCRIPTION = "qmf.subscription"
 #: Another one of it: the container id of the client whose own messages are left out.
 EXCLUDED = "qmf.excluded"
+#: Arguments without a meaning here that qpidd and its modules accept: its journal's, those of AMQP 0-10, of its
+#: clusters and of its replication, and the time between alerts, which are raised once until the queue has drained.
 _WITHOUT_EFFECT = frozenset(
     {
         SUBSCRIPTION,
+        "qpid.efp_partition_num",
+        "qpid.efp_pool_file_size",
         "qpid.file_count",
         "qpid.file_size",
         "qpid.persist_last_node",
+        "qpid.replicate",
         "qpid.trace.id",
         "qpid.trace.exclude",
         "qpid.max_pages_loaded",

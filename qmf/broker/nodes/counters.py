@@ -47,6 +47,8 @@ class QueueCounters:
         durable_dequeues, durable_dequeued_bytes: such messages that have left the queue.
         transactional_enqueues, transactional_enqueued_bytes: messages that were enqueued by a transaction.
         transactional_dequeues, transactional_dequeued_bytes: messages that were accepted in a transaction.
+        paged, paged_bytes: messages whose contents were put on the disk.
+        paged_dequeues, paged_dequeued_bytes: such messages that have left the queue.
         acquires: deliveries to receivers, and messages taken by the broker.
         by_name: of the enqueued messages, those sent to the queue itself.
         releases: times that a receiver gave a message back.
@@ -70,6 +72,10 @@ class QueueCounters:
     transactional_enqueued_bytes: int = 0
     transactional_dequeues: int = 0
     transactional_dequeued_bytes: int = 0
+    paged: int = 0
+    paged_bytes: int = 0
+    paged_dequeues: int = 0
+    paged_dequeued_bytes: int = 0
     acquires: int = 0
     by_name: int = 0
     releases: int = 0
@@ -113,6 +119,34 @@ class DurableCounts:
         if entry.message.durable:
             self._counters.durable_dequeues += 1
             self._counters.durable_dequeued_bytes += entry.size
+
+
+class PageCounts:
+    """Counts the messages of a queue whose contents are on the disk; an `EntryObserver`."""
+
+    def __init__(self, counters: QueueCounters) -> None:
+        self._counters = counters
+        #: Those in the queue: a failed delivery can bring the contents of a message back.
+        self._paged: set[Entry] = set()
+
+    def on_enqueued(self, entry: Entry) -> None:
+        """See `EntryObserver`."""
+        if entry.message.paged:
+            self._paged.add(entry)
+            self._counters.paged += 1
+            self._counters.paged_bytes += entry.size
+
+    def on_acquired(self, entry: Entry) -> None:
+        """See `EntryObserver`: nothing."""
+
+    on_released = on_acquired
+
+    def on_dequeued(self, entry: Entry) -> None:
+        """See `EntryObserver`."""
+        if entry in self._paged:
+            self._paged.remove(entry)
+            self._counters.paged_dequeues += 1
+            self._counters.paged_dequeued_bytes += entry.size
 
 
 @attrs.define

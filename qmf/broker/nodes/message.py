@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from typing import ClassVar
 
 import attrs
 
@@ -35,7 +36,10 @@ class Message:
         priority: that of its header; 4 is the usual one.
         deliver_at: time from which on it may be delivered, by the same clock; None for at once.
         origin: container id of the client that sent it; empty for one of the broker itself, or of an earlier run.
+        paged: its data is on the disk.
     """
+
+    paged: ClassVar[bool] = False
 
     data: bytes
     to: str | None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from qmf.broker.nodes.consumers import AlternateExchange, Browser, Consumer, Consumers
 from qmf.broker.nodes.contents import QueueContents
-from qmf.broker.nodes.counters import BrokerCounters, DurableCounts
+from qmf.broker.nodes.counters import BrokerCounters, DurableCounts, PageCounts
 from qmf.broker.nodes.delays import Delays
 from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, DELAYED, GONE, Entry, EntryObserver
 from qmf.broker.nodes.flow_control import FlowControl
@@ -85,7 +85,8 @@ class Queue(QueueContents):
         )
         self.flow = FlowControl(name, settings, self.counters, self.depth) if settings.flow_stop else None
         durable = DurableCounts(self.counters) if settings.durable else None
-        for observer in (self.groups, self.flow, durable):
+        pages = PageCounts(self.counters) if settings.overflow is OverflowPolicy.FLOW_TO_DISK else None
+        for observer in (self.groups, self.flow, durable, pages):
             if observer is not None:
                 self.observe(observer)
 

@@ -81,6 +81,7 @@ class NodeRegistry(Router):
         on_deleted: called after a node was deleted; may be replaced.
         memory: what all queues hold together; None where that is not limited.
         recorder: records durable nodes and their messages; None for a broker that has no durable nodes.
+        timestamps: messages that come get the time as an annotation.
     """
 
     def __init__(
@@ -112,6 +113,7 @@ class NodeRegistry(Router):
         self.observer = BrokerObserver()
         self.on_deleted: Callable[[Queue | Exchange], None] = lambda _: None
         self.recorder: Recorder | None = None
+        self.timestamps = False
         self.limits = limits or QueueLimits()
         self.memory = None if total_limits is None else MemoryUse(total_limits)
         self._subscription_limits = _subscription_limits(self.limits)
@@ -185,7 +187,7 @@ class NodeRegistry(Router):
         Raises:
             NameInUse, NoSuchExchange, NodeDeclarationError: as of `create`.
         """
-        self._check_name(name)
+        self._check_name(name, Queue, client)
         settings = settings or QueueSettings(limits=self.limits)
         self._check_durable(durable=settings.durable)
         if settings.overflow is OverflowPolicy.FLOW_TO_DISK and self.recorder is None:
@@ -338,7 +340,7 @@ class NodeRegistry(Router):
     # Declaring
 
     def _declare_exchange(self, name: str, settings: ExchangeSettings, client: BrokerClient | None) -> Exchange:
-        self._check_name(name)
+        self._check_name(name, Exchange, client)
         self._check_durable(durable=settings.durable)
         alternate = self._alternate(settings.alternate)
         try:
@@ -357,9 +359,13 @@ class NodeRegistry(Router):
     def _on_crossed(self, queue: Queue, crossing: Crossing) -> None:
         self.observer.on_threshold(queue, crossing)
 
-    def _check_name(self, name: str) -> None:
-        if name in self._queues or name in self._exchanges:
-            raise NameInUse(name)
+    def _check_name(self, name: str, kind: type[Queue | Exchange], client: BrokerClient | None) -> None:
+        existing = self._exchanges.get(name) or self._queues.get(name)
+        if existing is None:
+            return
+        if client is not None and isinstance(existing, kind):
+            self.observer.on_declared_again(existing, client)
+        raise NameInUse(name)
 
     def _check_durable(self, *, durable: bool) -> None:
         if durable and self.recorder is None:

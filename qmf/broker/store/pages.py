@@ -66,6 +66,8 @@ class PagedMessage(Message):
 
     __slots__ = ("_number", "_pages")
 
+    paged = True
+
     def __init__(self, message: Message, pages: MessagePages) -> None:
         """Put the data of a message on the disk.
 

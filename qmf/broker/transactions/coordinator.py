@@ -11,6 +11,7 @@ from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node
+from qmf.broker.observer import TransactionCounts
 from qmf.broker.refusal import AmqpRefusal
 from qmf.broker.transactions.transaction import Transaction, TransactionFull
 from qmf.codec.message import decode_message
@@ -79,11 +80,12 @@ class Coordinator:
             return
         raise TransactionFailed("amqp:resource-limit-exceeded", transaction.refused)
 
-    def request(self, data: bytes, on_done: OnDone) -> None:
+    def request(self, data: bytes, counts: TransactionCounts, on_done: OnDone) -> None:
         """Carry out a message to the coordinator.
 
         Args:
             data: the message.
+            counts: of the link that it came on; are updated.
             on_done: called once, with the transaction that was declared, or None for one that was discharged; or with
                 why a transaction could not be committed: it was rolled back.
 
@@ -98,10 +100,10 @@ class Coordinator:
         if not isinstance(body, Described) or not isinstance(fields, list):
             raise TransactionFailed("amqp:not-implemented", "the coordinator understands declare and discharge")
         if body.descriptor in _DECLARE:
-            on_done(self._declare())
+            on_done(self._declare(counts))
             return
         if body.descriptor in _DISCHARGE and fields and isinstance(fields[0], bytes):
-            self._discharge(fields[0], on_done, fail=len(fields) > 1 and fields[1] is True)
+            self._discharge(fields[0], counts, on_done, fail=len(fields) > 1 and fields[1] is True)
             return
         raise TransactionFailed("amqp:not-implemented", "the coordinator understands declare and discharge")
 
@@ -112,28 +114,32 @@ class Coordinator:
                 transaction.release(self._registry.memory)
                 transaction.roll_back()
 
-    def _declare(self) -> Declared:
+    def _declare(self, counts: TransactionCounts) -> Declared:
         if len(self._transactions) >= MAX_TRANSACTIONS:
             raise TransactionFailed(
                 "amqp:resource-limit-exceeded", f"a client may have {MAX_TRANSACTIONS} open transactions"
             )
         id = next(self._numbers).to_bytes(8)
         self._transactions[id] = Transaction(id)
+        counts.started += 1
         return Declared(id)
 
-    def _discharge(self, id: bytes, on_done: OnDone, *, fail: bool) -> None:
+    def _discharge(self, id: bytes, counts: TransactionCounts, on_done: OnDone, *, fail: bool) -> None:
         transaction = self.find(id)
         del self._transactions[id]
         transaction.release(self._registry.memory)
         if fail:
             transaction.roll_back()
+            counts.rolled_back += 1
             on_done(None)
             return
 
         def on_committed(error: NotStored | None) -> None:
             if error is None:
+                counts.committed += 1
                 on_done(None)
             else:
+                counts.rolled_back += 1
                 reason = f"the transaction was rolled back: cannot store: {error.reason}"
                 on_done(TransactionFailed("amqp:transaction:rollback", reason))
 
@@ -143,4 +149,5 @@ class Coordinator:
             transaction.commit(self._registry, on_committed)
         except TransactionFull as error:
             transaction.roll_back()
+            counts.rolled_back += 1
             raise TransactionFailed("amqp:transaction:rollback", f"the transaction was rolled back: {error}") from error

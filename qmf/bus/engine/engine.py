@@ -175,8 +175,8 @@ class Engine(LinkLayer):
     def free(self) -> None:
         """Free proton's objects. A second call does nothing.
 
-        Of the other methods only `settle`, `set_outcome`, `detach`, `add_credit`, `credit`, `answer_drain` and
-        `backlog` may be called afterwards, and do nothing.
+        Of the other methods only `frames`, and `settle`, `set_outcome`, `detach`, `add_credit`, `credit`,
+        `answer_drain` and `backlog`, which do nothing, may be called afterwards.
         """
         if not self._handlers:
             return
@@ -194,6 +194,13 @@ class Engine(LinkLayer):
         """Bytes of the largest frame that both sides accept; known once the peer has opened the connection."""
         remote: int = lib.pn_transport_get_remote_max_frame(self._transport_impl)
         return min(self.settings.max_frame, remote or self.settings.max_frame)
+
+    @property
+    def frames(self) -> tuple[int, int]:
+        """Frames of AMQP that were received, and that were sent."""
+        return lib.pn_transport_get_frames_input(self._transport_impl), lib.pn_transport_get_frames_output(
+            self._transport_impl
+        )
 
     @property
     def sasl_mechanism(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import proton
@@ -86,6 +86,12 @@ class LinkLayer:
             if link.session == session.raw:
                 link.mark_detached()
         session.raw.close()
+
+    def end_with_links(self, links: Iterable[Link], condition: str, description: str) -> None:
+        """End the sessions that the peer began for some links, with an error. `LinkDetached` confirms for each link."""
+        for session in {link.session_id: link.session for link in links}.values():
+            session.condition = proton.Condition(condition, description)
+            self.end(EngineSession(session))
 
     # Links
 

@@ -95,7 +95,7 @@ MEMORY = ClassSchema(
 BROKER = ClassSchema(
     package=PACKAGE,
     name="Broker",
-    hash=UUID("279d1809-b9c0-f1ad-21cc-c0d6c1e77386"),
+    hash=UUID("fc6a11e7-8e2b-780d-c5f4-5b44ec9986ff"),
     properties=(
         Property(
             name="name",
@@ -231,37 +231,37 @@ BROKER = ClassSchema(
             name="msgFtdEnqueues",
             type=TYPES["count64"],
             unit="message",
-            desc="Not counted any more: messages moved to disk to save memory",
+            desc="Messages moved to disk to save memory; qpidd does not count them any more",
         ),
         Statistic(
             name="msgFtdDequeues",
             type=TYPES["count64"],
             unit="message",
-            desc="Not counted any more: messages moved back from disk",
+            desc="Such messages that have left their queue; not counted by qpidd",
         ),
         Statistic(
             name="byteFtdEnqueues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Not counted any more: size of the messages moved to disk",
+            desc="Size of the messages moved to disk; not counted by qpidd",
         ),
         Statistic(
             name="byteFtdDequeues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Not counted any more: size of the messages moved back from disk",
+            desc="Size of such messages that have left their queue; not counted by qpidd",
         ),
         Statistic(
             name="msgFtdDepth",
             type=TYPES["count64"],
             unit="message",
-            desc="Not counted any more: messages that were on disk only",
+            desc="Messages that are on disk only; not counted by qpidd",
         ),
         Statistic(
             name="byteFtdDepth",
             type=TYPES["count64"],
             unit="octet",
-            desc="Not counted any more: size of the messages that were on disk only",
+            desc="Size of the messages that are on disk only; not counted by qpidd",
         ),
         Statistic(
             name="releases",
@@ -559,7 +559,7 @@ VHOST = ClassSchema(
 QUEUE = ClassSchema(
     package=PACKAGE,
     name="Queue",
-    hash=UUID("576d4341-5670-cc99-72c2-d46b55e09913"),
+    hash=UUID("e6c289a8-ee40-3431-0d94-7d2c3c257650"),
     properties=(
         Property(
             name="vhostRef",
@@ -675,37 +675,37 @@ QUEUE = ClassSchema(
             name="msgFtdEnqueues",
             type=TYPES["count64"],
             unit="message",
-            desc="Not counted any more: messages moved to disk to save memory",
+            desc="Messages moved to disk to save memory; qpidd does not count them any more",
         ),
         Statistic(
             name="msgFtdDequeues",
             type=TYPES["count64"],
             unit="message",
-            desc="Not counted any more: messages moved back from disk",
+            desc="Such messages that have left their queue; not counted by qpidd",
         ),
         Statistic(
             name="byteFtdEnqueues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Not counted any more: size of the messages moved to disk",
+            desc="Size of the messages moved to disk; not counted by qpidd",
         ),
         Statistic(
             name="byteFtdDequeues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Not counted any more: size of the messages moved back from disk",
+            desc="Size of such messages that have left their queue; not counted by qpidd",
         ),
         Statistic(
             name="msgFtdDepth",
             type=TYPES["count64"],
             unit="message",
-            desc="Not counted any more: messages that were on disk only",
+            desc="Messages that are on disk only; not counted by qpidd",
         ),
         Statistic(
             name="byteFtdDepth",
             type=TYPES["count64"],
             unit="octet",
-            desc="Not counted any more: size of the messages that were on disk only",
+            desc="Size of the messages that are on disk only; not counted by qpidd",
         ),
         Statistic(
             name="releases",
@@ -766,7 +766,7 @@ QUEUE = ClassSchema(
             name="unackedMessages",
             type=TYPES["hilo32"],
             unit="message",
-            desc="Not counted any more: messages sent to receivers and not settled",
+            desc="Messages sent to receivers and not settled; not counted by qpidd any more",
         ),
         Statistic(
             name="messageLatency",
@@ -828,7 +828,7 @@ QUEUE = ClassSchema(
 EXCHANGE = ClassSchema(
     package=PACKAGE,
     name="Exchange",
-    hash=UUID("ee3eb1d0-9b78-1552-f921-dde04526f24c"),
+    hash=UUID("92ec59f8-d82c-f4f6-ca63-ecd4b13178c5"),
     properties=(
         Property(
             name="vhostRef",
@@ -861,7 +861,11 @@ EXCHANGE = ClassSchema(
         Property(name="arguments", type=TYPES["map"], desc="Settings given at its creation"),
     ),
     statistics=(
-        Statistic(name="producerCount", type=TYPES["hilo32"], desc="Not counted"),
+        Statistic(
+            name="producerCount",
+            type=TYPES["hilo32"],
+            desc="Number of links on which clients send to it; not counted by qpidd",
+        ),
         Statistic(name="bindingCount", type=TYPES["hilo32"], desc="Number of its bindings"),
         Statistic(name="msgReceives", type=TYPES["count64"], desc="Messages received from senders"),
         Statistic(name="msgDrops", type=TYPES["count64"], desc="Messages that no binding matched"),
@@ -1392,7 +1396,7 @@ BRIDGE = ClassSchema(
 SESSION = ClassSchema(
     package=PACKAGE,
     name="Session",
-    hash=UUID("f287aee2-de51-2849-f9f2-bce2f38a8fb8"),
+    hash=UUID("d2d6fae8-46e7-c74d-4845-3e52723493fd"),
     properties=(
         Property(
             name="vhostRef",
@@ -1413,7 +1417,7 @@ SESSION = ClassSchema(
         Property(
             name="fullName",
             type=TYPES["lstr"],
-            desc="Name with the user name as prefix, which makes it unique; absent for AMQP 1.0",
+            desc="Name with the user name as prefix, which makes it unique; for AMQP 1.0 the name alone",
             optional=True,
         ),
         Property(name="channelId", type=TYPES["uint16"], desc="Number of its channel on the connection"),

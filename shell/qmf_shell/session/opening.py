@@ -60,7 +60,7 @@ def open_session(
         brokers: the brokers, or their URLs; none for the embedded default. Of several brokers, one must be reachable;
             connections to the others are retried.
         timeout: seconds to wait for the connection and for every answer.
-        interval: seconds between samples of the embedded host agent.
+        interval: seconds between samples of the embedded host agent, and between publications of the embedded broker.
         follow: receive the objects that agents publish, to notice which are deleted: for interactive sessions.
         registry: all commands; None for none.
         settings: the user's settings; None for the defaults.
@@ -119,12 +119,12 @@ def open_lake_session(
 
 @contextlib.contextmanager
 def _embedded(interval: float) -> Iterator[BrokerTarget]:
-    """An embedded broker with a host agent."""
+    """An embedded broker, which is managed as well, with a host agent."""
     # Imported here: with -b neither is needed.
     from qmf.broker import EmbeddedBroker
     from qmf.hostagent import EmbeddedHostAgent
 
-    broker = EmbeddedBroker(host="127.0.0.1", port=0)
+    broker = EmbeddedBroker(host="127.0.0.1", port=0, management=interval)
     broker.start()
     try:
         agent = EmbeddedHostAgent(broker.url, interval)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 
 import pytest
 from broker.management.managed import TOPIC, connected, exchange, id_of, managed, queues
@@ -122,18 +121,13 @@ async def test_totals_keep_what_deleted_queues_counted() -> None:
                 after = (await client.objects(remote.Broker))[0]
 
 
-async def test_echo_works_and_unsupported_methods_are_refused() -> None:
+async def test_echo_works_and_settings_are_refused() -> None:
     async with managed() as (_, client):
         (it,) = await client.objects(remote.Broker)
         result = await it.echo(7, "hello")
         assert (result.sequence, result.body) == (7, "hello")
-        for refused, name in (
-            (it.shutdown(), "Broker.shutdown"),
-            (it.getLogLevel(), "Broker.getLogLevel"),
-            (it.set(mgmtPubInterval=1), "setting Broker.mgmtPubInterval"),
-        ):
-            with pytest.raises(RemoteError, match=f"{re.escape(name)} is not supported by this broker"):
-                await refused
+        with pytest.raises(RemoteError, match=r"setting Broker\.mgmtPubInterval is not supported by this broker"):
+            await it.set(mgmtPubInterval=1)
 
 
 class Control:

@@ -89,7 +89,7 @@ async def test_queues_are_redirected() -> None:
             ("one", "one", "'one' cannot be its own target"),
             ("one", "none", "UnknownObject"),
             ("none", "one", "UnknownObject"),
-            ("one", "short", "'short' is deleted by itself"),
+            ("one", "short", "'short' deletes itself"),
             ("one", "", "'one' is not the source of a redirection"),
         ):
             with pytest.raises(RemoteError, match=error):

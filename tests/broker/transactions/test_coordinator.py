@@ -11,6 +11,7 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import Recorder
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import QueueLimits, QueueSettings
+from qmf.broker.observer import TransactionCounts
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, Declared, TransactionFailed
 from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.message import Section, encode_message
@@ -24,7 +25,7 @@ def request(descriptor: object, *fields: object) -> bytes:
 def answer(coordinator: Coordinator, data: bytes) -> Declared | TransactionFailed | None:
     """What the coordinator answers to a request; without a store it does so at once."""
     answers: list[Declared | TransactionFailed | None] = []
-    coordinator.request(data, answers.append)
+    coordinator.request(data, TransactionCounts(), answers.append)
     (only,) = answers
     return only
 
@@ -149,3 +150,23 @@ def test_transactions_are_limited_and_rolled_back_with_their_link(coordinator: C
     coordinator.roll_back(ids)
     assert acquired == Acquired(roll_backs=1)
     declare(coordinator)
+
+
+def test_transactions_are_counted(registry: NodeRegistry, coordinator: Coordinator) -> None:
+    counts = TransactionCounts()
+    declared: list[bytes] = []
+
+    def on_declared(result: object) -> None:
+        assert isinstance(result, Declared)
+        declared.append(result.id)
+
+    for _ in range(3):
+        coordinator.request(request(UInt64(0x31), None), counts, on_declared)
+    first, second, third = declared
+    small = queue(registry, "small", max_count=0)
+    coordinator.find(third).sent.append((small, message("too much")))
+    coordinator.request(request(UInt64(0x32), first, False), counts, lambda _: None)
+    coordinator.request(request(UInt64(0x32), second, True), counts, lambda _: None)
+    with pytest.raises(TransactionFailed, match="is full"):
+        coordinator.request(request(UInt64(0x32), third, False), counts, lambda _: None)
+    assert counts == TransactionCounts(started=3, committed=1, rolled_back=2)

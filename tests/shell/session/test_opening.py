@@ -23,8 +23,8 @@ def opened() -> Iterator[OpenSession]:
 
 def test_the_embedded_default_has_objects(opened: OpenSession) -> None:
     context = opened.context
-    (agent,) = context.backend.agents()
-    assert agent.product == "host"
+    agent, broker = sorted(context.backend.agents(), key=lambda item: item.product, reverse=True)
+    assert (agent.product, broker.product) == ("host", "broker")
     names = {key.name for key in context.classes()}
     assert {"system", "memory", "process"} <= names
     lines = "agents,list,list memory,show physical,schema,schema process"
@@ -32,6 +32,26 @@ def test_the_embedded_default_has_objects(opened: OpenSession) -> None:
         output = make_output()
         assert execute(line, context, output.screen) is LineOutcome.DONE, output.errors
     assert "hi" in output.out.getvalue()
+
+
+def test_the_embedded_broker_can_be_managed_at_once(opened: OpenSession) -> None:
+    shown = []
+    for line in (
+        'call broker create queue jobs {"qpid.max_count":5} true',
+        "call broker create binding amq.direct/jobs/urgent {} true",
+        "list queue active",
+        "show queue:jobs",
+        "call broker delete queue jobs {}",
+        "list queue active",
+    ):
+        output = make_output()
+        assert execute(line, opened.context, output.screen) is LineOutcome.DONE, output.errors
+        shown.append(output.out.getvalue())
+    assert "jobs" in shown[2]
+    assert "qmf-in-" not in shown[2]
+    assert "of agents and consoles not shown" in shown[2]
+    assert "qpid.max_count" in shown[3]
+    assert "jobs" not in shown[5]
 
 
 def test_an_object_is_found_again_by_its_name_whatever_the_epoch(opened: OpenSession) -> None:

@@ -1,0 +1,84 @@
+"""The links of a client as managed objects."""
+
+from __future__ import annotations
+
+from qmf.broker.management.client_objects import ManagedConnection
+from qmf.broker.management.sampling import SampledObject
+from qmf.broker.management.values import sstr
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.observer import ClientLink
+from qmf.models.broker import agent as model
+
+
+class ManagedIncoming(model.Incoming, SampledObject):
+    """A link on which a client sends."""
+
+    def __init__(self, session: model.Session, connection: ManagedConnection, link: ClientLink) -> None:
+        """Args:
+
+        session, connection: that it belongs to.
+        link: of the broker.
+        """
+        super().__init__(
+            sessionRef=session,
+            containerid=connection.container,
+            name=sstr(link.name),
+            source=sstr(link.source),
+            target=sstr(link.target),
+            domain="",
+        )
+        self._link = link
+
+    def sample(self) -> None:
+        """See `SampledObject`."""
+        self.transfers.set(self._link.transfers)
+
+
+class ManagedOutgoing(model.Outgoing, SampledObject):
+    """A link on which a client receives."""
+
+    def __init__(self, session: model.Session, connection: ManagedConnection, link: ClientLink) -> None:
+        """Args as of `ManagedIncoming`."""
+        super().__init__(
+            sessionRef=session,
+            containerid=connection.container,
+            name=sstr(link.name),
+            source=sstr(link.source),
+            target=sstr(link.target),
+            domain="",
+        )
+        self._link = link
+
+    def sample(self) -> None:
+        """See `SampledObject`."""
+        self.transfers.set(self._link.transfers)
+
+
+class ManagedSubscription(model.Subscription, SampledObject):
+    """A link on which a client receives, as the consumer of a queue."""
+
+    def __init__(
+        self, session: model.Session, queue_object: model.Queue | None, link: ClientLink, queue: Queue
+    ) -> None:
+        """Args:
+
+        session: that it belongs to.
+        queue_object: the queue as managed object, where there is one.
+        link, queue: of the broker.
+        """
+        super().__init__(
+            sessionRef=session,
+            queueRef=queue_object,
+            name=sstr(link.name),
+            browsing=link.browsing,
+            acknowledged=not link.presettled,
+            exclusive=queue.exclusive,
+            # In AMQP 1.0, credit is per message; a window, where there is one, is known to the receiver alone.
+            creditMode="CREDIT",
+            arguments={},
+        )
+        self._link = link
+
+    def sample(self) -> None:
+        """See `SampledObject`."""
+        self.delivered.set(self._link.transfers)

@@ -1,0 +1,53 @@
+"""How a broker was started, as its management shows it."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from pathlib import Path
+
+import attrs
+
+log = logging.getLogger("qmf.broker")
+
+#: File in the data folder with the id of the machine, which consoles know the broker by after a restart.
+SYSTEM_ID = "systemId"
+
+
+@attrs.frozen
+class BrokerSetup:
+    """Options of a broker.
+
+    Attributes:
+        port, backlog: of the listening socket.
+        max_connections: limit of connections; 0 for none.
+        interval: seconds between publications.
+        publishes: changes are published; otherwise consoles have to query.
+        data_dir: its data folder, or None.
+    """
+
+    port: int
+    backlog: int
+    max_connections: int
+    interval: float
+    publishes: bool
+    data_dir: Path | None = None
+
+
+def machine_id(data_dir: Path | None) -> uuid.UUID:
+    """The id of the machine: that in the data folder, which gets one where it has none; without a folder a new one."""
+    made = uuid.uuid4()
+    if data_dir is None:
+        return made
+    path = data_dir / SYSTEM_ID
+    try:
+        return uuid.UUID(path.read_text("ascii").strip())
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        log.warning("%s is replaced: %s", path, error)
+    try:
+        path.write_text(f"{made}\n", "ascii")
+    except OSError as error:
+        log.warning("%s cannot be written: the machine has another id after a restart: %s", path, error)
+    return made
