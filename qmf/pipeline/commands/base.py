@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
@@ -16,9 +17,12 @@ from qmf.connecting import BrokerTarget, add_connection_options, read_connection
 from qmf.pipeline.durations import spark_duration
 from qmf.pipeline.errors import MissingExtraError, PipelineError
 from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.lake.layout import LOG
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_DAYS_AGO = {"today": 0, "yesterday": 1}
 
 DEFAULT_URL = "amqp://127.0.0.1:5672"
 
@@ -60,12 +64,54 @@ def positive(text: str) -> float:
     return value
 
 
+def days(text: str) -> float:
+    """A number of days, not negative."""
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number of days, 0 or more, not {text!r}")
+    return value
+
+
+def day_count(text: str) -> int:
+    """A number of whole days, not negative."""
+    return int(days(str(int(text))))
+
+
 def duration(text: str) -> str:
     """A duration such as ``10s``, ``1m30s``, ``1h`` or ``10 minutes``, as Spark writes it."""
     try:
         return spark_duration(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def date(text: str) -> str:
+    """A day such as ``2030-01-31``, or ``today`` or ``yesterday`` in UTC; returned in the first form."""
+    if text in _DAYS_AGO:
+        return (datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=_DAYS_AGO[text])).isoformat()
+    try:
+        return datetime.date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a day such as 2030-01-31 or yesterday, not {text!r}") from None
+
+
+def check_lake(lake: str) -> None:
+    """Check that a lake can be read at all, before anything slow starts.
+
+    Args:
+        lake: a folder or a URL; URLs are not looked at.
+
+    Raises:
+        PipelineError: the folder is not a lake.
+    """
+    scheme, colon, _rest = lake.partition("://")
+    if colon and scheme != "file":
+        return
+    root = Path(lake.removeprefix("file://"))
+    if not root.exists():
+        raise PipelineError(f"{lake}: no such folder; a recorder makes it: qmf-pipeline record --lake {lake}")
+    if not (root / LOG).is_dir():
+        raise PipelineError(f"{lake}: not a lake: it has no folder {LOG}")
 
 
 def local_lake(lake: str) -> Lake:
@@ -120,8 +166,10 @@ def broker_target(options: argparse.Namespace) -> BrokerTarget:
 
 def add_days(parser: argparse.ArgumentParser) -> None:
     """Add `--from` and `--to`: the days of a batch, as `first` and `last`."""
-    parser.add_argument("--from", dest="first", metavar="DAY", help="first day of a batch, e.g. 2030-01-31")
-    parser.add_argument("--to", dest="last", metavar="DAY", help="last day of a batch")
+    parser.add_argument(
+        "--from", dest="first", type=date, metavar="DAY", help="first day of a batch, e.g. 2030-01-31 or yesterday"
+    )
+    parser.add_argument("--to", dest="last", type=date, metavar="DAY", help="last day of a batch")
 
 
 def add_stream(parser: argparse.ArgumentParser) -> None:
@@ -154,8 +202,10 @@ def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
 
     Raises:
         MissingExtraError: pyspark is not installed.
-        PipelineError: no Java, or one that is too old.
+        PipelineError: no Java, or one that is too old; or there is no lake, and the subcommand does not follow it.
     """
+    if not _names_other_file_system(options):
+        _check_input(options)
     if importlib.util.find_spec("pyspark") is None:
         raise MissingExtraError("pyspark")
     from py4j.protocol import Py4JError
@@ -169,6 +219,20 @@ def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
     finally:
         with suppress(Py4JError, OSError):  # Java may have ended first, by the same signal
             spark.stop()
+
+
+def _names_other_file_system(options: argparse.Namespace) -> bool:
+    """True if paths without a scheme are not those of this machine."""
+    return "spark.hadoop.fs.defaultFS" in dict(options.conf)
+
+
+def _check_input(options: argparse.Namespace) -> None:
+    try:
+        check_lake(options.lake)
+    except PipelineError as error:
+        if not getattr(options, "stream", False):
+            raise
+        print(f"qmf-pipeline: waiting: {error}", file=sys.stderr, flush=True)
 
 
 def _setting(text: str) -> tuple[str, str]:

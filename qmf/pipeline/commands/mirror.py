@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from qmf.pipeline.commands.base import Subcommand, local_lake, positive, print_line, spark_session
+from qmf.pipeline.commands.base import Subcommand, days, local_lake, positive, print_line, spark_session
 from qmf.pipeline.lake.maintenance import GRACE_DAYS
 from qmf.pipeline.shutdown import stop_on_signals
 
@@ -18,7 +18,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
         "--interval", type=positive, default=10.0, metavar="S", help="seconds between checks for new commits"
     )
     parser.add_argument(
-        "--grace-days", type=float, default=float(GRACE_DAYS), metavar="N", help="days in the copy's trash"
+        "--grace-days", type=days, default=float(GRACE_DAYS), metavar="N", help="days in the copy's trash"
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
@@ -85,7 +86,14 @@ def compact(lake: Lake, *, before: str | None = None, target_bytes: int = TARGET
         lock.close()
 
 
-def retain(lake: Lake, days: int, *, grace_days: float = GRACE_DAYS, now_ns: int | None = None) -> MaintenanceCounts:
+def retain(
+    lake: Lake,
+    days: int,
+    *,
+    grace_days: float = GRACE_DAYS,
+    now_ns: int | None = None,
+    may_drop: Callable[[int, int], bool] | None = None,
+) -> MaintenanceCounts:
     """Drop the days that are too old, and delete old files from the trash.
 
     Args:
@@ -93,19 +101,23 @@ def retain(lake: Lake, days: int, *, grace_days: float = GRACE_DAYS, now_ns: int
         days: whole days before today that are kept. Schemas are always kept: without them nothing can be read.
         grace_days: days that files stay in the trash.
         now_ns: nanoseconds since 1970; None for now.
+        may_drop: called with the number of files to drop and the number of all when more than half would be dropped;
+            False leaves the lake as it is. None drops without a question.
 
     Raises:
         LakeError: the file system failed, or another process is maintaining the lake.
+        ValueError: a number of days is negative.
     """
+    if days < 0 or grace_days < 0:
+        raise ValueError("numbers of days must not be negative")
     lock = _start(lake)
     try:
         now = time.time_ns() if now_ns is None else now_ns
         limit = day(now - days * _NS_PER_DAY)
-        old = [
-            path
-            for path in sorted(lake.files())
-            if not path.startswith("schemas/") and (date := date_of(path)) is not None and date < limit
-        ]
+        dated = {path: date for path in sorted(lake.files()) if (date := _data_date(path)) is not None}
+        old = [path for path, date in dated.items() if date < limit]
+        if may_drop is not None and 2 * len(old) > len(dated) and not may_drop(len(old), len(dated)):
+            return MaintenanceCounts()
         if old:
             lake.append_to_log({}, old)
             lake.move_to_trash(old)
@@ -114,6 +126,11 @@ def retain(lake: Lake, days: int, *, grace_days: float = GRACE_DAYS, now_ns: int
         return MaintenanceCounts(dropped=len(old), deleted=deleted, log_entries=lake.truncate_log(before))
     finally:
         lock.close()
+
+
+def _data_date(path: str) -> str | None:
+    """The day of a file with recorded data; None for schemas, which belong to all days."""
+    return None if path.startswith("schemas/") else date_of(path)
 
 
 def finish(lake: Lake) -> None:
