@@ -101,12 +101,14 @@ class MethodRequest:
         object_id: of the object, or None for a method of the agent itself.
         arguments: inputs by name.
         subtypes: hints on arguments, by name.
+        on_behalf_of: the user whom the console calls for, as it says; None for its own user (docs/protocol.md).
     """
 
     method: str
     object_id: ObjectId | None = None
     arguments: Mapping[str, object] = attrs.field(factory=dict)
     subtypes: Mapping[str, str] = attrs.field(factory=dict)
+    on_behalf_of: str | None = None
 
 
 @attrs.frozen(kw_only=True)

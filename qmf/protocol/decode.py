@@ -236,6 +236,7 @@ def _method_request(message: _Parts) -> Content:
         object_id=get_object_id(fields),
         arguments=get_map(fields, "_arguments") or {},
         subtypes=get_texts(fields, "_subtypes"),
+        on_behalf_of=get_text(fields, "_on_behalf_of"),
     )
 
 

@@ -151,7 +151,7 @@ def encode_correlated(message: Envelope) -> bytes:
         return encode(message)
     kind: type = type(content)
     before, behind, properties = _frame(message.to, message.subject, message.reply_to, kind, message.agent)
-    if isinstance(content, MethodRequest) and not content.subtypes:
+    if isinstance(content, MethodRequest) and not content.subtypes and content.on_behalf_of is None:
         body = _call(content)
     else:
         body = _data010(_KINDS[kind].body(content))
@@ -224,6 +224,8 @@ def _method_request(content: MethodRequest) -> _Body:
         out["_object_id"] = object_id_to_map(content.object_id)
     if content.subtypes:
         out["_subtypes"] = dict(content.subtypes)
+    if content.on_behalf_of is not None:
+        out["_on_behalf_of"] = content.on_behalf_of
     return out
 
 

@@ -40,10 +40,8 @@ def create_application(options: WebOptions, *, services: WebServices | None = No
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        async with contextlib.AsyncExitStack() as stack:
-            await stack.enter_async_context(services)
-            for router in routers:
-                await stack.enter_async_context(router.lifespan_context(app))
+        # Around the lifespans of the routers, which FastAPI enters after this one.
+        async with services:
             yield
 
     app = FastAPI(

@@ -94,7 +94,9 @@ def problem_of(error: QmfError) -> Problem:
             status = _CODES.get(error.code, 502) if error.code is not None else 502
             return Problem(status, str(error), code=error.code, text=error.text, agent=error.agent)
         case NotFoundError():
-            return Problem(404, str(error), near=list(error.near))
+            # A wrong name inside a request is a value that does not fit; what is asked for is there.
+            inside = error.kind.startswith(("argument", "property", "value"))
+            return Problem(422 if inside else 404, str(error), near=list(error.near))
         case ConstraintError():
             return Problem(422, str(error), where=error.where, reason=error.reason)
         case CallerError():

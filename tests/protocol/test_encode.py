@@ -141,6 +141,7 @@ CONTENTS: st.SearchStrategy[Content] = st.one_of(
         object_id=st.none() | OBJECT_IDS,
         arguments=VALUES,
         subtypes=TEXT_MAPS,
+        on_behalf_of=st.none() | wire.TEXTS,
     ),
     st.builds(MethodResponse, arguments=VALUES, subtypes=TEXT_MAPS),
     EXCEPTIONS,

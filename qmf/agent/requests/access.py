@@ -42,6 +42,8 @@ class AccessRequest:
         object_id: the id of a single object, or None.
         method: name of the method, or None.
         arguments: checked inputs of the method, or new values of the properties, by schema name.
+        on_behalf_of: the user whom the console calls for, as the console says; None for its own user. Believe it only
+            of consoles (`user_id`) that you trust.
     """
 
     action: Action
@@ -52,6 +54,7 @@ class AccessRequest:
     object_id: ObjectId | None = None
     method: str | None = None
     arguments: Mapping[str, object] = attrs.field(factory=dict)
+    on_behalf_of: str | None = None
 
 
 #: True allows, False refuses; a string refuses with that reason.
@@ -97,6 +100,7 @@ class AccessControl:
             object_id=object_id,
             method=method,
             arguments=arguments or {},
+            on_behalf_of=getattr(request.content, "on_behalf_of", None),
         )
         try:
             answer = self._access(access_request)

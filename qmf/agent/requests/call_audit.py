@@ -23,11 +23,16 @@ METHOD_CALLED = EventSchema(
     package="qmf.audit",
     name="methodCalled",
     severity=Severity.NOTICE,
-    hash=UUID("16f8601e-5b06-f4f9-4c30-90f481ce5c7e"),
+    hash=UUID("74c5721c-c869-3da4-aa40-a5f9d48fafa8"),
     desc="A console called a method of this agent, or set properties",
     arguments=(
         Argument(
             name="user", type=TYPES["lstr"], desc="User id of the console, as set by the broker; empty if unknown"
+        ),
+        Argument(
+            name="onBehalfOf",
+            type=TYPES["lstr"],
+            desc="User whom the console called for, as the console says; empty for its own user",
         ),
         Argument(name="replyTo", type=TYPES["lstr"], desc="Address of the answer"),
         Argument(name="object", type=TYPES["objId"], desc="The called object; absent without one"),
@@ -89,6 +94,7 @@ class CallAuditor:
         complete = self.audit.arguments
         values: dict[str, object] = {
             "user": user or "",
+            "onBehalfOf": call.on_behalf_of or "",
             "replyTo": reply_to or "",
             "method": call.method,
             "arguments": dict(call.arguments) if complete else {},

@@ -52,10 +52,12 @@ class Caller:
         user_id: its user, as set by the broker, or None without any. If the broker does not check it, consoles can set
             any.
         reply_to: address of the answer.
+        on_behalf_of: the user of the console's own whom it calls for, as the console says; None for its own user.
     """
 
     user_id: str | None
     reply_to: str | None
+    on_behalf_of: str | None = None
 
 
 _caller: ContextVar[Caller | None] = ContextVar("qmf_caller", default=None)
@@ -103,7 +105,7 @@ class MethodHandler:
             RequestRefused: the call is invalid or failed.
         """
         self._metrics.add("method_calls")
-        _caller.set(Caller(request.user_id, request.reply_to))
+        _caller.set(Caller(request.user_id, request.reply_to, call.on_behalf_of))
         if self._auditor is None:
             outputs = await self._run(request, call)
         else:

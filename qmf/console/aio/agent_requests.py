@@ -274,11 +274,18 @@ class AgentRequests:
             raise NotFoundError("object", str(target))
         return found[0]
 
-    async def invoke(self, target: RemoteObject, method: str, inputs: Values, timeout: float | None) -> Values:
+    async def invoke(
+        self,
+        target: RemoteObject,
+        method: str,
+        inputs: Values,
+        timeout: float | None,
+        on_behalf_of: str | None = None,
+    ) -> Values:
         """Call a method of an object with checked inputs; returns the outputs as sent."""
         parts = await self._rpc.request(
             self._agent_of(target),
-            MethodRequest(method=method, object_id=target.object_id, arguments=inputs),
+            MethodRequest(method=method, object_id=target.object_id, arguments=inputs, on_behalf_of=on_behalf_of),
             MethodResponse,
             what=f"method {method} of {class_name_of(target)} {target.object_id}",
             timeout=self._seconds(timeout),

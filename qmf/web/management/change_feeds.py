@@ -16,7 +16,8 @@ import attrs
 
 from qmf._background_tasks import BackgroundTasks
 from qmf.console.aio import ChangeKind, Client, Follow, ObjectChange, ObjectId, RemoteObject
-from qmf.web.management.representations import Json, object_json
+from qmf.web.management.object_values import values_of
+from qmf.web.management.representations import Json
 from qmf.web.management.selection import Selection
 from qmf.web.problems import Problem
 from qmf.web.streams.record_log import RecordLog
@@ -95,7 +96,7 @@ class ChangeFeed:
         self.log.add(change.kind.value, self._json(obj))
 
     def _json(self, obj: RemoteObject) -> Json:
-        return object_json(obj, self._key.fields)
+        return values_of(obj, self._key.fields)
 
     async def read(self, last_id: str | None) -> AsyncGenerator[Sequence[Sendable], None]:
         """The records for one reader, which has the record `last_id`, or none."""

@@ -1,13 +1,18 @@
-"""Routes of management."""
+"""Routes of REST management; `/api/v1` has links to all of them."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 
+from qmf.web.management import event_routes, job_routes, object_routes, schema_routes
+from qmf.web.management.management import Management
 from qmf.web.services import WebServices
 
 
 def router(services: WebServices) -> APIRouter:
     """The routes; those of an application share `services`."""
-    assert services.access
-    return APIRouter()
+    management = Management(services)
+    routes = APIRouter(lifespan=management.opened)
+    for part in (schema_routes, object_routes, job_routes, event_routes):
+        routes.include_router(part.router(management))
+    return routes

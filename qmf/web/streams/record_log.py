@@ -21,18 +21,19 @@ class Record:
     """One record.
 
     Attributes:
+        id: names it, and its log.
         number: of the record; they grow by one.
         kind: what it is, in a word: the field ``event`` of a server-sent event.
         data: its content.
     """
 
-    __slots__ = ("_id", "_sse", "_text", "data", "kind", "number")
+    __slots__ = ("_sse", "_text", "data", "id", "kind", "number")
 
     def __init__(self, log_id: str, number: int, kind: str, data: object) -> None:
         self.number = number
         self.kind = kind
         self.data = data
-        self._id = f"{log_id}-{number}"
+        self.id = f"{log_id}-{number}"
         self._sse: bytes | None = None
         self._text: str | None = None
 
@@ -40,14 +41,14 @@ class Record:
     def sse(self) -> bytes:
         """As a server-sent event."""
         if self._sse is None:
-            self._sse = sse_event(self.kind, self.data, self._id)
+            self._sse = sse_event(self.kind, self.data, self.id)
         return self._sse
 
     @property
     def text(self) -> str:
         """As a message of a websocket."""
         if self._text is None:
-            self._text = socket_message(self.kind, self.data, self._id)
+            self._text = socket_message(self.kind, self.data, self.id)
         return self._text
 
 

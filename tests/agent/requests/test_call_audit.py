@@ -54,7 +54,7 @@ async def test_calls_are_reported(agent: Agent, bus: FakeBus, request: pytest.Fi
     for call in (
         MethodRequest(method="move", object_id=object_id(shelf), arguments={"items": 3}),
         MethodRequest(method="move", object_id=object_id(shelf), arguments={"items": 30}),
-        MethodRequest(method="fly", object_id=object_id(shelf), arguments={}),
+        MethodRequest(method="fly", object_id=object_id(shelf), arguments={}, on_behalf_of="ann"),
         MethodRequest(method="move", object_id=None, arguments={}),
     ):
         await bus.request(call)
@@ -77,6 +77,7 @@ async def test_calls_are_reported(agent: Agent, bus: FakeBus, request: pytest.Fi
         ("fly", 2, found[2]["text"]),
         ("move", 4, "method move needs an '_object_id'"),
     ]
+    assert [row["onBehalfOf"] for row in found] == ["", "", "ann", ""]
     names = [row["object"]["_object_name"] if "object" in row else None for row in found]
     assert names == [*[object_name(shelf)] * 3, None]
     assert all(row["replyTo"] and row["duration"] >= 0 for row in found)

@@ -86,11 +86,42 @@ class ObjectClient(Protocol):
     async def refresh(self, target: RemoteObject, timeout: float | None) -> ObjectData:
         """Ask the agent for the object's current state."""
 
-    async def invoke(self, target: RemoteObject, method: str, inputs: Values, timeout: float | None) -> Values:
+    async def invoke(
+        self,
+        target: RemoteObject,
+        method: str,
+        inputs: Values,
+        timeout: float | None,
+        on_behalf_of: str | None = None,
+    ) -> Values:
         """Call a method of the object with checked inputs; returns the outputs as sent."""
 
     async def dereference(self, target: ObjectId, timeout: float | None) -> RemoteObject:
         """Ask for the object that a reference points to."""
+
+
+@attrs.frozen
+class _ForUser:
+    """An `ObjectClient` that calls methods on behalf of a user of the program."""
+
+    client: ObjectClient
+    user: str
+
+    async def refresh(self, target: RemoteObject, timeout: float | None) -> ObjectData:
+        return await self.client.refresh(target, timeout)
+
+    async def invoke(
+        self,
+        target: RemoteObject,
+        method: str,
+        inputs: Values,
+        timeout: float | None,
+        on_behalf_of: str | None = None,
+    ) -> Values:
+        return await self.client.invoke(target, method, inputs, timeout, on_behalf_of or self.user)
+
+    async def dereference(self, target: ObjectId, timeout: float | None) -> RemoteObject:
+        return await self.client.dereference(target, timeout)
 
 
 class RemoteObject:
@@ -318,6 +349,18 @@ class RemoteObject:
         """A new object with an update merged over this one."""
         return RemoteObject(
             merge(self._data, newer, self._fields), self.object_id, self.agent, self._fields, self._client
+        )
+
+    def on_behalf_of(self, user: str) -> RemoteObject:
+        """The same object, whose methods are called and properties set on behalf of a user of this program.
+
+        Agents of this project show that user in their audit, beside the one that the program has logged in as.
+        """
+        client = self._client
+        return (
+            self
+            if client is None
+            else RemoteObject(self._data, self.object_id, self.agent, self._fields, _ForUser(client, user))
         )
 
     def detached(self) -> RemoteObject:

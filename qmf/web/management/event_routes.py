@@ -1,0 +1,127 @@
+"""Routes for events and changes of objects: the latest ones, and streams as server-sent events and websockets."""
+
+# No postponed annotations: those of routes name what only their function knows.
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Response, WebSocket
+
+from qmf.schema import Severity
+from qmf.web.access.caller import Caller, Scope
+from qmf.web.addresses import API
+from qmf.web.management.change_feeds import FeedKey
+from qmf.web.management.event_feed import EventFilter
+from qmf.web.management.management import Management
+from qmf.web.management.object_values import Fields, read_fields
+from qmf.web.management.parameters import problems
+from qmf.web.management.selection import Selection, selection
+from qmf.web.problems import Problem
+from qmf.web.streams.serving import EventStream, log_source, serve_socket
+
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Server-sent events: `event` says what happened, `data` is JSON",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+
+LastId = Annotated[str | None, Header(alias="Last-Event-ID", max_length=200, description="Go on behind this record")]
+LastIdQuery = Annotated[str | None, Query(alias="last", max_length=200, description="The same as `Last-Event-ID`")]
+Interval = Annotated[float, Query(ge=1, le=3600, description="Seconds between publications of agents")]
+
+
+def event_filter(
+    severity: Annotated[str | None, Query(max_length=10, description="The least severity, e.g. `warn`")] = None,
+    name: Annotated[str | None, Query(alias="class", max_length=255, description="Pattern of the class")] = None,
+    package: Annotated[str | None, Query(max_length=255)] = None,
+    agent: Annotated[str | None, Query(max_length=1000)] = None,
+    text: Annotated[str | None, Query(max_length=1000, description="Text in the class or in an argument")] = None,
+) -> EventFilter:
+    """A dependency of routes: the filter of their query.
+
+    Raises:
+        Problem: 422, no such severity.
+    """
+    least = None
+    if severity:
+        least = next((item for item in Severity if item.schema_name == severity.lower()), None)
+        if least is None:
+            names = ", ".join(item.schema_name for item in Severity)
+            raise Problem(422, f"query.severity: must be one of {names}")
+    return EventFilter(
+        severity=least, name=name or None, package=package or None, agent=agent or None, text=text or None
+    )
+
+
+def router(management: Management) -> APIRouter:
+    """The routes."""
+    services, log = management.services, management.events.log
+    routes = APIRouter(prefix=API, tags=["events and changes"], responses=problems())
+    Reading = Annotated[Caller, Depends(services.access.require(Scope.READ))]
+    Wanted = Annotated[EventFilter, Depends(event_filter)]
+    Chosen = Annotated[Selection, Depends(selection)]
+
+    @routes.get("/events", summary="The latest events, oldest first")
+    async def events(
+        caller: Reading,  # noqa: ARG001
+        wanted: Wanted,
+        limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
+        after: Annotated[str | None, Query(max_length=200, description="Only those behind this record")] = None,
+    ) -> dict[str, Any]:
+        position = log.position(after)
+        kept = log.records(log.end, after=position)
+        found = [record for record in kept if wanted(record.data)]
+        # Of the latest, the last ones; behind a record, the first ones, so that nothing is left out in between.
+        shown = found[-limit:] if position is None else found[:limit]
+        complete = position is None or len(found) <= limit
+        return {
+            "events": [{"id": record.id, "type": record.kind, "data": record.data} for record in shown],
+            "last": log.last_id if complete or not shown else shown[-1].id,
+            "missed": 0 if position is None else max(0, log.begin - position),
+        }
+
+    def begin(last_id: str | None) -> int:
+        """Where a stream begins: behind the record that its reader has, else at what comes next."""
+        position = log.position(last_id)
+        return log.end if position is None else position
+
+    @routes.get("/events/stream", summary="Events as they come", response_class=Response, responses=_STREAM)
+    async def event_stream(caller: Reading, wanted: Wanted, last: LastId = None, since: LastIdQuery = None) -> Response:
+        return EventStream(log_source(log, begin(last or since), wanted), services, caller)
+
+    @routes.websocket("/events/socket")
+    async def event_socket(socket: WebSocket, caller: Reading, wanted: Wanted, since: LastIdQuery = None) -> None:
+        await serve_socket(socket, log_source(log, begin(since), wanted), services, caller)
+
+    @routes.get(
+        "/changes",
+        summary="Objects of a class, and their changes as they come",
+        response_class=Response,
+        responses={**problems(404, 503), **_STREAM},
+    )
+    async def change_stream(
+        caller: Reading,
+        chosen: Chosen,
+        fields: Fields = None,
+        interval: Interval = 5.0,
+        last: LastId = None,
+        since: LastIdQuery = None,
+    ) -> Response:
+        key = FeedKey(chosen, read_fields(fields), interval)
+        management.changes.check(key)
+        return EventStream(management.changes.read(key, last or since), services, caller)
+
+    @routes.websocket("/changes/socket")
+    async def change_socket(
+        socket: WebSocket,
+        caller: Reading,
+        chosen: Chosen,
+        fields: Fields = None,
+        interval: Interval = 5.0,
+        since: LastIdQuery = None,
+    ) -> None:
+        key = FeedKey(chosen, read_fields(fields), interval)
+        management.changes.check(key)
+        await serve_socket(socket, management.changes.read(key, since), services, caller)
+
+    return routes

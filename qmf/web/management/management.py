@@ -1,0 +1,93 @@
+"""What the routes of REST management stand on: events, streams of changes, jobs, pages of objects."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+from uuid import UUID
+
+from qmf.console.aio import Agent, AnySchema, ObjectId, RemoteObject
+from qmf.errors import NotFoundError
+from qmf.schema import ClassKey, Kind
+from qmf.web.management.change_feeds import ChangeFeeds
+from qmf.web.management.event_feed import EventFeed
+from qmf.web.management.jobs import Jobs
+from qmf.web.management.paging import Pages
+from qmf.web.services import WebServices
+
+
+class Management:
+    """The parts. Belongs to the event loop.
+
+    Attributes:
+        services: of the server.
+        events: those received since the server was opened.
+        changes: streams of changes of objects.
+        jobs: method calls that nobody waits for.
+        pages: answers of agents that are read page by page.
+    """
+
+    def __init__(self, services: WebServices) -> None:
+        self.services = services
+        self.client = services.client
+        self.events = EventFeed(services.client, services.limits.history)
+        self.changes = ChangeFeeds(services.client, services.limits.history)
+        self.jobs = Jobs(services.limits.jobs)
+        self.pages = Pages()
+
+    @contextlib.asynccontextmanager
+    async def opened(self, _app: object = None) -> AsyncIterator[None]:
+        """Record events until the end of the block; streams and jobs end with it."""
+        self.events.open()
+        try:
+            yield
+        finally:
+            self.events.close()
+            await self.changes.close()
+            await self.jobs.close()
+
+    def agent(self, name: str) -> Agent:
+        """An agent by name.
+
+        Raises:
+            NotFoundError: not present.
+        """
+        return self.client.agent(name)
+
+    async def object(self, agent: str, name: str, timeout: float | None = None) -> RemoteObject:
+        """An object by its agent and name, as the agent sends it now.
+
+        Raises:
+            NotFoundError: there is no such agent or object.
+            QmfError: the agent did not answer.
+        """
+        owner = self.agent(agent)
+        object_id = ObjectId(name, owner.name)
+        found = await self.client.objects(object_id=object_id, agent=owner, timeout=timeout)
+        if not found:
+            raise NotFoundError(f"object of agent {owner.name}", name)
+        return found[0]
+
+    async def schema(self, package: str, name: str, hash: UUID | None) -> AnySchema:
+        """The schema of a class or event by name; of several versions the one seen last, or that with the hash.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        keys = self._named(package, name, hash)
+        if not keys:
+            await self.client.classes(package)
+            keys = self._named(package, name, hash)
+        if not keys:
+            known = [key.name for key in self.client.known_classes(package)]
+            raise NotFoundError(f"class of package {package}", name, known)
+        return await self.client.schema(keys[-1])
+
+    def _named(self, package: str, name: str, hash: UUID | None) -> Sequence[ClassKey]:
+        found = [key for key in self.client.known_classes(package) if _is(key, name) and hash in (None, key.hash)]
+        # An exact name goes before one in another case: events may differ from classes in nothing else.
+        return sorted(found, key=lambda key: (key.name == name, key.kind is Kind.DATA, key.hash is not None))
+
+
+def _is(key: ClassKey, name: str) -> bool:
+    return key.name == name or (key.kind is Kind.DATA and key.name.lower() == name.lower())

@@ -1,0 +1,150 @@
+"""Routes for objects: queries, one object, its references, its properties, its methods."""
+
+# No postponed annotations: those of routes name what only their function knows.
+
+import re
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+import orjson
+from fastapi import APIRouter, Body, Depends, Header, Query, Request, Response
+
+from qmf.web.access.caller import Caller, Scope
+from qmf.web.addresses import API, object_href
+from qmf.web.json_values import reference
+from qmf.web.management import calls
+from qmf.web.management.job_routes import job_json, job_location
+from qmf.web.management.management import Management
+from qmf.web.management.object_values import Fields, check_fields, read_fields, values_of
+from qmf.web.management.parameters import (
+    AGENT_PROBLEMS,
+    BODY_PROBLEMS,
+    AgentName,
+    MethodName,
+    ObjectName,
+    Timeout,
+    name,
+    problems,
+)
+from qmf.web.management.references import incoming, outgoing
+from qmf.web.management.representations import object_json
+from qmf.web.management.schema_routes import failures_json
+from qmf.web.management.selection import Selection, selection
+
+#: Objects in a page where nothing is said.
+DEFAULT_PAGE = 500
+
+_WAIT = re.compile(r"\bwait=(\d{1,3})\b")
+
+
+def router(management: Management) -> APIRouter:
+    """The routes."""
+    services = management.services
+    client, access, audit = management.client, services.access, services.audit
+    routes = APIRouter(prefix=API, tags=["objects"], responses=problems(*AGENT_PROBLEMS))
+    read = [Depends(access.require(Scope.READ))]
+    largest = services.limits.page
+
+    @routes.get("/objects", summary="Objects of a class, page by page", dependencies=read)
+    async def objects(
+        request: Request,
+        chosen: Annotated[Selection, Depends(selection)],
+        fields: Fields = None,
+        limit: Annotated[int, Query(ge=1, le=largest)] = min(DEFAULT_PAGE, largest),
+        cursor: Annotated[str | None, Query(max_length=20_000, description="From `next` of the page before")] = None,
+        timeout: Timeout = None,
+    ) -> Response:
+        arguments = chosen.arguments()
+        page = await management.pages.page(chosen, lambda: client.objects(**arguments, timeout=timeout), cursor, limit)
+        names = read_fields(fields)
+        check_fields(list(page.objects), names)
+        following = None
+        if page.next is not None:
+            query = [(key, value) for key, value in request.query_params.multi_items() if key != "cursor"]
+            following = f"{API}/objects?{urlencode([*query, ('cursor', page.next)])}"
+        content = {
+            "objects": [values_of(obj, names) for obj in page.objects],
+            "total": page.total,
+            "next": following,
+            "failures": failures_json(page.failures),
+        }
+        headers = {} if following is None else {"Link": f'<{following}>; rel="next"'}
+        return Response(orjson.dumps(content), media_type="application/json", headers=headers)
+
+    where = "/agents/{agent}/objects/{object_name}"
+
+    @routes.get(where, summary="An object", dependencies=read)
+    async def one(agent: AgentName, object_name: ObjectName, fields: Fields = None, timeout: Timeout = None) -> Any:
+        found = await management.object(name(agent), name(object_name), timeout)
+        names = read_fields(fields)
+        check_fields([found], names)
+        return object_json(found, names)
+
+    @routes.get(f"{where}/references", summary="References both ways", dependencies=read)
+    async def references(agent: AgentName, object_name: ObjectName, timeout: Timeout = None) -> dict[str, Any]:
+        found = await management.object(name(agent), name(object_name), timeout)
+        referrers, failures = await incoming(client, found, timeout)
+        return {
+            "outgoing": [{"property": key, "object": reference(value)} for key, value in outgoing(found)],
+            "incoming": [{"property": item.property, "object": reference(item.object.object_id)} for item in referrers],
+            "failures": failures,
+        }
+
+    @routes.patch(
+        f"{where}/properties",
+        summary="Set properties, all or none",
+        responses=problems(*BODY_PROBLEMS),
+    )
+    async def set_properties(
+        agent: AgentName,
+        object_name: ObjectName,
+        caller: Annotated[Caller, Depends(access.require(Scope.SET))],
+        values: Annotated[dict[str, Any], Body(description="New values by name", examples=[{"threshold": 90}])],
+        timeout: Timeout = None,
+    ) -> dict[str, Any]:
+        found = await management.object(name(agent), name(object_name), timeout)
+        await calls.set_properties(found, values, caller=caller, audit=audit, timeout=timeout)
+        await found.update(timeout)
+        return object_json(found)
+
+    @routes.post(
+        f"{where}/methods/{{method}}",
+        summary="Call a method",
+        responses={
+            **problems(*BODY_PROBLEMS),
+            200: {"description": "The outputs by name"},
+            202: {"description": "A job was begun; `Location` is where to ask for it"},
+        },
+    )
+    async def call(
+        agent: AgentName,
+        object_name: ObjectName,
+        method: MethodName,
+        response: Response,
+        caller: Annotated[Caller, Depends(access.require(Scope.CALL))],
+        arguments: Annotated[dict[str, Any] | None, Body(description="Inputs by name", examples=[{}])] = None,
+        timeout: Timeout = None,
+        prefer: Annotated[
+            str | None,
+            Header(max_length=200, description="`respond-async` begins a job (RFC 7240); `wait=N` limits the seconds"),
+        ] = None,
+    ) -> dict[str, Any]:
+        wanted = (prefer or "").lower()
+        wait = _WAIT.search(wanted)
+        seconds = timeout if timeout is not None else (float(wait[1]) or None) if wait else None
+        found = await management.object(name(agent), name(object_name), None)
+        called = name(method)
+        inputs = dict(arguments or {})
+
+        async def work() -> dict[str, object]:
+            return await calls.call(found, called, inputs, caller=caller, audit=audit, timeout=seconds)
+
+        if "respond-async" not in wanted:
+            return await work()
+        job = management.jobs.begin(caller, f"{called} of {object_href(found.object_id)}", work)
+        response.status_code = 202
+        response.headers["Location"] = job_location(job)
+        response.headers["Preference-Applied"] = "respond-async"
+        return job_json(job)
+
+    return routes

@@ -1,0 +1,45 @@
+"""Which values of objects a request wants."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+
+from qmf.console.aio import ClassFields, RemoteObject
+from qmf.errors import NotFoundError
+from qmf.web.management.representations import object_json
+
+Fields = Annotated[
+    str | None, Query(max_length=10_000, description="Only these values: names separated by commas; default: all")
+]
+
+
+def read_fields(text: str | None) -> tuple[str, ...] | None:
+    """Names of values, from a list with commas; None for all."""
+    names = tuple(dict.fromkeys(item.strip() for item in (text or "").split(",") if item.strip()))
+    return names or None
+
+
+def check_fields(objects: list[RemoteObject], fields: tuple[str, ...] | None) -> None:
+    """Refuse a field that none of the objects' classes has.
+
+    Raises:
+        NotFoundError: there is no such value.
+    """
+    if fields is None or not objects:
+        return
+    schemas = {obj.schema.key: obj.schema for obj in objects if obj.schema is not None}
+    known = [value for schema in schemas.values() for value in ClassFields(schema).names()]
+    if known:
+        for field in fields:
+            if field not in known:
+                raise NotFoundError("value", field, known)
+
+
+def values_of(obj: RemoteObject, fields: tuple[str, ...] | None) -> dict[str, object]:
+    """An object as JSON, with those of the fields that its class has."""
+    if fields is None or obj.schema is None:
+        return object_json(obj, fields)
+    known = set(ClassFields(obj.schema).names())
+    return object_json(obj, [field for field in fields if field in known])
