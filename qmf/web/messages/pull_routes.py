@@ -61,15 +61,16 @@ class PullRoutes:
             consumer = f"{base}/{protocol}/{{id}}"
             prefix = protocol.replace("-", "_")
             auto_ack = protocol == AUTO_ACK
-            router.add_api_route(
-                consumer,
-                self.state if auto_ack else self.acknowledged_state,
-                methods=["GET", "HEAD"],
-                summary="The next step of a pull consumer",
-                operation_id=f"{prefix}_{noun}_consumer",
-                responses=problems(404, 410, 503),
-                response_class=Response,
-            )
+            for method in ("GET", "HEAD"):
+                router.add_api_route(
+                    consumer,
+                    self.state if auto_ack else self.acknowledged_state,
+                    methods=[method],
+                    summary="The next step of a pull consumer",
+                    operation_id=f"{method.lower()}_{prefix}_{noun}_consumer",
+                    responses=problems(404, 410, 503),
+                    response_class=Response,
+                )
             router.add_api_route(
                 consumer,
                 self.delete if auto_ack else self.delete_acknowledged,
