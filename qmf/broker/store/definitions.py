@@ -11,8 +11,8 @@ from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, properties_of, read_node_declaration
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse, NodeRegistry, NoSuchExchange
-from qmf.broker.nodes.settings import OverflowPolicy
-from qmf.broker.observer import BrokerClient, BrokerObserver
+from qmf.broker.nodes.settings import Lifetime, OverflowPolicy
+from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
 from qmf.broker.store.errors import StoreDamaged
 from qmf.broker.store.folder import DataFolder
 from qmf.broker.store.journal import Journal
@@ -22,6 +22,9 @@ from qmf.broker.store.unit import Definition, Kind, StoredMessage
 from qmf.errors import DecodeError
 
 log = logging.getLogger("qmf.broker.store")
+
+#: Field of a queue that deletes itself: it had a receiver, so it is to be deleted if it has none after a start.
+_USED = "qmf.used"
 
 #: Exchange, queue and key: identifies a binding.
 _BindingKey = tuple[str, str, str]
@@ -40,6 +43,10 @@ class DefinitionRecorder(BrokerObserver):
         self._path = folder.database
         self._nodes: dict[Queue | Exchange, int] = {}
         self._bindings: dict[_BindingKey, int] = {}
+        #: Queues that delete themselves, and never had a receiver.
+        self._unused: set[Queue] = set()
+        #: Those of an earlier run that had one.
+        self._left: list[Queue] = []
 
     def restore(self) -> None:
         """Create the nodes, bindings and messages of the store. To be called before the recorder is an observer.
@@ -61,6 +68,18 @@ class DefinitionRecorder(BrokerObserver):
                 ) from error
         self._restore_messages(queues, self._store.recover())
 
+    def end_unused(self) -> None:
+        """Delete the restored queues that delete themselves after their use, or start the time after which they do.
+
+        To be called once, when the recorder is an observer.
+        """
+        left, self._left = self._left, []
+        for queue in left:
+            if queue.settings.lifetime is Lifetime.ON_CLOSE:
+                self._registry.delete_queue(queue)
+            else:
+                self._registry.on_unused(queue)
+
     # Observer
 
     def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
@@ -77,10 +96,13 @@ class DefinitionRecorder(BrokerObserver):
         if queue.settings.durable:
             self._nodes[queue] = self._define(Kind.QUEUE, queue.name, properties_of(queue))
             self._journal.attach(queue, self._nodes[queue])
+            if queue.settings.auto_delete:
+                self._unused.add(queue)
         self._set_pager(queue)
 
     def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
+        self._unused.discard(queue)
         self._forget(queue, [key for key in self._bindings if key[1] == queue.name])
 
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
@@ -100,6 +122,14 @@ class DefinitionRecorder(BrokerObserver):
         if (id := self._bindings.pop((exchange.name, queue.name, spec.key), None)) is not None:
             self._journal.undefine(id)
 
+    def on_attached(self, client: BrokerClient, link: ClientLink) -> None:  # noqa: ARG002
+        """See `BrokerObserver`."""
+        queue = link.queue
+        if queue in self._unused:
+            self._unused.discard(queue)
+            fields = {**properties_of(queue), _USED: True}
+            self._journal.define(Definition(self._nodes[queue], Kind.QUEUE, queue.name, fields))
+
     # Details
 
     def _define(self, kind: Kind, name: str, fields: dict[str, object]) -> int:
@@ -115,12 +145,18 @@ class DefinitionRecorder(BrokerObserver):
 
     def _restore_node(self, definition: Definition) -> Queue | Exchange:
         capabilities = ("queue",) if definition.kind is Kind.QUEUE else ("topic",)
-        declaration = read_node_declaration(capabilities, definition.fields, limits=self._registry.limits)
+        fields = {name: value for name, value in definition.fields.items() if name != _USED}
+        declaration = read_node_declaration(capabilities, fields, limits=self._registry.limits)
         node = self._registry.create(definition.name, declaration)
         self._nodes[node] = definition.id
         if isinstance(node, Queue):
             self._journal.attach(node, definition.id)
             self._set_pager(node)
+            if node.settings.auto_delete:
+                if _USED in definition.fields or node.settings.lifetime is Lifetime.ON_CLOSE:
+                    self._left.append(node)
+                else:
+                    self._unused.add(node)
         return node
 
     def _set_pager(self, queue: Queue) -> None:

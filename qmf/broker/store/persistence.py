@@ -53,6 +53,7 @@ class Persistence:
             raise
         self._store.start()
         registry.observer = BrokerObservers(registry.observer, recorder)
+        recorder.end_unused()
 
     async def close(self) -> None:
         """Write what is left, and let go of the folder."""

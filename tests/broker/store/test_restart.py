@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import proton
 import pytest
+from broker.visible_broker import VisibleBroker
+from proton.reactor import LinkOption
+from proton.utils import BlockingConnection
 from support.waiting import until
 
 from qmf.broker.nodes.recorder import NotStored
@@ -177,3 +182,55 @@ async def test_without_a_folder_durable_nodes_are_refused() -> None:
             await made.sender("q; " + DURABLE % "")
         await connection.close()
         await until(lambda: broker.connections == 0)
+
+
+AUTO_DELETE = ", x-declare: {auto-delete: True%s}"
+
+
+async def test_a_queue_that_deletes_itself_does_so_after_a_restart(tmp_path: Path) -> None:
+    """Its receiver was there when the broker stopped. One that never had a receiver stays."""
+    async with session(tmp_path) as before:
+        await send(before, "used; " + DURABLE % (AUTO_DELETE % ""), "a")
+        await send(before, "unused; " + DURABLE % (AUTO_DELETE % ""), "b")
+        await before.receiver("used")
+    async with VisibleBroker(port=0, data_dir=tmp_path) as broker:
+        assert [queue.name for queue in broker.registry.queues] == ["unused"]
+    assert list(check_store(tmp_path).messages) == ["unused"]
+
+
+async def test_a_queue_that_is_kept_for_some_time_is_deleted_that_long_after_a_restart(tmp_path: Path) -> None:
+    arguments = ", arguments: {'qpid.auto_delete_timeout': %d}"
+    async with session(tmp_path) as before:
+        for name, seconds in (("short", 1), ("long", 3600)):
+            await send(before, f"{name}; " + DURABLE % (AUTO_DELETE % (arguments % seconds)), "a")
+            await before.receiver(name)
+    async with VisibleBroker(port=0, data_dir=tmp_path) as broker:
+        await until(lambda: [queue.name for queue in broker.registry.queues] == ["long"], "the end of the queue")
+    async with session(tmp_path) as after:
+        assert await contents(after, "long") == ["a"]
+
+
+async def test_a_subscription_that_expires_does_so_after_a_restart(tmp_path: Path) -> None:
+    options = proton_subscription(expiry=proton.Terminus.EXPIRE_WITH_LINK, timeout=1)
+    async with VisibleBroker(port=0, data_dir=tmp_path) as broker:
+        await asyncio.to_thread(subscribe, broker.url, options)
+    async with VisibleBroker(port=0, data_dir=tmp_path) as broker:
+        await until(lambda: not broker.registry.queues, "the end of the subscription")
+    assert check_store(tmp_path).definitions == 0
+
+
+def proton_subscription(*, expiry: int, timeout: int) -> LinkOption:
+    class Expiring(LinkOption):
+        def apply(self, link: proton.Link) -> None:
+            link.source.durability = proton.Terminus.DELIVERIES
+            link.source.expiry_policy = expiry
+            link.source.timeout = timeout
+
+    return Expiring()
+
+
+def subscribe(url: str, options: LinkOption) -> None:
+    """Attach, and be gone without a detach."""
+    connection = BlockingConnection(url.removeprefix("amqp://"), timeout=30, container_id="me")
+    connection.create_receiver("amq.topic", name="mine", options=options, credit=1)
+    connection.close()
