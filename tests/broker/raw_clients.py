@@ -26,6 +26,12 @@ OPEN = encode(Described(UInt64(0x10), ["raw"]))
 OPEN = struct.pack(">IBBH", 8 + len(OPEN), 2, 0, 0) + OPEN
 
 
+def frame(body: object, payload: bytes = b"", channel: int = 0) -> bytes:
+    """A frame of AMQP; None for an empty one, which is a heartbeat."""
+    data = (b"" if body is None else encode(body)) + payload
+    return struct.pack(">IBBH", 8 + len(data), 2, 0, channel) + data
+
+
 async def connect(broker: Broker) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     return await asyncio.open_connection(broker.host, broker.port)
 

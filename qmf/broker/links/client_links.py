@@ -43,6 +43,9 @@ log = logging.getLogger("qmf.broker")
 MAX_TIMEOUT = 3_600
 DEFAULT_TIMEOUT = 300
 
+#: Credit that a client may give. What it gives above that counts as negative in proton.
+MAX_CREDIT = (1 << 31) - 1
+
 
 class ClientLinks:
     """The links of one connection."""
@@ -107,16 +110,23 @@ class ClientLinks:
             transaction.acquisitions.append(acquisition)
 
     def on_confirmed(self, event: OutcomeConfirmed) -> None:
-        """The client settled a message that it sent on a link that can be resumed."""
-        incoming = self._incoming.get(event.link)
-        if isinstance(incoming, ResumableIncomingLink):
+        """The client settled a message that it sent, after the broker gave it an outcome."""
+        if (incoming := self._incoming.get(event.link)) is not None:
             incoming.on_confirmed(event.delivery_tag)
 
     def on_credit(self, link: Link) -> None:
         """The client gave credit, or asks to use it up."""
-        if (outgoing := self._outgoing.get(link)) is not None:
-            outgoing.dispatch()
-            self._transport.engine.answer_drain(link)
+        if (outgoing := self._outgoing.get(link)) is None:
+            return
+        engine = self._transport.engine
+        if engine.credit(link) < -outgoing.transfers:
+            # A client may take back credit that was used meanwhile, so that less than none is left, but not more.
+            engine.detach(link, "amqp:invalid-field", f"link-credit: must be a number from 0 to {MAX_CREDIT}")
+            self.on_detached(link, closed=True)
+            self._transport.flush_soon()
+            return
+        outgoing.dispatch()
+        engine.answer_drain(link)
 
     def on_requested(self, link: Link) -> None:
         """The client asks for a link: grant or refuse it."""

@@ -61,7 +61,7 @@ class IncomingLink:
         self._relay = relay
         self._origin = origin
         #: The client does not wait for the outcomes of requests and answers.
-        self._batchable = link.properties.get(BATCHABLE) is True
+        self._batchable = link.properties.get(BATCHABLE) is True and not link.settles_second
         #: Messages that need no credit any more, and the same number when credit was given the last time.
         self._finished = self._credited = 0
         self._window = window
@@ -170,9 +170,23 @@ class IncomingLink:
         self, event: Delivery, outcome: Outcome, condition: str, description: str, transaction: bytes | None = None
     ) -> None:
         if event.delivery_tag is not None:
+            if self.link.settles_second and transaction is None:
+                self._propose(event.delivery_tag, outcome, condition, description)
+                return
             self._transport.engine.settle(self.link, event.delivery_tag, outcome, condition, description, transaction)
             self._transport.flush_soon()
         self._count()
+
+    def _propose(self, delivery_tag: int, outcome: Outcome, condition: str, description: str) -> None:
+        """Tell the client an outcome: it settles the message, and then needs credit for the next one."""
+        engine = self._transport.engine
+        engine.set_outcome(self.link, delivery_tag, outcome, condition=condition, description=description)
+        self._transport.flush_soon()
+        self.transfers += 1
+
+    def on_confirmed(self, delivery_tag: int) -> None:  # noqa: ARG002
+        """The client has settled a message after the broker gave it an outcome."""
+        self._finish()
 
     def _count(self) -> None:
         """Count a message, and give credit for the next ones when half of the window is used."""

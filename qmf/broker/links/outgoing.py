@@ -133,6 +133,8 @@ class OutgoingLink:
             queue.reject(entry)
             queue.dispatch()
         else:
+            if event.undeliverable:
+                queue.bar(entry, self)
             queue.release([entry], failed=event.outcome is Outcome.MODIFIED and event.failed)
 
     def acquire(self, event: OutcomeReceived) -> LinkAcquisition | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from qmf.broker.nodes.entries import AVAILABLE, Entry
@@ -63,12 +63,14 @@ class Consumers:
     Each entry is tried once with each selector: those that match wait in a list of the consumer.
     """
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, barred: Mapping[Entry, set[object]]) -> None:
         """Args:
 
         order: of the queue.
+        barred: entries with the consumers that may not have them; the queue changes it.
         """
         self._order = order
+        self._barred = barred
         self._all: deque[Consumer] = deque()
         #: Entries that match the selectors, in their order. Those that are not available any more are left out later.
         self._chosen: dict[Consumer, deque[Entry]] = {}
@@ -78,8 +80,8 @@ class Consumers:
 
     @property
     def choose(self) -> bool:
-        """True if a consumer has a selector."""
-        return bool(self._chosen)
+        """True if a consumer has a selector, or may not have all entries."""
+        return bool(self._chosen or self._barred)
 
     def add(self, consumer: Consumer) -> None:
         """Add a consumer."""
@@ -141,6 +143,7 @@ class Consumers:
                 consumer.ready()
                 and (consumer.selector is None or consumer.selector(entry.message))
                 and (groups is None or groups.allows(entry, consumer))
+                and consumer not in self._barred.get(entry, ())
             ):
                 return consumer
         return None
@@ -152,10 +155,19 @@ class Consumers:
     def _first_for(self, consumer: Consumer) -> Entry | None:
         chosen = self._chosen.get(consumer)
         if chosen is None:
-            return self._order.first()
+            return self._first_allowed(consumer, self._order) if self._barred else self._order.first()
         while chosen and chosen[0].state is not AVAILABLE:
             chosen.popleft()
+        if self._barred:
+            return self._first_allowed(consumer, chosen)
         return chosen[0] if chosen else None
+
+    def _first_allowed(self, consumer: Consumer, entries: Iterable[Entry]) -> Entry | None:
+        barred = self._barred
+        for entry in entries:
+            if entry.state is AVAILABLE and consumer not in barred.get(entry, ()):
+                return entry
+        return None
 
 
 def _position(entry: Entry) -> int:

@@ -49,6 +49,8 @@ class QueueContents:
         self._acquired: dict[Entry, None] = {}
         #: Entries whose time has not come; None before there is one.
         self._delays: Delays | None = None
+        #: Entries that some consumers may not have again.
+        self._barred: dict[Entry, set[object]] = {}
         #: Messages that had to make room for the one that is being put.
         self._given_up: list[Message] = []
         self._observers: tuple[EntryObserver, ...] = ()
@@ -236,6 +238,8 @@ class QueueContents:
         self._size -= entry.size
         if self.memory is not None:
             self.memory.add(-1, -entry.size)
+        if self._barred:
+            self._barred.pop(entry, None)
         if entry.message.expires_at is not None:
             self._mortal -= 1
 

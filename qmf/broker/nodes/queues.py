@@ -73,7 +73,7 @@ class Queue(QueueContents):
         self._overflow = overflow_of(settings)
         self._position = 0
         self._rerouting = False
-        self._consumers = Consumers(self._order)
+        self._consumers = Consumers(self._order, self._barred)
         #: Selectors are tried when messages come, rather than when consumers are ready.
         self._is_fifo = isinstance(self._order, FifoOrder) and self._values is None and not settings.group_key
         self._browsers: list[Browser] = []
@@ -358,6 +358,12 @@ class Queue(QueueContents):
         if entry.state is AVAILABLE and self._consumers.choose:
             self._consumers.on_restored(entry)
 
+    def bar(self, entry: Entry, consumer: Consumer) -> None:
+        """A consumer that gives an entry back next must not get it again."""
+        if entry.state is ACQUIRED:
+            self._barred.setdefault(entry, set()).add(consumer)
+            self._check_plain()
+
     def put_back(self, entries: Iterable[Entry]) -> None:
         """As `release`, for entries that the broker itself had taken."""
         for entry in entries:
@@ -408,6 +414,10 @@ class Queue(QueueContents):
     def remove_consumer(self, consumer: Consumer) -> None:
         """Deliver nothing more to this consumer. Does nothing when it was removed before."""
         self._consumers.remove(consumer)
+        for entry, consumers in list(self._barred.items()):
+            consumers.discard(consumer)
+            if not consumers:
+                del self._barred[entry]
         self._check_plain()
 
     def add_browser(self, browser: Browser) -> None:

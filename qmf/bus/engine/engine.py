@@ -108,14 +108,16 @@ class Engine(LinkLayer):
         while offset < size and not self._failed:
             room = lib.pn_transport_capacity(transport)
             if room <= 0:
-                # The peer's close was read; what follows it is ignored.
-                return
+                break
             count = min(room, size - offset)
             if (result := lib.pn_transport_push(transport, source + offset, count)) != count:
                 reason = pn_error_text(lib.pn_transport_error(transport)) if result < 0 else "not all bytes were read"
                 self.fail("amqp:connection:framing-error", f"[{result}]: {reason}")
             offset += count
             self._collect()
+        if not self._peer_closed and not self._failed and lib.pn_transport_capacity(transport) < 0:
+            # Otherwise the peer's close was read, and what follows it is ignored.
+            self.fail("amqp:connection:framing-error", "a frame cannot be decoded")
 
     def output(self) -> bytes:
         """Bytes for the peer; empty when there is nothing to send now."""

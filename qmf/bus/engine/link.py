@@ -25,6 +25,7 @@ class Link:
         source, target: as the peer gave them in its attach, known from then on; None for a null terminus, with which
             a peer announces that it refuses the link.
         presettled: True when the sender settles every message at once, so that there are no outcomes.
+        settles_second: True when the receiver settles only after the sender has (`Engine.set_outcome`).
         properties: of the link as the peer sent them, by name; known from its attach on.
         resumption: of a link that can be resumed, as the peer sent it in its attach; None for any other link. The
             delivery tags of such a link are chosen by the sender's owner, and are the same on both sides.
@@ -58,6 +59,7 @@ class Link:
         "session",
         "session_address",
         "session_impl",
+        "settles_second",
         "source",
         "target",
         "transactional",
@@ -69,6 +71,7 @@ class Link:
         self.source: Terminus | None = None
         self.target: Terminus | None = None
         self.presettled = False
+        self.settles_second = False
         self.properties: Mapping[str, object] = {}
         self.resumption: Resumption | None = None
         self.max_message = 0

@@ -393,6 +393,9 @@ class LinkLayer:
         link.max_message = raw.remote_max_message_size
         mode = raw.remote_snd_settle_mode if known is None else raw.snd_settle_mode
         link.presettled = mode == proton.Link.SND_SETTLED
+        # The receiver's mode is the one that counts; one that is asked for a link grants what the sender wants.
+        settling = raw.rcv_settle_mode if known is not None and not link.is_sender else raw.remote_rcv_settle_mode
+        link.settles_second = settling == proton.Link.RCV_SECOND
         if known is None:
             self._events.append(LinkRequested(link))
         elif (link.target if link.is_sender else link.source) is not None:
