@@ -7,13 +7,14 @@ STAMP := $(VENV)/.installed
 # Tests run in several processes; tests/support/scheduling.py says which in which.
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),auto)
 
-.PHONY: help setup shell test soak contract docs lint typecheck generate check-generated check clean
+.PHONY: help setup shell test soak contract foreign docs lint typecheck generate check-generated check clean
 
 help:
 	@echo "make shell            set up, then open qmf-shell on an embedded broker and this machine's host agent"
 	@echo "make test             set up, then run the tests, several at a time; those of make soak are left out"
 	@echo "make soak             the tests that take minutes: random kills, several Sparks, many more invented values"
 	@echo "make contract         the tests of every broker, on the embedded one, Artemis and RabbitMQ, which it installs"
+	@echo "make foreign          the broker's tests with clients of others: qpid-jms, rhea, proton C++, which it installs"
 	@echo "make check            lint, types, freshness of generated code, tests"
 	@echo "make docs             run the pages of the documentation, and write into them what they print now"
 	@echo "make lint             ruff"
@@ -40,7 +41,10 @@ soak: $(STAMP)
 	$(PYTEST) -m "soak or hypothesis" --hypothesis-profile soak $(ARGS)
 
 contract: $(STAMP)
-	$(BIN)/python scripts/brokers.py $(BIN)/python scripts/contract.py
+	$(BIN)/python -m scripts.brokers $(BIN)/python -m scripts.contract
+
+foreign: $(STAMP)
+	$(BIN)/python -m scripts.foreign $(BIN)/python -m pytest -q tests/broker/foreign $(ARGS)
 
 docs: $(STAMP)
 	@sh scripts/java.sh

@@ -1,7 +1,7 @@
 """Run a command with the brokers that tests can use: Apache ActiveMQ Artemis and RabbitMQ.
 
-    python scripts/brokers.py make test
-    python scripts/brokers.py --only rabbitmq python -m pytest tests/messaging
+    python -m scripts.brokers make test
+    python -m scripts.brokers --only rabbitmq python -m pytest tests/messaging
 
 Both are unpacked in a cache folder when they are first needed: Artemis from the user's Maven repositories (it needs
 Java 17), RabbitMQ with Erlang from the Debian packages of the system's sources. They listen on free ports of 127.0.0.1
@@ -26,14 +26,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from scripts.fetching import DOWNLOAD, Unavailable, finish, install, last_line, unpacking
+
 CACHE = Path(os.environ.get("QMF_BROKERS_CACHE") or Path.home() / ".cache" / "qmf-brokers")
 ARTEMIS_VERSION = "2.44.0"
-#: Seconds for a download, for a start, and for an end.
-DOWNLOAD, START, END = 600, 120, 20
-
-
-class Unavailable(Exception):
-    """Why a broker cannot be had, in one line."""
+#: Seconds for a start, and for an end.
+START, END = 120, 20
 
 
 def main() -> int:
@@ -206,45 +204,6 @@ BROKERS: Mapping[str, Callable[[Path], contextlib.AbstractContextManager[str]]] 
 
 
 @contextlib.contextmanager
-def unpacking(home: Path) -> Iterator[Path]:
-    """A folder to unpack something in that is moved to `home`: what was interrupted is never found there."""
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=home.parent) as folder:
-        yield Path(folder)
-
-
-def install(folder: Path, home: Path) -> None:
-    """Move what was unpacked to its place, unless another process was quicker."""
-    try:
-        folder.rename(home)
-    except OSError:
-        if not home.exists():
-            raise
-
-
-def finish(
-    command: Sequence[str], log: Path, environment: Mapping[str, str], timeout: float, folder: Path | None = None
-) -> None:
-    """Run a command to its end, its output in a file."""
-    with log.open("wb") as output:
-        try:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=dict(environment),
-                cwd=folder,
-                timeout=timeout,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise Unavailable(f"{Path(command[0]).name} did not end within {timeout} s") from None
-    if done.returncode:
-        raise Unavailable(f"{Path(command[0]).name} {command[1]} failed: {last_line(log)}")
-
-
-@contextlib.contextmanager
 def running(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> Iterator[Callable[[], None]]:
     """A program in a process group of its own, which ends with the block; yields a check that it is alive."""
     with log.open("wb") as output:
@@ -269,12 +228,6 @@ def running(command: Sequence[str], log: Path, environment: Mapping[str, str]) -
                 os.killpg(process.pid, number)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(END)
-
-
-def last_line(log: Path) -> str:
-    """The last line of a log that has text."""
-    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    return lines[-1].strip() if lines else "no output"
 
 
 def free_port() -> int:

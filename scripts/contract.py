@@ -1,7 +1,7 @@
 """Run the contract suites of bus, messaging and console on each broker, and print a table of the results.
 
 The brokers are the embedded one, and those that QMF_TEST_QPIDD, QMF_TEST_ARTEMIS and QMF_TEST_RABBITMQ name;
-scripts/brokers.py starts the latter two. The exit code is 1 if a test failed.
+scripts.brokers starts the latter two. The exit code is 1 if a test failed.
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ def test_a_broker_that_cannot_be_had_is_reported(tmp_path: Path) -> None:
     code = (
         "import os; print(os.environ['QMF_TEST_ARTEMIS_MISSING'], os.environ['QMF_TEST_RABBITMQ']); raise SystemExit(3)"
     )
-    done = run([sys.executable, str(ROOT / "scripts" / "brokers.py"), sys.executable, "-c", code], env=environment)
+    environment["PYTHONPATH"] = str(ROOT)
+    done = run([sys.executable, "-m", "scripts.brokers", sys.executable, "-c", code], env=environment)
     assert done.returncode == 3
     assert done.stdout == "mvn and java are needed to install it amqp://named\n"
     assert done.stderr == "artemis is not available: mvn and java are needed to install it\n"

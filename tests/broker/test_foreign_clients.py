@@ -159,6 +159,42 @@ def test_a_dynamic_target_is_a_queue_that_others_can_read(connect: Connect) -> N
     assert texts(connect().create_receiver(address, credit=5), 1) == ["through"]
 
 
+def test_a_temporary_topic_ends_with_the_link_that_created_it(connect: Connect) -> None:
+    """As JMS clients create one: a capability, and the lifetime policy by its code."""
+
+    class TemporaryTopic(LinkOption):
+        def apply(self, link: Any) -> None:
+            link.target.dynamic = True
+            link.target.address = None
+            link.target.capabilities.put_array(False, Data.SYMBOL)
+            link.target.capabilities.enter()
+            link.target.capabilities.put_symbol("temporary-topic")
+            link.target.capabilities.exit()
+            link.target.properties.put_object({symbol("lifetime-policy"): Described(ulong(0x2B), [])})
+
+    sender = connect().create_sender(None, options=TemporaryTopic())
+    address = sender.link.remote_target.address
+    receivers = [connect().create_receiver(address, credit=5) for _ in range(2)]
+    connect().create_sender(address).send(Message(subject="any", body="to all"))
+    assert [texts(receiver, 1) for receiver in receivers] == [["to all"]] * 2
+    sender.close()
+    with pytest.raises(LinkDetached, match="not-found"):
+        connect().create_sender(address)
+
+
+def test_a_receiver_cannot_create_a_topic(connect: Connect) -> None:
+    class Topic(LinkOption):
+        def apply(self, link: Any) -> None:
+            link.source.dynamic = True
+            link.source.capabilities.put_array(False, Data.SYMBOL)
+            link.source.capabilities.enter()
+            link.source.capabilities.put_symbol("temporary-topic")
+            link.source.capabilities.exit()
+
+    with pytest.raises(LinkDetached, match="cannot create an exchange"):
+        connect().create_receiver(None, options=Topic())
+
+
 def test_a_named_queue_shares_its_messages_among_receivers(connect: Connect) -> None:
     first, second = (connect().create_receiver("jobs", credit=10) for _ in range(2))
     sender = connect().create_sender("jobs")

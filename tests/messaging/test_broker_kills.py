@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 from support.flow import Flow
 
-from scripts.brokers import Unavailable, create_artemis, free_port, wait_for_amqp
+from scripts.brokers import create_artemis, free_port, wait_for_amqp
+from scripts.fetching import Unavailable
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
 

@@ -214,7 +214,7 @@ class ClientLinks:
             return
         node: Node
         if source.dynamic:
-            queue, granted = self._nodes.create_temporary(link, source, exclusive=True)
+            queue, granted = self._nodes.create_temporary_queue(link, source)
             node = queue
         else:
             node, granted = self._nodes.find(link, source)
@@ -306,7 +306,7 @@ class ClientLinks:
         node: Node | None = None
         granted = target
         if target.dynamic:
-            node, granted = self._nodes.create_temporary(link, target, exclusive=False)
+            node, granted = self._nodes.create_temporary(link, target)
         elif target.address is not None:
             node, granted = self._nodes.find(link, target)
         self._bind(link, node, node)

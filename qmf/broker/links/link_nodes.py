@@ -80,22 +80,35 @@ class LinkNodes:
         )
         return node, granted
 
-    def create_temporary(self, link: Link, terminus: Terminus, *, exclusive: bool) -> tuple[Queue, Terminus]:
-        """A queue that is deleted with the link, for a dynamic terminus; and the terminus as granted.
+    def create_temporary(self, link: Link, terminus: Terminus) -> tuple[LinkNode, Terminus]:
+        """A node that is deleted with the link, for a dynamic target; and the target as granted.
 
         Raises:
             LinkRefused: it cannot be created.
         """
         options = self._options(terminus)
+        node: LinkNode
+        if options.exchange is None:
+            node = self.create_queue(link, attrs.evolve(options.queue, exclusive=False))
+        else:
+            node = self._create_for(link, options)
+        return node, _granted(node, options, terminus)
+
+    def create_temporary_queue(self, link: Link, source: Terminus) -> tuple[Queue, Terminus]:
+        """A queue for this link alone, for a dynamic source; and the source as granted.
+
+        Raises:
+            LinkRefused: it cannot be created.
+        """
+        options = self._options(source)
         if options.exchange is not None:
-            raise LinkRefused("amqp:not-implemented", "temporary exchanges are not supported")
+            raise LinkRefused("amqp:not-implemented", "a link that receives cannot create an exchange")
         settings = options.queue
-        if exclusive and "qpid.policy_type" not in settings.arguments:
+        if "qpid.policy_type" not in settings.arguments:
             own = self._registry.subscription_settings()
             settings = attrs.evolve(settings, overflow=own.overflow, keeps_large=True, limits=own.limits)
-        queue = self.create_queue(link, attrs.evolve(settings, exclusive=exclusive))
-        properties = describe_node(queue, options, temporary=True)[1] if terminus.properties else {}
-        return queue, Terminus(queue.name, dynamic=True, properties=properties)
+        queue = self.create_queue(link, attrs.evolve(settings, exclusive=True))
+        return queue, _granted(queue, options, source)
 
     def create_queue(self, link: Link, settings: QueueSettings) -> Queue:
         """Create a queue that is deleted with the link, named as qpidd names it (QMF2.md 1.2).
@@ -103,18 +116,22 @@ class LinkNodes:
         Raises:
             LinkRefused: there is such a queue.
         """
+        node = self._create_for(
+            link, NodeDeclaration(queue=attrs.evolve(settings, auto_delete=True, lifetime=Lifetime.ON_CLOSE))
+        )
+        assert isinstance(node, Queue)
+        return node
+
+    def _create_for(self, link: Link, declaration: NodeDeclaration) -> LinkNode:
         name = f"{self._client.info.container}_{link.name}"
         try:
-            queue = self._create(
-                name, NodeDeclaration(queue=attrs.evolve(settings, auto_delete=True, lifetime=Lifetime.ON_CLOSE))
-            )
+            node = self._create(name, declaration)
         except NameInUse as error:
             raise LinkRefused(
-                "amqp:resource-locked", f"queue {name!r} exists: another link uses this container id and link name"
+                "amqp:resource-locked", f"node {name!r} exists: another link uses this container id and link name"
             ) from error
-        assert isinstance(queue, Queue)
-        self._nodes.setdefault(link, []).append(queue)
-        return queue
+        self._nodes.setdefault(link, []).append(node)
+        return node
 
     def _create(self, name: str, declaration: NodeDeclaration) -> Queue | Exchange:
         try:
@@ -129,6 +146,18 @@ class LinkNodes:
             return read_node_declaration(terminus.capabilities, terminus.properties, limits=self._registry.limits)
         except NodeDeclarationError as error:
             raise _refusal(error) from error
+
+
+def _granted(node: LinkNode, options: NodeDeclaration, wanted: Terminus) -> Terminus:
+    capabilities, properties = describe_node(node, options, temporary=True)
+    if isinstance(node, Exchange):
+        capabilities = (*capabilities, "temporary-topic")
+    return Terminus(
+        node.name,
+        dynamic=True,
+        capabilities=tuple(name for name in capabilities if name in wanted.capabilities),
+        properties=properties if wanted.properties else {},
+    )
 
 
 def _check_deletable(node: LinkNode) -> None:

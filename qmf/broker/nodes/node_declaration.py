@@ -75,7 +75,7 @@ def read_node_declaration(
     """The declaration in a terminus, or in the properties that the broker's method `create` has.
 
     Args:
-        capabilities: ``queue``, ``topic``, ``durable``.
+        capabilities: ``queue``, ``topic``, ``temporary-topic``, ``durable``.
         properties: by qpidd's names.
         strict: refuse properties that are not known; otherwise they are kept, and logged.
         limits: of a queue that asks for none; None for qpidd's.
@@ -108,6 +108,10 @@ _NODE_PROPERTIES = frozenset(
 )
 
 
+#: Capabilities of an exchange; the second one is that of JMS.
+_TOPICS = frozenset({"topic", "temporary-topic"})
+
+
 def _read(
     capabilities: Collection[str], properties: Mapping[str, object], arguments: Arguments, limits: QueueLimits
 ) -> NodeDeclaration:
@@ -117,7 +121,7 @@ def _read(
     modes, kind = arguments.pop("supported-dist-modes"), arguments.pop("exchange-type")
     lifetime = _lifetime(arguments)
     kept = {str(name): value for name, value in properties.items() if name not in _NODE_PROPERTIES}
-    if "topic" in capabilities or (modes == "copy" and "queue" not in capabilities) or kind is not None:
+    if not _TOPICS.isdisjoint(capabilities) or (modes == "copy" and "queue" not in capabilities) or kind is not None:
         name = str(kind or "topic")
         if name not in EXCHANGE_TYPES:
             raise ArgumentError(f"exchange-type: must be {', '.join(EXCHANGE_TYPES)}, not {kind!r}")

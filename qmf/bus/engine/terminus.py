@@ -87,6 +87,15 @@ def _symbols(data: proton.Data) -> Iterator[str]:
         yield from (str(name) for name in getattr(found, "elements", found))
 
 
+#: Lifetime policies by the codes that some peers write in place of the names (AMQP 1.0, part 3.5.10).
+_LIFETIME_CODES = {
+    0x2B: "amqp:delete-on-close:list",
+    0x2C: "amqp:delete-on-no-links:list",
+    0x2D: "amqp:delete-on-no-messages:list",
+    0x2E: "amqp:delete-on-no-links-or-messages:list",
+}
+
+
 def _properties(data: proton.Data) -> Iterator[tuple[str, object]]:
     found = _object(data)
     if found is None:
@@ -95,7 +104,9 @@ def _properties(data: proton.Data) -> Iterator[tuple[str, object]]:
         raise ValueError("the properties of a terminus are not a map")
     for name, value in found.items():
         if isinstance(value, proton.Described):
-            yield str(name), DescribedProperty(str(value.descriptor), value.value)
+            descriptor = value.descriptor
+            known = _LIFETIME_CODES.get(descriptor) if isinstance(descriptor, int) else None
+            yield str(name), DescribedProperty(known or str(descriptor), value.value)
         else:
             yield str(name), str(value) if isinstance(value, str) else value
 

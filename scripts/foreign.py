@@ -1,0 +1,135 @@
+"""Run a command with the AMQP 1.0 clients of others that tests can use: qpid-jms (Java), rhea (JavaScript), proton C++.
+
+    python -m scripts.foreign python -m pytest tests/broker/foreign
+    python -m scripts.foreign --only rhea python -m pytest tests/broker/foreign
+
+The libraries of Java and JavaScript, at the versions that tests/broker/foreign names, are put in a cache folder by
+Maven and npm when they are first needed; proton C++ is the system's. What is missing of the system's packages (a JDK,
+Maven, Node.js, npm, proton's headers) is installed where this runs as root on Debian. The command finds what is there
+in QMF_TEST_JMS and QMF_TEST_RHEA (folders) and QMF_TEST_PROTON_CPP (the compiler's options); one that is named there
+already is used as it is. A client that cannot be had is reported and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from scripts.fetching import Unavailable, finish, install, unpacking
+
+CACHE = Path(os.environ.get("QMF_FOREIGN_CACHE") or Path.home() / ".cache" / "qmf-foreign")
+PROGRAMS = Path(__file__).resolve().parents[1] / "tests" / "broker" / "foreign"
+#: Seconds for each step of getting a client.
+LIMIT = 240
+
+
+def main() -> int:
+    """Run the program; returns the exit code of the command."""
+    parser = argparse.ArgumentParser(description="Run a command with foreign AMQP clients for its tests.")
+    parser.add_argument("--only", action="append", choices=list(CLIENTS), help="get this client, not all")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="with its arguments")
+    options = parser.parse_args()
+    if not options.command:
+        parser.error("a command is required")
+    environment = dict(os.environ)
+    for name in options.only or CLIENTS:
+        variable = f"QMF_TEST_{name.upper()}"
+        if environment.get(variable):
+            continue
+        try:
+            environment[variable] = CLIENTS[name]()
+            print(f"{name}: {environment[variable]}", flush=True)
+        except (Unavailable, OSError) as error:
+            environment[f"{variable}_MISSING"] = f"{name} is not available: {error}"
+            print(environment[f"{variable}_MISSING"], file=sys.stderr, flush=True)
+    return subprocess.run(options.command, env=environment, check=False).returncode
+
+
+def jms() -> str:
+    """The folder with the jars of qpid-jms and of what it needs."""
+    need("javac", "default-jdk-headless")
+    description = PROGRAMS / "java" / "pom.xml"
+    home = CACHE / f"jms-{version(description)}"
+    if not home.exists():
+        maven = need("mvn", "maven")
+        with unpacking(home) as folder:
+            get = [maven, "-B", "-q", "-f", str(description), "dependency:copy-dependencies"]
+            get += [f"-DoutputDirectory={folder / 'jars'}", "-DincludeScope=runtime"]
+            finish(get, folder / "maven.log", os.environ, LIMIT)
+            install(folder / "jars", home)
+    return str(home)
+
+
+def rhea() -> str:
+    """The folder of the modules of rhea and of what it needs."""
+    need("node", "nodejs")
+    description = PROGRAMS / "javascript" / "package.json"
+    home = CACHE / f"rhea-{version(description)}"
+    if not home.exists():
+        npm = need("npm", "npm")
+        with unpacking(home) as folder:
+            shutil.copy(description, folder)
+            get = [npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"]
+            finish([*get, "--prefix", str(folder)], folder / "npm.log", os.environ, LIMIT, folder)
+            install(folder / "node_modules", home)
+    return str(home)
+
+
+def proton_cpp() -> str:
+    """The options with which programs are compiled against the system's proton C++."""
+    compiler = need("c++", "g++")
+    options = "-lqpid-proton-cpp"
+    if not compiles(compiler, options):
+        apt_install("libqpid-proton-cpp12-dev")
+        if not compiles(compiler, options):
+            raise Unavailable(f"c++ cannot compile a program with proton/container.hpp and {options}")
+    return options
+
+
+def compiles(compiler: str, options: str) -> bool:
+    """True if a program that uses proton C++ can be compiled."""
+    text = "#include <proton/container.hpp>\nint main() { proton::container(); }\n"
+    command = [compiler, "-std=c++17", "-x", "c++", "-", "-o", os.devnull, *options.split()]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=LIMIT)
+    return done.returncode == 0
+
+
+def version(description: Path) -> str:
+    """Names what a file of dependencies asks for."""
+    return hashlib.sha256(description.read_bytes()).hexdigest()[:12]
+
+
+def need(program: str, package: str) -> str:
+    """The path of a program; its Debian package is installed where it is missing."""
+    if (found := shutil.which(program)) is None:
+        apt_install(package)
+        found = shutil.which(program)
+    if found is None:
+        raise Unavailable(f"{program} is needed")
+    return found
+
+
+def apt_install(package: str) -> None:
+    """Install a package of the system."""
+    apt = shutil.which("apt-get")
+    if apt is None or os.geteuid() != 0:
+        raise Unavailable(f"it needs the package {package}: sudo apt-get install {package}")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    CACHE.mkdir(parents=True, exist_ok=True)
+    log = CACHE / f"apt-{package}.log"
+    finish([apt, "update", "-qq"], log, environment, LIMIT)
+    command = [apt, "install", "-y", "-qq", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", package]
+    finish(command, log, environment, LIMIT)
+
+
+CLIENTS: Mapping[str, Callable[[], str]] = {"jms": jms, "rhea": rhea, "proton_cpp": proton_cpp}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
