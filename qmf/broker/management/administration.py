@@ -94,11 +94,12 @@ class Administration:
         else:
             self._check_type(type, _EXCHANGE_TYPES)
             found = self._registry.find(name)
-            if isinstance(found, Exchange | DefaultExchange) and self._registry.is_predeclared(found):
-                which = f"exchange {name}" if name else "default exchange"
-                raise MethodError(f"not-allowed: Delete not allowed for {which}")
+            if not name:
+                raise MethodError("invalid-argument: Delete not allowed for default exchange")
+            if isinstance(found, Exchange) and self._registry.is_predeclared(found):
+                raise MethodError(f"not-allowed: Cannot delete default exchange: '{name}'")
             if not isinstance(found, Exchange):
-                raise MethodError(f"not-found: Delete failed. No such exchange: {name}")
+                raise MethodError(f"not-found: Exchange not found: {name}")
             try:
                 self._registry.delete(found, _caller())
             except ExchangeInUse as error:
@@ -203,7 +204,7 @@ class Administration:
     def _ends(self, name: str, what: str) -> tuple[Exchange, Queue, str]:
         """Exchange, queue and key of a binding's name."""
         parts = name.split("/")
-        if len(parts) > 3:
+        if not name or len(parts) > 3:
             raise MethodError(f"invalid binding: {name}")
         exchange, queue, key = {1: ["", *parts, ""], 2: [*parts, ""]}.get(len(parts), parts)
         if not exchange:

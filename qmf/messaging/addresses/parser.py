@@ -11,8 +11,9 @@ The grammar (published Python API, "Syntax" of addresses)::
       value = NUMBER | STRING | IDENTIFIER | bare | map | list
        bare = tokens without blanks between them, such as amq.topic/a.# (an addition: Apache's C++ client accepts it)
 
-Blanks between tokens have no other meaning. The values ``True``, ``true``, ``False``, ``false`` and ``None`` are
-constants.
+Blanks within a name or a subject belong to it (an addition: Apache's Python client drops them, and uses another node
+than the one that was written). Elsewhere they have no meaning. The values ``True``, ``true``, ``False``, ``false`` and
+``None`` are constants.
 """
 
 from __future__ import annotations
@@ -92,9 +93,14 @@ class _Parser:
         return values
 
     def _text_up_to(self, *ends: TokenKind) -> str | None:
-        parts = []
+        parts: list[str] = []
+        end = 0
         while (kind := self._peek().kind) not in ends and kind is not TokenKind.END:
-            parts.append(_literal(self._take()))
+            token = self._take()
+            if parts:
+                parts.append(self._text[end : token.position])
+            parts.append(_literal(token))
+            end = token.position + len(token.text)
         return "".join(parts) if parts else None
 
     def _map(self, depth: int) -> dict[str, object]:

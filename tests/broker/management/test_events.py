@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from broker.management.managed import TOPIC, connected, managed
+import pytest
+from broker.management.managed import NEVER, TOPIC, connected, knows_agent, managed
 from support.recording import Inbox
 from support.waiting import until
 
-from qmf.bus import Binding
-from qmf.console.aio import EventRaised
+from qmf.broker import Broker
+from qmf.broker.connection_limits import ConnectionLimits
+from qmf.broker.management.events import EVENTS
+from qmf.bus import AmqpBus, Binding
+from qmf.console.aio import Client, EventRaised
+from qmf.errors import AuthenticationError, QmfError, RemoteError
+from qmf.models.broker import console as remote
+from qmf.schema import Severity
+
+
+class Raised:
+    """Collects events."""
+
+    def __init__(self, client: Client) -> None:
+        self.all: list[tuple[str, int, dict[str, object]]] = []
+        client.listen(self._on_notification)
+
+    def __call__(self, name: str, **wanted: object) -> list[dict[str, object]]:
+        """The arguments of events of a class, which have these values."""
+        return [values for kind, _, values in self.all if kind == name and wanted.items() <= values.items()]
+
+    def _on_notification(self, notification: object) -> None:
+        if isinstance(notification, EventRaised) and notification.event.class_key is not None:
+            event = notification.event
+            assert event.class_key is not None
+            self.all.append((event.class_key.name, event.severity, dict(event.arguments)))
 
 
 async def test_clients_raise_events() -> None:
     async with managed() as (broker, client):
-        raised: list[tuple[str, dict[str, object]]] = []
-
-        def listen(notification: object) -> None:
-            if isinstance(notification, EventRaised) and notification.event.class_key is not None:
-                raised.append((notification.event.class_key.name, dict(notification.event.arguments)))
-
-        def events(name: str, **wanted: object) -> list[dict[str, object]]:
-            return [values for kind, values in raised if kind == name and wanted.items() <= values.items()]
-
-        client.listen(listen)
+        events = Raised(client)
         async with connected(broker.url) as bus:
             subscription = await bus.subscribe(Binding(TOPIC, "k.#"), Inbox())
             # The console's own connection raised events, too.
@@ -56,3 +72,69 @@ async def test_clients_raise_events() -> None:
             assert events("queueDelete") == [{**client_values, "qName": queue}]
         await until(lambda: events("clientDisconnect"), "the end of the connection")
         assert events("clientDisconnect") == [opened]
+
+
+async def test_nodes_raise_events() -> None:
+    async with managed() as (_, client):
+        events = Raised(client)
+        (it,) = await client.objects(remote.Broker)
+        await it.create("exchange", "news", {"exchange-type": "fanout", "alternate-exchange": "amq.topic"}, True)
+        await it.create("queue", "jobs", {"qpid.max_count": 3, "alternate-exchange": "news"}, True)
+        for type in ("exchange", "queue"):
+            name = {"exchange": "news", "queue": "jobs"}[type]
+            with pytest.raises(RemoteError, match="already exists"):
+                await it.create(type, name, {}, False)
+        # A queue and an exchange cannot have the same name either; that is no declaration of what exists.
+        with pytest.raises(RemoteError, match="already exists"):
+            await it.create("queue", "news", {}, False)
+        await it.delete("queue", "jobs", {})
+        await it.delete("exchange", "news", {})
+        await until(lambda: events("exchangeDelete", exName="news"), "the end of the exchange")
+        await until(lambda: len(events("queueDeclare", qName="jobs")) == 2, "the declarations")
+        await until(lambda: len(events("exchangeDeclare", exName="news")) == 2, "the declarations")
+        assert sorted(str(item["disp"]) for item in events("queueDeclare", qName="jobs")) == ["created", "existing"]
+        created, existing = sorted(events("exchangeDeclare", exName="news"), key=lambda item: str(item["disp"]))
+        assert (created["disp"], existing["disp"]) == ("created", "existing")
+        assert (created["exType"], created["altEx"], created["durable"]) == ("fanout", "amq.topic", False)
+        await until(lambda: events("queueDelete", qName="jobs"), "the end of the queue")
+        assert not events("queueDeclare", qName="news")
+
+
+async def test_a_client_that_cannot_log_in_raises_an_event() -> None:
+    async with (
+        Broker(port=0, users={"guest": "secret"}, management=NEVER) as broker,
+        Client(f"amqp://guest:secret@127.0.0.1:{broker.port}", settle=0.0) as client,
+    ):
+        await knows_agent(client)
+        events = Raised(client)
+        bus = AmqpBus(f"amqp://ann:wrong@127.0.0.1:{broker.port}", reconnect=False)
+        with pytest.raises(AuthenticationError):
+            await bus.open()
+        await bus.close()
+        await until(lambda: events("clientConnectFail"), "the refusal")
+        ((_, severity, values),) = [item for item in events.all if item[0] == "clientConnectFail"]
+        assert (values["user"], values["reason"]) == ("ann", "unknown user or wrong password")
+        assert str(values["rhost"]).startswith(f"qpid.127.0.0.1:{broker.port}-127.0.0.1:")
+        assert severity == Severity.WARN
+        assert not events("clientConnect", user="ann")
+        assert not events("clientDisconnect", user="ann")
+
+
+async def test_a_client_too_many_raises_an_event() -> None:
+    async with managed(connection_limits=ConnectionLimits(total=1)) as (broker, client):
+        events = Raised(client)
+        bus = AmqpBus(broker.url, container="one too many", reconnect=False)
+        with pytest.raises(QmfError):
+            await bus.open()
+        await bus.close()
+        await until(lambda: events("clientConnectFail"), "the refusal")
+        (refused,) = events("clientConnectFail")
+        assert "connections" in str(refused["reason"])
+        assert not events("clientDisconnect")
+
+
+def test_severities_are_those_of_qpidd() -> None:
+    warnings = {event.__name__ for event in EVENTS if event._qmf_schema_.severity is Severity.WARN}
+    assert warnings == {"ClientConnectFail", "QueueThresholdExceeded"}
+    others = {event._qmf_schema_.severity for event in EVENTS if event.__name__ not in warnings}
+    assert others == {Severity.INFORM}

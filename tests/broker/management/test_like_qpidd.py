@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -118,7 +119,22 @@ REFUSED: dict[str, tuple[Callable[[remote.Broker, str], Awaitable[Any]], int, st
     "no exchange to delete": (
         lambda it, _: it.delete("exchange", "none", {}),
         ErrorCode.EXCEPTION,
-        "not-found: ",
+        "not-found: Exchange not found: none",
+    ),
+    "an exchange that stays": (
+        lambda it, _: it.delete("exchange", "amq.topic", {}),
+        ErrorCode.EXCEPTION,
+        "not-allowed: Cannot delete default exchange: 'amq.topic'",
+    ),
+    "the default exchange": (
+        lambda it, _: it.delete("exchange", "", {}),
+        ErrorCode.EXCEPTION,
+        "invalid-argument: Delete not allowed for default exchange",
+    ),
+    "a binding without a name": (
+        lambda it, _: it.create("binding", "", {}, False),
+        ErrorCode.EXCEPTION,
+        "invalid binding: ",
     ),
     "last values and priorities": (
         lambda it, _: it.create("queue", "x", {"qpid.last_value_queue_key": "k", "qpid.priorities": 3}, False),
@@ -264,9 +280,10 @@ async def test_links_and_sessions_are_shown_and_ended(name: str) -> None:
 
 
 async def _until_gone(objects: Callable[[], Awaitable[set[object]]], gone: object) -> None:
-    """Ask until an object is not there any more; the tests' deadline ends it."""
-    while gone in await objects():
-        continue
+    """Ask until an object is not there any more."""
+    async with asyncio.timeout(30):
+        while gone in await objects():
+            continue
 
 
 async def test_what_consoles_see_of_the_machine(name: str) -> None:
