@@ -6,9 +6,8 @@ import re
 
 from qmf.presenting.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS
-from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import find_classes
-from qmf_shell.objects.selecting import known_schemas
+from qmf_shell.objects.selecting import classes_with
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.results.result import Notice, NoticeLevel, Result, Role, Table, TableColumn
 from qmf_shell.session.context import Context
@@ -37,11 +36,8 @@ def run(context: Context, args: BoundArguments) -> Result:
             context.columns.choose(name, ())
         return Notice(f"{clean(args.texts[0])} has its default columns again", NoticeLevel.GOOD)
     if wanted:
-        schemas = known_schemas(context, keys)
-        for text in wanted:
-            if text.lower() not in ALL_COLUMNS:
-                find_field(schemas, text)
-        for name in names:
+        keys = classes_with(context, keys, [text for text in wanted if text.lower() not in ALL_COLUMNS])
+        for name in class_names(keys):
             context.columns.choose(name, tuple(dict.fromkeys(wanted)))
     rows = tuple((*name, ", ".join(found)) for name in names if (found := context.columns.names(name)))
     return Table(_COLUMNS, rows, empty=f"{clean(args.texts[0])} has its default columns: the statistics that matter.")

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 
 import attrs
 
+from qmf.errors import NotFoundError
 from qmf.presenting.text import clean, listing
 from qmf.presenting.units import per_second
+from qmf.schema import ClassSchema
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.fields import TIME_TYPES, ObjectField, find_field
 from qmf_shell.objects.lookup import find_object, object_label
@@ -32,7 +34,7 @@ _Points = collections.deque[tuple[float, float | None]]
 
 def run(context: Context, args: BoundArguments) -> LiveView:
     """Start the plot."""
-    target = find_object(context, args.texts[0])
+    target = find_object(context, args.texts[0], prefer=lambda schema: _has_all(schema, args.texts[1:]))
     fields = [find_field([target.schema], text) for text in args.texts[1:]]
     for field in fields:
         if not field.is_number:
@@ -47,6 +49,13 @@ def run(context: Context, args: BoundArguments) -> LiveView:
     context.ids.assign(target.identity, target.created)
     drawing = _Drawing(context, target, fields, span, "total" in args.options)
     return live_view(context, PLOT, args, drawing.frame)
+
+
+def _has_all(schema: ClassSchema, names: Sequence[str]) -> bool:
+    try:
+        return all(find_field([schema], name) for name in names)
+    except NotFoundError:
+        return False
 
 
 def _is_number(value: object) -> bool:

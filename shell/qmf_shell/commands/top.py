@@ -15,7 +15,7 @@ from qmf_shell.objects.columns import value_columns
 from qmf_shell.objects.fields import ObjectField, fields_of, find_field, sorted_by
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.rates import RateTracker
-from qmf_shell.objects.selecting import known_schemas
+from qmf_shell.objects.selecting import classes_with, known_schemas
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import PLAIN
 from qmf_shell.parsing.option_numbers import count_option
@@ -42,7 +42,7 @@ def run(context: Context, args: BoundArguments) -> Result:
         del words[1]
     if len(words) != 2:
         raise UsageError("top", "write a class, by, and a statistic", TOP.usage[0])
-    keys = find_classes(context.classes(), words[0])
+    keys = classes_with(context, find_classes(context.classes(), words[0]), words[1:])
     names = class_names(keys)
     schemas = known_schemas(context, keys)
     field = find_field(schemas, words[1])

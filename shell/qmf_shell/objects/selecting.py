@@ -10,6 +10,7 @@ import attrs
 from qmf.errors import NotFoundError, QmfError
 from qmf.presenting.text import natural_key
 from qmf.schema import ClassKey, ClassSchema
+from qmf_shell.objects.columns import ALL_COLUMNS
 from qmf_shell.objects.fields import ObjectField, field_value, find_field, sorted_by
 from qmf_shell.objects.filtering import ObjectFilter, compile_filter
 from qmf_shell.objects.lookup import find_classes, find_object, gone_error
@@ -60,15 +61,44 @@ def known_schemas(context: Context, keys: Sequence[ClassKey]) -> list[ClassSchem
 
 
 def select_objects(context: Context, keys: Sequence[ClassKey], selection: ParsedSelection) -> list[SelectedObjects]:
-    """The selected objects of each class among `keys`.
+    """The selected objects of each class among `keys`. Of several classes with the same name, those are left out that
+    don't have the values in the selection, unless that is all of them.
 
     Raises:
         QmfError: a name or value in the selection is wrong, or the request failed.
     """
-    return [
-        _select(context, name, [key for key in keys if (key.package, key.name) == name], selection)
-        for name in class_names(keys)
-    ]
+    found: list[SelectedObjects] = []
+    missing: NotFoundError | None = None
+    for name in class_names(keys):
+        try:
+            found.append(_select(context, name, [key for key in keys if (key.package, key.name) == name], selection))
+        except NotFoundError as error:
+            missing = missing or error
+    if missing is not None and not found:
+        raise missing
+    return found
+
+
+def classes_with(context: Context, keys: Sequence[ClassKey], values: Sequence[str]) -> list[ClassKey]:
+    """Of several classes with the same name, those that have some values.
+
+    Raises:
+        QmfError: no class has them all.
+    """
+    found: list[ClassKey] = []
+    missing: NotFoundError | None = None
+    for name in class_names(keys):
+        versions = [key for key in keys if (key.package, key.name) == name]
+        try:
+            schemas = known_schemas(context, versions)
+            for value in values:
+                find_field(schemas, value)
+            found += versions
+        except NotFoundError as error:
+            missing = missing or error
+    if missing is not None and not found:
+        raise missing
+    return found
 
 
 @attrs.frozen
@@ -104,6 +134,9 @@ def compile_selection(context: Context, keys: Sequence[ClassKey], selection: Par
 
 def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selection: ParsedSelection) -> SelectedObjects:
     compiled = compile_selection(context, keys, selection)
+    for text in selection.columns:
+        if text.lower() not in ALL_COLUMNS:
+            find_field(compiled.schemas, text)
     wanted = compiled.filter
     if selection.ids:
         objects: Sequence[ObjectRecord] = find_objects(context, selection.ids, classes=keys)

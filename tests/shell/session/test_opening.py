@@ -76,3 +76,37 @@ def test_values_are_the_same_one_by_one_and_all_at_once(opened: OpenSession) -> 
     whole = dict(values)
     assert {name: whole[name] for name in first} == first
     assert (len(values), "nosuch" in values, "used" in values) == (len(whole), False, True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "list memory where used > 1",
+        "list memory columns used",
+        "list memory sort used",
+        "list memory physical",
+        "show memory where total > 1",
+        "top -p -c 1 -n 1 memory by used",
+        "watch -p -c 1 -n 1 memory columns used",
+        "plot -c 1 -n 1 memory used",
+    ],
+)
+def test_a_class_name_of_two_packages_names_what_has_the_values(opened: OpenSession, line: str) -> None:
+    output = make_output()
+    assert execute(line, opened.context, output.screen) is LineOutcome.DONE, output.errors
+    assert "physical" in output.out.getvalue()
+    assert "amqp-broker" not in output.out.getvalue()
+
+
+def test_a_class_name_of_two_packages_names_both(opened: OpenSession) -> None:
+    output = make_output()
+    assert execute("show memory", opened.context, output.screen) is LineOutcome.DONE, output.errors
+    assert "physical" in output.out.getvalue()
+    assert "amqp-broker" in output.out.getvalue()
+
+
+@pytest.mark.parametrize("line", ["list memory where nosuch > 1", "top -p -c 1 -n 1 memory by nosuch"])
+def test_a_value_that_no_class_of_a_name_has_is_an_error(opened: OpenSession, line: str) -> None:
+    output = make_output()
+    assert execute(line, opened.context, output.screen) is LineOutcome.FAILED
+    assert output.errors == ["error: no value of Memory 'nosuch'"]
