@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     _add_server(found.add_argument_group("the server"))
     _add_access(found.add_argument_group("who may"))
     _add_limits(found.add_argument_group("limits for each client"))
+    _add_messages(found.add_argument_group("messages"))
     _add_metrics(found.add_argument_group("metrics"))
     add = found.add_argument
     add(
@@ -91,6 +92,17 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     add("--max-body", metavar="BYTES", type=count, default=1024 * 1024, help="bytes of a request (%(default)s)")
     add("--max-rate", metavar="N", type=_rate, default=1000.0, help="requests per second; 0 for no limit (%(default)g)")
     add("--max-streams", metavar="N", type=count, default=100, help="open event streams and websockets (%(default)s)")
+
+
+def _add_messages(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--push-dir", metavar="DIR", type=Path, help="keep durable push registrations in this folder")
+    add(
+        "--push-to",
+        metavar="HOST",
+        action="append",
+        help="messages may be pushed to this host, or HOST:PORT; default: any, but none with --users. May be repeated",
+    )
 
 
 def _add_metrics(group: argparse._ArgumentGroup) -> None:

@@ -109,6 +109,8 @@ def _web_options(options: argparse.Namespace, target: BrokerTarget, port: int) -
         tls=options.tls_cert is not None,
         hosts=tuple(options.server_name),
         timeout=options.timeout,
+        push_dir=options.push_dir,
+        push_to=None if options.push_to is None else tuple(options.push_to),
         limits=WebLimits(
             body=options.max_body,
             rate=options.max_rate,

@@ -80,6 +80,8 @@ class WebOptions:
         timeout: seconds to wait for an answer of an agent.
         session_time: seconds without a request after which a session ends.
         session_life: seconds after which a session ends in any case.
+        push_dir: folder of durable push registrations of messages; None: there are none.
+        push_to: hosts that messages may be pushed to, as names or ``name:port``; None: see `push_hosts`.
         limits, metrics: see there.
     """
 
@@ -94,9 +96,21 @@ class WebOptions:
     timeout: float = 10.0
     session_time: float = 3600.0
     session_life: float = 12 * 3600.0
+    push_dir: Path | None = None
+    push_to: tuple[str, ...] | None = None
     limits: WebLimits = WebLimits()
     metrics: MetricsOptions = MetricsOptions()
 
     def scopes_of(self, user: str) -> frozenset[Scope]:
         """What a user may do."""
         return self.grants.get(user, ALL_SCOPES)
+
+    @property
+    def push_hosts(self) -> tuple[str, ...] | None:
+        """Hosts that messages may be pushed to; None for any.
+
+        Where there are users, they must not reach what only this machine reaches: then hosts have to be named.
+        """
+        if self.push_to is None:
+            return None if self.users is None else ()
+        return tuple(name.lower() for name in self.push_to)

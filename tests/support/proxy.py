@@ -20,9 +20,8 @@ class Proxy:
 
     def __init__(self, url: str) -> None:
         """`url` is that of the broker."""
-        parts = urlsplit(url)
         self.cuts = 0
-        self._target = (parts.hostname or "127.0.0.1", parts.port or 5672)
+        self.redirect(url)
         self._port = 0
         self._refusing = False
         self._writers: set[asyncio.StreamWriter] = set()
@@ -35,6 +34,11 @@ class Proxy:
     def url(self) -> str:
         """Where clients connect to."""
         return f"amqp://127.0.0.1:{self._port}"
+
+    def redirect(self, url: str) -> None:
+        """Connect new clients to this broker."""
+        parts = urlsplit(url)
+        self._target = (parts.hostname or "127.0.0.1", parts.port or 5672)
 
     def __enter__(self) -> Self:
         started: Future[None] = Future()

@@ -12,7 +12,7 @@ import contextlib
 import enum
 from collections.abc import Callable
 
-from qmf.messaging import RELEASED, Disposition, Empty, Message, MessagingError, Timeout
+from qmf.messaging import REJECTED, RELEASED, Disposition, Empty, Message, MessagingError, Timeout
 from qmf.messaging.aio import Connection, Receiver, Sender, Session
 from qmf.messaging.exceptions import ConnectionError as MessagingConnectionError
 from qmf.messaging.exceptions import InvalidOption, LinkClosed
@@ -97,6 +97,15 @@ class Source:
             return Settlement.LOST
         await self._session.acknowledge(message, Disposition(RELEASED), sync=False)
         return Settlement.DONE
+
+    async def reject(self, message: Message, reason: str) -> None:
+        """Tell the broker that a message can't be processed: it is gone, or goes where rejected ones go.
+
+        Raises:
+            MessagingError: the source has failed.
+        """
+        if not self.is_lost(message):
+            await self._session.acknowledge(message, Disposition(REJECTED, text=reason), sync=False)
 
     async def close(self, *, keep: bool) -> None:
         """Close it. Messages that are not acknowledged go back to their node.

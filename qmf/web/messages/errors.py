@@ -10,6 +10,7 @@ from qmf.messaging import (
     AssertionFailed,
     ContentError,
     InvalidOption,
+    LinkError,
     MessagingError,
     NotFound,
     SendError,
@@ -41,6 +42,9 @@ def problem_for(error: MessagingError | Timeout) -> Problem:
             status = 501
         case UnauthorizedAccess():
             status = 403
+        case LinkError(code="amqp:resource-locked"):
+            # Most often by the connection of a server that was lost, which the broker has not noticed yet.
+            status, headers = 503, _RETRY
         case TargetCapacityExceeded() | SessionError() | MessagingConnectionError():
             status, headers = 503, _RETRY
         case ContentError():

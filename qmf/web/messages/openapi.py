@@ -6,6 +6,7 @@ from typing import Any
 
 _MEANINGS = {
     400: "malformed",
+    403: "not allowed by the broker, or a host that may not be pushed to",
     404: "no such destination or consumer",
     409: "in conflict with the destination, or with a subscription of that name",
     410: "the consumer has ended",
@@ -50,6 +51,11 @@ def form(*names: str) -> dict[str, Any]:
 def any_body() -> dict[str, Any]:
     """A body of any kind."""
     return {"requestBody": {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}}
+
+
+def registration() -> dict[str, Any]:
+    """The document of a push registration."""
+    return {"requestBody": {"required": True, "content": {"application/xml": {"schema": {"type": "string"}}}}}
 
 
 def creation() -> dict[str, Any]:

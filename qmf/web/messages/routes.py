@@ -11,11 +11,14 @@ from qmf.web.access.caller import Scope
 from qmf.web.messages.create_routes import CreateRoutes
 from qmf.web.messages.destinations import Kind
 from qmf.web.messages.pull_routes import PullRoutes
+from qmf.web.messages.push_routes import PushRoutes
 from qmf.web.messages.service import CONTAINER, MessageService
 from qmf.web.services import WebServices
 
 #: Seconds between attempts to connect again.
 _FIRST, _LAST = 0.1, 5.0
+#: Seconds after which a silent broker is asked for a sign of life. It learns of a dead server by this as well.
+HEARTBEAT = 10.0
 
 
 def router(services: WebServices, *, service: MessageService | None = None) -> APIRouter:
@@ -30,14 +33,18 @@ def router(services: WebServices, *, service: MessageService | None = None) -> A
             reconnect=True,
             reconnect_interval_min=_FIRST,
             reconnect_interval_max=_LAST,
+            heartbeat=HEARTBEAT,
             container_id=CONTAINER,
             client_properties={"qpid.client_process": "qmf-web"},
-        )
+        ),
+        push_dir=services.options.push_dir,
+        push_to=services.options.push_hosts,
     )
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: object) -> AsyncIterator[None]:
         try:
+            used.open()
             yield
         finally:
             await used.close()
@@ -48,4 +55,5 @@ def router(services: WebServices, *, service: MessageService | None = None) -> A
     for kind in Kind:
         CreateRoutes(kind, used).add_to(found)
         PullRoutes(kind, used, services.access).add_to(found)
+        PushRoutes(kind, used, services.access).add_to(found)
     return found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from support.web import served, web_options
 
 from qmf.broker import EmbeddedBroker
@@ -38,16 +39,24 @@ def session(broker: EmbeddedBroker) -> Iterator[Session]:
 
 
 @pytest.fixture
-async def http(broker: EmbeddedBroker) -> AsyncIterator[httpx.AsyncClient]:
+def serve(broker: EmbeddedBroker) -> Callable[..., FastAPI]:
+    """Makes an application on the broker, with more options."""
+
+    def make(**options: object) -> FastAPI:
+        return create_application(web_options(target=BrokerTarget.of(broker.url), **options), pages=False)
+
+    return make
+
+
+@pytest.fixture
+async def http(serve: Callable[..., FastAPI]) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the application."""
-    app = create_application(web_options(target=BrokerTarget.of(broker.url)), pages=False)
-    async with served(app) as client:
+    async with served(serve()) as client:
         yield client
 
 
 @pytest.fixture
-async def second(broker: EmbeddedBroker) -> AsyncIterator[httpx.AsyncClient]:
+async def second(serve: Callable[..., FastAPI]) -> AsyncIterator[httpx.AsyncClient]:
     """A client of another server on the same broker: as the first one after a restart, it has no memory."""
-    app = create_application(web_options(target=BrokerTarget.of(broker.url)), pages=False)
-    async with served(app) as client:
+    async with served(serve()) as client:
         yield client

@@ -1,0 +1,129 @@
+"""Routes of push consumers."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from starlette.requests import Request
+from starlette.responses import Response
+
+from qmf.web.access.access import Access
+from qmf.web.access.caller import Scope
+from qmf.web.messages import requests
+from qmf.web.messages.destinations import Destination, Kind
+from qmf.web.messages.errors import RETRY_AFTER, as_problems
+from qmf.web.messages.openapi import problems, registration
+from qmf.web.messages.pull_routes import Name
+from qmf.web.messages.push.consumers import PushConsumer
+from qmf.web.messages.push.registration import RegistrationError, read_registration, write_registration
+from qmf.web.messages.push.store import PushStoreError
+from qmf.web.messages.push.target import may_push_to
+from qmf.web.messages.service import MessageService
+from qmf.web.messages.urls import Urls
+from qmf.web.problems import Problem
+
+_XML = "application/xml"
+
+PushId = Annotated[str, Path(description="id of the registration, from its Location")]
+
+
+class PushRoutes:
+    """The routes of the push consumers of queues, or of topics."""
+
+    def __init__(self, kind: Kind, service: MessageService, access: Access) -> None:
+        self._kind = kind
+        self._service = service
+        self._access = access
+
+    def add_to(self, router: APIRouter) -> None:
+        """Add the routes."""
+        noun = self._kind.noun
+        base = f"/{self._kind.value}/{{name}}/{Urls('', Destination(self._kind, '')).push_factory}"
+        router.add_api_route(
+            base,
+            self.create,
+            methods=["POST"],
+            status_code=201,
+            summary=f"Have the messages of a {noun} pushed to a URL",
+            operation_id=f"create_{noun}_push",
+            responses=problems(400, 403, 404, 409, 415, 503),
+            openapi_extra=registration(),
+            response_class=Response,
+        )
+        for methods, endpoint, name in ((["GET", "HEAD"], self.read, "read"), (["DELETE"], self.delete, "delete")):
+            router.add_api_route(
+                f"{base}/{{id}}",
+                endpoint,
+                methods=methods,
+                status_code=204 if name == "delete" else 200,
+                summary=f"{name.capitalize()} a push registration",
+                operation_id=f"{name}_{noun}_push",
+                responses=problems(404, 503),
+                response_class=Response,
+            )
+
+    async def create(self, request: Request, name: Name) -> Response:
+        """Register a URL, by an XML document."""
+        destination, urls = self._destination(request, name)
+        given = request.headers.get("content-type", _XML).partition(";")[0].strip().lower()
+        if given not in (_XML, "text/xml") and not given.endswith("+xml"):
+            raise Problem(415, f"the body must be XML ({_XML}), not {given[:100]!r}")
+        push = self._service.push
+        try:
+            wanted = read_registration(await request.body(), uuid.uuid4().hex, destination)
+        except RegistrationError as error:
+            raise Problem(400, str(error)) from error
+        if wanted.durable and not push.durable:
+            raise Problem(409, "a durable registration needs a folder: start the server with --push-dir")
+        if not may_push_to(wanted.href, push.hosts):
+            raise Problem(403, f"{wanted.href[:200]!r} is no host that may be pushed to; --push-to names them")
+        if push.find(destination, wanted.id) is not None:
+            raise Problem(409, f"there is a registration {wanted.id[:100]!r}")
+        if len(push) >= push.limit:
+            raise Problem(503, f"there are {push.limit} registrations, which is the limit", headers=_RETRY)
+        with as_problems():
+            try:
+                await push.add(wanted)
+            except PushStoreError as error:
+                raise Problem(500, str(error)) from error
+        caller = self._access.check(request, Scope.MESSAGES)
+        self._access.audit.allowed(caller, "push", destination=str(destination), to=wanted.href, registration=wanted.id)
+        return Response(status_code=201, headers={"Location": f"{urls.base}/{urls.push_factory}/{wanted.id}"})
+
+    async def read(self, request: Request, name: Name, id: PushId) -> Response:
+        """A registration as XML, without passwords; whether it is enabled, and how it goes, in the headers."""
+        consumer = self._find(request, name, id)
+        headers = {"msg-pushed": str(consumer.pushed)}
+        if consumer.problem is not None:
+            headers["msg-push-problem"] = consumer.problem.encode("ascii", "replace").decode()[:200]
+        return Response(write_registration(consumer.registration, secrets=False), 200, headers, _XML)
+
+    async def delete(self, request: Request, name: Name, id: PushId) -> Response:
+        """End a registration, with its subscription."""
+        consumer = self._find(request, name, id)
+        try:
+            await asyncio.shield(self._service.push.delete(consumer))
+        except PushStoreError as error:
+            raise Problem(500, str(error)) from error
+        caller = self._access.check(request, Scope.MESSAGES)
+        self._access.audit.allowed(
+            caller, "end push", destination=str(consumer.registration.destination), registration=id
+        )
+        return Response(status_code=204)
+
+    def _find(self, request: Request, name: str, id: str) -> PushConsumer:
+        destination, _ = self._destination(request, name)
+        found = self._service.push.find(destination, id)
+        if found is None:
+            raise Problem(404, f"{destination} has no push registration {id[:100]!r}")
+        return found
+
+    def _destination(self, request: Request, name: str) -> tuple[Destination, Urls]:
+        destination = requests.read_destination(self._kind, name)
+        return destination, Urls.of(request, destination)
+
+
+_RETRY = {"Retry-After": str(RETRY_AFTER)}
