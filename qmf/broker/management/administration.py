@@ -214,6 +214,11 @@ class Administration:
             raise MethodError(f"not-found: {what} failed. No such queue: {queue}")
         if not isinstance(source, Exchange):
             raise MethodError(f"not-found: {what} failed. No such exchange: {exchange}")
+        if target.exclusive and target.consumer_count:
+            # Subscriptions of consoles and agents, and the broker's own, must not get other messages.
+            raise MethodError(
+                f"resource-locked: Cannot {what.lower()} queue {queue}; it is exclusive to another session"
+            )
         return source, target, key
 
     def _deletable_queue(self, name: str, options: Mapping[str, object]) -> Queue:

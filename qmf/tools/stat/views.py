@@ -198,17 +198,25 @@ _SUBSCRIPTION_COLUMNS = (
 
 
 def subscriptions(broker: BrokerAgent) -> list[View]:
-    """Consumers of queues; on a qpidd those of AMQP 1.0 as well, which have a class of their own there."""
+    """Consumers of queues. Those of AMQP 1.0 have a class of their own, and on qpidd no other."""
     sessions = {_key(item): item for item in broker.getAllSessions()}
     connections = {item.address: item for item in broker.getAllConnections()}
     rows = []
+    shown = set()
     for item in broker.getAllSubscriptions():
+        shown.add(_link_of(item.values))
         details = [item.browsing, item.acknowledged, item.exclusive, item.creditMode, item.delivered]
         rows.append(_subscription(item.values, item.queueRef, details, sessions, connections))
     for values in broker.list("outgoing"):
-        details = [None, None, None, None, values.get("transfers")]
-        rows.append(_subscription(values, values.get("source"), details, sessions, connections))
+        if _link_of(values) not in shown:
+            details = [None, None, None, None, values.get("transfers")]
+            rows.append(_subscription(values, values.get("source"), details, sessions, connections))
     return [View("Subscriptions", _SUBSCRIPTION_COLUMNS, rows)]
+
+
+def _link_of(values: Mapping[str, Any]) -> tuple[str, object]:
+    """Session and name of a link: the same for its objects of both classes."""
+    return str(referenced_name(values.get("sessionRef"))), values.get("name")
 
 
 def _subscription(

@@ -194,8 +194,12 @@ async def test_queues_of_consoles_and_agents_are_not_deleted() -> None:
         used = [name for name, queue in (await queues(client)).items() if queue.consumerCount.value]
         assert used
         for name in used:
-            with pytest.raises(RemoteError, match="resource-locked"):
+            with pytest.raises(RemoteError, match="resource-locked: Cannot delete queue"):
                 await it.delete("queue", name, {})
+            with pytest.raises(RemoteError, match="resource-locked: Cannot bind queue"):
+                await it.create("binding", f"amq.topic/{name}/k", {}, False)
+            with pytest.raises(RemoteError, match="resource-locked: Cannot unbind queue"):
+                await it.delete("binding", f"qmf.default.topic/{name}/console.heartbeat", {})
 
 
 async def test_changes_raise_events() -> None:
