@@ -74,7 +74,10 @@ def run(context: Context, args: BoundArguments) -> Result:
         # Nobody knows the class any more, since its agent is gone.
         if lost := _lost_of(context, name):
             return lost_table(lost)
-        raise
+        if ":" not in name:
+            raise
+        # It may be class:index, which is an object wherever one is expected.
+        return show_objects(find_objects(context, args.texts), context, exact="exact" in args.options)
     active = selection.active or "active" in args.options
     if selection == ParsedSelection(ids=selection.ids) and selection.ids:
         found = find_objects(context, selection.ids, classes=keys)

@@ -167,7 +167,8 @@ def _search(
         raise _ambiguous(context, text, found)
     if not found:
         _refuse_lost(context, text, within)
-        raise NotFoundError("object", clean(text), [clean(item.identity.index) for item in seen])
+        classes = [] if within else [name for _, name in class_names(keys)]
+        raise NotFoundError("object", clean(text), [*(clean(item.identity.index) for item in seen), *classes])
     return found[0]
 
 
@@ -188,10 +189,12 @@ def _preferred(found: Sequence[ObjectRecord], prefer: Callable[[ClassSchema], bo
 
 def _ambiguous(context: Context, text: str, found: Sequence[ObjectRecord]) -> AmbiguousError:
     numbered = sorted(found, key=lambda item: natural_key(item.identity.index))
-    return AmbiguousError(
-        clean(text),
-        [f"{context.ids.assign(item.identity, item.created)} {full_label(item.identity)}" for item in numbered],
-    )
+    labels = [full_label(item.identity) for item in numbered]
+    candidates = []
+    for item, label in zip(numbered, labels, strict=True):
+        of = f" of {clean(item.identity.key.agent)}" if labels.count(label) > 1 else ""
+        candidates.append(f"{context.ids.assign(item.identity, item.created)} {label}{of}")
+    return AmbiguousError(clean(text), candidates)
 
 
 def _named(objects: Sequence[ObjectRecord], text: str) -> list[ObjectRecord]:

@@ -134,7 +134,7 @@ class ScreenApp:
     def _load(self) -> None:
         """Load the page that is shown again and again, on a thread of its own."""
         while not self._leaving:
-            if not self.navigator.paused:
+            if self.navigator.loads:
                 page = self.navigator.page
                 loaded = self.navigator.load(page)
                 loop = self._app.loop

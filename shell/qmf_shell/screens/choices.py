@@ -20,6 +20,7 @@ _HELP = (
     ("S", "sort the other way round", "rows"),
     ("< >", "sort by the column to the left or right", "rows"),
     ("x", "remove the rows of what is gone", "rows"),
+    ("a", "what agents and consoles create for themselves", "rows"),
     ("c", "choose columns; Space shows or hides one", "columns"),
     ("r", "totals and rates, totals, or rates", "columns"),
     ("t", "thresholds of the column that sorts: warning, critical", "columns"),

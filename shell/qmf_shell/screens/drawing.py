@@ -158,7 +158,8 @@ def _empty_lines(page: Page) -> list[str]:
         return ["loading ..."]
     if page.model.filter:
         return [f"Nothing matches {clean(page.model.filter)!r}."]
-    return [page.empty]
+    own = page.own_left_out
+    return [page.empty, *([f"{own:,} of agents and consoles not shown; a shows them."] if own else [])]
 
 
 # -- the first and the last line ---------------------------------------------------------------------------------------
@@ -169,7 +170,8 @@ def _title_line(page: Page, around: Surroundings, width: int) -> Fragments:
     left = f" {trail}"
     if display_width(left) > width - 20 and around.trail:
         left = f" {clean(page.title)}"
-    details = [text for text in (page.summary, _filter_text(page), _sort_text(page)) if text]
+    own = f"{page.own_left_out:,} own left out" if page.own_left_out else ""
+    details = [text for text in (page.summary, _filter_text(page), _sort_text(page), own) if text]
     right = f" {around.right} " if around.right else " "
     for text in details:
         if display_width(left) + 2 + display_width(text) + display_width(right) <= width:
@@ -269,7 +271,7 @@ def _fitting(
     used = 0
     for item in [*fixed, *scrolled]:
         one = _measured(page, item, around, geometry, rows, placed[-1].column if placed else None, split=split)
-        size = one.width if item.right else min(one.width, name_cap if item.fixed else cap)
+        size = one.width if item.right else min(one.width, name_cap if item.fixed and item.role is Role.NAME else cap)
         gap = GAP if placed else 0
         if used + gap + size > width:
             rest = width - used - gap

@@ -88,6 +88,11 @@ def _mouse(app: Controls) -> None:
     app.navigator.message = "the mouse is used here" if app.mouse else "the mouse is left to the terminal"
 
 
+def _own(app: Controls) -> None:
+    app.navigator.toggle_own()
+    app.update()
+
+
 def _back(app: Controls) -> None:
     if not app.navigator.back():
         app.navigator.message = "this is the first page; q leaves"
@@ -106,6 +111,7 @@ ACTIONS: Mapping[str, Action] = {
     "r": lambda app: app.navigator.rates(),
     "Space": lambda app: app.navigator.toggle(),
     "Tab": lambda app: app.navigator.tab(),
+    "a": _own,
     "x": lambda app: app.navigator.page.clear_gone(),
 }
 
@@ -126,6 +132,7 @@ _KEYS: Mapping[str, Action] = {
     "c": ACTIONS["c"],
     "r": ACTIONS["r"],
     "t": _thresholds,
+    "a": ACTIONS["a"],
     "x": ACTIONS["x"],
     "R": lambda app: app.update(),
     "m": _mouse,

@@ -6,16 +6,19 @@ from collections.abc import Sequence
 
 import attrs
 
-from qmf_shell.results.result import Table
-from qmf_shell.screens.rows import Row, table_column
+from qmf_shell.results.result import CellForm, Role, Table, TableColumn
+from qmf_shell.screens.rows import Row, ScreenColumn, table_column
 from qmf_shell.screens.state import Page
 
 
 def table_of(page: Page, rows: Sequence[Row]) -> Table:
     """Rows of a page as a table, with the columns that are shown."""
-    columns = page.model.shown_columns
+    shown = page.model.shown_columns
+    columns = [
+        item for item in shown if not item.key.startswith("\0") or any(item.cell(row) is not None for row in rows)
+    ]
     headings = tuple(
-        attrs.evolve(table_column(item), spare=not item.fixed and number >= len(columns) // 2)
+        _heading(item, spare=item.spare or (item.right and not item.fixed and number >= len(columns) // 2))
         for number, item in enumerate(columns)
     )
     title = f"{page.title}, {page.summary}" if page.summary else page.title
@@ -27,3 +30,9 @@ def table_of(page: Page, rows: Sequence[Row]) -> Table:
         empty=page.empty,
         note=f"{left:,} more" if left > 0 else None,
     )
+
+
+def _heading(item: ScreenColumn, *, spare: bool) -> TableColumn:
+    """The column of a table; as on the screen, times of today are without the date, and texts are shortened."""
+    column = attrs.evolve(table_column(item), spare=spare, shortens=not item.right)
+    return attrs.evolve(column, form=CellForm.BRIEF) if item.role is Role.TIME else column

@@ -37,6 +37,7 @@ _KEYS = (
     ("Space", "pause"),
     ("S", "reverse"),
     ("Tab", "next tab"),
+    ("a", "own things"),
     ("x", "clear gone"),
 )
 
@@ -145,6 +146,11 @@ class Navigator:
 
     # -- updates
 
+    @property
+    def loads(self) -> bool:
+        """The page that is shown is to be loaded now: always, but while paused only if it has nothing to show yet."""
+        return not self.paused or not self.page.loaded
+
     def load(self, page: Page) -> Loaded:
         """Load a page; on the thread that loads. Errors become text."""
         try:
@@ -158,10 +164,10 @@ class Navigator:
 
     def arrived(self, loaded: Loaded) -> None:
         """Take over what was loaded; while paused, later."""
-        if self.paused:
+        page = loaded.page
+        if self.paused and page.loaded:
             self._waiting.append(loaded)
             return
-        page = loaded.page
         self._errors.pop(id(page), None)
         if loaded.error:
             self._errors[id(page)] = loaded.error
@@ -205,6 +211,14 @@ class Navigator:
         """Show totals, rates or both."""
         shown = self.page.next_rates() if self.page.can_show_rates else ""
         self.message = f"showing {shown}" if shown else "there are no counters here"
+
+    def toggle_own(self) -> None:
+        """Show what agents and consoles create for themselves, or leave it out."""
+        shown = self.page.toggle_own()
+        if shown is None:
+            self.message = "there is nothing here that agents and consoles create for themselves"
+        else:
+            self.message = f"{'with' if shown else 'without'} what agents and consoles create for themselves"
 
     @property
     def threshold_column(self) -> ScreenColumn | None:
@@ -250,6 +264,8 @@ class Navigator:
             left_out.add("Tab")
         if not page.can_show_rates:
             left_out.add("r")
+        if not page.own_left_out:
+            left_out.add("a")
         if len(self._pages) == 1 and not page.model.filter:
             left_out.add("Esc")
         if page.chooses:

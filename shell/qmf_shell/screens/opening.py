@@ -61,7 +61,7 @@ class PageFactory:
         tabs: list[tuple[str, Page]] = [("values", page)]
         if len(records) == 1:
             tabs.append(("references", ReferencesPage(self.context, identities[0], self.interval, self.object)))
-        tabs.append(("events", self.events(event_test(identities), title=page.title)))
+        tabs.append(("events", self.events(event_test(records), title=page.title)))
         for _, item in tabs:
             item.tabs = tabs
         return page

@@ -48,6 +48,7 @@ class Page:
         interval: seconds between updates.
         tabs: pages about the same thing, this one among them; none for a page without.
         loaded: it was updated at least once.
+        own_left_out: how many things that agents and consoles create for themselves are left out.
         notes: what it says besides its rows.
         empty: shown in place of rows.
         at_once: what is new is shown at once, so the interval says nothing.
@@ -67,6 +68,7 @@ class Page:
         self.model = model
         self.interval = interval
         self.loaded = False
+        self.own_left_out = 0
         self.notes: tuple[PageNote, ...] = ()
 
     def load(self) -> object:
@@ -123,6 +125,14 @@ class Page:
 
     def columns_chosen(self) -> None:
         """The user has chosen other columns: a page may remember them."""
+
+    def toggle_own(self) -> bool | None:
+        """Show what agents and consoles create for themselves, or leave it out, from the next `load` on.
+
+        Returns:
+            True if it is shown from now on; None if there is no such thing here.
+        """
+        return None
 
     def clear_gone(self) -> None:
         """Remove the rows of what is gone."""

@@ -111,9 +111,21 @@ def test_ambiguous_names_list_candidates_with_their_short_ids(context: Context, 
     assert printed(context, "show 102")[0] == "org.example:process 1"
 
 
+def test_similar_classes_and_objects_are_suggested(context: Context) -> None:
+    assert failure(context, "show filesytem").endswith("no object 'filesytem'; did you mean filesystem?")
+    assert "did you mean" in failure(context, "watch proces")
+
+
+def test_list_takes_an_object_of_a_class(context: Context) -> None:
+    assert printed(context, "list process:4711") == printed(context, "show process:4711")
+    assert printed(context, "list process:4711 filesystem:/")
+    assert failure(context, "list nosuch:class").endswith("no object 'nosuch:class'")
+
+
 def test_many_candidates_are_counted(context: Context, backend: FakeBackend) -> None:
     backend.records = [filesystem("/", f"example.org:host:{n}") for n in range(8)]
-    assert "names 8 objects: 101 org.example:filesystem /, 102 org.example:filesystem /" in failure(context, "show /")
+    two = "101 org.example:filesystem / of example.org:host:0, 102 org.example:filesystem / of example.org:host:1"
+    assert f"names 8 objects: {two}" in failure(context, "show /")
     assert failure(context, "show /").endswith("and 3 more; use the short id")
 
 

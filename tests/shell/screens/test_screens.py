@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC
+from uuid import UUID
 
 import attrs
 import pytest
@@ -16,11 +17,41 @@ from qmf_shell.screens.drawing import Geometry, Surroundings, draw_page, ended, 
 from qmf_shell.screens.navigator import Navigator
 from qmf_shell.screens.pages.events import KEPT
 from qmf_shell.screens.state import Page
-from qmf_shell.session.backend import ConnectionStatus, GoneKind, HeartbeatRecord
+from qmf_shell.session.backend import (
+    ConnectionStatus,
+    GoneKind,
+    HeartbeatRecord,
+    ObjectIdentity,
+    ObjectKey,
+    ObjectRecord,
+)
 from qmf_shell.session.context import Context
-from shell.fakes import ALPHA, BETA, NOON, SECOND, FakeBackend, agent, filesystem, full_event
+from shell.fakes import ALPHA, BETA, NOON, SCHEMAS, SECOND, FakeBackend, agent, filesystem, full_event, make_output
+
+from qmf.schema import TYPES, ClassSchema, Property, Statistic
 
 FORMATTER = Formatter(UTC, short=True)
+
+QUEUE = ClassSchema(
+    package="org.apache.qpid.broker",
+    name="queue",
+    hash=UUID(int=7),
+    properties=(Property(name="name", type=TYPES["sstr"], index=True),),
+    statistics=(Statistic(name="msgDepth", type=TYPES["uint32"]),),
+)
+
+
+def queue(index: str, name: str | None = None) -> ObjectRecord:
+    key = ObjectKey(ALPHA, f"org.apache.qpid.broker:queue:{index}")
+    return ObjectRecord(ObjectIdentity(key, QUEUE.key, index), QUEUE, {"name": name or index, "msgDepth": 1})
+
+
+@pytest.fixture
+def of_a_broker(backend: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> FakeBackend:
+    """A backend with a class of brokers."""
+    monkeypatch.setitem(SCHEMAS, QUEUE.key, QUEUE)
+    backend.keys = [*backend.keys, QUEUE.key]
+    return backend
 
 
 class Looked:
@@ -154,6 +185,18 @@ def test_pause_keeps_what_is_shown(context: Context, backend: FakeBackend) -> No
     assert "PAUSED" in looked.navigator.right(FORMATTER)
     looked.navigator.pause()
     assert "11 %" in looked.text
+
+
+def test_a_page_that_is_opened_while_paused_is_loaded(context: Context) -> None:
+    looked = Looked(context, "watch filesystem")
+    looked.navigator.pause()
+    loads = [looked.navigator.loads]
+    looked.navigator.open()
+    loads.append(looked.navigator.loads)
+    looked.update()
+    assert "loading" not in looked.text
+    assert "threshold" in looked.text
+    assert [*loads, looked.navigator.loads] == [False, True, False]
 
 
 def test_a_lost_connection_and_errors_are_shown(context: Context, backend: FakeBackend) -> None:
@@ -350,12 +393,89 @@ def test_the_events_of_an_object_are_those_that_name_it(context: Context) -> Non
     assert "2 events" in looked.lines()[0]
 
 
+def test_events_call_objects_by_their_property_name(context: Context, of_a_broker: FakeBackend) -> None:
+    of_a_broker.records = [queue("mq1,/,orders", name="orders")]
+    context.events.add(attrs.evolve(full_event(), schema=None, values={"qName": "orders"}))
+    context.events.add(attrs.evolve(full_event(), schema=None, values={"qName": "other"}))
+    looked = Looked(context, "watch queue")
+    looked.navigator.tab(number=2)
+    looked.update()
+    assert "1 event" in looked.lines()[0]
+
+
+def test_arguments_stay_when_events_are_left(context: Context) -> None:
+    context.events.add(full_event("/home/" + "x" * 60, at=time.time_ns()))
+    looked = Looked(context, "events -f")
+    output = make_output()
+    output.screen.show(looked.navigator.page.result(looked.navigator.page.model.window(10)[1]))
+    assert any("mountPoint=/home/" in line for line in output.lines)
+
+
+def test_own_things_are_counted_and_shown_by_a_key(context: Context, of_a_broker: FakeBackend) -> None:
+    own = "qmf-1_qmf-in-2b0b32a4-4a38-4f8e-a1a5-6b3c8a8c2d11"
+    of_a_broker.records = [queue(own), queue("qmf-1_qmf-in-2b0b32a4-4a38-4f8e-a1a5-6b3c8a8c2d12")]
+    classes = Looked(context, "watch")
+    assert "2 own left out" in classes.lines()[0]
+    classes.navigator.toggle_own()
+    classes.update()
+    assert any(line.split()[:2] == ["queue", "2"] for line in classes.rows())
+    looked = Looked(context, "watch org.apache.qpid.broker:queue where msgDepth = 1")
+    assert looked.rows()[1] == "2 of agents and consoles not shown; a shows them."
+    assert ("a", "own things") in looked.navigator.keys
+    of_a_broker.records.append(queue("orders"))
+    looked.update()
+    assert [line.split()[1] for line in looked.rows()] == ["orders"]
+    assert "2 own left out" in looked.lines()[0]
+    looked.navigator.toggle_own()
+    looked.update()
+    assert len(looked.rows()) == 3
+    assert "left out" not in looked.lines()[0]
+    looked.navigator.toggle_own()
+    looked.update()
+    assert [line.split()[1] for line in looked.rows()] == ["orders"]
+    page = Looked(context, "watch filesystem")
+    page.navigator.toggle_own()
+    assert page.navigator.message.startswith("there is nothing here")
+
+
+def test_own_events_are_counted_and_shown_by_a_key(context: Context) -> None:
+    own = {"qName": "qmf-1_qmf-in-2b0b32a4-4a38-4f8e-a1a5-6b3c8a8c2d11"}
+    declared = attrs.evolve(full_event(), name="org.apache.qpid.broker:queueDeclare", schema=None, values=own)
+    context.events.add(declared)
+    looked = Looked(context, "events -f")
+    assert "1 own left out" in looked.lines()[0]
+    looked.navigator.toggle_own()
+    looked.update()
+    assert "1 event" in looked.lines()[0]
+    assert "left out" not in looked.lines()[0]
+    context.events.add(declared)
+    looked.update()
+    assert "2 events" in looked.lines()[0]
+    looked.navigator.toggle_own()
+    looked.update()
+    assert "2 own left out" in looked.lines()[0]
+
+
+def test_objects_of_several_agents_with_one_index_are_told_apart(context: Context, backend: FakeBackend) -> None:
+    looked = Looked(context, "watch filesystem")
+    assert "Agent" not in looked.lines(100)[1]
+    backend.records.append(filesystem("/", BETA))
+    looked.update()
+    assert looked.lines(100)[1].split()[:3] == ["ID", "Index", "Agent"]
+    assert [line.split()[1:3] for line in looked.rows()][:2] == [["/", ALPHA], ["/", BETA]]
+
+
 def test_an_event_page_keeps_a_limited_number(context: Context) -> None:
     looked = Looked(context, "events -f")
     page = looked.navigator.page
-    page.apply([full_event(f"/{number}") for number in range(KEPT + 500)])
+    for number in range(KEPT + 500):
+        context.events.add(full_event(f"/{number}"))
+        if number % 400 == 0:  # a session keeps fewer
+            looked.update()
+    looked.update()
     assert len(page.model) == KEPT
-    page.apply([full_event("/last")])
+    context.events.add(full_event("/last"))
+    looked.update()
     assert len(page.model) == KEPT
     assert "/last" in looked.rows()[0]
 

@@ -74,17 +74,18 @@ class ClassesPage(Page):
         keys = sorted(key for key in backend.classes().items if key.kind is Kind.DATA)
         names = [name for name in class_names(keys) if not self._only or name in self._only]
         objects = backend.objects(names).items if names else ()
+        every = len(objects)
         if not self._everything:
             own = own_connections(objects)
             objects = [item for item in objects if not is_own_object(item, own)]
         counts = collections.Counter(class_name(item.identity) for item in objects)
         versions = {name: [key for key in keys if (key.package, key.name) == name] for name in names}
-        return versions, counts
+        return versions, counts, every - len(objects)
 
     def apply(self, news: object) -> None:
         """See `Page.apply`."""
         assert isinstance(news, tuple)
-        self._keys, counts = news
+        self._keys, counts, self.own_left_out = news
         deletions = self.context.deletions
         rows = []
         for name in self._keys:
@@ -96,6 +97,11 @@ class ClassesPage(Page):
         self.model.remove({row.key for row in self.model.rows} - {row.key for row in rows})
         self.model.put(rows)
         self.loaded = True
+
+    def toggle_own(self) -> bool | None:
+        """See `Page.toggle_own`."""
+        self._everything = not self._everything
+        return self._everything
 
     def open(self, row: Row) -> Page | object | None:
         """See `Page.open`."""

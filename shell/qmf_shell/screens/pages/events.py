@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+
+import attrs
 
 from qmf.presenting.text import plural
 from qmf.schema import Severity
@@ -14,7 +16,7 @@ from qmf_shell.screens.fixed import FixedPage, TextPage
 from qmf_shell.screens.model import TableModel
 from qmf_shell.screens.rows import Row, ScreenColumn
 from qmf_shell.screens.state import Page
-from qmf_shell.session.backend import EventRecord, ObjectIdentity, ObjectKey
+from qmf_shell.session.backend import EventRecord, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.own_objects import is_own_event
 
@@ -29,10 +31,16 @@ def severity_name(event: EventRecord) -> str:
     return Severity(event.severity).schema_name if 0 <= event.severity <= 7 else str(event.severity)
 
 
-def mentions(event: EventRecord, identity: ObjectIdentity) -> bool:
-    """True if an event is about an object: an argument refers to it, or is its index or name."""
-    names = {identity.index, identity.title, identity.key.name} - {""}
-    return any(value == identity.key or (isinstance(value, str) and value in names) for value in event.values.values())
+def names_in_events(record: ObjectRecord) -> Collection[str]:
+    """What events call an object: its index or name, or its property `name`, where the index has more parts."""
+    identity = record.identity
+    name = record.values.get("name")
+    return {identity.index, identity.title, identity.key.name, name if isinstance(name, str) else ""} - {""}
+
+
+def mentions(event: EventRecord, key: ObjectKey, names: Collection[str]) -> bool:
+    """True if an event is about an object: an argument refers to it, or is one of its names."""
+    return any(value == key or (isinstance(value, str) and value in names) for value in event.values.values())
 
 
 def _event_columns(context: Context) -> list[ScreenColumn]:
@@ -73,6 +81,15 @@ def _event_columns(context: Context) -> list[ScreenColumn]:
     ]
 
 
+@attrs.frozen(eq=False)
+class _News:
+    """What `EventsPage.load` found: events, how many more are of agents and consoles, and whether these are all."""
+
+    events: Sequence[EventRecord]
+    left_out: int
+    again: bool
+
+
 class EventsPage(Page):
     """Events as they come."""
 
@@ -104,20 +121,27 @@ class EventsPage(Page):
         self._everything = context.everything
         self._open_key = open_key
         self._seen = 0
+        self._again = False
         self._number = 0
         self._text = Formatter(short=True).text
 
     def load(self) -> object:
         """See `Page.load`."""
-        items, self._seen = self.context.events.since(self._seen)
-        wanted = [item for item in items if (self._everything or not is_own_event(item)) and self._passes(item)]
-        return wanted or None
+        again, self._again = self._again, False
+        items, self._seen = self.context.events.since(0 if again else self._seen)
+        passing = [item for item in items if self._passes(item)]
+        wanted = passing if self._everything else [item for item in passing if not is_own_event(item)]
+        return _News(wanted, len(passing) - len(wanted), again) if passing or again else None
 
     def apply(self, news: object) -> None:
         """See `Page.apply`."""
-        assert isinstance(news, list)
+        assert isinstance(news, _News)
+        if news.again:
+            self.model.remove([row.key for row in self.model.rows])
+            self.own_left_out = 0
+        self.own_left_out += news.left_out
         rows = []
-        for event in news:
+        for event in news.events:
             self._number += 1
             arguments = self._text(event_fields(self.context, event))
             search = f"{event.name} {severity_name(event)} {arguments} {event.agent}".lower()
@@ -125,6 +149,12 @@ class EventsPage(Page):
         self.model.put(rows)
         self.model.remove(range(max(1, self._number - KEPT - len(rows)), self._number - KEPT + 1))
         self.loaded = True
+
+    def toggle_own(self) -> bool | None:
+        """See `Page.toggle_own`."""
+        self._everything = not self._everything
+        self._again = True
+        return self._everything
 
     def open(self, row: Row) -> Page | object | None:
         """See `Page.open`."""
@@ -178,6 +208,7 @@ class EventPage(FixedPage):
         return TextPage(self.context, name, Formatter().text(cell))
 
 
-def event_test(identities: Sequence[ObjectIdentity]) -> EventTest:
+def event_test(records: Sequence[ObjectRecord]) -> EventTest:
     """The test for events about some objects."""
-    return lambda event: any(mentions(event, identity) for identity in identities)
+    known = [(item.identity.key, names_in_events(item)) for item in records]
+    return lambda event: any(mentions(event, key, names) for key, names in known)

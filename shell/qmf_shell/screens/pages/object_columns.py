@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import attrs
+
 from qmf.presenting.text import clean
 from qmf.schema import ClassSchema
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, value_columns
@@ -148,6 +150,16 @@ class ObjectColumns:
             return True
         kind = field.type
         return self._all_integers and kind is not None and kind.is_integer and kind.base not in TIME_TYPES
+
+    def tell_agents(self) -> bool:
+        """Place the agent beside the index, since several agents have objects with the same; False if it is there."""
+        agent = next(item for item in self.columns if item.key == AGENT)
+        if agent.fixed:
+            return False
+        self.columns.remove(agent)
+        at = next(number for number, item in enumerate(self.columns) if item.key == INDEX)
+        self.columns.insert(at + 1, attrs.evolve(agent, fixed=True))
+        return True
 
     # -- which are shown
 

@@ -18,7 +18,7 @@ from qmf_shell.objects.selecting import known_schemas
 from qmf_shell.parsing.condition_parser import parse_condition
 from qmf_shell.parsing.words import split_line
 from qmf_shell.screens.model import RowTest, TableModel
-from qmf_shell.screens.pages.object_columns import RATE, STATE, ObjectColumns
+from qmf_shell.screens.pages.object_columns import AGENT, RATE, STATE, ObjectColumns
 from qmf_shell.screens.pages.object_row import ObjectRow
 from qmf_shell.screens.rows import Mark, Row
 from qmf_shell.screens.state import FilterError, Page, PageNote
@@ -85,6 +85,7 @@ class _News:
     at: float
     changes: ObjectChanges
     failures: Sequence[str] = ()
+    whole: bool = False
 
 
 class ObjectsPage(Page):
@@ -117,6 +118,11 @@ class ObjectsPage(Page):
         self._schemas = known_schemas(context, spec.keys)
         self._now = time.monotonic()
         self._update = 0
+        self._again = False
+        self._own: set[ObjectKey] = set()
+        #: An agent that has an object of each index; and True once two objects could not be told apart.
+        self._agents: dict[str, tuple[str, str]] = {}
+        self._alike = False
         self._moving: dict[ObjectKey, ObjectRow] = {}
         self._marked: dict[ObjectKey, float] = {}
         self.empty = f"No objects of {title}" + (" that match." if spec.predicate or spec.test else ".")
@@ -126,17 +132,22 @@ class ObjectsPage(Page):
     def load(self) -> object:
         """See `Page.load`."""
         spec = self._spec
+        again, self._again = self._again, False
+        if again and self._feed is not None:
+            self._feed.close()
+            self._feed = None
         if self._feed is not None:
             changes = self._feed.take()
             failures = [f"{agent}: {reason}" for agent, reason in self._feed.failures.items()]
             return _News(time.monotonic(), self._selected(changes), failures)
         found = self.context.backend.objects([spec.name], spec.predicate)
+        self._own = set()
         often = len(found.items) <= ASKED_OFTEN
         self._feed = self.context.backend.follow(
             [spec.name], spec.predicate, interval=self.interval, recheck=self.interval if often else SELDOM
         )
         failures = [f"{agent}: {reason}" for agent, reason in found.failures.items()]
-        return _News(time.monotonic(), self._selected(ObjectChanges(found.items)), failures)
+        return _News(time.monotonic(), self._selected(ObjectChanges(found.items)), failures, whole=True)
 
     def _without_own(self, records: Sequence[ObjectRecord]) -> Sequence[ObjectRecord]:
         """Leave out what agents and consoles create for themselves, unless everything is shown."""
@@ -145,11 +156,18 @@ class ObjectsPage(Page):
             return records
         sessions = bool(records) and name == SESSION
         connections = own_connections(self.context.backend.objects([CONNECTION]).items) if sessions else ()
-        return [item for item in records if not is_own_object(item, connections)]
+        others = []
+        for item in records:
+            if is_own_object(item, connections):
+                self._own.add(item.identity.key)
+            else:
+                others.append(item)
+        return others
 
     def _selected(self, changes: ObjectChanges) -> ObjectChanges:
         test, only = self._spec.test, self._spec.only
         changes = attrs.evolve(changes, records=self._without_own(changes.records))
+        self._own.difference_update(item.key for item in changes.gone)
         if test is None and only is None:
             return changes
         records, gone = [], list(changes.gone)
@@ -170,7 +188,10 @@ class ObjectsPage(Page):
         self._now = news.at
         self._update += 1
         model = self.model
-        changed = self._put(news.changes.records)
+        changed = self._put(news.changes.records, new=self.loaded and not news.whole)
+        if news.whole:
+            model.remove({row.key for row in model.rows} - changed)
+        self.own_left_out = len(self._own)
         for item in news.changes.gone:
             row = model.row(item.key)
             if isinstance(row, ObjectRow) and row.item.identity.key not in changed:
@@ -186,7 +207,7 @@ class ObjectsPage(Page):
         self.notes = tuple(PageNote(f"incomplete: {clean(text)}", bad=True) for text in news.failures[:1])
         self.loaded = True
 
-    def _put(self, records: Sequence[ObjectRecord]) -> set[ObjectKey]:
+    def _put(self, records: Sequence[ObjectRecord], *, new: bool) -> set[ObjectKey]:
         rows: list[ObjectRow] = []
         fresh: list[ObjectRecord] = []
         for record in records:
@@ -209,11 +230,13 @@ class ObjectsPage(Page):
             number = self.context.ids.assign(identity, record.created)
             search = f"{number} {identity.index} {identity.title} {identity.key.agent}".lower()
             order = (orders[id(record)], identity.key.agent, identity.key.broker)
-            new = ObjectRow(key=identity.key, item=record, order=order, search=search, at=self._now)
-            if self.loaded:
-                new.mark, new.since = Mark.NEW, record.created
+            row = ObjectRow(key=identity.key, item=record, order=order, search=search, at=self._now)
+            if new:
+                row.mark, row.since = Mark.NEW, record.created
                 self._marked[identity.key] = self._now
-            rows.append(new)
+            agent = identity.key.agent, identity.key.broker
+            self._alike |= self._agents.setdefault(identity.index, agent) != agent
+            rows.append(row)
         self.model.put(rows)
         return {row.item.identity.key for row in rows}
 
@@ -262,9 +285,19 @@ class ObjectsPage(Page):
                     if key not in model.shown:
                         model.set_columns(model.columns, [*model.shown, key])
                     model.sort_by(key, descending=spec.descending)
+        if self._alike and self._columns.tell_agents():
+            model.set_columns(self._columns.columns, [*model.shown, AGENT])
         marked = any(row.mark.gone for row in map(model.row, self._marked) if row is not None)
         if marked != (STATE in model.shown):
             model.shown = [*model.shown, STATE] if marked else [key for key in model.shown if key != STATE]
+
+    def toggle_own(self) -> bool | None:
+        """See `Page.toggle_own`."""
+        if not may_be_own(self._spec.name):
+            return None
+        self._everything = not self._everything
+        self._again = True
+        return self._everything
 
     def open(self, row: Row) -> Page | object | None:
         """See `Page.open`."""
