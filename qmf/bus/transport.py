@@ -14,7 +14,7 @@ import socket
 from typing import Protocol, cast
 
 from qmf.bus.engine.engine import Engine
-from qmf.bus.engine.events import ConnectionFailed, ConnectionOpened, EngineEvent
+from qmf.bus.engine.events import ConnectionFailed, ConnectionOpened, EngineEvent, EventBatch
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.link_layer import Readiness
 
@@ -52,7 +52,7 @@ class TransportOwner(Protocol):
     def on_connected(self) -> None:
         """The transport is connected; with TLS, its handshake has ended."""
 
-    def on_event(self, event: EngineEvent) -> None:
+    def on_event(self, event: EngineEvent | EventBatch) -> None:
         """Something happened on the connection. What this call sends is written after all events of a read."""
 
     def on_writable(self) -> None:
@@ -269,7 +269,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
         happened = self._flush_requested = False
         self._dispatching = True
         try:
-            while self._transport is not None and (event := self.engine.next_event()) is not None:
+            while self._transport is not None and (event := self.engine.next_batch()) is not None:
                 happened = True
                 self._owner.on_event(event)
                 if isinstance(event, ConnectionOpened):

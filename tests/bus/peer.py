@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 from qmf.bus.engine.engine import Engine
-from qmf.bus.engine.events import Delivery, EngineEvent, LinkRequested
+from qmf.bus.engine.events import Delivery, EngineEvent, EventBatch, LinkRequested
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.transport import AmqpTransport
@@ -54,8 +54,12 @@ class Peer:
     def on_writable(self) -> None:
         """See `TransportOwner`."""
 
-    def on_event(self, event: EngineEvent) -> None:
+    def on_event(self, event: EngineEvent | EventBatch) -> None:
         """See `TransportOwner`."""
+        for single in event.events() if isinstance(event, EventBatch) else [event]:
+            self._on_single(single)
+
+    def _on_single(self, event: EngineEvent) -> None:
         self.events.append(event)
         if isinstance(event, LinkRequested):
             self.links.append(event.link)

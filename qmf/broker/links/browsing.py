@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 
 from qmf.broker.links.outgoing import OutgoingLink
 from qmf.broker.nodes.entries import Entry
@@ -46,6 +47,12 @@ class BrowsingLink(OutgoingLink):
     def on_outcome(self, event: OutcomeReceived) -> None:
         """The client settled a message, which changes nothing."""
         self._unsettled.pop(event.delivery_tag, None)
+        self.dispatch()
+
+    def on_accepted(self, delivery_tags: Iterable[int]) -> None:
+        """See `OutgoingLink`; it changes nothing."""
+        for delivery_tag in delivery_tags:
+            self._unsettled.pop(delivery_tag, None)
         self.dispatch()
 
     def on_detached(self) -> None:

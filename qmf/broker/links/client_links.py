@@ -31,7 +31,7 @@ from qmf.broker.nodes.selectors import Selector
 from qmf.broker.observer import ConnectedClient
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, Declared, TransactionFailed
 from qmf.broker.transactions.coordinator_link import CoordinatorLink
-from qmf.bus.engine.events import Delivery, OutcomeConfirmed, OutcomeReceived
+from qmf.bus.engine.events import AcceptedBatch, Delivery, DeliveryBatch, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import Resumption
 from qmf.bus.engine.values import ExpiryPolicy, Filter, Outcome, Terminus
@@ -82,6 +82,19 @@ class ClientLinks:
         """There is room again in the transport: deliver what waits."""
         for outgoing in self._outgoing.values():
             outgoing.dispatch()
+
+    def on_deliveries(self, batch: DeliveryBatch) -> None:
+        """The client sent messages."""
+        if (incoming := self._incoming.get(batch.link)) is not None:
+            incoming.on_deliveries(batch.deliveries)
+        else:
+            for event in batch.events():
+                self.on_delivery(event)
+
+    def on_accepted(self, batch: AcceptedBatch) -> None:
+        """The client accepted messages."""
+        if (outgoing := self._outgoing.get(batch.link)) is not None:
+            outgoing.on_accepted(batch.delivery_tags)
 
     def on_delivery(self, event: Delivery) -> None:
         """The client sent a message."""

@@ -16,12 +16,15 @@ from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import ClientInfo, Traffic
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
+    AcceptedBatch,
     ConnectionClosed,
     ConnectionFailed,
     ConnectionOpened,
     CreditChanged,
     Delivery,
+    DeliveryBatch,
     EngineEvent,
+    EventBatch,
     LinkDetached,
     LinkRequested,
     OutcomeConfirmed,
@@ -121,11 +124,15 @@ class ServerConnection:
         """See `TransportOwner`."""
         self._links.dispatch()
 
-    def on_event(self, event: EngineEvent) -> None:
+    def on_event(self, event: EngineEvent | EventBatch) -> None:
         """See `TransportOwner`."""
         if self._refused:
             return
         match event:
+            case DeliveryBatch():
+                self._links.on_deliveries(event)
+            case AcceptedBatch():
+                self._links.on_accepted(event)
             case Delivery():
                 self._links.on_delivery(event)
             case OutcomeReceived():

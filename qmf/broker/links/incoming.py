@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
-from qmf.broker.links.routing import publish_message, read_and_resolve, reject
+from qmf.broker.links.routing import ACCEPTED, publish_message, read_and_resolve, reject
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.message import Message
@@ -109,23 +109,42 @@ class IncomingLink:
 
     def on_delivery(self, event: Delivery) -> None:
         """Route a message, settle it, and give credit for the next ones."""
-        try:
-            message, node = read_and_resolve(self._registry, event.data, self.node, relay=self._relay)
-        except DecodeError as error:
-            self._settle(event, *reject(self._registry, error))
-            return
-        message.origin = self._origin
-        if message.durable and self._registry.recorder is not None:
-            self._publish_durable(event, message, node, self._registry.recorder)
-            return
-        outcome, condition, description = publish_message(self._registry, message, node)
-        if message.correlated and self._batchable and outcome is Outcome.ACCEPTED and event.delivery_tag is not None:
-            self._transport.accept_later(self.link, event.delivery_tag)
-            self._count()
-        else:
-            self._settle(event, outcome, condition, description)
-        if self._registry.stopped is not None:
-            self._wait(self._registry.stopped)
+        self.on_deliveries([(event.delivery_tag, event.data)])
+
+    def on_deliveries(self, deliveries: Iterable[tuple[int | None, bytes]]) -> None:
+        """Route messages, settle them, and give credit for the next ones."""
+        registry = self._registry
+        count = 0
+        accepted: list[int] = []
+        for delivery_tag, data in deliveries:
+            try:
+                message, node = read_and_resolve(registry, data, self.node, relay=self._relay)
+            except DecodeError as error:
+                self._settle(Delivery(self.link, delivery_tag, data), *reject(registry, error))
+                continue
+            message.origin = self._origin
+            if message.durable and registry.recorder is not None:
+                self._publish_durable(Delivery(self.link, delivery_tag, data), message, node, registry.recorder)
+                continue
+            result = publish_message(registry, message, node)
+            if result is not ACCEPTED:
+                self._settle(Delivery(self.link, delivery_tag, data), *result)
+            else:
+                count += 1
+                if delivery_tag is None:
+                    pass
+                elif message.correlated and self._batchable:
+                    self._transport.accept_later(self.link, delivery_tag)
+                else:
+                    accepted.append(delivery_tag)
+            if registry.stopped is not None:
+                self._wait(registry.stopped)
+        if accepted:
+            self._transport.engine.accept_all(self.link, accepted)
+            self._transport.flush_soon()
+        if count:
+            self.transfers += count
+            self._finish(count)
 
     def _publish_durable(self, event: Delivery, message: Message, node: Node | None, recorder: Recorder) -> None:
         """Route a message, and settle it when it is on the disk, if a durable queue has it."""
@@ -193,9 +212,9 @@ class IncomingLink:
         self.transfers += 1
         self._finish()
 
-    def _finish(self) -> None:
-        """A message needs no credit any more: give credit for the next ones."""
-        self._finished += 1
+    def _finish(self, count: int = 1) -> None:
+        """Messages need no credit any more: give credit for the next ones."""
+        self._finished += count
         used = self._finished - self._credited
         if used >= self._window // 2 and self._stopped_by is None:
             self._transport.engine.add_credit(self.link, used)

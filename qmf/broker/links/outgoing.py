@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 import attrs
 
@@ -105,6 +105,16 @@ class OutgoingLink:
             self.settle(entry, event)
         else:
             self.queue.dispatch()
+
+    def on_accepted(self, delivery_tags: Iterable[int]) -> None:
+        """The client accepted and settled messages: they are done."""
+        pop = self._unsettled.pop
+        queue = self.queue
+        for delivery_tag in delivery_tags:
+            if (entry := pop(delivery_tag, None)) is not None:
+                queue.accept(entry)
+        if len(queue):
+            queue.dispatch()
 
     def _settle_held(self, entry: Entry | None, event: OutcomeReceived) -> None:
         """The client accepts a message, and waits until the broker has settled it: when that is stored."""

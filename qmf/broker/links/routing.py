@@ -46,7 +46,8 @@ def reject(registry: NodeRegistry, error: DecodeError) -> tuple[Outcome, str, st
     return Outcome.REJECTED, condition, str(error)
 
 
-_ACCEPTED = (Outcome.ACCEPTED, "", "")
+#: What `publish_message` returns for every message that is accepted: this object.
+ACCEPTED = (Outcome.ACCEPTED, "", "")
 
 
 def route_message(registry: NodeRegistry, data: bytes, target: Node | None, *, relay: bool) -> tuple[Outcome, str, str]:
@@ -72,4 +73,4 @@ def publish_message(registry: NodeRegistry, message: Message, target: Node | Non
     """Publish a message that `read_and_resolve` has read; the result is that of `route_message`."""
     if registry.publish(target, message) is RoutingResult.QUEUE_FULL:
         return Outcome.REJECTED, "amqp:resource-limit-exceeded", registry.refusal
-    return _ACCEPTED
+    return ACCEPTED

@@ -28,6 +28,7 @@ from qmf.bus.engine.events import (
     CreditChanged,
     Delivery,
     EngineEvent,
+    EventBatch,
     LinkAttached,
     LinkDetached,
     LinkRequested,
@@ -242,8 +243,15 @@ class ClientConnection:
             if self._state is BusConnectionState.DRAINING and not self._senders.busy:
                 self._drained.set()
 
-    def on_event(self, event: EngineEvent) -> None:
+    def on_event(self, event: EngineEvent | EventBatch) -> None:
         """See `TransportOwner`."""
+        if isinstance(event, EventBatch):
+            for single in event.events():
+                self._on_single(single)
+        else:
+            self._on_single(event)
+
+    def _on_single(self, event: EngineEvent) -> None:
         match event:
             case Delivery():
                 if isinstance(link := self._links.get(event.link), ReceiverLink):

@@ -68,7 +68,7 @@ typedef struct {
 enum { MESSAGE = 1, SETTLED_MESSAGE = 2, OUTCOME = 3, HELD_OUTCOME = 4, FLOW = 5 };
 
 /* Changes with what native.py and this file say to each other: a module that was compiled before is not used then. */
-static int version(void) { return 2; }
+static int version(void) { return 3; }
 
 static void bind(const uintptr_t *addresses, int delivery_event, int flow_event, uint64_t accepted,
                  uint64_t transactional)
@@ -208,6 +208,12 @@ static void accept_message(uintptr_t delivery)
 {
     pn.delivery_update((void *)delivery, ACCEPTED);
     pn.delivery_settle((void *)delivery);
+}
+
+static void accept_all(const uintptr_t *deliveries, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        accept_message(deliveries[i]);
 }
 
 /* 0 without credit, 1 with credit, 2 with credit and as many bytes that are not written yet as allowed. */

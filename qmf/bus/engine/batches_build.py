@@ -30,6 +30,7 @@ int collect(uintptr_t collector, const link_t *links, int link_count, record_t *
             size_t size, size_t limit, int flow, int *more);
 uintptr_t send_message(uintptr_t link, const char *tag, size_t tag_size, const char *data, size_t size, int settled);
 void accept_message(uintptr_t delivery);
+void accept_all(const uintptr_t *deliveries, size_t count);
 size_t output(uintptr_t transport, uintptr_t collector, char *buffer, size_t size, int *more);
 int readiness(uintptr_t link, uintptr_t session, size_t backlog);
 """

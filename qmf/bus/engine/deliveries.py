@@ -15,7 +15,16 @@ import proton
 from cproton import ffi, lib
 
 from qmf._compile import fast_constructor
-from qmf.bus.engine.events import Delivery, Drained, EngineEvent, OutcomeConfirmed, OutcomeReceived
+from qmf.bus.engine.events import (
+    AcceptedBatch,
+    Delivery,
+    DeliveryBatch,
+    Drained,
+    EngineEvent,
+    EventBatch,
+    OutcomeConfirmed,
+    OutcomeReceived,
+)
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.native import FLOW, MESSAGE, OUTCOME, SETTLED_MESSAGE, Native, address, delivery_at
 from qmf.bus.engine.transactions import DECLARED, TRANSACTIONAL, read_state, write_state
@@ -31,6 +40,7 @@ _STATES = {outcome: state for state, outcome in _OUTCOMES.items()}
 #: A proton object of a C object.
 _wrap: Callable[[Any], proton.Delivery] = proton.Delivery.wrap
 _ACCEPTED = _STATES[Outcome.ACCEPTED]
+_MESSAGES = (MESSAGE, SETTLED_MESSAGE)
 #: One of each is created for every message; they take all fields, in their order.
 _delivery, _outcome_received = fast_constructor(Delivery), fast_constructor(OutcomeReceived)
 
@@ -53,7 +63,7 @@ class Deliveries:
     def __init__(
         self,
         limit: int,
-        emit: Callable[[EngineEvent], None],
+        emit: Callable[[EngineEvent | EventBatch], None],
         detach: Callable[[Link, str, str], None],
         *,
         server: bool,
@@ -128,6 +138,19 @@ class Deliveries:
         if self._accept_later:
             self.accept_waiting()
         self._settle_one(link, delivery_tag, outcome, condition, description)
+
+    def accept_all(self, link: Link, delivery_tags: Iterable[int]) -> None:
+        """See `Engine.accept_all`."""
+        if self._accept_later:
+            self.accept_waiting()
+        pop = link.received.pop
+        handles = [handle for tag in delivery_tags if (handle := pop(tag, None)) is not None]
+        if self._native is not None:
+            self._native.accept_all(handles, len(handles))
+            return
+        for handle in handles:
+            lib.pn_delivery_update(handle, _ACCEPTED)
+            lib.pn_delivery_settle(handle)
 
     def accept_later(self, link: Link, delivery_tag: int) -> None:
         """See `Engine.accept_later`."""
@@ -209,25 +232,40 @@ class Deliveries:
             on_flow: called with each link whose credit has changed.
         """
         emit, numbers = self._emit, self._numbers
+        messages: list[tuple[int | None, bytes]] = []
+        accepted: list[int] = []
+        # What the last event was, and of which link: the next one may be of the same batch.
+        last_kind = last_number = -1
         for number, kind, handle, offset, size in rows:
             link = links[number]
-            if kind == MESSAGE:
-                delivery_tag = next(numbers)
-                link.received[delivery_tag] = handle
-                emit(_delivery(link, delivery_tag, data[offset : offset + size], None))
+            if kind in _MESSAGES:
+                if last_kind != MESSAGE or last_number != number:
+                    messages = []
+                    emit(DeliveryBatch(link, messages))
+                    last_kind, last_number = MESSAGE, number
+                delivery_tag = None
+                if kind == MESSAGE:
+                    delivery_tag = next(numbers)
+                    link.received[delivery_tag] = handle
+                messages.append((delivery_tag, data[offset : offset + size]))
             elif kind == OUTCOME:
-                if (tag := link.sent.pop(handle, None)) is not None:
-                    emit(_outcome_received(link, tag, Outcome.ACCEPTED, "", "", False, False, None, True))
-                else:
+                if (tag := link.sent.pop(handle, None)) is None:
                     _forget_transactional(link, handle)
-            elif kind == SETTLED_MESSAGE:
-                emit(_delivery(link, None, data[offset : offset + size], None))
-            elif kind == FLOW:
-                on_flow(link)
-            elif (tag := link.sent.pop(handle, None)) is not None:  # a held outcome
-                link.transactional[tag] = handle
-                emit(_outcome_received(link, tag, Outcome.ACCEPTED, "", "", False, False, None, False))
+                    continue
+                if last_kind != OUTCOME or last_number != number:
+                    accepted = []
+                    emit(AcceptedBatch(link, accepted))
+                    last_kind, last_number = OUTCOME, number
+                accepted.append(tag)
+            else:
+                last_kind = kind
+                if kind == FLOW:
+                    on_flow(link)
+                elif (tag := link.sent.pop(handle, None)) is not None:  # a held outcome
+                    link.transactional[tag] = handle
+                    emit(_outcome_received(link, tag, Outcome.ACCEPTED, "", "", False, False, None, False))
             if link.draining:
+                last_kind = -1
                 self.check_drained(link)
 
     def on_changed(self, link: Link | None, delivery: Any) -> None:

@@ -20,7 +20,13 @@ from typing import Any
 import proton
 from cproton import ffi, lib, pn_error_text
 
-from qmf.bus.engine.events import ConnectionClosed, ConnectionFailed, ConnectionOpened, EngineEvent
+from qmf.bus.engine.events import (
+    ConnectionClosed,
+    ConnectionFailed,
+    ConnectionOpened,
+    EngineEvent,
+    EventBatch,
+)
 from qmf.bus.engine.link_layer import LinkLayer, error_of, text_keys
 from qmf.bus.engine.native import address
 from qmf.bus.engine.terminus import PROTON_DECODE_ERRORS
@@ -170,6 +176,15 @@ class Engine(LinkLayer):
 
     def next_event(self) -> EngineEvent | None:
         """The next event, or None."""
+        event = self.next_batch()
+        if isinstance(event, EventBatch):
+            first, *others = event.events()
+            self._events.extendleft(reversed(others))
+            return first
+        return event
+
+    def next_batch(self) -> EngineEvent | EventBatch | None:
+        """The next event, or several messages or outcomes that came one after the other; None when there is none."""
         if not self._events:
             self._collect()
         return self._events.popleft() if self._events else None

@@ -159,6 +159,40 @@ class OutcomeReceived:
 
 
 @attrs.frozen
+class DeliveryBatch:
+    """Messages that have arrived one after the other on a link; none is part of a transaction.
+
+    Attributes:
+        link: on which link.
+        deliveries: delivery tag and data of each, as of `Delivery`.
+    """
+
+    link: Link
+    deliveries: list[tuple[int | None, bytes]]
+
+    def events(self) -> list[Delivery]:
+        """The same, one by one."""
+        return [Delivery(self.link, delivery_tag, data) for delivery_tag, data in self.deliveries]
+
+
+@attrs.frozen
+class AcceptedBatch:
+    """The peer has accepted and settled messages that we sent on a link, one after the other.
+
+    Attributes:
+        link: on which link they were sent.
+        delivery_tags: of each, as of `OutcomeReceived`.
+    """
+
+    link: Link
+    delivery_tags: list[int]
+
+    def events(self) -> list[OutcomeReceived]:
+        """The same, one by one."""
+        return [OutcomeReceived(self.link, delivery_tag, Outcome.ACCEPTED) for delivery_tag in self.delivery_tags]
+
+
+@attrs.frozen
 class OutcomeConfirmed:
     """The peer has settled a message that we received, after `Engine.set_outcome` without a transaction.
 
@@ -211,3 +245,6 @@ EngineEvent = (
     | OutcomeReceived
     | OutcomeConfirmed
 )
+
+#: Several messages or outcomes at once.
+EventBatch = DeliveryBatch | AcceptedBatch

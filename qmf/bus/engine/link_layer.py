@@ -14,6 +14,7 @@ from qmf.bus.engine.deliveries import Deliveries
 from qmf.bus.engine.events import (
     CreditChanged,
     EngineEvent,
+    EventBatch,
     LinkAttached,
     LinkDetached,
     LinkRequested,
@@ -50,7 +51,7 @@ class LinkLayer:
     def __init__(self, settings: ConnectionSettings) -> None:
         self.settings = settings
         self._connection = proton.Connection()
-        self._events: deque[EngineEvent] = deque()
+        self._events: deque[EngineEvent | EventBatch] = deque()
         #: By C object, which each link keeps alive.
         self._links: dict[Any, Link] = {}
         compiled = native()
@@ -283,6 +284,10 @@ class LinkLayer:
             self._deliveries.settle_as_is(link, delivery_tag)
         else:
             self._deliveries.settle(link, delivery_tag, outcome, condition, description)
+
+    def accept_all(self, link: Link, delivery_tags: Iterable[int]) -> None:
+        """Settle messages that were received as accepted; see `settle`."""
+        self._deliveries.accept_all(link, delivery_tags)
 
     def accept_later(self, link: Link, delivery_tag: int) -> None:
         """Accept a message that was received, and settle it, together with the next message that is sent.

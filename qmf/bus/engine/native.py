@@ -55,7 +55,7 @@ _FUNCTIONS = (
     "pn_transport_pop",
 )
 #: Of the module that fits; see `version` there.
-_VERSION = 2
+_VERSION = 3
 _TRANSACTIONAL = 0x34
 _RECORD = struct.Struct("=IIQII")
 #: Records of one call, and bytes of their messages: a read of the socket brings no more than that in most cases.
@@ -69,11 +69,8 @@ class Native:
         self._ffi = module.ffi
         self._lib = module.lib
         self._scratch = _Scratch(self._ffi)
-        self.send, self.accept, self.readiness = (
-            self._lib.send_message,
-            self._lib.accept_message,
-            self._lib.readiness,
-        )
+        self.send, self.readiness = self._lib.send_message, self._lib.readiness
+        self.accept, self.accept_all = self._lib.accept_message, self._lib.accept_all
         addresses = [address(ffi.addressof(lib, name)) for name in _FUNCTIONS]
         accepted = int(proton.Delivery.ACCEPTED)
         delivery, flow = proton.Event.DELIVERY.number, proton.Event.LINK_FLOW.number

@@ -76,6 +76,9 @@ def settle(deliveries: Iterable[ReceivedDelivery], disposition: Disposition | No
         disposition: None if they were processed.
         confirm: if the broker can, it shall confirm that they were processed; `confirmed` becomes True then.
     """
+    if disposition is None and not confirm:
+        ReceivedDelivery.accept_all(deliveries)
+        return
     for delivery in deliveries:
         if confirm and disposition is None and delivery.receiver.confirms:
             delivery.receiver.await_confirmation(delivery)

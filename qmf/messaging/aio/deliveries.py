@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import Protocol
 
-from qmf.bus.engine.events import Delivery
+from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.driver import Driver
 from qmf.messaging.exceptions import MessagingError
@@ -35,18 +36,23 @@ class ReceivedDelivery:
         delivery_tag: None if the broker settled it.
         number: in the order of arrival, over all connections.
         confirmed: True when the broker has confirmed its acknowledgement.
+        keeps_outcome: True if `settle` remembers the outcome, so that it must be called for each message.
     """
+
+    keeps_outcome = False
 
     __slots__ = ("_driver", "_link", "confirmed", "data", "delivery_tag", "number", "receiver")
 
-    def __init__(self, receiver: DeliveryReceiver, driver: Driver, delivery: Delivery) -> None:
+    def __init__(
+        self, receiver: DeliveryReceiver, driver: Driver, link: Link, delivery_tag: int | None, data: bytes
+    ) -> None:
         self.receiver = receiver
-        self.data = delivery.data
-        self.delivery_tag = delivery.delivery_tag
+        self.data = data
+        self.delivery_tag = delivery_tag
         self.number = next(_numbers)
         self.confirmed = False
         self._driver = driver
-        self._link = delivery.link
+        self._link = link
 
     @property
     def stale(self) -> bool:
@@ -58,6 +64,24 @@ class ReceivedDelivery:
         if self.delivery_tag is not None:
             self._driver.engine.settle(self._link, self.delivery_tag, outcome, condition, description)
             self._driver.transport.flush_soon()
+
+    @staticmethod
+    def accept_all(deliveries: Iterable[ReceivedDelivery]) -> None:
+        """Report to the brokers that messages were processed."""
+        tags: dict[Link, list[int]] = {}
+        drivers: dict[Link, Driver] = {}
+        for delivery in deliveries:
+            delivery.confirmed = True
+            if delivery.keeps_outcome:
+                delivery.settle(Outcome.ACCEPTED)
+            elif delivery.delivery_tag is not None:
+                link = delivery._link
+                if link not in tags:
+                    tags[link], drivers[link] = [], delivery._driver
+                tags[link].append(delivery.delivery_tag)
+        for link, driver in drivers.items():
+            driver.engine.accept_all(link, tags[link])
+            driver.transport.flush_soon()
 
     def reject(self, condition: str, description: str) -> None:
         """Report that the message cannot be processed."""

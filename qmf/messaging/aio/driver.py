@@ -19,12 +19,15 @@ from qmf.bus.client.failures import failure_reason, handshake_reason, unopened_r
 from qmf.bus.engine import events
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
+    AcceptedBatch,
     ConnectionFailed,
     ConnectionOpened,
     CreditChanged,
     Delivery,
+    DeliveryBatch,
     Drained,
     EngineEvent,
+    EventBatch,
     LinkAttached,
     LinkDetached,
     LinkRequested,
@@ -66,8 +69,18 @@ class LinkOwner:
     def on_delivery(self, delivery: Delivery) -> None:
         """A message arrived."""
 
+    def on_deliveries(self, batch: DeliveryBatch) -> None:
+        """Messages arrived."""
+        for delivery in batch.events():
+            self.on_delivery(delivery)
+
     def on_outcome(self, settled: OutcomeReceived) -> None:
         """The broker decided about a message."""
+
+    def on_accepted(self, batch: AcceptedBatch) -> None:
+        """The broker accepted messages."""
+        for settled in batch.events():
+            self.on_outcome(settled)
 
     def on_settled(self, delivery_tag: int) -> None:
         """The broker settled a received message."""
@@ -183,7 +196,7 @@ class Driver:
         for owner in list(self._owners.values()):
             owner.on_credit()
 
-    def on_event(self, event: EngineEvent) -> None:
+    def on_event(self, event: EngineEvent | EventBatch) -> None:
         """See `TransportOwner`."""
         HANDLERS[type(event)](self, event)
 
@@ -207,6 +220,14 @@ class Driver:
     def _on_delivery(self, event: Delivery) -> None:
         if (owner := self._owners.get(event.link)) is not None:
             owner.on_delivery(event)
+
+    def _on_deliveries(self, event: DeliveryBatch) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_deliveries(event)
+
+    def _on_accepted(self, event: AcceptedBatch) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_accepted(event)
 
     def _on_outcome(self, event: OutcomeReceived) -> None:
         if (owner := self._owners.get(event.link)) is not None:
@@ -278,7 +299,9 @@ class Driver:
 
 
 #: What is done with each event of the engine.
-HANDLERS: dict[type[EngineEvent], Callable[[Driver, Any], None]] = {
+HANDLERS: dict[type[EngineEvent | EventBatch], Callable[[Driver, Any], None]] = {
+    DeliveryBatch: Driver._on_deliveries,
+    AcceptedBatch: Driver._on_accepted,
     Delivery: Driver._on_delivery,
     OutcomeReceived: Driver._on_outcome,
     OutcomeConfirmed: Driver._on_confirmed,

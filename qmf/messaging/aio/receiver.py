@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Protocol
 
-from qmf.bus.engine.events import Delivery
+from qmf.bus.engine.events import Delivery, DeliveryBatch
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.acknowledgement import Acknowledgements
@@ -316,13 +316,25 @@ class Receiver(Endpoint):
         assert self._driver is not None
         self._credit -= 1
         if delivery.link.resumption is None:
-            self._arrived.append(ReceivedDelivery(self, self._driver, delivery))
+            link, tag = delivery.link, delivery.delivery_tag
+            self._arrived.append(ReceivedDelivery(self, self._driver, link, tag, delivery.data))
         elif (added := self._unconfirmed.add(self, self._driver, delivery)) is not None:
             self._arrived.append(added)
         else:
             self.grant()
             return
         self._owner.arrived()
+        self._session.condition.notify()
+
+    def on_deliveries(self, batch: DeliveryBatch) -> None:
+        """See `LinkOwner`. Links that can be resumed have no batches."""
+        driver = self._driver
+        assert driver is not None
+        self._credit -= len(batch.deliveries)
+        link, arrived = batch.link, self._arrived
+        for delivery_tag, data in batch.deliveries:
+            arrived.append(ReceivedDelivery(self, driver, link, delivery_tag, data))
+            self._owner.arrived()
         self._session.condition.notify()
 
     def on_settled(self, delivery_tag: int) -> None:

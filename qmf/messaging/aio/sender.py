@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from qmf.bus.engine.events import OutcomeReceived
+from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.endpoint import Endpoint, EndpointSession
@@ -333,6 +333,15 @@ class Sender(Endpoint):
         else:
             error = send_error(self.address.name, settled.outcome.value, settled.condition, settled.description)
             self._refused(outgoing, error)
+        self._session.condition.notify()
+
+    def on_accepted(self, batch: AcceptedBatch) -> None:
+        """See `LinkOwner`."""
+        pop = self._unsettled.pop
+        for delivery_tag in batch.delivery_tags:
+            outgoing = pop(delivery_tag, None)
+            if outgoing is not None and outgoing.answer is not None:
+                self._answer(outgoing, None)
         self._session.condition.notify()
 
     def _refused(self, outgoing: _Outgoing, error: MessagingError) -> None:

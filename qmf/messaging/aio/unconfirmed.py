@@ -23,8 +23,10 @@ class ResumableDelivery(ReceivedDelivery):
 
     __slots__ = ("_condition", "_description", "outcome")
 
+    keeps_outcome = True
+
     def __init__(self, receiver: DeliveryReceiver, driver: Driver, delivery: Delivery) -> None:
-        super().__init__(receiver, driver, delivery)
+        super().__init__(receiver, driver, delivery.link, delivery.delivery_tag, delivery.data)
         self.outcome: Outcome | None = None
         self._condition = self._description = ""
 

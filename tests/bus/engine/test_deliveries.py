@@ -7,6 +7,7 @@ from support.engines import Pair
 
 from qmf.bus.engine.events import (
     Delivery,
+    EventBatch,
     LinkDetached,
     LinkRequested,
     OutcomeReceived,
@@ -152,3 +153,35 @@ def test_an_aborted_message_leaves_no_trace() -> None:
     assert isinstance(incoming, Delivery)
     assert incoming.data == b"whole"
     assert pair.server.credit(theirs) == 1  # of two, the aborted one was given back
+
+
+def test_messages_that_come_together_can_be_accepted_together() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=True)
+    sent = [pair.client.send(mine, data) for data in (b"one", b"two", b"three")]
+    pair.pump()
+    received = [event.delivery_tag for event in pair.at_server if isinstance(event, Delivery)]
+    assert [event.data for event in pair.at_server if isinstance(event, Delivery)] == [b"one", b"two", b"three"]
+    pair.server.accept_all(theirs, [tag for tag in received if tag is not None])
+    pair.server.accept_all(theirs, [tag for tag in received if tag is not None])  # does nothing
+    pair.pump()
+    assert pair.at_client == [OutcomeReceived(mine, tag, Outcome.ACCEPTED) for tag in sent]
+
+
+def test_a_batch_is_the_same_as_its_events() -> None:
+    together, single = Pair(), Pair()
+    for pair in (together, single):
+        mine, _ = pair.link(sending=True)
+        pair.client.send(mine, b"one")
+        pair.client.send(mine, b"two", settled=True)
+        pair.server.feed(pair.client.output())
+    found: list[tuple[int | None, bytes]] = []
+    while (event := together.server.next_batch()) is not None:
+        events = event.events() if isinstance(event, EventBatch) else [event]
+        found += [(each.delivery_tag, each.data) for each in events if isinstance(each, Delivery)]
+    expected: list[tuple[int | None, bytes]] = []
+    while (one := single.server.next_event()) is not None:
+        if isinstance(one, Delivery):
+            expected.append((one.delivery_tag, one.data))
+    assert found == expected
+    assert [data for _, data in found] == [b"one", b"two"]
