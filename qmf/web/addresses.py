@@ -15,6 +15,7 @@ from qmf.console.aio import ObjectId
 API = "/api/v1"
 
 _SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@-")
+_SAFE_TEXT = re.compile(r"[A-Za-z0-9._:@-]+\Z", re.ASCII)
 _CODED = re.compile(rb"~([0-9A-Fa-f]{2})")
 
 
@@ -22,6 +23,8 @@ def to_segment(name: str) -> str:
     """A name as one segment of a path; ``.`` and ``..``, which would be resolved, and the empty name are coded."""
     if not name:
         return "~"
+    if _SAFE_TEXT.match(name) and name not in (".", ".."):
+        return name
     data = name.encode("utf-8", "surrogateescape")
     if data in (b".", b".."):
         return "".join(f"~{byte:02X}" for byte in data)

@@ -19,10 +19,13 @@ from __future__ import annotations
 
 import base64
 import datetime
+import functools
 import math
 import re
 from collections.abc import Mapping, Sequence
 from uuid import UUID
+
+import orjson
 
 from qmf.console.aio import ObjectId
 from qmf.errors import ConstraintError
@@ -48,11 +51,25 @@ def time_text(nanoseconds: int) -> str | None:
     if not nanoseconds:
         return None
     seconds, rest = divmod(nanoseconds, _NANOSECONDS)
+    text = _second_text(seconds)
+    return str(nanoseconds) if text is None else f"{text}.{rest:09}Z"
+
+
+@functools.lru_cache(1000)
+def _second_text(seconds: int) -> str | None:
     try:
         moment = _EPOCH + datetime.timedelta(seconds=seconds)
     except OverflowError:
-        return str(nanoseconds)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:09}Z" if moment.year > 999 else str(nanoseconds)
+        return None
+    return f"{moment:%Y-%m-%dT%H:%M:%S}" if moment.year > 999 else None
+
+
+def json_bytes(content: object) -> bytes:
+    """A JSON document of values as Python has them; integers that readers would round become strings of digits."""
+    try:
+        return orjson.dumps(content, default=to_json, option=orjson.OPT_STRICT_INTEGER)
+    except TypeError:  # a large integer, or text that is no text
+        return orjson.dumps(to_json(content))
 
 
 def to_json(value: object, kind: QmfType | None = None) -> object:

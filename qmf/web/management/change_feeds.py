@@ -16,8 +16,8 @@ import attrs
 
 from qmf._background_tasks import BackgroundTasks
 from qmf.console.aio import ChangeKind, Client, Follow, ObjectChange, ObjectId, RemoteObject
-from qmf.web.management.object_values import values_of
-from qmf.web.management.representations import Json
+from qmf.web.management.object_values import fields_of
+from qmf.web.management.object_writer import ObjectWriter
 from qmf.web.management.selection import Selection
 from qmf.web.problems import Problem
 from qmf.web.streams.record_log import RecordLog
@@ -57,9 +57,10 @@ class ChangeFeed:
         log: a record for each change.
     """
 
-    def __init__(self, key: FeedKey, follow: Follow[RemoteObject], history: int) -> None:
+    def __init__(self, key: FeedKey, follow: Follow[RemoteObject], writer: ObjectWriter, history: int) -> None:
         self.log = RecordLog(history)
         self._key = key
+        self._writer = writer
         self._follow = follow
         self._objects: dict[ObjectId, RemoteObject] = {}
         self._ready = asyncio.Event()
@@ -95,8 +96,8 @@ class ChangeFeed:
             self._objects[obj.object_id] = obj
         self.log.add(change.kind.value, self._json(obj))
 
-    def _json(self, obj: RemoteObject) -> Json:
-        return values_of(obj, self._key.fields)
+    def _json(self, obj: RemoteObject) -> dict[str, object]:
+        return self._writer.json(obj, fields_of(obj, self._key.fields))
 
     async def read(self, last_id: str | None) -> AsyncGenerator[Sequence[Sendable], None]:
         """The records for one reader, which has the record `last_id`, or none."""
@@ -146,8 +147,9 @@ class _Open:
 class ChangeFeeds:
     """All feeds that have readers, or had some a moment ago. Belongs to the event loop."""
 
-    def __init__(self, client: Client, history: int) -> None:
+    def __init__(self, client: Client, writer: ObjectWriter, history: int) -> None:
         self._client = client
+        self._writer = writer
         self._history = history
         self._open: dict[FeedKey, _Open] = {}
         self._tasks = BackgroundTasks()
@@ -195,7 +197,7 @@ class ChangeFeeds:
         if opened is None and len(self._open) >= MAX_FEEDS and not self._drop_idle():
             raise Problem(503, f"{MAX_FEEDS} different streams of changes are open", headers={"Retry-After": "10"})
         follow = self._client.follow(**key.selection.arguments(), interval=key.interval)
-        feed = ChangeFeed(key, follow, self._history)
+        feed = ChangeFeed(key, follow, self._writer, self._history)
         opened = _Open(feed, self._tasks.spawn(feed.run()))
         opened.timer = asyncio.get_running_loop().call_later(LINGER, self._drop, key, opened)
         self._open[key] = opened

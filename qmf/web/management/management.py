@@ -12,6 +12,7 @@ from qmf.schema import ClassKey, Kind
 from qmf.web.management.change_feeds import ChangeFeeds
 from qmf.web.management.event_feed import EventFeed
 from qmf.web.management.jobs import Jobs
+from qmf.web.management.object_writer import ObjectWriter
 from qmf.web.management.paging import Pages
 from qmf.web.services import WebServices
 
@@ -24,6 +25,7 @@ class Management:
         events: those received since the server was opened.
         changes: streams of changes of objects.
         jobs: method calls that nobody waits for.
+        writer: makes JSON of objects.
         pages: answers of agents that are read page by page.
     """
 
@@ -31,7 +33,8 @@ class Management:
         self.services = services
         self.client = services.client
         self.events = EventFeed(services.client, services.limits.history)
-        self.changes = ChangeFeeds(services.client, services.limits.history)
+        self.writer = ObjectWriter()
+        self.changes = ChangeFeeds(services.client, self.writer, services.limits.history)
         self.jobs = Jobs(services.limits.jobs)
         self.pages = Pages()
 

@@ -3,19 +3,19 @@
 # No postponed annotations: those of routes name what only their function knows.
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
-import orjson
 from fastapi import APIRouter, Body, Depends, Header, Query, Request, Response
 
 from qmf.web.access.caller import Caller, Scope
 from qmf.web.addresses import API, object_href
-from qmf.web.json_values import reference
+from qmf.web.json_values import json_bytes, reference
 from qmf.web.management import calls
 from qmf.web.management.job_routes import job_json, job_location
 from qmf.web.management.management import Management
-from qmf.web.management.object_values import Fields, check_fields, read_fields, values_of
+from qmf.web.management.object_values import Fields, check_fields, fields_of, read_fields
 from qmf.web.management.parameters import (
     AGENT_PROBLEMS,
     BODY_PROBLEMS,
@@ -27,7 +27,6 @@ from qmf.web.management.parameters import (
     problems,
 )
 from qmf.web.management.references import incoming, outgoing
-from qmf.web.management.representations import object_json
 from qmf.web.management.schema_routes import failures_json
 from qmf.web.management.selection import Selection, selection
 
@@ -37,13 +36,17 @@ DEFAULT_PAGE = 500
 _WAIT = re.compile(r"\bwait=(\d{1,3})\b")
 
 
+def _json(content: object, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(json_bytes(content), media_type="application/json", headers=dict(headers or {}))
+
+
 def router(management: Management) -> APIRouter:
     """The routes."""
     services = management.services
     client, access, audit = management.client, services.access, services.audit
     routes = APIRouter(prefix=API, tags=["objects"], responses=problems(*AGENT_PROBLEMS))
     read = [Depends(access.require(Scope.READ))]
-    largest = services.limits.page
+    largest, write = services.limits.page, management.writer.json
 
     @routes.get("/objects", summary="Objects of a class, page by page", dependencies=read)
     async def objects(
@@ -63,22 +66,24 @@ def router(management: Management) -> APIRouter:
             query = [(key, value) for key, value in request.query_params.multi_items() if key != "cursor"]
             following = f"{API}/objects?{urlencode([*query, ('cursor', page.next)])}"
         content = {
-            "objects": [values_of(obj, names) for obj in page.objects],
+            "objects": [write(obj, fields_of(obj, names)) for obj in page.objects],
             "total": page.total,
             "next": following,
             "failures": failures_json(page.failures),
         }
         headers = {} if following is None else {"Link": f'<{following}>; rel="next"'}
-        return Response(orjson.dumps(content), media_type="application/json", headers=headers)
+        return _json(content, headers)
 
     where = "/agents/{agent}/objects/{object_name}"
 
     @routes.get(where, summary="An object", dependencies=read)
-    async def one(agent: AgentName, object_name: ObjectName, fields: Fields = None, timeout: Timeout = None) -> Any:
+    async def one(
+        agent: AgentName, object_name: ObjectName, fields: Fields = None, timeout: Timeout = None
+    ) -> Response:
         found = await management.object(name(agent), name(object_name), timeout)
         names = read_fields(fields)
         check_fields([found], names)
-        return object_json(found, names)
+        return _json(write(found, names))
 
     @routes.get(f"{where}/references", summary="References both ways", dependencies=read)
     async def references(agent: AgentName, object_name: ObjectName, timeout: Timeout = None) -> dict[str, Any]:
@@ -101,11 +106,11 @@ def router(management: Management) -> APIRouter:
         caller: Annotated[Caller, Depends(access.require(Scope.SET))],
         values: Annotated[dict[str, Any], Body(description="New values by name", examples=[{"threshold": 90}])],
         timeout: Timeout = None,
-    ) -> dict[str, Any]:
+    ) -> Response:
         found = await management.object(name(agent), name(object_name), timeout)
         await calls.set_properties(found, values, caller=caller, audit=audit, timeout=timeout)
         await found.update(timeout)
-        return object_json(found)
+        return _json(write(found))
 
     @routes.post(
         f"{where}/methods/{{method}}",

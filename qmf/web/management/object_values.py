@@ -8,7 +8,6 @@ from fastapi import Query
 
 from qmf.console.aio import ClassFields, RemoteObject
 from qmf.errors import NotFoundError
-from qmf.web.management.representations import object_json
 
 Fields = Annotated[
     str | None, Query(max_length=10_000, description="Only these values: names separated by commas; default: all")
@@ -37,9 +36,10 @@ def check_fields(objects: list[RemoteObject], fields: tuple[str, ...] | None) ->
                 raise NotFoundError("value", field, known)
 
 
-def values_of(obj: RemoteObject, fields: tuple[str, ...] | None) -> dict[str, object]:
-    """An object as JSON, with those of the fields that its class has."""
+def fields_of(obj: RemoteObject, fields: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Those of the fields that the class of an object has; None for all."""
     if fields is None or obj.schema is None:
-        return object_json(obj, fields)
-    known = set(ClassFields(obj.schema).names())
-    return object_json(obj, [field for field in fields if field in known])
+        return fields
+    known = {item.name for item in obj.schema.properties}
+    known |= {entry.name for item in obj.schema.statistics for entry in item.entries}
+    return tuple(field for field in fields if field in known)

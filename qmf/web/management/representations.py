@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from qmf.console.aio import Agent, AnySchema, RemoteEvent, RemoteObject
+from qmf.console.aio import Agent, AnySchema, RemoteEvent
 from qmf.schema import (
     Argument,
     ClassKey,
@@ -17,7 +15,7 @@ from qmf.schema import (
     Statistic,
     Style,
 )
-from qmf.web.addresses import agent_href, object_href, schema_href
+from qmf.web.addresses import agent_href, schema_href
 from qmf.web.json_values import reference, time_text, to_json
 
 Json = dict[str, object]
@@ -128,44 +126,6 @@ def _argument(item: Argument) -> Json:
     found: Json = {"name": item.name, **_typed(item.type), "direction": item.direction.value, "unit": item.unit}
     found |= {"default": to_json(item.default, item.type), **_bounds(item), "description": item.desc}
     return found
-
-
-def object_json(obj: RemoteObject, fields: Sequence[str] | None = None) -> Json:
-    """An object.
-
-    Args:
-        obj: the object.
-        fields: only these values, by wire name; None for all. A value that the object lacks is null.
-    """
-    key, times = obj.class_key, obj.timestamps
-    found: Json = {
-        "name": obj.object_id.object_name,
-        "agent": obj.agent,
-        "href": object_href(obj.object_id),
-        "package": key.package if key else None,
-        "class": key.name if key else None,
-        "hash": str(key.hash) if key and key.hash else None,
-        "updated": time_text(times.update),
-        "created": time_text(times.create),
-        "deleted": time_text(times.delete),
-    }
-    types = _types(obj.schema)
-    if fields is not None:
-        found["values"] = {
-            name: to_json(value, types.get(name)) for name, value in zip(fields, obj.values_of(fields), strict=True)
-        }
-    else:
-        found["properties"] = {name: to_json(value, types.get(name)) for name, value in obj.properties.items()}
-        found["statistics"] = {name: to_json(value, types.get(name)) for name, value in obj.statistics.items()}
-    return found
-
-
-def _types(schema: ClassSchema | None) -> Mapping[str, QmfType]:
-    """Types of values by wire name, of those whose JSON depends on it: times."""
-    if schema is None:
-        return {}
-    members: list[Property | Statistic] = [*schema.properties, *schema.statistics]
-    return {item.name: item.type for item in members if item.type.base == "absTime"}
 
 
 def event_json(event: RemoteEvent) -> Json:

@@ -12,7 +12,8 @@ import secrets
 from collections.abc import Sequence
 
 import attrs
-import orjson
+
+from qmf.web.json_values import json_bytes
 
 _ID = re.compile(r"([0-9a-f]{8})-(\d{1,18})\Z", re.ASCII)
 
@@ -55,12 +56,12 @@ class Record:
 def sse_event(kind: str, data: object, id: str | None = None) -> bytes:
     """A server-sent event; without an id, a reader that comes back does not go on behind it."""
     head = f"id: {id}\nevent: {kind}\ndata: " if id is not None else f"event: {kind}\ndata: "
-    return head.encode() + orjson.dumps(data) + b"\n\n"
+    return head.encode() + json_bytes(data) + b"\n\n"
 
 
 def socket_message(kind: str, data: object, id: str | None = None) -> str:
     """The same for a websocket: one JSON object."""
-    return orjson.dumps({"id": id, "type": kind, "data": data}).decode()
+    return json_bytes({"id": id, "type": kind, "data": data}).decode()
 
 
 @attrs.frozen

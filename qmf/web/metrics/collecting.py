@@ -1,0 +1,137 @@
+"""Collects the metrics of a scrape: which families of which objects, with which labels, and how many series."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+
+import attrs
+
+from qmf.console.aio import ObjectId, RemoteObject
+from qmf.protocol.objects import as_dict
+from qmf.schema import ClassSchema
+from qmf.web.metrics.exposition import FamilyRows, Row, escape_label
+from qmf.web.metrics.followed_classes import ClassObjects
+from qmf.web.metrics.names import Family, snake_case
+from qmf.web.problems import Problem
+
+#: Classes with the most series that a refusal names.
+_NAMED = 5
+
+
+@attrs.frozen
+class Collected:
+    """What a scrape has.
+
+    Attributes:
+        families: with their objects.
+        series: how many lines they are at most.
+    """
+
+    families: Sequence[FamilyRows]
+    series: int
+
+
+def collect(classes: Sequence[ClassObjects], patterns: Sequence[str], limit: int) -> Collected:
+    """Collect the metrics of objects.
+
+    Args:
+        classes: the objects.
+        patterns: of names of families; empty for all.
+        limit: series at most.
+
+    Raises:
+        Problem: 503, there are more series; names the classes with the most, and how to choose.
+    """
+    chosen = [(item, _chosen(item.families, patterns)) for item in classes]
+    counts: dict[str, int] = {}
+    for item, families in chosen:
+        name = f"{item.schema.package}:{item.schema.key.name}"
+        per_object = sum(len(family.samples) for family in families)
+        counts[name] = counts.get(name, 0) + per_object * len(item.objects)
+    series = sum(counts.values())
+    if series > limit:
+        raise _too_many(counts, series, limit)
+    found: dict[str, tuple[Family, list[Row]]] = {}
+    owners: dict[str, str] = {}
+    for item, families in chosen:
+        if not families:
+            continue
+        owner = f"{item.schema.package}:{item.schema.key.name}"
+        rows = list(_rows(item))
+        for family in families:
+            # Two classes whose names differ in their points only would share a family: the first one has it.
+            if owners.setdefault(family.name, owner) == owner:
+                known = found.setdefault(family.name, (family, []))
+                known[1].extend(rows)
+    return Collected([FamilyRows(family, rows) for family, rows in found.values()], series)
+
+
+def _chosen(families: Sequence[Family], patterns: Sequence[str]) -> list[Family]:
+    if not patterns:
+        return list(families)
+    return [
+        family
+        for family in families
+        if any(
+            fnmatch.fnmatchcase(family.name + suffix, pattern)
+            for pattern in patterns
+            for suffix in {"", *(sample.suffix for sample in family.samples)}
+        )
+    ]
+
+
+def _too_many(counts: Mapping[str, int], series: int, limit: int) -> Problem:
+    largest = sorted(counts.items(), key=lambda item: -item[1])[:_NAMED]
+    named = ", ".join(f"{name} {count}" for name, count in largest)
+    return Problem(
+        503,
+        f"{series} series are more than the limit of {limit}: {named}. Choose classes or families "
+        "(--metrics, --metrics-family, ?class=, ?family=), or raise --metrics-limit",
+        series=series,
+        limit=limit,
+        classes=dict(largest),
+    )
+
+
+def _rows(item: ClassObjects) -> Iterator[Row]:
+    """Labels and values of the objects; no two objects have the same labels."""
+    keys = _keys(item.schema)
+    seen: set[str] = set()
+    for obj in item.objects:
+        values = as_dict(obj.data.values)
+        labels = _labels(obj, keys, values)
+        if labels in seen:
+            labels = f'{labels},object="{escape_label(obj.object_id.object_name)}"'
+            if labels in seen:
+                continue  # the same object of two runs of its agent
+        seen.add(labels)
+        yield labels, values
+
+
+def _keys(schema: ClassSchema) -> list[tuple[str, str]]:
+    """Wire names of the properties that identify an object, with the names of their labels."""
+    found: dict[str, str] = {}
+    for item in schema.properties:
+        if item.index:
+            label = snake_case(item.name)
+            label = f"object_{label}" if label in ("agent", "object", "quantile", "le") else label
+            found.setdefault(label, item.name)
+    return [(name, label) for label, name in found.items()]
+
+
+def _labels(obj: RemoteObject, keys: Sequence[tuple[str, str]], values: Mapping[str, object]) -> str:
+    agent = escape_label(obj.agent)
+    if not keys:
+        return f'{{agent="{agent}",object="{escape_label(obj.object_id.object_name)}"'
+    return f'{{agent="{agent}"' + "".join(f',{label}="{escape_label(_text(values.get(name)))}"' for name, label in keys)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, ObjectId):
+        return value.object_name
+    if isinstance(value, Mapping):
+        return str(value.get("_object_name", ""))
+    return "" if value is None else str(value)

@@ -1,0 +1,89 @@
+"""Metrics as text: OpenMetrics 1.0, and Prometheus' text format for those that want it.
+
+A family is a line for each object, so a broker with 10,000 queues has half a million lines. They are written by
+functions compiled for a class: the reference library takes several times as long ([performance.md]).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import attrs
+
+from qmf._compile import compile_function
+from qmf.web.metrics.names import Family, MetricType, Sample
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+
+#: The labels of an object, without the bracket at their end; and its values by wire name.
+Row = tuple[str, Mapping[str, object]]
+
+
+@attrs.frozen
+class FamilyRows:
+    """A family, and the objects that have it.
+
+    Attributes:
+        family: the family.
+        rows: of the objects.
+    """
+
+    family: Family
+    rows: Sequence[Row]
+
+
+def exposition(families: Iterator[FamilyRows] | Sequence[FamilyRows], *, openmetrics: bool) -> Iterator[str]:
+    """The text of families, one part for each that has samples; without the end mark."""
+    for item in families:
+        lines = _writer(item.family)(item.rows)
+        if lines:
+            yield _head(item.family, openmetrics=openmetrics) + "".join(lines)
+
+
+def escape_label(text: str) -> str:
+    """The value of a label as it is written; what was no text on the wire becomes the replacement character."""
+    if not text.isascii():
+        text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _head(family: Family, *, openmetrics: bool) -> str:
+    text = family.help.replace("\\", r"\\").replace("\n", r"\n")
+    name = family.name
+    if openmetrics:
+        unit = f"# UNIT {name} {family.unit}\n" if family.unit else ""
+        text = text.replace('"', r"\"")
+        return f"# TYPE {name} {family.type.value}\n{unit}# HELP {name} {text}\n"
+    if family.type is MetricType.COUNTER:
+        name += "_total"
+    return f"# HELP {name} {text}\n# TYPE {name} {family.type.value}\n"
+
+
+@functools.lru_cache(10_000)
+def _writer(family: Family) -> Callable[[Sequence[Row]], list[str]]:
+    """The function that writes the lines of a family."""
+    names: dict[str, object] = {"number": (int, float)}
+    text = "".join(_line(family, sample, names, place) for place, sample in enumerate(family.samples))
+    # All values of a summary are there, or none.
+    tests = (f"isinstance(x{place} := values.get(key{place}), number)" for place in range(len(family.samples)))
+    source = f"def write(rows):\n    return [f'{text}' for labels, values in rows if {' and '.join(tests)}]\n"
+    found: Callable[[Sequence[Row]], list[str]] = compile_function("write", source, names, family.name)
+    return found
+
+
+def _line(family: Family, sample: Sample, names: dict[str, object], place: int) -> str:
+    """A line of the exposition, as the inside of an f-string; keys are passed in as values."""
+    names[f"key{place}"] = sample.value
+    value = f"x{place}"
+    if sample.times is not None:
+        names[f"times{place}"] = sample.times
+        value = f"{value} * (values.get(times{place}) or 0)"
+    count = sample.suffix == "_count"
+    if family.divisor != 1 and not count:
+        value = f"({value}) / {family.divisor}"
+    elif sample.times is None:
+        value = f"{value} + 0"  # a bool becomes a number
+    label = "" if not sample.label else "," + sample.label
+    return f"{family.name}{sample.suffix}{{labels}}{label}}}}} {{{value}}}\\n"

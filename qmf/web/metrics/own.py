@@ -1,0 +1,58 @@
+"""Metrics of the server itself: the agents that it sees, its connection, its streams, the last scrape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry, exposition
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.openmetrics import exposition as openmetrics_exposition
+from prometheus_client.registry import Collector
+
+from qmf._version import __version__
+from qmf.web.services import WebServices
+
+
+class OwnMetrics(Collector):
+    """The metrics of one server.
+
+    Attributes:
+        series: of the last scrape.
+        seconds: that its collection took.
+    """
+
+    def __init__(self, services: WebServices) -> None:
+        self._services = services
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
+        self.series = 0
+        self.seconds = 0.0
+
+    def collect(self) -> Iterator[Metric]:
+        """See `prometheus_client`."""
+        client = self._services.client
+        yield InfoMetricFamily("qmf_web", "The version of qmf-web", {"version": __version__})
+        yield _gauge("qmf_web_connected", "1 while there is a connection to the broker", int(client.connected))
+        yield _gauge("qmf_web_streams", "Open event streams and websockets", self._services.access.streams.open)
+        yield _gauge("qmf_web_scrape_series", "Series of the last scrape", self.series)
+        yield _gauge("qmf_web_scrape_duration_seconds", "Time that collecting the last scrape took", self.seconds)
+        broken = GaugeMetricFamily("qmf_web_invalid_messages", "Messages of agents that were not valid")
+        broken.add_metric([], client.broken)
+        yield broken
+        heard = GaugeMetricFamily(
+            "qmf_agent_heard_timestamp_seconds",
+            "Time of the last message of an agent about itself, by its clock; absent when it is gone",
+            labels=["agent"],
+        )
+        for agent in client.agents:
+            heard.add_metric([agent.name], agent.info.timestamp / 10**9)
+        yield heard
+
+    def text(self, *, openmetrics: bool) -> bytes:
+        """All of them; for OpenMetrics with the mark of the end."""
+        generate = openmetrics_exposition.generate_latest if openmetrics else exposition.generate_latest
+        return bytes(generate(self._registry))
+
+
+def _gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, text, value)
