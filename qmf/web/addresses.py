@@ -7,6 +7,7 @@ but us, and most names look as they are.
 
 from __future__ import annotations
 
+import functools
 import re
 
 from qmf.console.aio import ObjectId
@@ -14,21 +15,20 @@ from qmf.console.aio import ObjectId
 #: Where the REST interface to management begins.
 API = "/api/v1"
 
-_SAFE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@-")
-_SAFE_TEXT = re.compile(r"[A-Za-z0-9._:@-]+\Z", re.ASCII)
+_UNSAFE = re.compile(r"[^A-Za-z0-9._:@-]+")
 _CODED = re.compile(rb"~([0-9A-Fa-f]{2})")
 
 
+@functools.lru_cache(1000)
 def to_segment(name: str) -> str:
     """A name as one segment of a path; ``.`` and ``..``, which would be resolved, and the empty name are coded."""
-    if not name:
-        return "~"
-    if _SAFE_TEXT.match(name) and name not in (".", ".."):
-        return name
-    data = name.encode("utf-8", "surrogateescape")
-    if data in (b".", b".."):
-        return "".join(f"~{byte:02X}" for byte in data)
-    return "".join(chr(byte) if byte in _SAFE else f"~{byte:02X}" for byte in data)
+    if name in ("", ".", ".."):
+        return _coded(name) or "~"
+    return _UNSAFE.sub(lambda match: _coded(match[0]), name)
+
+
+def _coded(text: str) -> str:
+    return "".join(f"~{byte:02X}" for byte in text.encode("utf-8", "surrogateescape"))
 
 
 def from_segment(segment: str) -> str:

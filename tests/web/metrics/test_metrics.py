@@ -1,0 +1,140 @@
+"""The route ``/metrics``: what Prometheus reads, choosing, the limit, agents that come and go."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+
+import httpx
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+from support.shelf import store_agent
+from support.web import called, memory_application, web_options
+
+from qmf.bus import MemoryExchange
+from qmf.web.options import MetricsOptions
+
+OPENMETRICS = {"accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"}
+SOLD = "org_example_store_shelf_sold_items_total"
+
+
+def samples(answer: httpx.Response) -> dict[tuple[str, str], float]:
+    """Values by name of the series and by the label `name`."""
+    assert answer.status_code == 200, answer.text
+    parse = parse_openmetrics if "openmetrics" in answer.headers["content-type"] else parse_text
+    return {
+        (sample.name, sample.labels.get("name", "") + sample.labels.get("quantile", "")): sample.value
+        for family in parse(answer.text)
+        for sample in family.samples
+    }
+
+
+@pytest.mark.parametrize("headers", [{}, OPENMETRICS, {"accept-encoding": "identity"}])
+async def test_values_of_objects(headers: dict[str, str]) -> None:
+    exchange = MemoryExchange()
+    async with store_agent(exchange) as agent, called(memory_application(exchange)) as http:
+        (shelf,) = (obj for obj in agent.agent.objects if getattr(obj, "name", None) == "a/1")
+        shelf.waiting.sample(3 * 10**9)
+        shelf.waiting.sample(10**9)
+        found = samples(await http.get("/metrics", headers=headers))
+        begin = "org_example_store_shelf"
+        assert found[SOLD, "a/2"] == 20
+        assert found[f"{begin}_items", "a/2"] == found[f"{begin}_items_high_items", "a/2"] == 2
+        assert found[f"{begin}_open", "a/0"] == 0
+        assert found[f"{begin}_built_timestamp_seconds", "a/0"] == 1_700_000_000
+        assert found[f"{begin}_waiting_seconds", "a/10"] == 1
+        assert found[f"{begin}_waiting_seconds", "a/11"] == 3
+        assert found[f"{begin}_waiting_seconds_count", "a/1"] == 2
+        assert found[f"{begin}_waiting_seconds_sum", "a/1"] == 4
+        assert found["qmf_web_connected", ""] == 1
+
+
+async def test_labels_keep_every_text() -> None:
+    exchange = MemoryExchange()
+    names = ['quote " and \\', "line\nend", "é ∂", "", "}{,="]
+    async with store_agent(exchange, shelves=0) as agent, called(memory_application(exchange)) as http:
+        for name in names:
+            agent.add("Shelf", name=name, limit=1)
+        for headers in ({}, OPENMETRICS):
+            found = samples(await http.get("/metrics?family=*_sold_*", headers=headers))
+            assert {label for name, label in found if name == SOLD} == set(names)
+
+
+async def test_help_type_and_unit() -> None:
+    exchange = MemoryExchange()
+    async with store_agent(exchange), called(memory_application(exchange)) as http:
+        text = (await http.get("/metrics", headers=OPENMETRICS)).text
+        assert text.endswith("# EOF\n")
+        name = SOLD.removesuffix("_total")
+        assert f"# TYPE {name} counter\n# UNIT {name} items\n# HELP {name} Items sold\n" in text
+        families = list(parse_openmetrics(text))
+        assert {family.unit for family in families if family.name.endswith("waiting_seconds")} == {"seconds"}
+
+
+async def test_what_an_agent_changes_and_its_end() -> None:
+    exchange = MemoryExchange()
+    async with store_agent(exchange) as agent, called(memory_application(exchange)) as http:
+        assert (SOLD, "a/0") in samples(await http.get("/metrics"))
+        new = agent.add("Shelf", name="new", limit=1)
+        new.sold.set(7)
+        await agent.publish()
+
+        async def value() -> float | None:
+            return samples(await http.get("/metrics")).get((SOLD, "new"))
+
+        while await value() != 7:
+            await asyncio.sleep(0.02)
+        await agent.close()
+        while await value() is not None:
+            await asyncio.sleep(0.02)
+        assert not [name for name, _ in samples(await http.get("/metrics")) if name.startswith("org_")]
+
+
+async def test_two_agents_of_one_class() -> None:
+    exchange = MemoryExchange()
+    async with (
+        store_agent(exchange),
+        store_agent(exchange, name="example.org:store:2"),
+        called(memory_application(exchange)) as http,
+    ):
+        text = (await http.get("/metrics?family=*_sold_*")).text
+        assert text.count(f"# TYPE {SOLD} counter") == 1
+        for number in (1, 2):
+            assert f'{SOLD}{{agent="example.org:store:{number}",name="a/1"}} 10\n' in text
+
+
+async def test_choosing() -> None:
+    exchange = MemoryExchange()
+    options = web_options(metrics=MetricsOptions(classes=("org.example.*:Shelf",), families=("*_sold_*", "*_open")))
+    async with store_agent(exchange), called(memory_application(exchange, options)) as http:
+
+        async def names(query: str) -> set[str]:
+            found = samples(await http.get(f"/metrics{query}"))
+            return {name.removeprefix("org_example_store_shelf_") for name, _ in found if name.startswith("org_")}
+
+        assert await names("") == {"sold_items_total", "open"}
+        assert await names("?class=nosuch") == set()
+        assert await names("?class=shelf&family=*_total") == {"sold_items_total"}
+
+
+async def test_more_series_than_the_limit_are_refused() -> None:
+    exchange = MemoryExchange()
+    options = web_options(metrics=MetricsOptions(limit=20))
+    async with store_agent(exchange, shelves=5), called(memory_application(exchange, options)) as http:
+        answer = await http.get("/metrics")
+        assert answer.status_code == 503
+        found = answer.json()
+        assert found["detail"].startswith("60 series are more than the limit of 20: org.example.store:shelf 60.")
+        assert "--metrics-limit" in found["detail"]
+        assert (await http.get("/metrics?family=*_sold_*")).status_code == 200
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed (Debian: prometheus)")
+async def test_promtool_accepts_it() -> None:
+    exchange = MemoryExchange()
+    async with store_agent(exchange), called(memory_application(exchange)) as http:
+        text = (await http.get("/metrics")).text
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
