@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from qmf.console.aio import ObjectId, RemoteObject
+from qmf.console.aio import RemoteObject
 from qmf.protocol.objects import as_dict
 from qmf.schema import ClassSchema
-from qmf.web.metrics.exposition import FamilyRows, Row, escape_label
+from qmf.web.metrics.exposition import FamilyRows, Row, escape_label, label_text
 from qmf.web.metrics.followed_classes import ClassObjects
 from qmf.web.metrics.names import Family, snake_case
 from qmf.web.problems import Problem
@@ -106,7 +106,7 @@ def _rows(item: ClassObjects) -> Iterator[Row]:
             if labels in seen:
                 continue  # the same object of two runs of its agent
         seen.add(labels)
-        yield labels, values
+        yield Row(labels, values, obj.agent, keys)
 
 
 def _keys(schema: ClassSchema) -> list[tuple[str, str]]:
@@ -124,14 +124,6 @@ def _labels(obj: RemoteObject, keys: Sequence[tuple[str, str]], values: Mapping[
     agent = escape_label(obj.agent)
     if not keys:
         return f'{{agent="{agent}",object="{escape_label(obj.object_id.object_name)}"'
-    return f'{{agent="{agent}"' + "".join(f',{label}="{escape_label(_text(values.get(name)))}"' for name, label in keys)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, ObjectId):
-        return value.object_name
-    if isinstance(value, Mapping):
-        return str(value.get("_object_name", ""))
-    return "" if value is None else str(value)
+    return f'{{agent="{agent}"' + "".join(
+        f',{label}="{escape_label(label_text(values.get(name)))}"' for name, label in keys
+    )

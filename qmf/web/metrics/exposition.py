@@ -8,17 +8,48 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import attrs
 
 from qmf._compile import compile_function
+from qmf.console.aio import ObjectId
 from qmf.web.metrics.names import Family, MetricType, Sample
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
-#: The labels of an object, without the bracket at their end; and its values by wire name.
-Row = tuple[str, Mapping[str, object]]
+
+class Row(NamedTuple):
+    """An object.
+
+    Attributes:
+        labels: as they are written, without the bracket at their end.
+        values: by wire name.
+        agent: name of its agent.
+        keys: wire names of the properties that identify it, with the names of their labels.
+    """
+
+    labels: str
+    values: Mapping[str, object]
+    agent: str
+    keys: Sequence[tuple[str, str]]
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """The labels besides the agent's."""
+        return {label: label_text(self.values.get(name)) for name, label in self.keys}
+
+
+def label_text(value: object) -> str:
+    """The value of a property as the text of a label."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, ObjectId):
+        return value.object_name
+    if isinstance(value, Mapping):
+        return str(value.get("_object_name", ""))
+    return "" if value is None else str(value)
 
 
 @attrs.frozen
@@ -68,7 +99,9 @@ def _writer(family: Family) -> Callable[[Sequence[Row]], list[str]]:
     text = "".join(_line(family, sample, names, place) for place, sample in enumerate(family.samples))
     # All values of a summary are there, or none.
     tests = (f"isinstance(x{place} := values.get(key{place}), number)" for place in range(len(family.samples)))
-    source = f"def write(rows):\n    return [f'{text}' for labels, values in rows if {' and '.join(tests)}]\n"
+    source = (
+        f"def write(rows):\n    return [f'{text}' for labels, values, _agent, _keys in rows if {' and '.join(tests)}]\n"
+    )
     found: Callable[[Sequence[Row]], list[str]] = compile_function("write", source, names, family.name)
     return found
 

@@ -32,10 +32,16 @@ def router(services: WebServices) -> APIRouter:
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: object) -> AsyncIterator[None]:
-        try:
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(followed.close)
+            if options.otlp is not None:
+                # Imported here: its libraries are large.
+                from qmf.web.metrics.otlp import OtlpExport
+
+                export = OtlpExport(services.client, followed, options)
+                export.open()
+                stack.push_async_callback(export.close)
             yield
-        finally:
-            await followed.close()
 
     routes = APIRouter(lifespan=lifespan, tags=["metrics"], responses=problems(503))
 

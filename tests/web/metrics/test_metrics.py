@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
+from typing import Any
 
 import httpx
 import pytest
@@ -23,7 +24,7 @@ SOLD = "org_example_store_shelf_sold_items_total"
 def samples(answer: httpx.Response) -> dict[tuple[str, str], float]:
     """Values by name of the series and by the label `name`."""
     assert answer.status_code == 200, answer.text
-    parse = parse_openmetrics if "openmetrics" in answer.headers["content-type"] else parse_text
+    parse: Any = parse_openmetrics if "openmetrics" in answer.headers["content-type"] else parse_text
     return {
         (sample.name, sample.labels.get("name", "") + sample.labels.get("quantile", "")): sample.value
         for family in parse(answer.text)
@@ -35,7 +36,7 @@ def samples(answer: httpx.Response) -> dict[tuple[str, str], float]:
 async def test_values_of_objects(headers: dict[str, str]) -> None:
     exchange = MemoryExchange()
     async with store_agent(exchange) as agent, called(memory_application(exchange)) as http:
-        (shelf,) = (obj for obj in agent.agent.objects if getattr(obj, "name", None) == "a/1")
+        shelf: Any = next(obj for obj in agent.agent.objects if getattr(obj, "name", None) == "a/1")
         shelf.waiting.sample(3 * 10**9)
         shelf.waiting.sample(10**9)
         found = samples(await http.get("/metrics", headers=headers))
@@ -69,7 +70,8 @@ async def test_help_type_and_unit() -> None:
         assert text.endswith("# EOF\n")
         name = SOLD.removesuffix("_total")
         assert f"# TYPE {name} counter\n# UNIT {name} items\n# HELP {name} Items sold\n" in text
-        families = list(parse_openmetrics(text))
+        parse: Any = parse_openmetrics
+        families = list(parse(text))
         assert {family.unit for family in families if family.name.endswith("waiting_seconds")} == {"seconds"}
 
 
