@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import AsyncIterator
 
 from fastapi import FastAPI
@@ -85,7 +86,15 @@ def _describe(app: FastAPI) -> None:
 
     def openapi() -> dict[str, object]:
         if app.openapi_schema is None:
-            found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            with warnings.catch_warnings():
+                # A route for GET and HEAD has one name for both; the second one gets its own below.
+                warnings.filterwarnings("ignore", "Duplicate Operation ID", UserWarning)
+                found = get_openapi(
+                    title=app.title, version=app.version, description=app.description, routes=app.routes
+                )
+            for operations in found["paths"].values():
+                if "head" in operations and "get" in operations:
+                    operations["head"]["operationId"] = f"head_{operations['get']['operationId']}"
             schemes = found.setdefault("components", {}).setdefault("securitySchemes", {})
             schemes["token"] = {"type": "http", "scheme": "bearer"}
             schemes["password"] = {"type": "http", "scheme": "basic"}

@@ -64,7 +64,7 @@ _WHY = {
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The description of the problems that a route answers with, besides those that all have."""
     content = {MEDIA_TYPE: {"schema": _PROBLEM}}
-    always = (401, 403, 421, 422, 429, 500)
+    always = (400, 401, 403, 421, 422, 429, 500)
     return {status: {"description": _WHY[status], "content": content} for status in sorted({*always, *statuses})}
 
 

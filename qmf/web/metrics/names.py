@@ -46,6 +46,9 @@ _UNITS = {
 }
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+#: Endings of names of statistics that are no counters, though qpidd's schema counts with them.
+_LEVELS = ("Depth", "queueCount", "Outstanding", "Credit")
+
 #: Endings that OpenMetrics reserves; a statistic that is called so gets another name.
 _RESERVED = ("count", "sum", "bucket", "total", "created", "info")
 
@@ -138,6 +141,11 @@ def families_of(schema: ClassSchema, *, prefix: str | None = None) -> list[Famil
     return list(found.values())
 
 
+def _is_level(item: Statistic) -> bool:
+    """Whether a statistic of the style of counters goes down as well: it equals others, or is called so."""
+    return item.assign is not None or item.name.endswith(_LEVELS)
+
+
 def _families(begin: str, item: Property | Statistic) -> Iterator[Family]:
     kind = item.type
     if not (kind.is_integer or kind.base in ("bool", "float", "double")):
@@ -165,7 +173,7 @@ def _families(begin: str, item: Property | Statistic) -> Iterator[Family]:
             strict=True,
         ):  # fmt: skip
             yield _family(begin, (item.name, *words), unit, text + more, MetricType.GAUGE, (Sample(value=entry.name),))
-    elif kind.style is Style.COUNT and isinstance(item, Statistic) and item.assign is None:
+    elif kind.style is Style.COUNT and isinstance(item, Statistic) and not _is_level(item):
         sample = Sample(value=item.name, suffix="_total")
         yield _family(begin, (item.name,), unit, text, MetricType.COUNTER, (sample,))
     else:
@@ -175,10 +183,13 @@ def _families(begin: str, item: Property | Statistic) -> Iterator[Family]:
 def _family(
     begin: str, names: Sequence[str], unit: Unit, text: str, kind: MetricType, samples: tuple[Sample, ...]
 ) -> Family:
-    parts = [word for name in names for word in snake_case(name).split("_") if word]
+    first, *rest = names
+    parts = [word for word in snake_case(first).split("_") if word]
     suffix = unit.name
-    if len(parts) > 1 and parts[-1] in _RESERVED and not (suffix and suffix not in _RESERVED):
-        del parts[-1]
+    if len(parts) > 1 and parts[-1] in _RESERVED and kind is not MetricType.COUNTER and not suffix:
+        # A number of something is called by what it is of.
+        parts[-2:] = [_plural(parts[-2])]
+    parts += rest
     own = "_".join(parts)
     # A name that ends with its unit already, or with another word for it, does not get it twice.
     for ending in (suffix, {"ratio": "percent"}.get(suffix, "")):

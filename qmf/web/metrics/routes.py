@@ -50,7 +50,12 @@ def router(services: WebServices) -> APIRouter:
         summary="Values of objects for Prometheus",
         dependencies=[Depends(services.access.require(Scope.READ))],
         response_class=Response,
-        responses={200: {"content": {OPENMETRICS: {"schema": {"type": "string"}}}, "description": "Metrics"}},
+        responses={
+            200: {
+                "content": {kind: {"schema": {"type": "string"}} for kind in (OPENMETRICS, TEXT)},
+                "description": "Metrics; OpenMetrics where `Accept` asks for it",
+            }
+        },
     )
     async def metrics(
         request: Request,

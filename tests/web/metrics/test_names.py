@@ -86,7 +86,15 @@ def test_names_are_valid_and_end_with_their_unit(schema: Schema) -> None:
     for item in schema.classes:
         for family in families_of(item):
             assert re.fullmatch(r"[a-z_][a-z0-9_]*", family.name)
-            assert not family.name.endswith(("_total", "_count", "_sum", "_bucket", "_info"))
+            # The name of a counter's sample ends with _total.
+            reserved = (
+                "_total",
+                "_sum",
+                "_bucket",
+                "_info",
+                *([] if family.type is MetricType.COUNTER else ["_count"]),
+            )
+            assert not family.name.endswith(reserved)
             assert not family.unit or family.name.endswith(f"_{family.unit}")
 
 
