@@ -40,6 +40,7 @@ ALLOWED: dict[str, set[str]] = {
         "qmf.console",
         "qmf.messaging",
         "qmf.schema",
+        "qmf.presenting",
         "qmf.protocol",
         "qmf.bus",
         "qmf.connecting",

@@ -116,6 +116,7 @@ class WebServer:
         """
         try:
             self._stack.enter_context(contextlib.closing(self._listening))
+            self._server.config.load()  # NiceGUI looks for the server of its application when it starts
             await self._stack.enter_async_context(self._app.router.lifespan_context(self._app))
             serving = asyncio.create_task(self._server.serve(sockets=[self._listening]))
             self._stack.push_async_callback(self._end, serving)

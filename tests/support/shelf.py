@@ -41,9 +41,11 @@ def store_schema() -> Schema:
     return parse_schema(XML, "store.xml")
 
 
-def store_agent(exchange: MemoryExchange | str, *, name: str = "example.org:store:1", shelves: int = 3) -> FakeAgent:
+def store_agent(
+    exchange: MemoryExchange | str, *, name: str = "example.org:store:1", shelves: int = 3, interval: float = 10.0
+) -> FakeAgent:
     """An agent with a store and shelves ``a/0``, ``a/1``, ...; not started yet."""
-    fake = FakeAgent(exchange, store_schema(), name=name)
+    fake = FakeAgent(exchange, store_schema(), name=name, interval=interval)
     store = fake.add("Store", name="main")
     for number in range(shelves):
         shelf = fake.add(

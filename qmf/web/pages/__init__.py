@@ -1,13 +1,11 @@
-"""The web console: pages for people. `mount` adds them to an application."""
+"""The web console: pages for people. `mount` adds them to an application.
+
+`live` keeps what the bus is like now, once for all browsers; `views` makes values of it that say what a page shows, and
+reads addresses; `screens` puts these into browsers, and is the only part that knows NiceGUI.
+"""
 
 from __future__ import annotations
 
-from fastapi import FastAPI
+from qmf.web.pages.mounting import mount
 
-from qmf.web.services import WebServices
-
-
-def mount(app: FastAPI, services: WebServices) -> None:
-    """Add the pages to `app`; those of an application share `services`."""
-    assert app.title
-    assert services.access
+__all__ = ["mount"]

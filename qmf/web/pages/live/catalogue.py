@@ -1,0 +1,154 @@
+"""The classes of the bus, their schemas, and how many objects of each there are."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Mapping
+
+import attrs
+
+from qmf.console.aio import AnySchema, Client
+from qmf.errors import QmfError
+from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
+
+#: Seconds between two counts of all objects, at least; and by how much longer than a count took they are apart.
+COUNT_PAUSE = 20.0
+COUNT_SHARE = 20.0
+
+#: Package and name of a class.
+ClassName = tuple[str, str]
+
+
+@attrs.frozen
+class ClassSummary:
+    """A class or event class of the bus.
+
+    Attributes:
+        package, name: what it is called.
+        kind: objects or events.
+        versions: its versions, as schemas; those that no agent sent are missing.
+        keys: the keys of its versions.
+        counts: how many objects of it each agent has; None before they were counted, and for events.
+    """
+
+    package: str
+    name: str
+    kind: Kind
+    versions: tuple[ClassSchema | EventSchema, ...] = ()
+    keys: tuple[ClassKey, ...] = ()
+    counts: Mapping[str, int] | None = None
+
+    @property
+    def total(self) -> int | None:
+        """How many objects there are; None if unknown."""
+        return None if self.counts is None else sum(self.counts.values())
+
+    @property
+    def title(self) -> str:
+        """Its name as it was written, with capital letters where its schema has them."""
+        return self.versions[0].name if self.versions else self.name
+
+    @property
+    def desc(self) -> str:
+        """Its description, or empty."""
+        return next((item.desc for item in self.versions if item.desc), "") or ""
+
+
+class Catalogue:
+    """Knows the classes of all agents, and counts their objects from time to time while somebody looks."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._counts: dict[ClassName, dict[str, int]] = {}
+        self._schemas: dict[ClassKey, AnySchema] = {}
+        self._counting: asyncio.Lock = asyncio.Lock()
+        self._next_count = 0.0
+        self.counted_at: float | None = None
+        """When the objects were counted, in seconds since 1970; None before that."""
+        self.failures: Mapping[str, QmfError] = {}
+        """The errors of agents that did not answer when classes were last asked for, by agent name."""
+
+    async def refresh(self) -> None:
+        """Ask for all classes, and for the schemas that are not known yet."""
+        answers = await self._client.classes()
+        self.failures = answers.failures
+        missing = [key for key in answers if key not in self._schemas]
+        found = await asyncio.gather(*map(self._client.schema, missing), return_exceptions=True)
+        for key, schema in zip(missing, found, strict=True):
+            if isinstance(schema, BaseException):
+                if not isinstance(schema, QmfError):
+                    raise schema
+            else:
+                self._schemas[key] = schema
+
+    @property
+    def is_count_due(self) -> bool:
+        """True if the last count is old enough, and none is being made."""
+        return time.monotonic() >= self._next_count and not self._counting.locked() and self._client.connected
+
+    async def count(self) -> None:
+        """Count the objects of all classes."""
+        async with self._counting:
+            start = time.monotonic()
+            names = dict.fromkeys((key.package, key.name) for key in self._client.known_classes() if _is_data(key))
+            counts: dict[ClassName, dict[str, int]] = {}
+            for package, name in names:
+                try:
+                    found = await self._client.objects(name, package=package)
+                except QmfError:
+                    continue  # the class is shown without a number; the next count asks again
+                counts[package, name] = dict(Counter(item.agent for item in found))
+                await asyncio.sleep(0)
+            self._counts = counts
+            self.counted_at = time.time()
+            took = time.monotonic() - start
+            self._next_count = time.monotonic() + max(COUNT_PAUSE, COUNT_SHARE * took)
+
+    def counts(self) -> Mapping[str, int]:
+        """How many objects each agent has, as last counted."""
+        total: Counter[str] = Counter()
+        for found in self._counts.values():
+            total.update(found)
+        return total
+
+    def versions(self, package: str, name: str) -> list[ClassSchema]:
+        """The schemas of the versions of a class that are known."""
+        found = []
+        for key in self._client.known_classes(package):
+            if key.name.lower() == name.lower() and _is_data(key):
+                schema = self._client.known_schema(key) or self._schemas.get(key)
+                if isinstance(schema, ClassSchema):
+                    found.append(schema)
+        return found
+
+    def classes(self) -> list[ClassSummary]:
+        """All classes, then all event classes, by package and name."""
+        grouped: dict[tuple[str, str, str], list[ClassKey]] = {}
+        for key in self._client.known_classes():
+            grouped.setdefault((key.kind.value, key.package, key.name), []).append(key)
+        return [self._summary(*grouped[name]) for name in sorted(grouped)]
+
+    def find(self, package: str, name: str) -> ClassSummary | None:
+        """A class, or None."""
+        keys = [
+            key for key in self._client.known_classes(package) if _is_data(key) and key.name.lower() == name.lower()
+        ]
+        return self._summary(*keys) if keys else None
+
+    def _summary(self, *keys: ClassKey) -> ClassSummary:
+        first = keys[0]
+        known = (self._client.known_schema(key) or self._schemas.get(key) for key in keys)
+        return ClassSummary(
+            first.package,
+            first.name,
+            first.kind,
+            tuple(item for item in known if item is not None),
+            keys,
+            self._counts.get((first.package, first.name)) if _is_data(first) else None,
+        )
+
+
+def _is_data(key: ClassKey) -> bool:
+    return key.kind is Kind.DATA

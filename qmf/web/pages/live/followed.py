@@ -1,0 +1,263 @@
+"""Objects that pages look at: followed once for all browsers, and for a while after the last one left."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+
+import attrs
+
+from qmf._background_tasks import BackgroundTasks
+from qmf.console.aio import ChangeKind, Client, Follow, ObjectId, RemoteObject
+from qmf.errors import QmfError
+from qmf.web.pages.live.series import SeriesStore
+
+#: So many changes are taken in one go, before others have their turn.
+BATCH = 500
+#: Seconds for which objects are followed when nobody looks at them any more.
+KEPT = 60.0
+
+
+@attrs.frozen
+class Selection:
+    """Which objects are followed: those of a class, or one by its id.
+
+    Attributes:
+        package, name: the class; empty if it is one object.
+        object_id: the object, or None.
+    """
+
+    package: str = ""
+    name: str = ""
+    object_id: ObjectId | None = None
+
+    def __str__(self) -> str:
+        return f"{self.package}:{self.name}" if self.object_id is None else str(self.object_id)
+
+
+@attrs.define
+class _Rate:
+    """The growth of a counter: its last value, when that came, and how much it grew per second before."""
+
+    at: float
+    value: float
+    rate: float | None = None
+
+
+class FollowedObjects:
+    """Objects that are followed, as they are now."""
+
+    def __init__(
+        self, follow: Follow[RemoteObject], series: SeriesStore, interval: float, connected: Callable[[], bool]
+    ) -> None:
+        """
+        Args:
+            follow: what is followed, not started yet.
+            series: gets the values that are recorded.
+            interval: seconds between the publications of agents.
+            connected: whether there is a broker. While there is none, objects stay as they were last known.
+        """
+        self._follow = follow
+        self._connected = connected
+        self._series = series
+        self._interval = interval
+        self._objects: dict[ObjectId, RemoteObject] = {}
+        self._rates: dict[str, dict[ObjectId, _Rate]] = {}
+        self.version = 0
+        """Another number whenever an object changed, came or went."""
+        self.membership = 0
+        """Another number whenever an object came or went."""
+        self._stale: set[ObjectId] = set()
+        self.gone: dict[ObjectId, RemoteObject] = {}
+        """Of one followed object: its last state, when it was deleted or its agent is gone."""
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[RemoteObject]:
+        return iter(self._objects.values())
+
+    @property
+    def complete(self) -> bool:
+        """True once all agents present have answered, or failed to."""
+        return self._follow.answered
+
+    @property
+    def ids(self) -> list[ObjectId]:
+        """The ids of all objects."""
+        return list(self._objects)
+
+    def get(self, object_id: ObjectId) -> RemoteObject | None:
+        """An object, or None."""
+        return self._objects.get(object_id)
+
+    @property
+    def failures(self) -> Mapping[str, QmfError]:
+        """The errors of agents whose last request failed, by agent name."""
+        return self._follow.failures
+
+    def source_of(self, agent: str) -> str:
+        """How the objects of an agent are followed, in words; empty if they are not."""
+        mode = self._follow.sources.get(agent)
+        return "" if mode is None else mode.value
+
+    def track_rate(self, name: str) -> None:
+        """Measure the growth of a counter of every object from now on."""
+        if name not in self._rates:
+            self._rates[name] = {}
+            now = time.time()
+            for obj in self._objects.values():
+                self._measure(name, obj, now)
+
+    def rate(self, name: str, object_id: ObjectId) -> float | None:
+        """The growth of a tracked counter per second; None if unknown."""
+        found = self._rates.get(name, {}).get(object_id)
+        if found is None:
+            return None
+        # An agent publishes what changed: a counter of which nothing was heard for long does not grow.
+        return 0.0 if time.time() - found.at > 3 * self._interval else found.rate
+
+    async def run(self) -> None:
+        """Follow; ends when it is cancelled, or with the client."""
+        try:
+            taken = 0
+            async for change in self._follow:
+                if change.kind is ChangeKind.LOST and not self._connected():
+                    self._stale.add(change.object.object_id)
+                elif change.kind.gone:
+                    self._remove(change.object)
+                else:
+                    self._put(change.object)
+                taken += 1
+                if taken % BATCH == 0:
+                    await asyncio.sleep(0)
+        finally:
+            await self._follow.close()
+
+    def drop_stale(self) -> None:
+        """Remove what was known when the broker was lost, and was not found again since."""
+        for key in list(self._stale):
+            found = self._objects.get(key)
+            if found is not None:
+                self._remove(found)
+        self._stale.clear()
+
+    def _remove(self, obj: RemoteObject) -> None:
+        key = obj.object_id
+        self.version += 1
+        self.membership += 1
+        self._objects.pop(key, None)
+        self._stale.discard(key)
+        for measured in self._rates.values():
+            measured.pop(key, None)
+        self.gone = {key: obj}
+
+    def _put(self, obj: RemoteObject) -> None:
+        key = obj.object_id
+        self.version += 1
+        if key not in self._objects:
+            self.membership += 1
+            self.gone.pop(key, None)
+        self._stale.discard(key)
+        self._objects[key] = obj
+        now = (obj.timestamps.update / 1e9) or time.time()
+        for name in self._rates:
+            self._measure(name, obj, now)
+        for name, series in self._series.wanted(key).items():
+            value = _number(obj, name)
+            if value is not None:
+                series.add(now, value, self._interval)
+
+    def _measure(self, name: str, obj: RemoteObject, now: float) -> None:
+        value = _number(obj, name)
+        if value is None:
+            return
+        measured = self._rates[name]
+        last = measured.get(obj.object_id)
+        if last is None:
+            measured[obj.object_id] = _Rate(now, value)
+        elif now > last.at:
+            seconds = min(now - last.at, 2 * self._interval)
+            measured[obj.object_id] = _Rate(now, value, max(0.0, value - last.value) / seconds)
+
+
+def _number(obj: RemoteObject, name: str) -> float | None:
+    value = obj.data.values.get(name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+@attrs.define
+class _Kept:
+    objects: FollowedObjects
+    task: asyncio.Task[None]
+    users: int = 0
+    left: float = 0.0
+
+
+class FollowedStore:
+    """Everything that is followed for pages, by what was selected."""
+
+    def __init__(self, client: Client, series: SeriesStore, interval: float, tasks: BackgroundTasks) -> None:
+        """
+        Args:
+            client: the console.
+            series: gets the values that are recorded.
+            interval: seconds between the publications of agents.
+            tasks: owns the tasks.
+        """
+        self._client = client
+        self._series = series
+        self._interval = interval
+        self._tasks = tasks
+        self._kept: dict[Selection, _Kept] = {}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def current(self, selection: Selection) -> FollowedObjects | None:
+        """What is followed already, or None."""
+        found = self._kept.get(selection)
+        return None if found is None else found.objects
+
+    def lease(self, selection: Selection) -> tuple[FollowedObjects, Callable[[], None]]:
+        """Follow objects, or join those who do.
+
+        Returns:
+            the objects, and a function that says that they are no longer looked at.
+        """
+        kept = self._kept.get(selection)
+        if kept is None or kept.task.done():
+            kept = self._kept[selection] = self._start(selection)
+        kept.users += 1
+        released = False
+
+        def release() -> None:
+            nonlocal released
+            if not released:
+                released = True
+                kept.users -= 1
+                kept.left = time.monotonic()
+
+        return kept.objects, release
+
+    def drop_stale(self) -> None:
+        """Remove objects that were not found again after the broker was lost."""
+        for kept in self._kept.values():
+            if kept.objects.complete:
+                kept.objects.drop_stale()
+
+    def expire(self) -> None:
+        """End what nobody has looked at for a while."""
+        limit = time.monotonic() - KEPT
+        for key in [key for key, kept in self._kept.items() if not kept.users and kept.left <= limit]:
+            self._kept.pop(key).task.cancel()
+
+    def _start(self, selection: Selection) -> _Kept:
+        follow = (
+            self._client.follow(selection.name, package=selection.package, interval=self._interval)
+            if selection.object_id is None
+            else self._client.follow(object_id=selection.object_id, interval=self._interval)
+        )
+        objects = FollowedObjects(follow, self._series, self._interval, lambda: self._client.connected)
+        return _Kept(objects, self._tasks.spawn(objects.run()))

@@ -1,0 +1,140 @@
+"""The agents and the connection, as people ask about them: who is alive, late or gone, and is the broker there."""
+
+from __future__ import annotations
+
+import enum
+import time
+
+import attrs
+
+from qmf.console.aio import (
+    Agent,
+    AgentAdded,
+    AgentRemoved,
+    AgentRestarted,
+    AgentUpdated,
+    BusConnected,
+    BusDisconnected,
+    HeartbeatSeen,
+    Notification,
+)
+
+#: An agent is late when its last heartbeat is older than so many intervals.
+LATE = 1.5
+#: Agents that are gone and still shown.
+MOST_GONE = 200
+
+
+class AgentHealth(enum.Enum):
+    """The state of an agent by its heartbeats."""
+
+    ALIVE = "alive"
+    LATE = "late"
+    UNKNOWN = "no heartbeat yet"
+    GONE = "gone"
+
+
+@attrs.frozen
+class AgentPresence:
+    """What is known of an agent's life.
+
+    Attributes:
+        agent: as last announced.
+        found: when it was found, in seconds since 1970.
+        heartbeat: when its last heartbeat was received, in seconds since 1970; 0 before the first.
+        heartbeats: how many were received.
+        restarts: how often it was restarted since it was found.
+        gone: when it was found to be gone, in seconds since 1970; 0 while it is there.
+        reason: why it is gone, in words.
+    """
+
+    agent: Agent
+    found: float
+    heartbeat: float = 0.0
+    heartbeats: int = 0
+    restarts: int = 0
+    gone: float = 0.0
+    reason: str = ""
+
+    def health(self, now: float) -> AgentHealth:
+        """Its state at a time, in seconds since 1970."""
+        if self.gone:
+            return AgentHealth.GONE
+        if not self.heartbeat:
+            return AgentHealth.UNKNOWN
+        interval = self.agent.info.heartbeat_interval
+        return AgentHealth.LATE if interval and now - self.heartbeat > LATE * interval else AgentHealth.ALIVE
+
+
+class AgentPresences:
+    """The agents that are there, and those that left lately."""
+
+    def __init__(self) -> None:
+        self._present: dict[str, AgentPresence] = {}
+        self._gone: dict[str, AgentPresence] = {}
+
+    def __len__(self) -> int:
+        return len(self._present)
+
+    def get(self, name: str) -> AgentPresence | None:
+        """An agent that is there or was; None if it was never seen."""
+        return self._present.get(name) or self._gone.get(name)
+
+    def all(self) -> list[AgentPresence]:
+        """The agents that are there by name, then those that are gone."""
+        return [held[name] for held in (self._present, self._gone) for name in sorted(held)]
+
+    def notice(self, item: Notification, now: float) -> None:
+        """Take a notification that came at `now`, in seconds since 1970."""
+        match item:
+            case AgentAdded(agent=agent) | AgentUpdated(agent=agent):
+                self._gone.pop(agent.name, None)
+                known = self._present.get(agent.name)
+                self._present[agent.name] = (
+                    AgentPresence(agent, now) if known is None else attrs.evolve(known, agent=agent)
+                )
+            case AgentRestarted(agent=agent):
+                known = self._present.get(agent.name, AgentPresence(agent, now))
+                self._present[agent.name] = attrs.evolve(known, agent=agent, restarts=known.restarts + 1)
+            case HeartbeatSeen(agent=agent):
+                known = self._present.get(agent.name, AgentPresence(agent, now))
+                self._present[agent.name] = attrs.evolve(
+                    known, agent=agent, heartbeat=now, heartbeats=known.heartbeats + 1
+                )
+            case AgentRemoved(agent=agent, reason=reason):
+                known = self._present.pop(agent.name, AgentPresence(agent, now))
+                self._gone[agent.name] = attrs.evolve(known, gone=now, reason=reason.value)
+                if len(self._gone) > MOST_GONE:
+                    del self._gone[next(iter(self._gone))]
+
+
+@attrs.frozen
+class ConnectionState:
+    """Whether there is a broker.
+
+    Attributes:
+        url: where it is, without password.
+        connected: True while requests can be sent.
+        since: since when, in seconds since 1970.
+        reason: why the connection was lost; empty while there is one.
+        retry_at: when the next attempt is made, in seconds since 1970; None if there will be none, or while connected.
+        losses: how often it was lost.
+    """
+
+    url: str
+    connected: bool
+    since: float = attrs.field(factory=time.time)
+    reason: str = ""
+    retry_at: float | None = None
+    losses: int = 0
+
+    def after(self, item: Notification, now: float) -> ConnectionState:
+        """The state after a notification that came at `now`, in seconds since 1970."""
+        match item:
+            case BusConnected(url=url):
+                return ConnectionState(url, True, now, losses=self.losses)
+            case BusDisconnected(url=url, reason=reason, retry=retry):
+                since = self.since if not self.connected else now
+                losses = self.losses + self.connected
+                return ConnectionState(url, False, since, reason, None if retry is None else now + retry, losses)
+        return self

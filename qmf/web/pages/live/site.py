@@ -1,0 +1,139 @@
+"""Everything that the pages of one console share: opened once, however many browsers there are."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+
+from qmf._background_tasks import BackgroundTasks
+from qmf.console.aio import (
+    AgentAdded,
+    AgentRestarted,
+    BusConnected,
+    Client,
+    EventRaised,
+    Notification,
+    ObjectId,
+    RemoteObject,
+)
+from qmf.errors import QmfError
+from qmf.web.pages.live.catalogue import Catalogue
+from qmf.web.pages.live.event_log import EventLog
+from qmf.web.pages.live.followed import FollowedObjects, FollowedStore, Selection
+from qmf.web.pages.live.presence import AgentPresences, ConnectionState
+from qmf.web.pages.live.series import SeriesStore
+
+log = logging.getLogger("qmf.web")
+
+#: The class of alerts that the pipeline raises.
+ALERT = ("qmf.pipeline", "alert")
+#: Seconds between two looks at what is no longer needed.
+HOUSEKEEPING = 5.0
+#: Seconds after a reconnect in which agents may announce themselves, before their objects count as gone.
+RETURN = 10.0
+#: Seconds after a change of the agents until classes are asked for, so that one request answers for many agents.
+SETTLE = 0.3
+#: Seconds between requests for classes that nobody announced.
+REFRESH = 60.0
+
+
+class Site:
+    """The state of the bus for all pages. `start` and `close` belong to the client's loop, like all other methods."""
+
+    def __init__(self, client: Client, interval: float = 2.0) -> None:
+        """
+        Args:
+            client: the console, open from `start` to `close`.
+            interval: seconds between the publications of agents, and between updates of pages.
+        """
+        self.client = client
+        self.interval = interval
+        self.series = SeriesStore(time.monotonic)
+        self.events = EventLog()
+        self.agents = AgentPresences()
+        self.catalogue = Catalogue(client)
+        self.connection = ConnectionState(client.url, client.connected)
+        self._tasks = BackgroundTasks()
+        self.followed = FollowedStore(client, self.series, interval, self._tasks)
+        self._unlisten: Callable[[], None] = lambda: None
+        self._agents_changed = asyncio.Event()
+        self._drop_stale_at: float | None = None
+
+    def start(self) -> None:
+        """Begin to listen."""
+        now = time.time()
+        self.connection = ConnectionState(self.client.url, self.client.connected)
+        for agent in self.client.agents:
+            self.agents.notice(AgentAdded(agent), now)
+        self._unlisten = self.client.listen(self._notified)
+        self._agents_changed.set()
+        self._tasks.spawn(self._keep_house())
+        self._tasks.spawn(self._keep_classes())
+
+    async def close(self) -> None:
+        """End everything; the client stays open."""
+        self._unlisten()
+        await self._tasks.cancel()
+
+    def follow_class(self, package: str, name: str) -> tuple[FollowedObjects, Callable[[], None]]:
+        """The objects of a class, see `FollowedStore.lease`."""
+        return self.followed.lease(Selection(package, name))
+
+    def followed_class(self, package: str, name: str) -> FollowedObjects | None:
+        """The objects of a class if they are followed for some page; None if they are not."""
+        return self.followed.current(Selection(package, name))
+
+    def follow_object(self, object_id: ObjectId) -> tuple[FollowedObjects, Callable[[], None]]:
+        """One object, see `FollowedStore.lease`."""
+        return self.followed.lease(Selection(object_id=object_id))
+
+    def object(self, object_id: ObjectId) -> RemoteObject | None:
+        """An object that is followed, or None."""
+        found = self.followed.current(Selection(object_id=object_id))
+        return None if found is None else found.get(object_id)
+
+    def count_objects(self) -> None:
+        """Count the objects of all classes in the background, if the last count is old enough."""
+        if self.catalogue.is_count_due:
+            self._tasks.spawn(self.catalogue.count())
+
+    def refresh_classes(self) -> None:
+        """Ask for all classes soon."""
+        self._agents_changed.set()
+
+    def _notified(self, item: Notification) -> None:
+        now = time.time()
+        self.agents.notice(item, now)
+        match item:
+            case EventRaised(event=event):
+                self.events.add(event, now)
+            case AgentAdded() | AgentRestarted():
+                self._agents_changed.set()
+            case BusConnected():
+                self._drop_stale_at = time.monotonic() + RETURN
+        self.connection = self.connection.after(item, now)
+
+    async def _keep_house(self) -> None:
+        while True:
+            await asyncio.sleep(HOUSEKEEPING)
+            self.followed.expire()
+            self.series.expire()
+            due = self._drop_stale_at
+            if due is not None and time.monotonic() >= due and self.client.connected:
+                self._drop_stale_at = None
+                self.followed.drop_stale()
+
+    async def _keep_classes(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(REFRESH):
+                    await self._agents_changed.wait()
+            await asyncio.sleep(SETTLE)
+            self._agents_changed.clear()
+            try:
+                await self.catalogue.refresh()
+            except QmfError as error:
+                log.info("classes could not be listed: %s", error)

@@ -1,0 +1,151 @@
+"""Adds the pages to an application.
+
+NiceGUI keeps its state in modules: it can serve one application of a process at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from nicegui import APIRouter, core, ui
+from starlette.responses import FileResponse, Response
+from starlette.routing import Match, Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from qmf.web.pages.live.site import Site
+from qmf.web.pages.screens.classes_screen import classes_screen
+from qmf.web.pages.screens.events_screen import events_screen
+from qmf.web.pages.screens.graph_screen import graph_screen
+from qmf.web.pages.screens.object_screen import object_screen
+from qmf.web.pages.screens.objects_screen import objects_screen
+from qmf.web.pages.screens.overview_screen import agents_screen, overview_screen
+from qmf.web.pages.screens.plots_screen import plots_screen
+from qmf.web.pages.screens.visit import ASSETS, STATIC, Visit
+from qmf.web.pages.views.object_table import ClassTables
+from qmf.web.pages.views.page_urls import EventsUrl, GraphUrl, ObjectsUrl, PlotsUrl, object_of
+from qmf.web.services import WebServices
+
+#: Where NiceGUI's own files and its websocket are.
+_NICEGUI = "/_nicegui"
+#: Seconds that a browser that lost its connection has to come back, before its page is forgotten.
+_RECONNECT = 30.0
+
+
+def mount(app: FastAPI, services: WebServices, *, interval: float = 2.0) -> None:
+    """Add the pages to `app`; those of an application share `services`.
+
+    Args:
+        app: the application.
+        services: what it stands on.
+        interval: seconds between the publications of agents to this console, and between updates of pages.
+    """
+    site = Site(services.client, interval)
+    app.include_router(_pages(site, services))
+    app.mount(ASSETS, _Assets(directory=STATIC))
+    opened = app.router.lifespan_context
+
+    @contextlib.asynccontextmanager
+    async def lifespan(owner: Any) -> AsyncIterator[Any]:
+        async with opened(owner) as state:
+            site.start()
+            try:
+                yield state
+            finally:
+                await site.close()
+
+    app.router.lifespan_context = lifespan
+    _attach_nicegui(app)
+
+
+def _pages(site: Site, services: WebServices) -> APIRouter:
+    router = APIRouter()
+    tables = ClassTables(site)
+
+    def visit(request: Request) -> Visit:
+        return Visit(site, tables, services, request)
+
+    def overview(request: Request) -> Awaitable[None]:
+        return overview_screen(visit(request))
+
+    def agents(request: Request) -> Awaitable[None]:
+        return agents_screen(visit(request), request.query_params)
+
+    def classes(request: Request) -> Awaitable[None]:
+        return classes_screen(visit(request), request.query_params)
+
+    def objects(request: Request, package: str, name: str) -> Awaitable[None]:
+        return objects_screen(visit(request), ObjectsUrl.parse(package, name, request.query_params))
+
+    def one_object(request: Request, agent: str, name: str) -> Awaitable[None]:
+        return object_screen(visit(request), object_of(agent, name))
+
+    def events(request: Request) -> Awaitable[None]:
+        return events_screen(visit(request), EventsUrl.parse(request.query_params))
+
+    def plots(request: Request) -> Awaitable[None]:
+        query = request.query_params
+        return plots_screen(visit(request), PlotsUrl.parse(query.getlist("v"), query))
+
+    def graph(request: Request) -> Awaitable[None]:
+        return graph_screen(visit(request), GraphUrl.parse(request.query_params))
+
+    for path, page in (
+        ("/", overview),
+        ("/agents", agents),
+        ("/classes", classes),
+        ("/objects/{package}/{name}", objects),
+        ("/object/{agent}/{name}", one_object),
+        ("/events", events),
+        ("/plots", plots),
+        ("/graph", graph),
+    ):
+        ui.page(path, api_router=router, response_timeout=30.0, include_in_schema=False)(page)
+    return router
+
+
+class _Assets(StaticFiles):
+    """Style and script, which browsers may keep: their addresses change with their contents."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """See `StaticFiles`."""
+        response = await super().get_response(path, scope)
+        if response.status_code < 400:
+            response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return response
+
+
+class _NiceGuiFiles(Mount):
+    """NiceGUI's own files and websocket, and nothing else: other unknown paths are the application's to answer."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """See `Mount`."""
+        if not scope.get("path", "").startswith(_NICEGUI):
+            return Match.NONE, {}
+        return super().matches(scope)
+
+
+def _attach_nicegui(app: FastAPI) -> None:
+    favicon = Path(STATIC / "favicon.svg")
+
+    @app.get("/favicon.ico", include_in_schema=False)
+    async def icon() -> Response:
+        return FileResponse(favicon, headers={"Cache-Control": "public, max-age=86400"})
+
+    ui.run_with(
+        app,
+        title="QMF",
+        favicon=favicon,
+        dark=None,
+        language="en-US",
+        tailwind=False,
+        binding_refresh_interval=None,
+        reconnect_timeout=_RECONNECT,
+        show_welcome_message=False,
+    )
+    # `run_with` mounts NiceGUI at every path.
+    app.router.routes[-1] = _NiceGuiFiles("/", core.app)

@@ -1,0 +1,252 @@
+"""The page of an object: values that change as they change, references both ways, its events, its methods."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import time
+
+from nicegui import ui
+
+from qmf.console.aio import ObjectId, RemoteObject
+from qmf.presenting.text import clean, one_line, plural
+from qmf.schema import Access
+from qmf.web.access.caller import Scope
+from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.series import TooManySeriesError
+from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Part, Row
+from qmf.web.pages.screens.method_dialog import open_method_dialog, open_properties_dialog
+from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
+from qmf.web.pages.screens.visit import Visit
+from qmf.web.pages.views.event_view import events_about
+from qmf.web.pages.views.object_view import (
+    PropertyRow,
+    StatisticRow,
+    property_rows,
+    recorded_names,
+    statistic_rows,
+)
+from qmf.web.pages.views.page_urls import GraphUrl, PlotsUrl, class_url, object_url
+from qmf.web.pages.views.value_texts import age_text, instant_text, object_index
+
+#: Objects that refer to this one, and its events, that are shown.
+MOST_REFERRERS = 100
+MOST_EVENTS = 20
+#: Seconds between two searches for objects that refer to this one.
+REFERENCE_PAUSE = 10.0
+
+_PROPERTY_COLUMNS = (Column("name", "Property"), Column("value", "Value"), Column("desc", "Description"))
+_STATISTIC_COLUMNS = (
+    Column("name", "Statistic"),
+    Column("value", "Value"),
+    Column("rate", "Per second"),
+    Column("range", "High and low"),
+    Column("plot", "Last 5 minutes"),
+    Column("desc", "Description"),
+)
+_REFERENCE_COLUMNS = (Column("object", "Object"), Column("class", "Class"), Column("property", "By its property"))
+
+
+async def object_screen(visit: Visit, object_id: ObjectId) -> None:
+    """Build the page."""
+    objects = visit.follow_object(object_id)
+    await visit.until(lambda: bool(len(objects)) or objects.complete)
+    obj = _current(objects)
+    title = f"{_class_name(obj)} {object_index(obj)}" if obj is not None else clean(object_id.object_name)
+    with visit.page(title, heading=False):
+        head = ui.html("", sanitize=False)
+        body = ui.element("div")
+    built = False
+
+    async def update() -> None:
+        nonlocal built
+        found = _current(objects)
+        head.set_content(_head(visit, objects, object_id, found))
+        if found is None:
+            return
+        if not built:
+            built = True
+            with body:
+                page.build(found)
+        await page.update(found)
+
+    page = _ObjectPage(visit)
+    visit.on_update(update)
+    await update()
+
+
+def _current(objects: FollowedObjects) -> RemoteObject | None:
+    """The object as it is, or as it last was."""
+    return next(iter(objects), None) or next(iter(objects.gone.values()), None)
+
+
+def _class_name(obj: RemoteObject) -> str:
+    key = obj.class_key
+    return clean(obj.schema.name if obj.schema else key.name if key else "object")
+
+
+class _ObjectPage:
+    """The parts of the page that exist once the object is known."""
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self._finder = visit.references()
+        self._next_search = 0.0
+        self._events_seen = -1
+        self._obj: RemoteObject | None = None
+
+    def build(self, obj: RemoteObject) -> None:
+        visit = self._visit
+        self._obj = obj
+        try:
+            visit.record([(obj.object_id, name) for name in recorded_names(obj.schema)])
+        except TooManySeriesError as error:
+            ui.label(str(error)).classes("qmf-problem")
+        self._methods(obj)
+        ui.html("<h2>Properties</h2>", sanitize=False)
+        self._properties = DataTable("Properties", _PROPERTY_COLUMNS, marked=True, empty="It has no properties.")
+        if obj.schema is None or obj.schema.statistics:
+            ui.html("<h2>Statistics</h2>", sanitize=False)
+        self._statistics = DataTable("Statistics", _STATISTIC_COLUMNS, marked=True, on_act=self._plot)
+        self._statistics.set_visibility(bool(obj.schema and obj.schema.statistics))
+        self._referrers_title = ui.html("<h2>Referred to by</h2>", sanitize=False)
+        self._referrers = DataTable("Referred to by", _REFERENCE_COLUMNS, empty="Nothing refers to it.")
+        self._more = ui.label().classes("qmf-note")
+        self._more.set_visibility(False)
+        ui.html("<h2>Its events</h2>", sanitize=False)
+        self._events = DataTable("Its events", EVENT_COLUMNS, empty="None of the events received so far is about it.")
+
+    def _methods(self, obj: RemoteObject) -> None:
+        visit, methods = self._visit, obj.methods
+        settable = bool(obj.schema and any(item.access is Access.RW for item in obj.schema.properties))
+        if not methods and not settable:
+            return
+        with ui.element("div").classes("qmf-methods").props('role="group" aria-label="Methods"'):
+            for name, method in methods.items():
+                button = ui.button(
+                    clean(name), on_click=lambda method=method: open_method_dialog(visit, self._object(), method)
+                )
+                button.props("outline dense no-caps").set_enabled(visit.may(Scope.CALL))
+                if method.desc:
+                    button.tooltip(one_line(method.desc))
+            if settable:
+                setter = ui.button("Set properties", on_click=lambda: open_properties_dialog(visit, self._object()))
+                setter.props("outline dense no-caps icon=edit").set_enabled(visit.may(Scope.SET))
+
+    def _object(self) -> RemoteObject:
+        assert self._obj is not None
+        return self._obj
+
+    async def update(self, obj: RemoteObject) -> None:
+        self._obj = obj
+        site = self._visit.site
+        self._properties.show([_property(row) for row in property_rows(obj)])
+        self._statistics.show([_statistic(row) for row in statistic_rows(obj, site.series)])
+        if self._events_seen != site.events.total:
+            self._events_seen = site.events.total
+            found = events_about(site.events.newest_first(), obj, MOST_EVENTS)
+            self._events.show([event_cells(row) for row in found])
+        if time.monotonic() >= self._next_search:
+            await self._search(obj)
+
+    async def _search(self, obj: RemoteObject) -> None:
+        start = time.monotonic()
+        self._next_search = start + REFERENCE_PAUSE
+        found = await self._finder.to(obj)
+        if not self._finder.complete:
+            await asyncio.sleep(0.1)
+            self._next_search = 0.0
+        self._referrers.show(
+            [
+                Row(
+                    f"{item.object.object_id.object_name} {item.name}",
+                    (
+                        Cell(object_index(item.object), object_url(item.object.object_id), "strong"),
+                        Cell(_class_name(item.object), kind="dim"),
+                        Cell(clean(item.name), kind="dim"),
+                    ),
+                )
+                for item in found[:MOST_REFERRERS]
+            ],
+            busy=not self._finder.complete,
+            empty="Nothing refers to it." if self._finder.complete else "Looking…",
+        )
+        left = len(found) - MOST_REFERRERS
+        self._more.set_text(f"{plural(left, 'more object')} not shown." if left > 0 else "")
+        self._more.set_visibility(left > 0)
+
+    def _plot(self, name: str) -> None:
+        rows = statistic_rows(self._object(), self._visit.site.series)
+        value = next((row.plotted for row in rows if row.name == name), None)
+        if value is not None:
+            ui.navigate.to(str(PlotsUrl((value,))))
+
+
+def _property(row: PropertyRow) -> Row:
+    desc = f"{row.desc}. " if row.desc and not row.desc.endswith(".") else f"{row.desc} " if row.desc else ""
+    return Row(
+        row.name,
+        (
+            Cell(row.name, kind="strong"),
+            Cell(row.text, row.href, "value"),
+            Cell(f"{desc}{row.access.capitalize()}.", kind="dim"),
+        ),
+    )
+
+
+def _statistic(row: StatisticRow) -> Row:
+    plot = row.spark
+    return Row(
+        row.name,
+        (
+            Cell(row.name, kind="strong"),
+            Cell(row.text, row.href, "value"),
+            Cell(row.rate),
+            Cell(parts=tuple(Part(name, text) for name, text in row.parts)),
+            Cell(
+                plot=plot.points if plot else "",
+                plot_name=f"{row.name}: {plot.low:,.6g} to {plot.high:,.6g}" if plot else "",
+                button=row.name if row.plotted else "",
+                button_text="Plot",
+                quiet=True,
+            ),
+            Cell(f"{row.desc} ({row.unit})" if row.unit else row.desc, kind="dim"),
+        ),
+    )
+
+
+def _head(visit: Visit, objects: FollowedObjects, object_id: ObjectId, obj: RemoteObject | None) -> str:
+    if obj is None:
+        name = html.escape(clean(object_id.object_name))
+        agent = html.escape(clean(object_id.agent_name or ""))
+        said = "There is no such object" if objects.complete else "The object is being fetched"
+        failures = "; ".join(clean(f"{at}: {error}") for at, error in objects.failures.items())
+        if visit.site.agents.get(object_id.agent_name or "") is None:
+            said = "Its agent is not there"
+        return f'<h1>{name}</h1><p class="qmf-problem">{said}: agent {agent}. {html.escape(failures)}</p>'
+    key = obj.class_key
+    where = f'<a href="{class_url(key.package, key.name)}">{html.escape(clean(key.package))}</a>' if key else ""
+    now = time.time()
+    times = obj.timestamps
+    source = {"subscription": "published to this console", "indications": "published by its agent"}.get(
+        objects.source_of(obj.agent), "asked for regularly"
+    )
+    gone = not len(objects)
+    age = f"as of {age_text(now - times.update / 1e9)} ago" if times.update else ""
+    facts = [
+        f"agent {html.escape(clean(obj.agent))}",
+        f"created {instant_text(times.create)}" if times.create else "",
+        age.replace("now ago", "now"),
+        source if not gone else "",
+        f'<a href="{html.escape(str(GraphUrl(obj.object_id)))}">graph</a>',
+    ]
+    lost = ""
+    if gone:
+        what = f"It was deleted at {instant_text(times.delete)}" if obj.is_deleted else "It is gone, or its agent is"
+        lost = f'<p class="qmf-problem" role="status">{what}. What is shown is its last state.</p>'
+    desc = html.escape(one_line(obj.schema.desc or "")) if obj.schema else ""
+    return (
+        f"<h1>{html.escape(_class_name(obj))} {html.escape(object_index(obj))}</h1>"
+        f'<p class="qmf-desc">{desc}{" · " if desc and where else ""}{where}</p>'
+        f'<p class="qmf-note">{" · ".join(filter(None, facts))}</p>{lost}'
+    )

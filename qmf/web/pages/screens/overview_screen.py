@@ -1,0 +1,149 @@
+"""The overview, and the table of all agents."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Mapping
+
+from nicegui import ui
+
+from qmf.presenting.text import clean
+from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.site import ALERT
+from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
+from qmf.web.pages.screens.rows import (
+    AGENT_COLUMNS,
+    ALERT_COLUMNS,
+    EVENT_COLUMNS,
+    agent_cells,
+    alert_cells,
+    event_cells,
+)
+from qmf.web.pages.screens.visit import Visit
+from qmf.web.pages.views.event_view import event_rows
+from qmf.web.pages.views.overview import Overview, alert_rows, broker_rows, overview
+from qmf.web.pages.views.page_urls import EventsUrl, class_url
+from qmf.web.pages.views.sparkline import HEIGHT, WIDTH
+
+#: Agents and events that the overview shows.
+MOST_AGENTS = 25
+LATEST_EVENTS = 10
+BROKER = ("org.apache.qpid.broker", "broker")
+
+
+async def overview_screen(visit: Visit) -> None:
+    """Build the overview."""
+    site = visit.site
+    with visit.page("Overview", heading=False):
+        tiles = ui.html("", sanitize=False)
+        alerts_title = ui.html("<h2>Open alerts</h2>", sanitize=False)
+        alerts = DataTable("Open alerts", ALERT_COLUMNS, empty="No alert is open.")
+        ui.html("<h2>Brokers</h2>", sanitize=False)
+        brokers = DataTable(
+            "Brokers",
+            (Column("name", "Broker"), Column("state", "State"), Column("since", "Since"), Column("agent", "Agent")),
+        )
+        ui.html('<h2><a href="/agents">Agents</a></h2>', sanitize=False)
+        agents = DataTable("Agents", AGENT_COLUMNS, empty="No agent has announced itself.")
+        more = ui.label().classes("qmf-note")
+        ui.html('<h2><a href="/events">Latest events</a></h2>', sanitize=False)
+        events = DataTable("Latest events", EVENT_COLUMNS, empty="No event was received yet.")
+
+    followed: dict[tuple[str, str], FollowedObjects] = {}
+
+    def follow(name: tuple[str, str]) -> None:
+        if name not in followed and any(key.name == name[1] for key in site.client.known_classes(name[0])):
+            followed[name] = visit.follow_class(*name)
+
+    def update() -> None:
+        now = time.time()
+        site.count_objects()
+        follow(ALERT)
+        follow(BROKER)
+        found = overview(site, now)
+        open_alerts = alert_rows(followed[ALERT]) if ALERT in followed else []
+        tiles.set_content(_tiles(found, len(followed[ALERT]) if ALERT in followed else None))
+        alerts_title.set_visibility(ALERT in followed)
+        alerts.set_visibility(ALERT in followed)
+        alerts.show([alert_cells(row) for row in open_alerts])
+        brokers.show([_broker_row(item) for item in broker_rows(site, followed.get(BROKER, ()), now)])
+        agents.show([agent_cells(row) for row in found.agents[:MOST_AGENTS]])
+        left = len(found.agents) - MOST_AGENTS
+        more.set_text(f"{left:,} more agents are in the table of agents." if left > 0 else "")
+        more.set_visibility(left > 0)
+        events.show([event_cells(row) for row in event_rows(site.events.newest_first(), EventsUrl(), LATEST_EVENTS)])
+
+    visit.on_update(update)
+    site.count_objects()
+    await visit.until(lambda: site.catalogue.counted_at is not None)
+    update()
+
+
+async def agents_screen(visit: Visit, query: Mapping[str, str]) -> None:
+    """Build the table of all agents."""
+    site = visit.site
+    wanted = query.get("filter", "")
+    with visit.page("Agents", "Programs that publish objects and events, with their heartbeats."):
+        with ui.element("div").classes("qmf-bar"):
+            box = ui.input("Filter", value=wanted).props("dense outlined clearable debounce=200").classes("qmf-filter")
+            count = ui.label().classes("qmf-count")
+        table = DataTable("Agents", AGENT_COLUMNS, empty="No such agent.")
+
+    def update() -> None:
+        site.count_objects()
+        text = (box.value or "").lower()
+        rows = [row for row in overview(site, time.time()).agents if text in row.name.lower()]
+        table.show([agent_cells(row) for row in rows])
+        count.set_text(f"{len(rows):,} agents")
+
+    def filtered() -> None:
+        visit.show_address("/agents", [("filter", box.value or "")])
+        update()
+
+    box.on_value_change(filtered)
+    visit.on_update(update)
+    update()
+
+
+def _broker_row(item: tuple[str, str, str, str, str]) -> Row:
+    name, href, state, since, agent = item
+    kind = "alive" if state in ("connected", "alive") else "gone"
+    return Row(name, (Cell(name, href, "strong"), Cell(state, kind=kind), Cell(since, kind="dim nowrap"), Cell(agent)))
+
+
+def _tile(label: str, value: str, note: str = "", href: str = "", more: str = "") -> str:
+    inner = f"<span>{html.escape(label)}</span><b>{html.escape(value)}</b>{more}"
+    inner += f"<span>{html.escape(note)}</span>" if note else ""
+    return f'<a class="qmf-tile" href="{href}">{inner}</a>' if href else f'<div class="qmf-tile">{inner}</div>'
+
+
+def _tiles(found: Overview, alerts: int | None) -> str:
+    notes = [f"{count} {what}" for count, what in ((found.late, "late"), (found.gone, "gone")) if count]
+    plot = ""
+    if found.events_per_minute is not None:
+        plot = (
+            f'<svg class="qmf-spark" viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img" '
+            'aria-label="Events per minute in the last hour"><polyline points='
+            f'"{found.events_per_minute.points}"/></svg>'
+        )
+    severities = ", ".join(f"{count:,} {clean(name)}" for name, count in found.severities)
+    tiles = [
+        _tile("Agents", f"{found.alive + found.late:,}", ", ".join(notes) or "all alive", "/agents"),
+        _tile(
+            "Objects",
+            "counting…" if found.objects is None else f"{found.objects:,}",
+            f"counted {found.counted} ago" if found.counted not in ("", "now") else "",
+            "/classes",
+        ),
+        _tile(
+            "Classes", f"{found.classes:,}", f"{found.event_classes:,} of events, {found.packages} packages", "/classes"
+        ),
+        _tile("Events in the last hour", f"{found.events_last_hour:,}", severities or "none", "/events", plot),
+        _tile(
+            "Events in the last minutes", f"{found.events_last_minute:,}", "this minute and the one before", "/events"
+        ),
+    ]
+    if alerts is not None:
+        tiles.append(_tile("Open alerts", f"{alerts:,}", "", class_url(*ALERT)))
+    return f'<div class="qmf-tiles">{"".join(tiles)}</div>'

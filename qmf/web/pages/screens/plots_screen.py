@@ -1,0 +1,136 @@
+"""Values of several objects over time, together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import attrs
+from nicegui import ui
+
+from qmf.console.aio import ObjectId, RemoteObject
+from qmf.presenting.text import clean
+from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.series import TooManySeriesError
+from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
+from qmf.web.pages.screens.object_picker import pick_value
+from qmf.web.pages.screens.visit import Visit
+from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue, object_url
+from qmf.web.pages.views.plots import MOST_VALUES, PlotLine, echart_options, groups, plot_lines, value_of_line
+
+_COLUMNS = (
+    Column("object", "Object"),
+    Column("name", "Value"),
+    Column("now", "Now", right=True),
+    Column("low", "Lowest", right=True),
+    Column("high", "Highest", right=True),
+    Column("remove", ""),
+)
+
+
+async def plots_screen(visit: Visit, url: PlotsUrl) -> None:
+    """Build the plots."""
+    site = visit.site
+    current = attrs.evolve(url, values=url.values[:MOST_VALUES])
+    followed: dict[ObjectId, FollowedObjects] = {}
+
+    def watch(values: tuple[PlottedValue, ...]) -> None:
+        for value in values:
+            if value.object_id not in followed:
+                followed[value.object_id] = visit.follow_object(value.object_id)
+        try:
+            visit.record([(value.object_id, value.name) for value in values])
+        except TooManySeriesError as error:
+            ui.notify(str(error), type="negative")
+
+    def find(value: PlottedValue) -> RemoteObject | None:
+        objects = followed.get(value.object_id)
+        return None if objects is None else next(iter(objects), None)
+
+    watch(current.values)
+    with visit.page("Plots", "Values over time. They are recorded from the moment that somebody looks at them."):
+        with ui.element("div").classes("qmf-bar"):
+            ui.button("Add a value", on_click=lambda: add()).props("outline dense no-caps icon=add")
+            window = ui.select(list(WINDOWS), value=current.window, label="Time").props("dense outlined options-dense")
+            together = ui.checkbox("all in one plot", value=current.together).props("dense")
+            dark = ui.checkbox("dark").classes("sr-only").props('aria-hidden="true" tabindex=-1')
+        charts = _Charts()
+        table = DataTable(
+            "Values",
+            _COLUMNS,
+            empty="Nothing is plotted yet: add a value, or press Plot on the page of an object.",
+            on_act=lambda text: remove(text),
+        )
+    visit.follow_theme(dark)
+
+    async def update() -> None:
+        now = time.time()
+        lines = plot_lines(current, site.series, find, now)
+        found = groups(lines, together=current.together)
+        seconds = WINDOWS[current.window]
+        charts.show(found, [echart_options(group, now, seconds, dark=bool(dark.value)) for group in found])
+        table.show([_row(line) for line in lines])
+
+    async def change(changed: PlotsUrl) -> None:
+        nonlocal current
+        if changed != current:
+            watch(tuple(value for value in changed.values if value not in current.values))
+            current = changed
+            visit.show_address(str(changed))
+            await update()
+
+    async def add() -> None:
+        if len(current.values) >= MOST_VALUES:
+            ui.notify(f"A page plots up to {MOST_VALUES} values.", type="warning")
+            return
+        chosen = await pick_value(visit)
+        if chosen is not None:
+            await change(attrs.evolve(current, values=tuple(dict.fromkeys((*current.values, chosen)))))
+
+    async def remove(text: str) -> None:
+        await change(attrs.evolve(current, values=tuple(item for item in current.values if str(item) != text)))
+
+    window.on_value_change(lambda: change(attrs.evolve(current, window=window.value)))
+    together.on_value_change(lambda: change(attrs.evolve(current, together=together.value)))
+    dark.on_value_change(update)
+    visit.on_update(update)
+    await visit.until(lambda: all(find(value) for value in current.values))
+    await update()
+
+
+class _Charts:
+    """The plots, made again only when other values are drawn: a plot that is changed keeps what was chosen in it."""
+
+    def __init__(self) -> None:
+        self._area = ui.element("div")
+        self._shape: list[list[PlottedValue]] = []
+        self._charts: list[ui.echart] = []
+
+    def show(self, found: Sequence[Sequence[PlotLine]], options: Sequence[dict[str, object]]) -> None:
+        """Draw these groups of lines."""
+        shape = [[line.value for line in group] for group in found]
+        if shape == self._shape:
+            for chart, item in zip(self._charts, options, strict=True):
+                chart.options.clear()
+                chart.options.update(item)
+                chart.update()
+            return
+        self._shape = shape
+        self._area.clear()
+        with self._area:
+            self._charts = [ui.echart(item).classes("qmf-plot") for item in options]
+        for chart, group in zip(self._charts, found, strict=True):
+            chart.props(f'role="img" aria-label="Plot of {len(group)} values"')
+
+
+def _row(line: PlotLine) -> Row:
+    texts = (line.problem, "", "") if line.problem else value_of_line(line)
+    return Row(
+        str(line.value),
+        (
+            Cell(clean(line.label.rpartition(" ")[0]), object_url(line.value.object_id), "strong"),
+            Cell(f"{clean(line.value.name)}{' per second' if line.value.rate else ''}"),
+            *map(Cell, texts),
+            Cell(button=str(line.value), button_text="Remove", quiet=True),
+        ),
+    )

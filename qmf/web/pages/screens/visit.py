@@ -1,0 +1,265 @@
+"""`Visit`: one page that one browser has open, with what it looks at, who looks, and what is around every page."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import html
+import inspect
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from nicegui import ui
+from starlette.requests import Request
+
+from qmf._version import __version__
+from qmf.console.aio import ObjectId, RemoteObject
+from qmf.errors import QmfError
+from qmf.presenting.text import clean
+from qmf.web.access.caller import Caller, Scope
+from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.references import References
+from qmf.web.pages.live.series import SeriesKey
+from qmf.web.pages.live.site import Site
+from qmf.web.pages.views.object_table import ClassTables
+from qmf.web.pages.views.overview import connection_text
+from qmf.web.pages.views.page_urls import with_query
+from qmf.web.services import WebServices
+
+#: Where style and script of the pages are found, and the folder that they are in.
+ASSETS = "/_qmf"
+STATIC = Path(__file__).parent.parent / "static"
+
+_PLACES = (
+    ("/", "Overview", "o"),
+    ("/agents", "Agents", "a"),
+    ("/classes", "Classes", "c"),
+    ("/events", "Events", "e"),
+    ("/plots", "Plots", "p"),
+    ("/graph", "Graph", "g"),
+)
+_KEYS = (
+    ("g o, g a, g c, g e, g p, g g", "Overview, agents, classes, events, plots, graph"),
+    ("/", "Filter"),
+    ("j, k, arrows", "Next or previous row; Enter opens it"),
+    ("[, ]", "Previous or next page of a table"),
+    ("Space", "Pause or go on"),
+    ("d", "Dark, light or as the system is"),
+    ("?", "These keys"),
+)
+
+#: Seconds that a page waits for its contents before it is sent without them.
+FIRST_WAIT = 0.5
+
+T = TypeVar("T")
+
+
+def asset(name: str) -> str:
+    """The address of a file in `STATIC`; another one after it changed, so that browsers may keep it."""
+    return f"{ASSETS}/{name}?{hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]}"
+
+
+class Visit:
+    """One page in one browser."""
+
+    def __init__(self, site: Site, tables: ClassTables, services: WebServices, request: Request) -> None:
+        """Begin a visit; belongs into the function of a page.
+
+        Raises:
+            Problem: the caller may not read.
+        """
+        self.site = site
+        self.tables = tables
+        self.services = services
+        self.caller: Caller = services.access.check(request, Scope.READ)
+        self.here = request.url.path
+        self._ends: list[Callable[[], None]] = []
+        self._update: Callable[[], Awaitable[None] | None] = lambda: None
+        self._left = False
+        ui.context.client.on_delete(self._leave)
+
+    # -- what it looks at
+
+    def follow_class(self, package: str, name: str) -> FollowedObjects:
+        """The objects of a class, followed until the browser leaves."""
+        return self._keep(self.site.follow_class(package, name))
+
+    def follow_object(self, object_id: ObjectId) -> FollowedObjects:
+        """One object, followed until the browser leaves."""
+        return self._keep(self.site.follow_object(ObjectId(object_id.object_name, object_id.agent_name)))
+
+    def record(self, keys: list[SeriesKey]) -> None:
+        """Record values until the browser leaves.
+
+        Raises:
+            TooManySeriesError: too many are recorded already.
+        """
+        self.at_end(self.site.series.watch(keys))
+
+    def references(self) -> References:
+        """A finder of references, closed when the browser leaves."""
+        finder = References(self.site)
+        self.at_end(finder.close)
+        return finder
+
+    def at_end(self, end: Callable[[], None]) -> None:
+        """Call `end` when the browser leaves."""
+        if self._left:
+            end()
+        else:
+            self._ends.append(end)
+
+    def _keep(self, leased: tuple[T, Callable[[], None]]) -> T:
+        self.at_end(leased[1])
+        return leased[0]
+
+    def _leave(self) -> None:
+        self._left = True
+        ends, self._ends = self._ends, []
+        for end in ends:
+            end()
+
+    # -- who looks
+
+    def may(self, scope: Scope) -> bool:
+        """Whether the visitor may do that."""
+        return self.caller.may(scope)
+
+    def still_in(self) -> bool:
+        """Whether the visitor's session goes on; if not, the browser is sent to log in."""
+        if self.services.access.still(self.caller):
+            return True
+        ui.navigate.to("/login")
+        return False
+
+    # -- what is around every page
+
+    @contextmanager
+    def page(self, title: str, desc: str = "", *, heading: bool = True) -> Iterator[None]:
+        """The frame of a page; its contents are made in the block."""
+        ui.page_title(f"{title} – QMF")
+        ui.add_head_html(
+            f'<link rel="stylesheet" href="{asset("console.css")}"><script src="{asset("console.js")}"></script>'
+        )
+        ui.html(self._head(), sanitize=False).style("display: contents")
+        help_text = ui.dialog().props('aria-label="Keys"')
+        with help_text, ui.element("div").classes("qmf-dialog"):
+            ui.html(_keys(), sanitize=False)
+        ui.button(on_click=help_text.open).props("id=qmf-help").classes("sr-only").props(
+            'aria-label="Keys" tabindex=-1'
+        )
+        banner = ui.element("div").classes("qmf-banner").props('role="alert"')
+        with banner:
+            words = ui.label()
+        with ui.element("main").classes("qmf-main").props('id="main" tabindex="-1"') as main:
+            if heading:
+                ui.html(f"<h1>{html.escape(title)}</h1>", sanitize=False)
+            if desc:
+                ui.html(f'<p class="qmf-desc">{html.escape(desc)}</p>', sanitize=False)
+            yield
+        ui.html(
+            f'<footer class="qmf-foot">QMF {__version__}. Times are in {html.escape(time.tzname[time.daylight])}, '
+            "the zone of the server. Press ? for keys.</footer>",
+            sanitize=False,
+        )
+
+        def connection() -> None:
+            text = connection_text(self.site.connection, time.time())
+            banner.set_visibility(bool(text))
+            words.set_text(text)
+            main.classes(add="qmf-lost" if text else None, remove=None if text else "qmf-lost")
+
+        connection()
+        ui.timer(1.0, connection)
+        ui.timer(self.site.interval, self._tick, immediate=False)
+
+    async def until(self, condition: Callable[[], bool], seconds: float = FIRST_WAIT) -> None:
+        """Wait for a condition, so that the page is sent with its contents; not longer than so many seconds."""
+        end = time.monotonic() + seconds
+        while not condition() and time.monotonic() < end:  # noqa: ASYNC110 - there is no event for most conditions
+            await asyncio.sleep(0.02)
+
+    def show_address(self, path: str, query: Iterable[tuple[str, object]] = ()) -> None:
+        """Change the address that the browser shows, without loading it."""
+        ui.navigate.history.replace(with_query(path, query))
+
+    def follow_theme(self, box: ui.checkbox) -> None:
+        """Keep a checkbox equal to whether the page is dark, for what is drawn by the server's choice of colours."""
+        ui.run_javascript(
+            f"const box = () => getElement({box.id}).$emit('update:model-value', window.qmfDark());"
+            "window.addEventListener('qmf-theme', box); box();"
+        )
+
+    async def call(self, obj: RemoteObject, method: str, inputs: Mapping[str, Any]) -> Mapping[str, object]:
+        """Call a method for the visitor.
+
+        Raises:
+            QmfError: see `RemoteObject.call`.
+        """
+        details = {"agent": obj.agent, "object": obj.object_id.object_name, "method": method}
+        with self._logged("call", details):
+            return await self._for_caller(obj).call(method, **inputs)
+
+    async def set_properties(self, obj: RemoteObject, values: Mapping[str, Any]) -> None:
+        """Set properties for the visitor.
+
+        Raises:
+            QmfError: see `RemoteObject.set`.
+        """
+        details = {"agent": obj.agent, "object": obj.object_id.object_name, "properties": sorted(values)}
+        with self._logged("set", details):
+            await self._for_caller(obj).set(**values)
+
+    def _for_caller(self, obj: RemoteObject) -> RemoteObject:
+        return obj.on_behalf_of(self.caller.name) if self.caller.name else obj
+
+    @contextmanager
+    def _logged(self, action: str, details: Mapping[str, object]) -> Iterator[None]:
+        """Write what is done for the visitor into the log of calls, with how it ended."""
+        audit, caller = self.services.audit, self.caller
+        try:
+            yield
+        except QmfError as error:
+            audit.refused(action, name=caller.name, address=caller.address, reason=str(error), **details)
+            raise
+        audit.allowed(caller, action, **details)
+
+    def on_update(self, update: Callable[[], Awaitable[None] | None]) -> None:
+        """Call `update` once per interval while the page is open."""
+        self._update = update
+
+    async def _tick(self) -> None:
+        if self.still_in():
+            result = self._update()
+            if inspect.isawaitable(result):
+                await result
+
+    def _head(self) -> str:
+        links = "".join(
+            f'<a href="{path}" accesskey="{key}"{self._current(path)}>{title}</a>' for path, title, key in _PLACES
+        )
+        url = html.escape(clean(self.site.client.url))
+        user = ""
+        if self.caller.name:
+            user = (
+                f'<form method="post" action="/logout" style="display:inline"><button>{html.escape(self.caller.name)}: '
+                "log out</button></form>"
+            )
+        return (
+            '<a class="qmf-skip" href="#main">To the contents</a>'
+            '<header class="qmf-head"><a class="qmf-brand" href="/">QMF</a>'
+            f'<nav class="qmf-nav" aria-label="Views">{links}</nav>'
+            f'<div class="qmf-right"><span class="qmf-state" title="The broker">{url}</span>{user}'
+            '<button type="button" id="qmf-theme" aria-label="Colours">◐</button></div></header>'
+        )
+
+    def _current(self, path: str) -> str:
+        return ' aria-current="page"' if path == self.here else ""
+
+
+def _keys() -> str:
+    rows = "".join(f"<dt><kbd>{html.escape(keys)}</kbd></dt><dd>{html.escape(what)}</dd>" for keys, what in _KEYS)
+    return f"<h2>Keys</h2><dl>{rows}</dl>"

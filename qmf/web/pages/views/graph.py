@@ -1,0 +1,191 @@
+"""Graphs: agents with their classes, or an object with those that it refers to and that refer to it."""
+
+from __future__ import annotations
+
+import attrs
+
+from qmf.console.aio import RemoteObject
+from qmf.presenting.text import clean
+from qmf.schema import ClassSchema, Kind
+from qmf.web.pages.live.references import References, find_object, place, reference_members, references
+from qmf.web.pages.live.site import Site
+from qmf.web.pages.views.own_objects import OwnObjects
+from qmf.web.pages.views.page_urls import class_url, object_url
+from qmf.web.pages.views.value_texts import object_index
+
+#: Nodes of a graph at most; more could not be told apart.
+MOST_NODES = 150
+#: References to one object that are followed at most.
+MOST_REFERRERS = 40
+
+
+@attrs.frozen
+class GraphNode:
+    """A node: a name that is unique, what stands at it, what kind it is, its page, and whether it is in the middle."""
+
+    key: str
+    label: str
+    category: str
+    href: str = ""
+    root: bool = False
+
+
+@attrs.frozen
+class GraphEdge:
+    """An arrow from one node to another, with what stands at it."""
+
+    source: str
+    target: str
+    label: str
+
+
+@attrs.frozen
+class Graph:
+    """Nodes and arrows between them.
+
+    Attributes:
+        nodes, edges: what is shown.
+        left_out: how many nodes are missing, at least, because there would be too many.
+    """
+
+    nodes: tuple[GraphNode, ...] = ()
+    edges: tuple[GraphEdge, ...] = ()
+    left_out: int = 0
+
+    @property
+    def categories(self) -> list[str]:
+        """The kinds of nodes, in order."""
+        return list(dict.fromkeys(node.category for node in self.nodes))
+
+
+def bus_graph(site: Site) -> Graph:
+    """The agents, the classes of which they have objects, and which classes refer to each other."""
+    nodes: dict[str, GraphNode] = {}
+    edges: list[GraphEdge] = []
+    left_out = 0
+    for presence in site.agents.all():
+        if not presence.gone:
+            name = presence.agent.name
+            nodes[f"agent {name}"] = GraphNode(f"agent {name}", clean(name), "agent", "/agents")
+    summaries = [item for item in site.catalogue.classes() if item.kind is Kind.DATA]
+    for item in summaries:
+        counts = {agent: count for agent, count in (item.counts or {}).items() if count}
+        if not counts:
+            continue
+        if len(nodes) >= MOST_NODES:
+            left_out += 1
+            continue
+        key = f"class {item.package}:{item.name}"
+        nodes[key] = GraphNode(
+            key,
+            f"{clean(item.title)} ({sum(counts.values()):,})",
+            clean(item.package),
+            class_url(item.package, item.name),
+        )
+        edges += [
+            GraphEdge(f"agent {agent}", key, f"{count:,}")
+            for agent, count in counts.items()
+            if f"agent {agent}" in nodes
+        ]
+    for item in summaries:
+        for schema in item.versions:
+            if isinstance(schema, ClassSchema):
+                for member in reference_members(schema):
+                    if member.references is not None:
+                        package = member.references.package or item.package
+                        target = f"class {package}:{member.references.name.lower()}"
+                        edges.append(GraphEdge(f"class {item.package}:{item.name}", target, clean(member.name)))
+    known = [edge for edge in dict.fromkeys(edges) if edge.source in nodes and edge.target in nodes]
+    return Graph(tuple(nodes.values()), tuple(known), left_out)
+
+
+async def object_graph(site: Site, finder: References, root: RemoteObject, depth: int) -> Graph:
+    """An object, its agent, and what is up to `depth` references away in either direction.
+
+    Objects that agents and consoles created for themselves are left out.
+    """
+    own = OwnObjects(site)
+    nodes: dict[tuple[str | None, str], GraphNode] = {place(root.object_id): _node(root, root=True)}
+    edges: dict[GraphEdge, None] = {}
+    left_out = 0
+    level = [root]
+    for _ in range(depth):
+        following: list[RemoteObject] = []
+        for obj in level:
+            referrers = [item for item in await finder.to(obj) if not own.is_own(item.object)]
+            left_out += max(0, len(referrers) - MOST_REFERRERS)
+            found = [(item.object, item.name, True) for item in referrers[:MOST_REFERRERS]]
+            for name, target in references(obj):
+                other = await find_object(site, target)
+                if other is not None:
+                    found.append((other, name, False))
+            for other, name, incoming in found:
+                if place(other.object_id) not in nodes:
+                    if len(nodes) >= MOST_NODES:
+                        left_out += 1
+                        continue
+                    nodes[place(other.object_id)] = _node(other)
+                    following.append(other)
+                source, target_node = (other, obj) if incoming else (obj, other)
+                edges[GraphEdge(_key(source), _key(target_node), clean(name))] = None
+        level = following
+    agent = f"agent {root.agent}"
+    shown = (*nodes.values(), GraphNode(agent, clean(root.agent), "agent", "/agents"))
+    return Graph(shown, (*edges, GraphEdge(agent, _key(root), "has")), left_out)
+
+
+def _key(obj: RemoteObject) -> str:
+    return f"{obj.agent}|{obj.object_id.object_name}"
+
+
+def _node(obj: RemoteObject, *, root: bool = False) -> GraphNode:
+    key = obj.class_key
+    return GraphNode(
+        _key(obj), object_index(obj), clean(key.name) if key else "object", object_url(obj.object_id), root
+    )
+
+
+def echart_options(graph: Graph, *, dark: bool, arrange: bool = True) -> dict[str, object]:
+    """The options of an ECharts graph.
+
+    Args:
+        graph: what is shown.
+        dark: for a dark page.
+        arrange: nodes are moved apart until nothing moves.
+    """
+    categories = graph.categories
+    ink = "#e8eaed" if dark else "#202124"
+    many = len(graph.nodes) > 40
+    return {
+        "animationDurationUpdate": 0,
+        "tooltip": {},
+        "legend": {"data": categories, "textStyle": {"color": ink}, "type": "scroll"},
+        "series": [
+            {
+                "type": "graph",
+                "layout": "force" if arrange else "circular",
+                "force": {"repulsion": 120 if many else 320, "edgeLength": [40, 120] if many else [90, 180]},
+                "roam": True,
+                "draggable": True,
+                "label": {"show": True, "position": "right", "color": ink, "width": 160, "overflow": "truncate"},
+                "edgeLabel": {"show": not many, "formatter": "{c}", "color": ink, "fontSize": 10},
+                "edgeSymbol": ["none", "arrow"],
+                "edgeSymbolSize": 7,
+                "lineStyle": {"color": "source", "opacity": 0.7},
+                "emphasis": {"focus": "adjacency"},
+                "categories": [{"name": name} for name in categories],
+                "data": [
+                    {
+                        "id": node.key,
+                        "name": node.label,
+                        "category": categories.index(node.category),
+                        "symbolSize": 26 if node.root else 18 if node.category == "agent" else 12,
+                        "symbol": "roundRect" if node.category == "agent" else "circle",
+                        "href": node.href,
+                    }
+                    for node in graph.nodes
+                ],
+                "links": [{"source": edge.source, "target": edge.target, "value": edge.label} for edge in graph.edges],
+            }
+        ],
+    }

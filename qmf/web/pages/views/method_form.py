@@ -1,0 +1,245 @@
+"""Forms for method calls and for setting properties, made from the schema; what was entered becomes checked values."""
+
+from __future__ import annotations
+
+import enum
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+import attrs
+
+from qmf.console.aio import ObjectId
+from qmf.errors import CallerError, QmfError
+from qmf.presenting.text import clean, one_line
+from qmf.presenting.units import plural_unit
+from qmf.schema import Access, Argument, ClassSchema, Method, Property, QmfType, check_value, parse_value
+from qmf.web.pages.views.page_urls import object_of
+
+#: Methods whose names begin with one of these words only read; every other call is confirmed.
+_READING = re.compile(r"(get|list|query|echo|find|lookup|read|show|describe|count|check|is|has|ping|status)(?![a-z])")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h|d)")
+_NANOSECONDS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9, "d": 86400e9}
+#: From this many bytes on a text may have several lines.
+_LONG_TEXT = 256
+
+
+class FieldKind(enum.Enum):
+    """What a field of a form looks like."""
+
+    TEXT = "text"
+    LONG_TEXT = "long text"
+    NUMBER = "number"
+    BOOL = "bool"
+    TIME = "time"
+    DURATION = "duration"
+    REFERENCE = "reference"
+    JSON = "json"
+
+
+@attrs.frozen
+class FormField:
+    """A field of a form.
+
+    Attributes:
+        item: the argument or property that it is for.
+        kind: what it looks like.
+        hint: type, bounds and unit in words.
+        initial: what it contains at first, as text.
+        optional: it may stay empty: there is a default, or the property may be absent.
+    """
+
+    item: Argument | Property
+    kind: FieldKind
+    hint: str
+    initial: str
+    optional: bool
+
+    @property
+    def name(self) -> str:
+        """Name of the argument or property."""
+        return self.item.name
+
+    @property
+    def desc(self) -> str:
+        """Its description, or empty."""
+        return one_line(self.item.desc or "")
+
+    def value(self, text: str) -> object:
+        """The value that was entered, checked.
+
+        Raises:
+            ConstraintError: of its type, but outside of the bounds.
+            CallerError: not of its type.
+        """
+        item = self.item
+        value = _parse(item.type, self.kind, text)
+        if self.kind is FieldKind.REFERENCE:
+            return value
+        return check_value(
+            item.type, value, where=item.name, minimum=item.minimum, maximum=item.maximum, max_len=item.max_len
+        )
+
+    def problem(self, text: str) -> str:
+        """What is wrong with what was entered, in a few words; empty if nothing is."""
+        if not text and self.kind not in (FieldKind.TEXT, FieldKind.LONG_TEXT):
+            return "" if self.optional else "must be given"
+        try:
+            self.value(text)
+        except CallerError as error:
+            return str(getattr(error, "reason", "") or error)
+        return ""
+
+
+def _parse(kind: QmfType, looks: FieldKind, text: str) -> object:
+    try:
+        match looks:
+            case FieldKind.TIME:
+                return _time(text)
+            case FieldKind.DURATION:
+                match = _DURATION.fullmatch(text.strip())
+                return round(float(match[1]) * _NANOSECONDS[match[2]]) if match else parse_value(kind, text.strip())
+            case FieldKind.REFERENCE:
+                return _reference(text.strip())
+            case FieldKind.TEXT | FieldKind.LONG_TEXT:
+                return UUID(text.strip()) if kind.name == "uuid" else text
+        return parse_value(kind, text.strip())
+    except QmfError:
+        raise
+    except ValueError as error:
+        raise CallerError(str(error) if kind.name != "uuid" else "not a uuid") from None
+
+
+def _time(text: str) -> int:
+    """Nanoseconds since 1970 of a date and time, or of the number itself."""
+    text = text.strip()
+    if text.lstrip("-").isdigit():
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise CallerError("must be a time such as 2026-05-01T12:00") from None
+    return round(moment.astimezone().timestamp()) * 1_000_000_000
+
+
+def _reference(text: str) -> ObjectId:
+    """The object whose page's address, or agent and name, was entered."""
+    path = re.search(r"/object/([^/?#\s]+)/([^/?#\s]+)", text)
+    if path is not None:
+        return object_of(path[1], path[2])
+    agent, bar, name = text.partition("|")
+    if bar and agent and name:
+        return ObjectId(name.strip(), agent.strip())
+    raise CallerError("must be the address of the object's page, or agent|name")
+
+
+def form_of(method: Method) -> list[FormField]:
+    """The fields for the inputs of a method."""
+    return [
+        FormField(item, _kind(item.type, item.max_len), _hint(item), _initial(item.default), item.default is not None)
+        for item in method.inputs
+    ]
+
+
+def property_form(schema: ClassSchema, values: Mapping[str, object]) -> list[FormField]:
+    """The fields for the properties that a console may set, with their present values."""
+    return [
+        FormField(item, _kind(item.type, item.max_len), _hint(item), _initial(values.get(item.name)), item.optional)
+        for item in schema.properties
+        if item.access is Access.RW
+    ]
+
+
+def _kind(kind: QmfType, max_len: int | None) -> FieldKind:
+    if kind.name == "absTime":
+        return FieldKind.TIME
+    if kind.name == "deltaTime":
+        return FieldKind.DURATION
+    if kind.is_string:
+        longest = kind.max_bytes if max_len is None else max_len
+        return FieldKind.LONG_TEXT if (longest or 0) >= _LONG_TEXT else FieldKind.TEXT
+    if kind.is_integer or kind.name in ("float", "double"):
+        return FieldKind.NUMBER
+    return {"bool": FieldKind.BOOL, "objId": FieldKind.REFERENCE, "uuid": FieldKind.TEXT}.get(kind.name, FieldKind.JSON)
+
+
+def _hint(item: Argument | Property) -> str:
+    parts = [item.type.name]
+    low, high = item.minimum, item.maximum
+    if low is None and high is None and item.type.is_integer and item.type.name not in ("absTime", "deltaTime"):
+        low, high = item.type.minimum, item.type.maximum
+    if low is not None and high is not None:
+        parts.append(f"{low:,} to {high:,}")
+    elif low is not None:
+        parts.append(f"at least {low:,}")
+    elif high is not None:
+        parts.append(f"at most {high:,}")
+    if item.max_len is not None:
+        parts.append(f"at most {item.max_len:,} bytes")
+    if item.type.name == "map":
+        parts.append("a JSON object")
+    if item.type.name == "list":
+        parts.append("a JSON array")
+    if item.type.name == "deltaTime":
+        parts.append("such as 5s or 2m")
+    elif item.unit:
+        parts.append(f"in {plural_unit(item.unit)}")
+    if item.references is not None:
+        parts.append(f"refers to {item.references}")
+    return clean(", ".join(parts))
+
+
+def _initial(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, ObjectId):
+        return f"{value.agent_name}|{value.object_name}" if value.object_name else ""
+    if isinstance(value, Mapping | list | tuple):
+        return json.dumps(value, default=str, ensure_ascii=False)
+    return str(value)
+
+
+def entered_values(fields: Sequence[FormField], texts: Mapping[str, str]) -> dict[str, object]:
+    """The values of a form that was filled in; fields that may stay empty and are empty are left out.
+
+    Raises:
+        CallerError: a value is wrong; names the field.
+    """
+    values: dict[str, object] = {}
+    for field in fields:
+        text = texts.get(field.name, "")
+        if not text and field.optional:
+            continue
+        problem = field.problem(text)
+        if problem:
+            raise CallerError(f"{field.name}: {problem}")
+        values[field.name] = field.value(text)
+    return values
+
+
+def changed_values(fields: Sequence[FormField], texts: Mapping[str, str]) -> dict[str, object]:
+    """The properties of a form whose text is another than at first; an optional one that was emptied is None.
+
+    Raises:
+        CallerError: a value is wrong; names the field.
+    """
+    changed = [field for field in fields if texts.get(field.name, field.initial) != field.initial]
+    values: dict[str, object] = dict(entered_values(changed, texts))
+    for field in changed:
+        if not texts[field.name] and field.optional:
+            values[field.name] = None
+    return values
+
+
+def needs_confirmation(method: Method) -> bool:
+    """True unless the name of a method says that it only reads: schemas don't tell which methods change something."""
+    return not _READING.match(method.name)
+
+
+def arguments_text(values: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Arguments as names and texts, for a confirmation."""
+    return [(clean(name), clean(_initial(value)) or "(empty)") for name, value in values.items()]

@@ -1,0 +1,230 @@
+"""A page of the table of a class: its rows and columns as values for the browser."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import attrs
+
+from qmf.console.aio import ObjectId, RemoteObject
+from qmf.presenting.text import clean
+from qmf.presenting.units import rate_text
+from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.site import Site
+from qmf.web.pages.views.conditions import ConditionError, compile_condition
+from qmf.web.pages.views.fields import ValueColumn, chosen_columns, columns_of, default_columns
+from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
+from qmf.web.pages.views.own_objects import OwnObjects
+from qmf.web.pages.views.page_urls import ObjectsUrl, object_url
+from qmf.web.pages.views.value_texts import ABSENT, age_text, object_index, reference_text, value_text
+
+#: Orders of one class that are kept for the browsers that look at it.
+MOST_ORDERS = 20
+
+
+@attrs.frozen
+class TableCell:
+    """A cell: its text, the page that it leads to, or empty, its CSS classes; `quiet` if changes are not marked."""
+
+    text: str
+    href: str = ""
+    kind: str = ""
+    quiet: bool = False
+
+
+@attrs.frozen
+class TableRow:
+    """A row: the object's id as text, which is unique, the id, its agent, and its cells."""
+
+    key: str
+    object_id: ObjectId
+    agent: str
+    cells: tuple[TableCell, ...]
+
+
+@attrs.frozen
+class TableColumn:
+    """The heading of a column.
+
+    Attributes:
+        name: of the column.
+        title, unit, desc: what it says.
+        right: its values stand on the right.
+    """
+
+    name: str
+    title: str
+    unit: str
+    desc: str
+    right: bool
+
+
+@attrs.frozen
+class TablePage:
+    """A page of a table.
+
+    Attributes:
+        columns, rows: what is shown.
+        total: objects that pass the condition.
+        page, pages: which page it is, and how many there are, from 1.
+        all_objects: objects of the class.
+        own: objects of agents and consoles that are left out.
+        complete: False while objects are still being fetched.
+        agents: the agents that have objects of the class.
+        problem: why the condition cannot be applied; empty if it can.
+        failures: what agents did not answer, in words.
+    """
+
+    columns: tuple[TableColumn, ...] = ()
+    rows: tuple[TableRow, ...] = ()
+    total: int = 0
+    page: int = 1
+    pages: int = 1
+    all_objects: int = 0
+    own: int = 0
+    complete: bool = False
+    problem: str = ""
+    agents: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+
+
+class ClassTable:
+    """Makes pages of the table of one class, for all browsers."""
+
+    def __init__(self, site: Site, objects: FollowedObjects, package: str, name: str) -> None:
+        self.objects = objects
+        """The objects of the class."""
+        self._site = site
+        self._objects = objects
+        self._name = package, name
+        self._orders: dict[OrderSpec, ObjectOrder] = {}
+        self._default: list[ValueColumn] = []
+        self._default_of = -1
+        self._own = OwnObjects(site)
+        self._agents_of = -1
+        self._known_agents: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> dict[str, ValueColumn]:
+        """Every column that can be chosen."""
+        return columns_of(self._site.catalogue.versions(*self._name))
+
+    def shown(self, url: ObjectsUrl) -> list[ValueColumn]:
+        """The columns that an address names, or those that matter."""
+        columns = self.columns
+        if url.columns:
+            return chosen_columns(columns, url.columns)
+        # Chosen once when the objects are there: columns shall not move while somebody reads them.
+        if self._default_of < 0 or len(self._default) < 2:
+            objects = list(self._objects)[:500]
+            self._default = default_columns(columns, self._site.catalogue.versions(*self._name), objects)
+            if objects and self._objects.complete:
+                self._default_of = len(objects)
+        return self._default
+
+    async def page(self, url: ObjectsUrl) -> TablePage:
+        """The page that an address names; the last one if there are fewer."""
+        columns = self.columns
+        shown = self.shown(url)
+        sort = columns.get(url.sort) or columns["index"]
+        for column in (*shown, sort):
+            if column.rate:
+                self._objects.track_rate(column.rate)
+        problem = ""
+        try:
+            order = self._order(url, columns, shown, sort)
+        except ConditionError as error:
+            problem = str(error)
+            order = self._order(attrs.evolve(url, filter=""), columns, shown, sort)
+        await order.refresh()
+        pages = max(1, -(-len(order.ids) // url.size))
+        number = min(url.page, pages)
+        ids = order.ids[(number - 1) * url.size : number * url.size]
+        now = time.time()
+        rows = [self._row(obj, shown, now) for item in ids if (obj := self._objects.get(item)) is not None]
+        return TablePage(
+            tuple(map(_heading, shown)),
+            tuple(rows),
+            len(order.ids),
+            number,
+            pages,
+            len(self._objects),
+            order.own_left_out,
+            self._objects.complete,
+            problem,
+            self._agents(),
+            tuple(clean(f"{agent}: {error}") for agent, error in self._objects.failures.items()),
+        )
+
+    def _agents(self) -> tuple[str, ...]:
+        """The agents that have objects of the class, found again only when objects came or went."""
+        if self._agents_of != self._objects.membership:
+            self._agents_of = self._objects.membership
+            self._known_agents = tuple(sorted({obj.agent for obj in self._objects}))
+        return self._known_agents
+
+    def _order(
+        self, url: ObjectsUrl, columns: dict[str, ValueColumn], shown: Sequence[ValueColumn], sort: ValueColumn
+    ) -> ObjectOrder:
+        searched = tuple(column.name for column in shown if not column.is_number) if url.filter.strip() else ()
+        spec = OrderSpec(url.filter.strip(), sort.name, url.descending, url.agent, url.own, searched)
+        found = self._orders.get(spec)
+        if found is None:
+
+            def search_text(obj: RemoteObject) -> str:
+                return "\n".join(value_text(item.type, item.read(obj)) for item in shown if item.name in searched)
+
+            test = compile_condition(spec.filter, list(columns.values()), search_text)
+            found = self._orders[spec] = ObjectOrder(self._objects, spec, sort, test, self._own.is_own)
+            if len(self._orders) > MOST_ORDERS:
+                del self._orders[min(self._orders, key=lambda item: self._orders[item].used)]
+        return found
+
+    def _row(self, obj: RemoteObject, columns: Sequence[ValueColumn], now: float) -> TableRow:
+        object_id = obj.object_id
+        key = f"{obj.agent}|{object_id.object_name}|{object_id.agent_epoch}"
+        return TableRow(key, object_id, obj.agent, tuple(self._cell(obj, column, now) for column in columns))
+
+    def _cell(self, obj: RemoteObject, column: ValueColumn, now: float) -> TableCell:
+        if column.name == "index":
+            return TableCell(object_index(obj), object_url(obj.object_id))
+        if column.rate:
+            rate = self._objects.rate(column.rate, obj.object_id)
+            return TableCell(ABSENT if rate is None else rate_text(rate, column.unit).removeprefix("+"))
+        value = column.read(obj)
+        if column.name == "updated" and isinstance(value, int):
+            return TableCell(age_text(now - value / 1e9) if value else ABSENT, kind="dim nowrap", quiet=True)
+        if isinstance(value, ObjectId):
+            return TableCell(reference_text(value), object_url(value)) if value.object_name else TableCell(ABSENT)
+        return TableCell(value_text(column.type, value, column.unit, measured=column.statistic, brief=True))
+
+
+def place_text(row: TableRow) -> str:
+    """An object with its agent, to be chosen from a list."""
+    return f"{row.cells[0].text} at {clean(row.agent)}"
+
+
+def _heading(column: ValueColumn) -> TableColumn:
+    return TableColumn(
+        column.name, column.title, column.unit_text, column.desc, column.is_number or column.name == "updated"
+    )
+
+
+class ClassTables:
+    """The tables of all classes that are looked at, shared by all browsers."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._tables: dict[tuple[str, str], ClassTable] = {}
+
+    def of(self, package: str, name: str, objects: FollowedObjects) -> ClassTable:
+        """The table of a class whose objects these are."""
+        self._tables = {key: item for key, item in self._tables.items() if item.objects is self._followed(*key)}
+        found = self._tables.get((package, name))
+        if found is None or found.objects is not objects:
+            found = self._tables[package, name] = ClassTable(self._site, objects, package, name)
+        return found
+
+    def _followed(self, package: str, name: str) -> FollowedObjects | None:
+        return self._site.followed_class(package, name)

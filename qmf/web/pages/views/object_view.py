@@ -1,0 +1,176 @@
+"""The page of one object: its values with units and descriptions, what changed, and small plots."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from qmf.console.aio import ObjectId, RemoteObject
+from qmf.presenting.counters import is_counter
+from qmf.presenting.text import clean, one_line
+from qmf.presenting.units import plural_unit, rate_text
+from qmf.schema import TYPES, Access, ClassSchema, Property, Statistic, Style
+from qmf.web.pages.live.series import Series, SeriesStore, rates
+from qmf.web.pages.views.page_urls import PlottedValue, object_url
+from qmf.web.pages.views.sparkline import SparkLine, spark_line
+from qmf.web.pages.views.value_texts import ABSENT, plain_text, reference_text, value_text
+
+#: Seconds that the small plots show.
+SPARK_WINDOW = 300.0
+
+
+@attrs.frozen
+class PropertyRow:
+    """A property.
+
+    Attributes:
+        name, text, desc: what is shown; the text has the unit.
+        href: the page of the object that it refers to, or empty.
+        access: when it may change, and by which side, in words.
+        settable: a console may set it.
+        type: name of its type.
+    """
+
+    name: str
+    text: str
+    desc: str
+    href: str = ""
+    access: str = ""
+    settable: bool = False
+    type: str = ""
+
+
+@attrs.frozen
+class StatisticRow:
+    """A statistic.
+
+    Attributes:
+        name, text, unit, desc: what is shown; the text has the unit, too, where that is short.
+        rate: growth per second of a counter, or empty.
+        parts: highest and lowest value, or samples and their bounds, as names and texts.
+        spark: the small plot, or None where nothing was recorded yet.
+        plotted: what a plot shows of it.
+        href: the page of the object that it refers to, or empty.
+    """
+
+    name: str
+    text: str
+    unit: str
+    desc: str
+    rate: str = ""
+    parts: tuple[tuple[str, str], ...] = ()
+    spark: SparkLine | None = None
+    plotted: PlottedValue | None = None
+    href: str = ""
+
+
+_ACCESS: Mapping[Access, str] = {
+    Access.RC: "fixed when it was created",
+    Access.RW: "can be set",
+    Access.RO: "set by the agent only",
+}
+
+
+def property_rows(obj: RemoteObject) -> list[PropertyRow]:
+    """The properties of an object, in schema order; and what it has besides its schema."""
+    schema = obj.schema
+    values = obj.data.values
+    if schema is None:
+        return [PropertyRow(clean(name), plain_text(value), "") for name, value in obj.properties.items()]
+    rows = [_property_row(item, obj[item.name] if item.name in values else None) for item in schema.properties]
+    known = {item.name for item in schema.properties}
+    known |= {entry.name for item in schema.statistics for entry in item.entries}
+    rows += [
+        PropertyRow(clean(name), plain_text(values[name]), "not in the schema of the class")
+        for name in values
+        if name not in known
+    ]
+    return rows
+
+
+def _property_row(item: Property, value: object) -> PropertyRow:
+    href = object_url(value) if isinstance(value, ObjectId) and value.object_name else ""
+    return PropertyRow(
+        clean(item.name),
+        (reference_text(value) or ABSENT) if isinstance(value, ObjectId) else value_text(item.type, value, item.unit),
+        one_line(item.desc or ""),
+        href,
+        ("part of the key, " if item.index else "") + _ACCESS[item.access] + (", optional" if item.optional else ""),
+        item.access is Access.RW,
+        item.type.name,
+    )
+
+
+def recorded_names(schema: ClassSchema | None) -> list[str]:
+    """The wire names of the values of which small plots are shown: one for each statistic that is a number."""
+    if schema is None:
+        return []
+    return [main_entry(item) for item in schema.statistics if _is_plotted(item)]
+
+
+def _is_plotted(item: Statistic) -> bool:
+    base = TYPES[item.type.base]
+    return base.name != "absTime" and (base.is_integer or base.name in ("float", "double"))
+
+
+def main_entry(item: Statistic) -> str:
+    """The wire name of the value that stands for a statistic: the average of samples, else the value itself."""
+    return item.entries[-1 if item.type.style is Style.MMA else 0].name
+
+
+def statistic_rows(obj: RemoteObject, series: SeriesStore, now: float | None = None) -> list[StatisticRow]:
+    """The statistics of an object, in schema order.
+
+    Args:
+        obj: the object.
+        series: has what was recorded of them.
+        now: seconds since 1970; None for the clock's.
+    """
+    schema = obj.schema
+    if schema is None:
+        return []
+    at = time.time() if now is None else now
+    recorded = series.wanted(obj.object_id)
+    return [_statistic_row(obj, schema, item, recorded, at) for item in schema.statistics]
+
+
+def _statistic_row(
+    obj: RemoteObject, schema: ClassSchema, item: Statistic, recorded: Mapping[str, Series], now: float
+) -> StatisticRow:
+    values = [obj[entry.name] if entry.name in obj.data.values else None for entry in item.entries]
+    kind = TYPES[item.type.base]
+    texts = [value_text(kind, value, item.unit, measured=True) for value in values]
+    entry = main_entry(item)
+    counter = is_counter(schema.package, item)
+    points = list(recorded[entry].points(now - SPARK_WINDOW)) if entry in recorded else []
+    grown = list(rates(points)) if counter else []
+    text = texts[0]
+    parts: tuple[tuple[str, str], ...] = ()
+    if item.type.style is Style.HILO:
+        parts = (("high", texts[1]), ("low", texts[2]))
+    elif item.type.style is Style.MMA:
+        samples = value_text(TYPES["uint64"], values[0], None, measured=True)
+        text = texts[3] if values[0] else "no samples"
+        parts = (("min", texts[1]), ("max", texts[2]), ("samples", samples)) if values[0] else ()
+    reference = values[0] if isinstance(values[0], ObjectId) and values[0].object_name else None
+    return StatisticRow(
+        clean(item.name),
+        reference_text(reference) if reference else text,
+        plural_unit(item.unit) if item.unit else "",
+        one_line(item.desc or ""),
+        _rate(grown, item.unit, now) if counter else "",
+        parts,
+        spark_line(grown if counter else points, now, SPARK_WINDOW) if points else None,
+        PlottedValue(obj.object_id, entry, counter) if _is_plotted(item) else None,
+        object_url(reference) if reference else "",
+    )
+
+
+def _rate(grown: Sequence[tuple[float, float]], unit: str | None, now: float) -> str:
+    if not grown:
+        return ""
+    at, rate = grown[-1]
+    # Nothing was published for long: it does not grow.
+    return rate_text(0.0 if now - at > 30 else rate, unit)

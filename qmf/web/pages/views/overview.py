@@ -1,0 +1,210 @@
+"""The overview: brokers, agents with their heartbeats, how much there is, how many events come, and open alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from qmf.console.aio import RemoteObject
+from qmf.presenting.text import clean, plural
+from qmf.schema import Kind, Severity
+from qmf.web.pages.live.presence import AgentHealth, AgentPresence, ConnectionState
+from qmf.web.pages.live.site import Site
+from qmf.web.pages.views.event_view import severity_text
+from qmf.web.pages.views.page_urls import object_url
+from qmf.web.pages.views.sparkline import SparkLine, spark_line
+from qmf.web.pages.views.value_texts import ABSENT, age_text, instant_text, object_index
+
+#: Alerts that the overview shows at most.
+MOST_ALERTS = 50
+
+
+@attrs.frozen
+class AgentRow:
+    """An agent.
+
+    Attributes:
+        name: of the agent.
+        health: its state.
+        heartbeat: how long ago its last heartbeat was, in words.
+        interval: between its heartbeats, in words.
+        objects: how many it has, as text.
+        since: since when it is known, or gone.
+        notes: more in words, such as restarts.
+        broker: it is the agent of the connected broker.
+    """
+
+    name: str
+    health: AgentHealth
+    heartbeat: str
+    interval: str
+    objects: str
+    since: str
+    notes: str
+    broker: bool
+
+
+@attrs.frozen
+class AlertRow:
+    """An open alert: severity and message as text, since when, who acknowledged it, and its page."""
+
+    severity: str
+    subject: str
+    message: str
+    since: str
+    acknowledged: str
+    href: str
+
+
+@attrs.frozen
+class Overview:
+    """What the overview shows.
+
+    Attributes:
+        agents: present, late and gone ones.
+        alive, late, gone: how many of them.
+        classes, event_classes, packages: how many.
+        objects: how many objects there are; None before they were counted.
+        counted: how long ago they were counted, in words.
+        events_per_minute: of the last minutes, as a small plot; None if there were none.
+        events_last_minute, events_last_hour: how many events came.
+        severities: how many events of each severity came in the last hour, without those that did not.
+    """
+
+    agents: tuple[AgentRow, ...]
+    alive: int
+    late: int
+    gone: int
+    classes: int
+    event_classes: int
+    packages: int
+    objects: int | None
+    counted: str
+    events_per_minute: SparkLine | None
+    events_last_minute: int
+    events_last_hour: int
+    severities: tuple[tuple[str, int], ...]
+
+
+def agent_row(presence: AgentPresence, objects: int | None, now: float) -> AgentRow:
+    """An agent as a row; `objects` is None before they were counted."""
+    agent = presence.agent
+    interval = agent.info.heartbeat_interval
+    notes = []
+    if presence.restarts:
+        notes.append(f"restarted {plural(presence.restarts, 'time')}")
+    if presence.gone:
+        notes.append(f"gone: {presence.reason}")
+    return AgentRow(
+        clean(agent.name),
+        presence.health(now),
+        age_text(now - presence.heartbeat) if presence.heartbeat else ABSENT,
+        f"{interval:g}s" if interval else ABSENT,
+        ABSENT if objects is None else f"{objects:,}",
+        instant_text(int((presence.gone or presence.found) * 1e9)),
+        ", ".join(notes),
+        agent.is_broker,
+    )
+
+
+def overview(site: Site, now: float) -> Overview:
+    """What there is now."""
+    counts = site.catalogue.counts()
+    counted_at = site.catalogue.counted_at
+    presences = site.agents.all()
+    rows = tuple(
+        agent_row(item, None if counted_at is None else counts.get(item.agent.name, 0), now) for item in presences
+    )
+    keys = site.client.known_classes()
+    data = {(key.package, key.name) for key in keys if key.kind is Kind.DATA}
+    events = {(key.package, key.name) for key in keys if key.kind is Kind.EVENT}
+    per_minute = site.events.per_minute(now)
+    points = [(now - 60.0 * (len(per_minute) - at), float(count)) for at, count in enumerate(per_minute)]
+    return Overview(
+        rows,
+        sum(row.health in (AgentHealth.ALIVE, AgentHealth.UNKNOWN) for row in rows),
+        sum(row.health is AgentHealth.LATE for row in rows),
+        sum(row.health is AgentHealth.GONE for row in rows),
+        len(data),
+        len(events),
+        len({name[0] for name in data | events}),
+        None if counted_at is None else sum(counts.values()),
+        "" if counted_at is None else age_text(now - counted_at),
+        spark_line(points, now, 3600.0) if any(per_minute) else None,
+        per_minute[-1] + per_minute[-2],
+        sum(per_minute),
+        tuple((item.schema_name, count) for item, count in site.events.by_severity(now).items() if count),
+    )
+
+
+def alert_rows(alerts: Iterable[RemoteObject]) -> list[AlertRow]:
+    """Open alerts, the most severe first, then the newest."""
+
+    def rank(obj: RemoteObject) -> tuple[int, int]:
+        severity, raised = obj.data.values.get("severity"), obj.data.values.get("raisedAt")
+        return (
+            severity if isinstance(severity, int) else int(Severity.DEBUG),
+            -raised if isinstance(raised, int) else 0,
+        )
+
+    return [_alert_row(item) for item in sorted(alerts, key=rank)[:MOST_ALERTS]]
+
+
+def _alert_row(obj: RemoteObject) -> AlertRow:
+    values = obj.data.values
+    severity = values.get("severity")
+    raised = values.get("raisedAt")
+    return AlertRow(
+        severity_text(severity) if isinstance(severity, int) else ABSENT,
+        clean(str(values.get("subject", ""))),
+        clean(str(values.get("message", ""))),
+        instant_text(raised) if isinstance(raised, int) else ABSENT,
+        clean(str(values.get("acknowledgedBy") or "")),
+        object_url(obj.object_id),
+    )
+
+
+def broker_rows(site: Site, brokers: Iterable[RemoteObject], now: float) -> list[tuple[str, str, str, str, str]]:
+    """The brokers: the connected one, and those that agents describe.
+
+    Args:
+        site: knows the connection.
+        brokers: objects of the class of brokers.
+        now: seconds since 1970.
+
+    Returns:
+        name, its page or empty, state, since when, and the agent.
+    """
+    state = site.connection
+    own = site.client.broker
+    found = list(brokers)
+    href = next((object_url(item.object_id) for item in found if own and item.agent == own.name), "")
+    rows = [
+        (
+            clean(state.url),
+            href,
+            "connected" if state.connected else "not connected",
+            instant_text(int(state.since * 1e9)),
+            clean(own.name) if own else ABSENT,
+        )
+    ]
+    for item in found:
+        presence = site.agents.get(item.agent)
+        if presence is not None and not (own and item.agent == own.name):
+            since = instant_text(item.timestamps.create)
+            rows.append(
+                (object_index(item), object_url(item.object_id), presence.health(now).value, since, clean(item.agent))
+            )
+    return rows
+
+
+def connection_text(state: ConnectionState, now: float) -> str:
+    """The state of the connection to the broker in one line; empty while there is one."""
+    if state.connected:
+        return ""
+    text = f"The connection to {clean(state.url)} was lost {age_text(now - state.since)} ago: {clean(state.reason)}."
+    if state.retry_at is not None:
+        wait = state.retry_at - now
+        text += f" Next attempt {'now' if wait < 1 else f'in {wait:.0f} s'}."
+    return f"{text} What is shown is from before that."

@@ -1,0 +1,145 @@
+"""Plots of values over time: what is drawn together, and the options of ECharts for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from qmf.console.aio import RemoteObject
+from qmf.presenting.units import number_text, plural_unit
+from qmf.web.pages.live.series import SeriesStore, rates
+from qmf.web.pages.views.fields import ValueColumn, columns_of
+from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue
+from qmf.web.pages.views.sparkline import thinned
+from qmf.web.pages.views.value_texts import object_index
+
+#: Points of a line at most.
+MOST_POINTS = 500
+#: Values of one page at most.
+MOST_VALUES = 24
+
+#: Colours that people with any colour vision tell apart (Okabe and Ito), for light and dark pages.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8c6bb1", "#7f7f7f")
+
+
+@attrs.frozen
+class PlotLine:
+    """A line of a plot.
+
+    Attributes:
+        value: what is drawn.
+        label: its object and name.
+        unit: in the plural; empty if there is none.
+        points: seconds since 1970, and values.
+        problem: why there is nothing to draw; empty if there is.
+    """
+
+    value: PlottedValue
+    label: str
+    unit: str
+    points: tuple[tuple[float, float], ...]
+    problem: str = ""
+
+
+def plot_lines(
+    url: PlotsUrl, series: SeriesStore, find: Callable[[PlottedValue], RemoteObject | None], now: float
+) -> list[PlotLine]:
+    """The lines of an address.
+
+    Args:
+        url: the address.
+        series: what was recorded.
+        find: finds the object of a value; None while it is not known.
+        now: seconds since 1970.
+    """
+    return [_line(value, series, find(value), now, WINDOWS[url.window]) for value in url.values]
+
+
+def _line(value: PlottedValue, series: SeriesStore, obj: RemoteObject | None, now: float, window: float) -> PlotLine:
+    column = _column(obj, value.name)
+    index = object_index(obj) if obj is not None else value.object_id.object_name
+    unit = plural_unit(column.unit) if column and column.unit else ""
+    if value.rate:
+        unit = f"{unit}/s"
+    label = f"{index} {value.name}{'/s' if value.rate else ''}"
+    recorded = series.get((value.object_id, value.name))
+    start = now - window
+    points = list(recorded.points(start)) if recorded is not None else []
+    if obj is None:
+        return PlotLine(value, label, unit, tuple(points), "the object is not there")
+    if column is None or not column.is_number:
+        return PlotLine(value, label, unit, (), "not a number of this class")
+    if value.rate:
+        points = list(rates(points))
+    if points:
+        points = [(max(at, start), number) for at, number in points]
+        points.append((now, 0.0 if value.rate and now - points[-1][0] > 30 else points[-1][1]))
+    return PlotLine(value, label, unit, tuple(thinned(points, MOST_POINTS)))
+
+
+def value_of_line(line: PlotLine) -> tuple[str, str, str]:
+    """The newest, the smallest and the greatest value of a line, as texts with their unit."""
+    values = [value for _, value in line.points]
+    if not values:
+        return "no value yet", "", ""
+    now, low, high = (
+        f"{number_text(round(value, 3))} {line.unit}".strip() for value in (values[-1], min(values), max(values))
+    )
+    return now, low, high
+
+
+def _column(obj: RemoteObject | None, name: str) -> ValueColumn | None:
+    return columns_of([obj.schema]).get(name) if obj is not None and obj.schema is not None else None
+
+
+def groups(lines: Sequence[PlotLine], *, together: bool) -> list[list[PlotLine]]:
+    """Which lines share a plot: all, or those with the same unit."""
+    if together:
+        return [list(lines)] if lines else []
+    found: dict[str, list[PlotLine]] = {}
+    for line in lines:
+        found.setdefault(line.unit, []).append(line)
+    return list(found.values())
+
+
+def echart_options(lines: Sequence[PlotLine], now: float, window: float, *, dark: bool) -> dict[str, object]:
+    """The options of an ECharts line chart; with two units, the second has its axis on the right.
+
+    Args:
+        lines: what is drawn together.
+        now: seconds since 1970, the right edge.
+        window: seconds that it shows.
+        dark: for a dark page.
+    """
+    ink, grid = ("#e8eaed", "#3c4043") if dark else ("#202124", "#dadce0")
+    units = list(dict.fromkeys(line.unit for line in lines))
+    axis = {"axisLabel": {"color": ink}, "splitLine": {"lineStyle": {"color": grid}}}
+    return {
+        "animation": False,
+        "color": list(COLOURS),
+        "legend": {"type": "scroll", "textStyle": {"color": ink}, "top": 0},
+        "tooltip": {"trigger": "axis", "confine": True},
+        "grid": {"left": 8, "right": 16, "top": 56, "bottom": 8, "containLabel": True},
+        "xAxis": {
+            "type": "time",
+            "min": round((now - window) * 1000),
+            "max": round(now * 1000),
+            "axisLabel": {"color": ink, "hideOverlap": True},
+        },
+        "yAxis": [
+            {"type": "value", "name": unit, "nameTextStyle": {"color": ink, "align": "left"}, "scale": True, **axis}
+            for unit in units[:2]
+        ],
+        "series": [
+            {
+                "type": "line",
+                "name": line.label,
+                "yAxisIndex": min(units.index(line.unit), 1),
+                "showSymbol": False,
+                "step": False if line.value.rate else "end",
+                "data": [[round(at * 1000), value] for at, value in line.points],
+            }
+            for line in lines
+        ],
+    }

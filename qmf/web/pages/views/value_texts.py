@@ -1,0 +1,134 @@
+"""Values as text for people, by their schema."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from qmf.console.aio import ObjectId, RemoteObject
+from qmf.presenting.names import index_text, title_text
+from qmf.presenting.text import clean
+from qmf.presenting.units import brief_duration, brief_quantity, duration_text, full_quantity, shortest_float32
+from qmf.schema import ClassSchema, QmfType
+
+#: Shown in place of a missing value.
+ABSENT = "–"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LONGEST = 4000
+
+
+def value_text(
+    kind: QmfType | None, value: object, unit: str | None = None, *, measured: bool = False, brief: bool = False
+) -> str:
+    """A value on one line.
+
+    Args:
+        kind: its type in the schema; None if unknown.
+        value: as the console reads it.
+        unit: as in the schema, or None.
+        measured: it is a measurement, which has separators; other numbers may be names, such as ports.
+        brief: for a table whose heading has the unit.
+    """
+    if value is None:
+        return ABSENT
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        if kind is not None and kind.base == "absTime":
+            return instant_text(int(value))
+        if kind is not None and kind.base == "deltaTime":
+            return brief_duration(value) if brief else duration_text(value)
+        if kind is not None and kind.name == "float":
+            value = shortest_float32(value)
+        if not measured and not unit:
+            return str(value)
+        return brief_quantity(value, unit) if brief else full_quantity(value, unit)
+    return plain_text(value)
+
+
+def plain_text(value: object) -> str:
+    """A value without a schema on one line."""
+    if value is None:
+        return ABSENT
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, ObjectId):
+        return clean(value.object_name) or ABSENT
+    if isinstance(value, str | int | float | UUID):
+        return clean(str(value))
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex(" ")
+    if isinstance(value, Mapping | Sequence):
+        text = clean(json.dumps(value, ensure_ascii=False, default=str))
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return clean(str(value))
+
+
+def instant_text(ns: int) -> str:
+    """A time in nanoseconds since 1970, to the second; 0 means never."""
+    if not ns:
+        return ABSENT
+    try:
+        return _moment(ns // 1_000_000_000)
+    except (OverflowError, ValueError, OSError):
+        return f"{ns} ns"
+
+
+def clock_text(seconds: float) -> str:
+    """A time in seconds since 1970, without its date."""
+    return _moment(int(seconds))[11:]
+
+
+@functools.lru_cache(maxsize=1000)
+def _moment(seconds: int) -> str:
+    moment = (_EPOCH + timedelta(seconds=seconds)).astimezone()
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def age_text(seconds: float) -> str:
+    """How long ago something was: ``now``, ``5s``, ``3m 12s``."""
+    if seconds < 1:
+        return "now"
+    return brief_duration(int(seconds) * 1_000_000_000)
+
+
+def object_index(obj: RemoteObject) -> str:
+    """What an object is called among those of its class; never empty."""
+    schema = obj.schema or ClassSchema(package="", name="")
+    name = obj.object_id.object_name
+    values = _KeyValues(obj)
+    index = clean(index_text(name, schema, values))
+    title = clean(title_text(schema, values))
+    return f"{index} ({title})" if index and title and title != index else index or title or clean(name) or "(no name)"
+
+
+def reference_text(object_id: ObjectId) -> str:
+    """The object that a reference names, as briefly as its name allows: ``queue orders``."""
+    name = clean(object_id.object_name)
+    package, colon, rest = name.partition(":")
+    class_name, other, key = rest.partition(":")
+    if colon and other and package and class_name:
+        return f"{class_name} {key or '(no name)'}"
+    return name
+
+
+class _KeyValues(Mapping[str, object]):
+    """The values of an object, each read only when it is asked for."""
+
+    def __init__(self, obj: RemoteObject) -> None:
+        self._obj = obj
+
+    def __getitem__(self, name: str) -> object:
+        if name not in self._obj.data.values:
+            raise KeyError(name)
+        value: object = self._obj[name]
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._obj.data.values)
+
+    def __len__(self) -> int:
+        return len(self._obj.data.values)

@@ -1,0 +1,274 @@
+"""The web console in a browser: what people see, choose and call, with the mouse and with keys."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from support.browser import PATIENCE, chromium, web_program
+from support.shelf import store_agent
+from support.waiting import wait_until
+
+from qmf.broker import EmbeddedBroker
+from qmf.testing import FakeAgent, InThread
+
+if importlib.util.find_spec("playwright") is None:
+    pytest.skip("playwright is not installed", allow_module_level=True)
+BROWSER = chromium()
+if BROWSER is None:
+    pytest.skip("there is no Chromium: scripts/browser.sh installs one", allow_module_level=True)
+
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright  # noqa: E402
+
+pytestmark = pytest.mark.slow
+
+SHELVES = "/objects/org.example.store/shelf"
+SHELF = "/object/example.org:store:1/org.example.store:shelf:a~2F1"
+
+
+@attrs.frozen
+class Scene:
+    """A broker, an agent on it, and the address of the console's pages."""
+
+    broker: EmbeddedBroker
+    agent: InThread[FakeAgent]
+    url: str
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    log = tmp_path_factory.mktemp("web") / "errors"
+    with (
+        EmbeddedBroker() as broker,
+        InThread(lambda: stocked(broker.url)) as agent,
+        web_program(broker.url, log) as url,
+    ):
+        yield Scene(broker, agent, url)
+    said = log.read_text(encoding="utf-8")
+    assert "Traceback" not in said, said
+
+
+def stocked(url: str) -> FakeAgent:
+    """An agent with many shelves."""
+    fake = store_agent(url, shelves=120, interval=0.5)
+    fake.on("Shelf", "add", lambda obj, count, at: {"total": count + 1})
+    return fake
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@contextlib.contextmanager
+def window(browser: Browser, scene: Scene, **options: object) -> Iterator[Page]:
+    """A page; whatever it loads must come from the console, and nothing may fail in it."""
+    context: BrowserContext = browser.new_context(**options)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    expect.set_options(timeout=PATIENCE)
+    foreign: list[str] = []
+    errors: list[str] = []
+    own = (scene.url, scene.url.replace("http", "ws", 1), "data:", "blob:")
+    page.on("request", lambda request: None if request.url.startswith(own) else foreign.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    try:
+        yield page
+        assert foreign == []
+        assert errors == []
+    finally:
+        context.close()
+
+
+def rows(page: Page) -> list[str]:
+    """The first cells of the first table."""
+    return page.locator(".qmf-table").first.locator("tbody tr td:first-child").all_inner_texts()
+
+
+def test_every_view_opens_and_loads_nothing_from_elsewhere(browser: Browser, scene: Scene) -> None:
+    with window(browser, scene) as page:
+        page.goto(scene.url)
+        expect(page.locator(".qmf-tiles")).to_contain_text("Agents")
+        expect(page.get_by_role("table").filter(has_text="example.org:store:1")).to_contain_text("alive")
+        for name, heading in (("Classes", "Classes"), ("Events", "Events"), ("Plots", "Plots"), ("Graph", "Graph")):
+            page.get_by_role("link", name=name, exact=True).first.click()
+            expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+        expect(page.locator("canvas")).to_be_visible()
+        expect(page.get_by_role("table")).to_contain_text("storeRef")
+        page.get_by_role("link", name="Agents", exact=True).click()
+        expect(page.get_by_role("table")).to_contain_text("example.org:store:1")
+
+
+def test_a_table_is_ordered_filtered_and_paged_at_the_server_and_its_address_says_so(
+    browser: Browser, scene: Scene
+) -> None:
+    with window(browser, scene) as page:
+        page.goto(f"{scene.url}{SHELVES}")
+        expect(page.get_by_text("120 objects", exact=True)).to_be_visible()
+        assert len(rows(page)) == 50
+        page.get_by_role("button", name="Sort by sold", exact=True).click()
+        expect(page).to_have_url(re.compile(r"sort=-sold"))
+        expect(page.locator("tbody tr").first).to_contain_text("a/119")
+        page.keyboard.press("]")
+        expect(page).to_have_url(re.compile(r"page=2"))
+        expect(page.get_by_text("page 2 of 3")).to_be_visible()
+        expect(page.locator("tbody tr").first).to_contain_text("a/69")
+        page.locator("body").press("/")
+        page.keyboard.type("sold>=1150")
+        expect(page.get_by_text("5 objects of 120")).to_be_visible()
+        expect(page).to_have_url(re.compile(r"filter=sold%3E%3D1150.*sort=-sold"))
+        address = page.url
+        page.goto("about:blank")
+        page.goto(address)
+        expect(page.get_by_text("5 objects of 120")).to_be_visible()
+        assert [text.strip() for text in rows(page)] == [f"a/{number}" for number in range(119, 114, -1)]
+        page.get_by_role("textbox", name="Filter").fill("nothing>1")
+        expect(page.get_by_text("there is no value 'nothing'")).to_be_visible()
+
+
+def test_an_object_changes_before_the_eyes(browser: Browser, scene: Scene) -> None:
+    with window(browser, scene) as page:
+        page.goto(f"{scene.url}{SHELF}")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Shelf a/1")
+        statistics = page.get_by_role("table").nth(1)
+        expect(statistics.locator("tr", has_text="sold")).to_contain_text("10 item")
+        for step in range(1, 4):
+            shelf(scene, 1).sold.set(10 + 1000 * step)
+            expect(statistics.locator("tr", has_text="sold")).to_contain_text(f"{step},010 item")
+        expect(statistics.locator("tr", has_text="sold").locator("polyline")).to_have_attribute(
+            "points", re.compile(" ")
+        )
+        page.get_by_role("link", name="store main").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Store main")
+        expect(page.get_by_role("table").filter(has_text="storeRef")).to_contain_text("a/17")
+        expect(page.get_by_text("20 more objects not shown")).to_be_visible()
+
+
+def shelf(scene: Scene, number: int) -> Any:
+    """A managed object of the agent."""
+    return scene.agent.it.agent.objects[1 + number]
+
+
+def test_methods_are_called_from_a_form_after_a_confirmation(browser: Browser, scene: Scene) -> None:
+    with window(browser, scene) as page:
+        page.goto(f"{scene.url}{SHELF}")
+        page.get_by_role("button", name="add", exact=True).click()
+        count = page.get_by_role("textbox", name="count")
+        count.fill("0")
+        expect(page.get_by_text("must be at least 1")).to_be_visible()
+        count.fill("41")
+        page.get_by_role("button", name="Call…").click()
+        expect(page.get_by_text("Call add of shelf a/1 at example.org:store:1?")).to_be_visible()
+        page.get_by_role("button", name="Yes, call").click()
+        expect(page.locator(".qmf-dialog")).to_contain_text("Done.")
+        expect(page.locator(".qmf-dialog dl")).to_contain_text("42 item")
+        page.get_by_role("button", name="Close").click()
+        page.get_by_role("button", name="Set properties").click()
+        page.get_by_role("textbox", name="limit").fill("77")
+        page.get_by_role("button", name="Set…").click()
+        page.get_by_role("button", name="Yes, set").click()
+        expect(page.locator(".qmf-dialog")).to_contain_text("Done.")
+        page.get_by_role("button", name="Close").click()
+        expect(page.get_by_role("table").first.locator("tr", has_text="limit")).to_contain_text("77 item")
+
+
+def test_events_stream_and_can_be_paused(browser: Browser, scene: Scene) -> None:
+    with window(browser, scene) as page:
+        page.goto(f"{scene.url}/events?severity=notice")
+        expect(page.get_by_text("events received")).to_be_visible()
+        scene.agent.it.raise_event("sale", shelf="a/1", count=5)
+        expect(page.locator("tbody tr").first).to_contain_text("a/1")
+        page.get_by_role("button", name="Pause").click()
+        scene.agent.it.raise_event("broken", shelf="a/2")
+        expect(page.get_by_text("1 came since")).to_be_visible()
+        expect(page.locator("tbody")).not_to_contain_text("a/2")
+        page.get_by_role("button", name="Go on").click()
+        expect(page.locator("tbody tr").first).to_contain_text("broken")
+        page.get_by_role("textbox", name="Text").fill("count=5")
+        expect(page).to_have_url(re.compile(r"text=count%3D5"))
+        expect(page.locator("tbody tr")).to_have_count(1)
+
+
+def test_values_of_several_objects_are_plotted_together(browser: Browser, scene: Scene) -> None:
+    value = "example.org:store:1/org.example.store:shelf:a~2F{}/items"
+    with window(browser, scene) as page:
+        page.goto(f"{scene.url}/plots?v={value.format(1)}&v={value.format(2)}")
+        expect(page.locator("canvas")).to_have_count(1)
+        expect(page.locator("tbody tr")).to_have_count(2)
+        expect(page.locator("tbody tr").first).to_contain_text("item")
+        page.get_by_role("button", name="Remove").first.click()
+        expect(page.locator("tbody tr")).to_have_count(1)
+        assert page.url.count("v=") == 1
+
+
+def test_keys_lead_everywhere(browser: Browser, scene: Scene) -> None:
+    with window(browser, scene) as page:
+        page.goto(f"{scene.url}/classes")
+        expect(page.get_by_role("link", name="Shelf")).to_be_visible()
+        page.keyboard.press("g")
+        page.keyboard.press("e")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Events")
+        page.keyboard.press("?")
+        expect(page.get_by_role("heading", name="Keys")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("heading", name="Keys")).not_to_be_visible()
+        page.goto(f"{scene.url}{SHELVES}")
+        expect(page.locator("tbody tr").nth(2)).to_be_visible()
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowUp")
+        expect(page.get_by_role("link", name="a/1", exact=True)).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Shelf a/1")
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_a_phone_needs_no_scrolling_to_the_side(browser: Browser, scene: Scene, scheme: str) -> None:
+    with window(browser, scene, viewport={"width": 390, "height": 844}, color_scheme=scheme) as page:
+        for path in ("/", "/agents", "/classes", SHELVES, SHELF, "/events", "/plots", "/graph"):
+            page.goto(scene.url + path)
+            expect(page.locator(".qmf-main")).to_be_visible()
+            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert wide <= 0, path
+        dark = page.evaluate("document.documentElement.classList.contains('qmf-dark')")
+        assert dark is (scheme == "dark")
+        page.get_by_role("button", name="Colours: auto").click()
+        page.get_by_role("button", name="Colours: dark").click()
+        expect(page.get_by_role("button", name="Colours: light")).to_be_visible()
+        page.reload()
+        expect(page.get_by_role("button", name="Colours: light")).to_be_visible()
+        assert page.evaluate("document.documentElement.classList.contains('qmf-dark')") is False
+
+
+def test_the_loss_of_the_broker_is_shown_and_mended(browser: Browser, tmp_path: Path) -> None:
+    broker = EmbeddedBroker()
+    broker.start()
+    port = broker.port
+    with contextlib.ExitStack() as stack:
+        stack.callback(lambda: broker.close())
+        url_of_broker = broker.url
+        agent = stack.enter_context(InThread(lambda: store_agent(url_of_broker, interval=0.5)))
+        url = stack.enter_context(web_program(broker.url, tmp_path / "errors"))
+        with window(browser, Scene(broker, agent, url)) as page:
+            page.goto(f"{url}{SHELVES}")
+            expect(page.locator("tbody tr")).to_have_count(3)
+            broker.close()
+            expect(page.get_by_role("alert")).to_contain_text("was lost")
+            expect(page.locator("tbody tr")).to_have_count(3)
+            broker = EmbeddedBroker(port=port)
+            broker.start()
+            expect(page.locator(".qmf-banner")).not_to_be_visible()
+            wait_until(lambda: agent.it.agent.connected)
+            shelf(Scene(broker, agent, url), 0).sold.set(4242)
+            expect(page.locator("tbody tr").first).to_contain_text("4,242")

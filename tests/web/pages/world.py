@@ -1,0 +1,56 @@
+"""A site of the web console over an invented agent, on a bus in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TypeVar
+
+import attrs
+from support.shelf import store_agent
+from support.waiting import PATIENCE
+
+from qmf.bus import MemoryBus, MemoryExchange
+from qmf.console.aio import Client, RemoteObject
+from qmf.testing import FakeAgent
+from qmf.web.pages.live.site import Site
+
+T = TypeVar("T")
+
+
+async def awaited(make: Callable[[], Awaitable[T]], accepts: Callable[[T], object]) -> T:
+    """What `make` gives, again and again, once it is accepted."""
+    async with asyncio.timeout(PATIENCE):
+        while not accepts(found := await make()):
+            await asyncio.sleep(0.005)
+    return found
+
+
+@attrs.frozen
+class World:
+    """The parts of it."""
+
+    exchange: MemoryExchange
+    agent: FakeAgent
+    client: Client
+    site: Site
+
+    async def shelf(self, number: int = 0) -> RemoteObject:
+        """A shelf, as the agent answers."""
+        found = await self.client.objects("shelf", where={"name": f"a/{number}"})
+        return found[0]
+
+
+@contextlib.asynccontextmanager
+async def world(shelves: int = 3) -> AsyncIterator[World]:
+    """An agent with shelves, a console, and a site that was started and knows the classes."""
+    exchange = MemoryExchange()
+    async with store_agent(exchange, shelves=shelves) as agent, Client(MemoryBus(exchange), data=False) as client:
+        site = Site(client, 0.05)
+        site.start()
+        try:
+            await site.catalogue.refresh()
+            yield World(exchange, agent, client, site)
+        finally:
+            await site.close()
