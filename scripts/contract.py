@@ -25,6 +25,7 @@ SUITES = {
         "tests/examples/test_drain_and_spout.py",
     ],
     "console": ["tests/interop/test_brokers.py"],
+    "web": ["tests/web/messages/test_contract.py"],
 }
 BROKERS = ("embedded", "artemis", "rabbitmq", "qpidd")
 #: Parameters that stand for no broker.

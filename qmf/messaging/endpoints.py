@@ -338,10 +338,10 @@ class Receiver(ConnectedEndpoint):
             self._loop.call_soon(functools.partial(_reject, delivery, str(error)))
             raise
 
-    def close(self, timeout: float | None = None, *, keep: bool = False) -> None:
+    def close(self, timeout: float | None = None) -> None:
         """Close the receiver; see `qmf.messaging.aio.Receiver.close`."""
         try:
-            self._loop.run(self._core.close(timeout, keep=keep))
+            self._loop.run(self._core.close(timeout))
         finally:
             self._registry.pop(self._core, None)
 

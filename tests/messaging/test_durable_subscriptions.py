@@ -23,20 +23,21 @@ def session_of(broker: EmbeddedBroker, container: str = "shop") -> Iterator[Sess
 def test_a_subscription_collects_messages_without_its_receiver(tmp_path: Path) -> None:
     with EmbeddedBroker(data_dir=tmp_path) as broker:
         with session_of(broker) as session:
-            session.receiver(MINE).close(keep=True)
+            session.receiver(MINE)
+            session.close()
+        with session_of(broker, "other") as session:
             session.sender("amq.topic/a").send("first")
         with session_of(broker) as session:
             receiver = session.receiver(MINE)
             assert receiver.fetch(timeout=30).content == "first"
             session.acknowledge()
-            receiver.close(keep=True)
         with session_of(broker, "other") as session, pytest.raises(Empty):
             session.receiver(MINE).fetch(timeout=0)
 
 
 def test_a_subscription_outlives_the_broker(tmp_path: Path) -> None:
     with EmbeddedBroker(data_dir=tmp_path) as broker, session_of(broker) as session:
-        session.receiver(MINE).close(keep=True)
+        session.receiver(MINE)
     with EmbeddedBroker(data_dir=tmp_path) as broker, session_of(broker) as session:
         session.sender("amq.topic/a").send("later")
         assert session.receiver(MINE).fetch(timeout=30).content == "later"

@@ -169,20 +169,14 @@ class LinkLayer:
         raw.open()
         self.detach(link, condition, description)
 
-    def detach(self, link: Link, condition: str = "", description: str = "", *, closed: bool = True) -> None:
-        """End a link, with an error where `condition` is not empty. `LinkDetached` confirms.
-
-        With `closed` False the terminus stays, if it outlives its link: a durable subscription goes on.
-        """
+    def detach(self, link: Link, condition: str = "", description: str = "") -> None:
+        """End a link, with an error where `condition` is not empty. `LinkDetached` confirms."""
         if link.detached:
             return
         link.mark_detached()
         if condition:
             link.raw.condition = proton.Condition(condition, description)
-        if closed:
-            link.raw.close()
-        else:
-            link.raw.detach()
+        link.raw.close()
 
     def add_credit(self, link: Link, credit: int) -> None:
         """Allow the peer to send `credit` more messages on a link on which we receive."""

@@ -157,9 +157,15 @@ class Endpoint(LinkOwner, abc.ABC):
             self._session.report(self, error)
         self._session.condition.notify()
 
-    def detach(self, *, closed: bool = True) -> None:
-        """Close the link without waiting for the broker; without `closed`, a durable subscription stays."""
-        self._detach_link(closed=closed)
+    def detach(self, *, with_session: bool = False) -> None:
+        """Close the link without waiting for the broker.
+
+        Args:
+            with_session: the session ends next. A durable subscription stays then, because its link is not closed.
+                (qpidd would end the subscription even when the link is only detached.)
+        """
+        if not (with_session and self.address.options.link.durable):
+            self._detach_link()
         self._stop_binding()
         self._state = TRANSITIONS.next(self._state, LinkTrigger.CLOSE)
         self._driver = self._link = None
@@ -190,10 +196,10 @@ class Endpoint(LinkOwner, abc.ABC):
             except TimeoutError:
                 raise Timeout(f"no answer to the deletion of {self.node.name!r} in time") from None
 
-    def _detach_link(self, *, closed: bool = True) -> None:
+    def _detach_link(self) -> None:
         if self._link is not None and self._driver is not None:
             self._driver.disown(self._link)
-            self._driver.engine.detach(self._link, closed=closed)
+            self._driver.engine.detach(self._link)
             self._driver.transport.flush_soon()
 
     # LinkOwner

@@ -136,13 +136,8 @@ class Receiver(Endpoint):
             delivery.reject("amqp:decode-error", str(error))
             raise
 
-    async def close(self, timeout: float | None = None, *, keep: bool = False) -> None:
-        """Close the link. Messages that were not fetched return to the node.
-
-        Args:
-            timeout: seconds to wait for the broker; None for no limit.
-            keep: only detach the link, so that its durable subscription goes on to collect messages; a receiver with
-                the same link name, of a connection with the same container id, gets them. Otherwise it ends.
+    async def close(self, timeout: float | None = None) -> None:
+        """Close the link. Messages that were not fetched return to the node. A durable subscription ends.
 
         Raises:
             Timeout: the broker did not answer in time: with exactly-once, it may deliver acknowledged messages again;
@@ -156,10 +151,7 @@ class Receiver(Endpoint):
         try:
             await self.finish(timeout)
         finally:
-            if keep:
-                self.detach(closed=False)
-            else:
-                await self.close_link(deadline)
+            await self.close_link(deadline)
 
     async def finish(self, timeout: float | None = None) -> None:
         """With exactly-once: wait until the broker has confirmed all outcomes.

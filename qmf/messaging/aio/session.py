@@ -321,7 +321,8 @@ class Session:
 
         With exactly-once, acknowledgements are confirmed as well.
 
-        A transaction that is open is rolled back, messages that are not acknowledged return to their nodes.
+        A transaction that is open is rolled back, messages that are not acknowledged return to their nodes. Durable
+        subscriptions stay: a receiver with the same link name, of a connection with the same container id, goes on.
 
         Raises:
             Timeout: the broker did not answer in time or, without `timeout`, no longer answers; the session is closed
@@ -347,7 +348,7 @@ class Session:
         for endpoint in (*self.senders, *self.receivers):
             if isinstance(endpoint, Sender):
                 endpoint.drop(SessionClosed(text=f"session {self.name} was closed"))
-            endpoint.detach()
+            endpoint.detach(with_session=True)
         self.senders.clear()
         self.receivers.clear()
         self._acknowledgements.clear()

@@ -114,8 +114,9 @@ class Source:
             keep: a durable subscription stays.
         """
         # The broker may be gone, or have deleted the queue: it is closed then.
-        with contextlib.suppress(MessagingError, Timeout):
-            await self._receiver.close(PATIENCE, keep=keep and self._lasting)
+        if not (keep and self._lasting):
+            with contextlib.suppress(MessagingError, Timeout):
+                await self._receiver.close(PATIENCE)
         with contextlib.suppress(MessagingError, Timeout):
             await self._session.close(PATIENCE)
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from qmf.messaging import Message
 from qmf.web.messages import contents, requests
 from qmf.web.messages.destinations import Destination, Kind
 from qmf.web.messages.errors import as_problems
@@ -67,8 +68,7 @@ class CreateRoutes:
     async def create(self, request: Request, name: Name) -> Response:
         """Create a message from the body. Repeated, it creates another."""
         destination, urls = self._destination(request, name)
-        delivery = requests.read_delivery(request)
-        message = contents.to_message(await request.body(), request.headers.items(), delivery)
+        message = await self._message(request)
         with as_problems():
             await self._service.links.send(destination, message)
         return Response(status_code=201, headers={"msg-create-next": f"{urls.base}/create"})
@@ -77,11 +77,18 @@ class CreateRoutes:
         """Create a message unless one with this id was created before."""
         destination, urls = self._destination(request, name)
         given = requests.read_creation_id(id)
-        delivery = requests.read_delivery(request)
-        message = contents.to_message(await request.body(), request.headers.items(), delivery, given)
+        message = await self._message(request, given)
         with as_problems():
             await self._service.creations.create(destination, given, message)
         return Response(status_code=201, headers={"msg-create-next": f"{urls.base}/create/{uuid.uuid4().hex}"})
+
+    async def _message(self, request: Request, id: str | None = None) -> Message:
+        delivery = requests.read_delivery(request)
+        message = contents.to_message(await request.body(), request.headers.items(), delivery, id)
+        if self._kind is Kind.TOPIC:
+            # RabbitMQ 3 ends the session when a message to a topic exchange has none.
+            message.subject = ""
+        return message
 
     def _destination(self, request: Request, name: str) -> tuple[Destination, Urls]:
         destination = requests.read_destination(self._kind, name)

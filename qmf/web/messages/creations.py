@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import contextlib
 import logging
 
-from qmf.messaging import Empty, Message, MessagingError, Timeout
+from qmf.messaging import AddressError, Empty, Message, Timeout
 from qmf.messaging.aio import Connection, Sender, Session
-from qmf.messaging.exceptions import ResolutionError, TransactionAborted, TransactionError, TransactionUnknown
+from qmf.messaging.exceptions import TransactionAborted, TransactionError, TransactionUnknown
 from qmf.web.messages.broker_links import PATIENCE, BrokerLinks
 from qmf.web.messages.destinations import Destination
 
@@ -55,6 +54,8 @@ class Creations:
         self._lock = asyncio.Lock()
         self._transactions: _Transactions | None = None
         self._loaded = False
+        #: The connection that has turned out to have no transactions.
+        self._without: Connection | None = None
 
     async def create(self, destination: Destination, id: str, message: Message) -> bool:
         """Send a message unless one with that id was sent to the same destination.
@@ -107,25 +108,32 @@ class Creations:
         if known is not None and known.is_usable(connection):
             return known
         self._drop()
-        form = await self._declare(connection)
-        if form is None:
+        if self._without is connection:
             return None
-        if not self._loaded:
-            for key in await _read(connection):
-                self._remember(key)
-            self._loaded = True
-        try:
-            session = await connection.session(transactional=True, timeout=PATIENCE)
-        except TransactionError as error:
-            log.info("ids of created messages are not kept: %s", error)
+        session = await self._transactional(connection)
+        if session is None:
+            self._without = connection
             return None
         try:
+            await self._declare(connection)
+            if not self._loaded:
+                for key in await _read(connection):
+                    self._remember(key)
+                self._loaded = True
             markers = await session.sender(QUEUE, timeout=PATIENCE)
         except BaseException:
             session.abandon()
             raise
         self._transactions = _Transactions(connection, session, markers)
         return self._transactions
+
+    @staticmethod
+    async def _transactional(connection: Connection) -> Session | None:
+        try:
+            return await connection.session(transactional=True, timeout=PATIENCE)
+        except TransactionError as error:
+            log.info("ids of created messages are kept in memory only: %s", error)
+            return None
 
     def _drop(self) -> None:
         """Give the session up; the next one reads the queue again."""
@@ -135,24 +143,25 @@ class Creations:
         self._loaded = False
 
     @staticmethod
-    async def _declare(connection: Connection) -> str | None:
-        """Create the queue if there is none; None if this broker can't keep ids."""
+    async def _declare(connection: Connection) -> None:
+        """Create the queue if there is none.
+
+        Raises:
+            MessagingError, Timeout: the broker refuses every form of it.
+        """
         session = await connection.session(timeout=PATIENCE)
         try:
             for form in _FORMS:
-                with contextlib.suppress(ResolutionError):
-                    try:
-                        await session.sender(form, timeout=PATIENCE)
-                    except MessagingError as error:
-                        if session.failed:
-                            log.info("ids of created messages are not kept: %s", error)
-                            return None
-                        log.debug("%s", error)
-                        continue
-                    return form
+                try:
+                    await session.sender(form, timeout=PATIENCE)
+                except AddressError as error:
+                    log.debug("%s", error)
+                    if form is _FORMS[-1]:
+                        raise
+                else:
+                    return
         finally:
             session.abandon()
-        return None
 
     def _remember(self, key: _Key) -> None:
         self._created[key] = None

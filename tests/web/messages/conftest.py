@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -19,15 +20,21 @@ from qmf.web import create_application
 QUEUE, TOPIC = "jms.queue.bar", "jms.topic.bar"
 
 
-@pytest.fixture
-def broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
+@contextmanager
+def broker_of_the_chapter(folder: Path) -> Iterator[EmbeddedBroker]:
     """A broker with durable queue and topic of the chapter's names."""
-    with EmbeddedBroker(data_dir=tmp_path / "broker") as broker:
+    with EmbeddedBroker(data_dir=folder) as broker:
         with Connection.establish(broker.url, timeout=30) as connection:
             for name, kind in ((QUEUE, "queue"), (TOPIC, "topic")):
-                connection.session().sender(
-                    f"{name}; {{create: always, node: {{type: {kind}, durable: True}}}}"
-                ).close()
+                node = f"{name}; {{create: always, node: {{type: {kind}, durable: True}}}}"
+                connection.session().sender(node).close()
+        yield broker
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[EmbeddedBroker]:
+    """A broker for one test."""
+    with broker_of_the_chapter(tmp_path / "broker") as broker:
         yield broker
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
+import pytest_asyncio
 from support.web import served, web_options
 
 from qmf.broker import EmbeddedBroker
@@ -14,9 +14,24 @@ from qmf.connecting import BrokerTarget
 from qmf.web import Scope, create_application
 from qmf.web.access.tokens import new_token
 
-from .conftest import QUEUE, TOPIC
+from .conftest import QUEUE, TOPIC, broker_of_the_chapter
+
+#: One server for all of them: a bad request leaves nothing behind.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 CONSUMERS = f"/queues/{QUEUE}/pull-consumers"
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedBroker]:
+    with broker_of_the_chapter(tmp_path_factory.mktemp("broker")) as broker:
+        yield broker
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def http(broker: EmbeddedBroker) -> AsyncIterator[httpx.AsyncClient]:
+    async with served(create_application(web_options(target=BrokerTarget.of(broker.url)), pages=False)) as http:
+        yield http
 
 
 @pytest.mark.parametrize(
@@ -105,14 +120,16 @@ async def test_bodies_have_a_limit(http: httpx.AsyncClient) -> None:
     assert answer.status_code == 413
 
 
-@pytest.fixture
-async def guarded(broker: EmbeddedBroker, tmp_path: Path) -> AsyncIterator[tuple[httpx.AsyncClient, dict[str, str]]]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def guarded(
+    broker: EmbeddedBroker, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[httpx.AsyncClient, dict[str, str]]]:
     """A server with users, and tokens by their scope."""
     secrets, lines = {}, []
     for scope in Scope:
         secrets[scope.value], token = new_token(scope.value, frozenset([scope]), None)
         lines.append(token.line)
-    tokens = tmp_path / "tokens"
+    tokens = tmp_path_factory.mktemp("tokens") / "tokens"
     tokens.write_text("\n".join(lines))
     options = web_options(target=BrokerTarget.of(broker.url), users={"ann": "secret"}, tokens=tokens)
     async with served(create_application(options, pages=False)) as http:

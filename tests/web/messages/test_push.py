@@ -238,31 +238,8 @@ async def test_hosts_that_may_be_pushed_to(serve: Callable[..., FastAPI], target
         assert "no host that may be pushed to" in state.headers["msg-push-problem"]
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("", "no XML"),
-        ("<a/>", "the root must be push-registration"),
-        ("<push-registration/>", "there must be one link, not 0"),
-        ("<push-registration><link/></push-registration>", "link has no href"),
-        ('<push-registration><link href="ftp://a"/></push-registration>', "must be a URL of http or https"),
-        ('<push-registration><link href="http://u:p@a"/></push-registration>', "must have no user and password"),
-        ('<push-registration><link href="http://a" rel="template"/></push-registration>', "must have one parameter"),
-        ('<push-registration><link href="http://a" method="GET"/></push-registration>', "method must be POST"),
-        (document('<link href="http://a"/>', "<durable>maybe</durable>"), "durable must be true or false"),
-        (document('<link href="http://a"/>', "<maxRetries>-1</maxRetries>"), "maxRetries must be 1 to 1000"),
-        (document('<link href="http://a"/>', "<nonsense/>"), "element 'nonsense' is not known"),
-        (document('<link href="http://a"/>', '<header name="Host">b</header>'), "header 'Host' cannot be sent"),
-        (document('<link href="http://a"/>', "<authentication/>"), "basic-auth or digest-auth"),
-        ('<push-registration id="../a"><link href="http://a"/></push-registration>', "id must have"),
-        (
-            '<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]>'
-            '<push-registration><link href="http://a"/><selector>&b;</selector></push-registration>',
-            "must not have a document type",
-        ),
-    ],
-)
-async def test_what_is_wrong_with_a_registration_is_named(http: httpx.AsyncClient, text: str, reason: str) -> None:
-    refused = await http.post(PUSH, content=text, headers=XML)
-    assert refused.status_code == 400
-    assert reason in refused.json()["detail"]
+async def test_what_is_wrong_with_a_registration_is_named(http: httpx.AsyncClient) -> None:
+    refused = await http.post(PUSH, content="<push-registration/>", headers=XML)
+    assert (refused.status_code, refused.json()["detail"]) == (400, "there must be one link, not 0")
+    refused = await http.post(PUSH, content="{}", headers={"Content-Type": "application/json"})
+    assert refused.status_code == 415
