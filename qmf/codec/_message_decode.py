@@ -32,6 +32,10 @@ _REPEATED = frozenset({DATA, SEQUENCE})
 
 _SECTIONS = {DATA: Section.DATA, SEQUENCE: Section.SEQUENCE, VALUE: Section.VALUE}
 
+#: How sections begin, and the codes of lists and maps of either size.
+_SHORT = b"\x00\x53"
+_SMALL, _LARGE = frozenset({0xC0, 0xC1}), frozenset({0xD0, 0xD1})
+
 # Attribute of `Message` that each map section becomes.
 _MAPS = {
     DELIVERY_ANNOTATIONS: "delivery_annotations",
@@ -128,6 +132,33 @@ def decode_fields(
     if memory is not None and text and section == DATA and len(bodies) == 1:
         memory.learn(data, body_at, properties_at, fields)
     return fields
+
+
+def split_message(data: bytes) -> tuple[bytes, Section, object] | None:
+    """The encoded sections before the body, and the kind and the value of its section, in which binary stays binary.
+
+    None for a message in any but the common layout: with one body section and nothing behind it. Nothing is said about
+    whether the sections before it are valid.
+    """
+    pos = 0
+    try:
+        while data[pos : pos + 2] == _SHORT and data[pos + 2] < DATA:
+            code = data[pos + 3]
+            if code in _SMALL:
+                pos += 5 + data[pos + 4]
+            elif code in _LARGE:
+                pos += 8 + int.from_bytes(data[pos + 4 : pos + 8])
+            else:
+                return None
+        code = data[pos + 2]
+        if data[pos : pos + 2] != _SHORT or code not in (DATA, VALUE):
+            return None
+        value, end = decode_value(data, pos + 3, False)
+    except IndexError:
+        return None
+    if end != len(data) or (code == DATA and not isinstance(value, bytes)):
+        return None
+    return data[:pos], _SECTIONS[code], value
 
 
 def _sections(data: bytes, body: bool, text: bool) -> Iterator[tuple[int, int, int, object]]:

@@ -7,7 +7,7 @@ Knows what the sections hold, not what QMF means by it, nor how messages are sen
 from __future__ import annotations
 
 from qmf.codec._message import Message, Section
-from qmf.codec._message_decode import decode_fields, decode_message
+from qmf.codec._message_decode import decode_fields, decode_message, split_message
 from qmf.codec._message_encode import encode_content, encode_message
 from qmf.codec._section_memory import MAX_HEADS, SectionMemory
 
@@ -20,4 +20,5 @@ __all__ = [
     "decode_message",
     "encode_content",
     "encode_message",
+    "split_message",
 ]

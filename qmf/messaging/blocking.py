@@ -7,6 +7,11 @@ from collections.abc import Callable
 
 from qmf.messaging.loop import ConnectionLoop
 
+#: Seconds that `Wakeup.let_run` waits at most.
+PATIENCE = 0.002
+#: Messages that keep a thread busy for a while.
+MANY = 100
+
 
 class Wakeup:
     """Calls a function on the loop's thread soon; calls that have not begun yet are one."""
@@ -15,15 +20,33 @@ class Wakeup:
         self._loop = loop
         self._callback = callback
         self._scheduled = False
+        self._waiting: threading.Lock | None = None
 
     def __call__(self) -> None:
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._run)
 
+    def let_run(self, *, if_busy: bool) -> None:
+        """The same, and where this thread is busy, give the loop's thread the time for it.
+
+        A thread that goes on computing keeps the interpreter from the other one for up to 5 ms
+        (`sys.getswitchinterval`), in which the broker has nothing to do.
+        """
+        if not if_busy:
+            self()
+            return
+        waiting = self._waiting = threading.Lock()
+        waiting.acquire()
+        self()
+        waiting.acquire(timeout=PATIENCE)
+
     def _run(self) -> None:
         self._scheduled = False
         self._callback()
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            waiting.release()
 
 
 class BlockingAnswer:

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from qmf.codec import amqp010, amqp10
 from qmf.codec.message import Message as AmqpMessage
-from qmf.codec.message import Section, decode_fields, encode_content, encode_message
+from qmf.codec.message import Section, decode_fields, encode_content, encode_message, split_message
 from qmf.errors import DecodeError as CodecDecodeError
 from qmf.messaging.addresses import Address
 from qmf.messaging.exceptions import DecodeError, EncodeError
@@ -123,9 +123,8 @@ def decode(data: bytes) -> Message:
         DecodeError: the bytes are not a message, or the content does not match its content type.
     """
     try:
-        # The fields alone, since a `codec.Message` of them would cost as much as decoding them.
-        fields: dict[str, Any] = decode_fields(data, text=False)
-        content = _content(fields)
+        fields, section, body = _read(data)
+        content = _content(section, body, fields.get("content_type"))
     except CodecDecodeError as error:
         raise DecodeError(text=f"message cannot be decoded: {error}") from error
     get = fields.get
@@ -176,9 +175,27 @@ def _is_text(content_type: str) -> bool:
     return content_type.partition(";")[0].strip().lower().startswith("text/")
 
 
-def _content(fields: Mapping[str, Any]) -> object:
-    body, kind = fields.get("body"), fields.get("content_type")
-    if fields.get("section") is not Section.DATA or not isinstance(body, bytes):
+def _read(data: bytes) -> tuple[Mapping[str, Any], Section | None, object]:
+    """The fields of a message before its body, the kind of its body section, and the body."""
+    if (parts := split_message(data)) is not None and len(parts[0]) <= _MAX_HEAD:
+        head, section, body = parts
+        return _remembered_fields(head), section, body
+    # The fields alone, since a `codec.Message` of them would cost as much as decoding them.
+    fields: dict[str, Any] = decode_fields(data, text=False)
+    return fields, fields.get("section"), fields.get("body")
+
+
+#: Bytes before a body whose fields are remembered: most messages of a sender have the same.
+_MAX_HEAD = 200
+
+
+@functools.lru_cache(maxsize=256)
+def _remembered_fields(head: bytes) -> Mapping[str, Any]:
+    return decode_fields(head, text=False)
+
+
+def _content(section: Section | None, body: object, kind: str | None) -> object:
+    if section is not Section.DATA or not isinstance(body, bytes):
         return body
     if kind == _MAP:
         return amqp010.decode_map(body, text=True)

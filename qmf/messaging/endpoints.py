@@ -13,7 +13,7 @@ from typing import Any, Self
 from qmf.messaging import aio
 from qmf.messaging.addresses import Address
 from qmf.messaging.aio.deliveries import ReceivedDelivery
-from qmf.messaging.blocking import BlockingAnswer, Wakeup
+from qmf.messaging.blocking import MANY, BlockingAnswer, Wakeup
 from qmf.messaging.constants import UNLIMITED, Constant
 from qmf.messaging.endpoint import ConnectedEndpoint, Endpoint, Registry
 from qmf.messaging.exceptions import DecodeError, MessagingError, Timeout
@@ -266,7 +266,7 @@ class Sender(ConnectedEndpoint):
             # No capacity, no connection, or an error to raise: the long way.
             self._loop.run(self._core.send_encoded(data, sync, timeout))
             return
-        self._wakeup()
+        self._wakeup.let_run(if_busy=answer is None and self._core.waiting() >= MANY)
         if answer is None:
             return
         try:
@@ -331,7 +331,11 @@ class Receiver(ConnectedEndpoint):
         if delivery is None:
             return self._loop.run(self._core.fetch(timeout))
         if self._core.needs_grant():
-            self._wakeup()
+            try:
+                self._wakeup.let_run(if_busy=self._core.available() >= MANY)
+            except BaseException:
+                self._core.put_back(delivery)
+                raise
         try:
             return self._core.decode(delivery)
         except DecodeError as error:

@@ -155,3 +155,28 @@ def test_garbage_is_a_message_or_an_error(data: bytes) -> None:
     except DecodeError:
         return
     assert isinstance(message, Message)
+
+
+@pytest.mark.parametrize("size", [0, 10, 300, 70_000])
+@pytest.mark.parametrize("content", ["text", b"data", {"a": 1}, ["x", 2], None])
+def test_a_message_in_the_common_layout_is_read_like_any_other(content: object, size: int) -> None:
+    message = Message(content, subject="s" * size, id="one", properties={"n": 5, "name": "value"}, durable=True, ttl=3)
+    data = encode(message)
+    common, other = decode(data), decode(data + b"\x00\x53\x78\xc1\x01\x00")  # with an empty footer
+    for found in (common, other):
+        assert vars(found) | {"delivery": None} == vars(decode(data)) | {"delivery": None}
+    assert (common.content, common.subject, common.properties) == (content, "s" * size, {"n": 5, "name": "value"})
+
+
+def test_what_is_read_does_not_share_its_properties() -> None:
+    data = encode(Message("text", properties={"name": "value"}))
+    first, second = decode(data), decode(data)
+    first.properties["name"] = "changed"
+    assert second.properties == {"name": "value"} == decode(data).properties
+
+
+@pytest.mark.parametrize("cut", range(1, 30))
+def test_a_message_that_is_cut_off_is_malformed(cut: int) -> None:
+    data = encode(Message("some text that is long enough", subject="subject", to="node"))
+    with pytest.raises(DecodeError):
+        decode(data[:-cut])

@@ -183,6 +183,10 @@ class Receiver(Endpoint):
         except IndexError:
             return None
 
+    def put_back(self, delivery: ReceivedDelivery) -> None:
+        """Undo `pop`."""
+        self._arrived.appendleft(delivery)
+
     def needs_grant(self) -> bool:
         """True if `grant` would give credit."""
         limit = self._limit()

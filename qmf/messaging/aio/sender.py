@@ -97,6 +97,10 @@ class Sender(Endpoint):
         """Number of messages that the broker has not answered yet."""
         return len(self._waiting) + len(self._unsettled)
 
+    def waiting(self) -> int:
+        """Number of messages that were not sent yet."""
+        return len(self._waiting)
+
     def available(self) -> int | Constant:
         """Number of messages that can be sent before the capacity is exhausted."""
         if isinstance(self.capacity, Constant):

@@ -1,0 +1,50 @@
+"""How the caller's thread wakes up that of a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from qmf.messaging.blocking import Wakeup
+from qmf.messaging.loop import ConnectionLoop
+
+
+@pytest.fixture
+def loop() -> Iterator[ConnectionLoop]:
+    made = ConnectionLoop()
+    made.run(asyncio.sleep(0))
+    yield made
+    made.stop()
+
+
+def test_calls_that_have_not_begun_are_one(loop: ConnectionLoop) -> None:
+    block, begun, calls = threading.Event(), threading.Event(), []
+
+    def blocked() -> None:
+        begun.set()
+        block.wait(30)
+
+    wakeup = Wakeup(loop, lambda: calls.append(threading.current_thread()))
+    loop.call_soon(blocked)
+    assert begun.wait(30)
+    for _ in range(3):
+        wakeup()
+        wakeup.let_run(if_busy=False)
+    wakeup.let_run(if_busy=True)  # gives up soon
+    assert calls == []
+    block.set()
+    loop.run(asyncio.sleep(0))
+    assert len(calls) == 1
+    assert calls[0] is not threading.current_thread()
+
+
+def test_a_busy_thread_waits_for_the_other(loop: ConnectionLoop) -> None:
+    calls = []
+    wakeup = Wakeup(loop, lambda: calls.append(1))
+    for count in range(1, 4):
+        wakeup.let_run(if_busy=True)
+        loop.run(asyncio.sleep(0))  # it waits only so long
+        assert len(calls) == count
