@@ -62,6 +62,25 @@ class TransportOwner(Protocol):
         """The transport is closed: by us or by the peer (None), or because of an error. The engine is freed."""
 
 
+class _NoOwner:
+    """Stands for the owner of a transport that is closed."""
+
+    def on_connected(self) -> None:
+        """See `TransportOwner`."""
+
+    def on_event(self, event: EngineEvent) -> None:
+        """See `TransportOwner`."""
+
+    def on_writable(self) -> None:
+        """See `TransportOwner`."""
+
+    def on_disconnected(self, error: Exception | None) -> None:
+        """See `TransportOwner`."""
+
+
+_NO_OWNER: TransportOwner = _NoOwner()
+
+
 class AmqpTransport(asyncio.BufferedProtocol):
     """Connects one engine, one asyncio transport and one owner.
 
@@ -218,7 +237,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
                 handle.cancel()
         self._timer = self._scheduled = self._accept_timer = None
         self.engine.free()
-        self._owner.on_disconnected(exc)
+        owner, self._owner = self._owner, _NO_OWNER  # each knows the other; both are gone with their last user
+        owner.on_disconnected(exc)
 
     # Writing, dispatching, time
 

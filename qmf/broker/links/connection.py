@@ -168,6 +168,7 @@ class ServerConnection:
             self._registry.observer.on_disconnected(self)
         self.ended.set_result(None)
         self._on_end(self)
+        del self._links  # they know this connection: all is gone with its last user, not when the cycle is found
 
     # Details
 

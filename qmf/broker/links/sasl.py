@@ -203,6 +203,10 @@ def _framed(body: bytes) -> bytes:
     return struct.pack(">IBBH", 8 + len(body), 2, 1, 0) + body
 
 
+def _nothing() -> None:
+    """Nobody is to be called."""
+
+
 class SaslEngine(Engine):
     """An engine behind a `SaslServer`."""
 
@@ -248,6 +252,7 @@ class SaslEngine(Engine):
     def free(self) -> None:
         """See `Engine`."""
         self._sasl.close()
+        self._sasl.on_checked = self.on_progress = _nothing  # who is called knows this engine
         super().free()
 
     def _go_on(self) -> None:

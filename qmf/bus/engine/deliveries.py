@@ -125,6 +125,11 @@ class Deliveries:
             link.sent[handle] = delivery_tag
         return delivery_tag
 
+    def close(self) -> None:
+        """Report nothing any more, and forget the engine."""
+        self._emit = _ignore
+        self._detach = _ignore
+
     def _handle(self, delivery: Any) -> Any:
         """What a delivery is in the dictionaries of links: its address for the compiled functions, else itself."""
         return delivery if self._native is None else address(delivery)
@@ -415,6 +420,10 @@ class Deliveries:
         link.mark_row()
         link.chunks_size = 0
         return whole
+
+
+def _ignore(*_: object) -> None:
+    """Stands for what the engine did."""
 
 
 def _forget_transactional(link: Link, handle: Any) -> None:

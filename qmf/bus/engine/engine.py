@@ -200,6 +200,9 @@ class Engine(LinkLayer):
         self._forget_links()
         self._events.clear()
         self._handlers.clear()
+        # Both know the engine by its methods: without these it is gone with its last user, not when a cycle is found.
+        self._deliveries.close()
+        self._simple = None
         self._transport.unbind()
         self._connection.free()
         self._collector.release()

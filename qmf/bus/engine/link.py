@@ -32,7 +32,7 @@ class Link:
         max_message: bytes of the largest message that the peer accepts, where we are the sender; 0 for no limit.
         holding: set by the owner of a link on which we send: messages that the peer accepts without settling them stay
             unsettled until `Engine.settle_sent`.
-        raw, session, impl, session_impl, address, session_address, number, row, received, sent, confirming,
+        raw, session, impl, session_impl, address, session_address, number, table, place, received, sent, confirming,
             transactional, chunks, chunks_size, draining, detached: for the engine alone.
     """
 
@@ -49,18 +49,19 @@ class Link:
         "max_message",
         "name",
         "number",
+        "place",
         "presettled",
         "properties",
         "raw",
         "received",
         "resumption",
-        "row",
         "sent",
         "session",
         "session_address",
         "session_impl",
         "settles_second",
         "source",
+        "table",
         "target",
         "transactional",
     )
@@ -82,9 +83,11 @@ class Link:
         #: called on them directly, without proton's Python objects in between.
         self.impl: Any = raw._impl
         self.session_impl: Any = self.session._impl
-        #: The same as addresses, and the row in the table of links, for the compiled functions; unused without them.
+        #: The same as addresses, and the place in the table of links, for the compiled functions; unused without them.
+        #: A row alone would not keep the memory of the table, which is replaced when links come and go.
         self.address = self.session_address = self.number = 0
-        self.row: Any = None
+        self.table: Any = None
+        self.place = 0
         #: Unsettled deliveries as C objects, or their addresses for the compiled functions: received ones by delivery
         #: tag, and the tags of sent ones. Both are cleared when the link ends: proton frees the deliveries then, and
         #: must not be called with them later.
@@ -122,8 +125,12 @@ class Link:
 
     def mark_row(self) -> None:
         """Something that the flags depend on has changed."""
-        if self.row is not None:
-            self.row.flags = self.flags
+        if self.table is not None:
+            self.table[self.place].flags = self.flags
+
+    def set_row(self, table: Any, place: int) -> None:
+        """The link has a row in another table."""
+        self.table, self.place = table, place
 
     @property
     def session_id(self) -> Hashable:

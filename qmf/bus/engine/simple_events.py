@@ -83,5 +83,5 @@ class SimpleEvents:
         for number, link in enumerate(self._numbered):
             link.number = number
         self._table = self._native.link_table((link.address, link.number, link.flags) for link in self._numbered)
-        for row in self._table:
-            self._numbered[row.number].row = row
+        for place, row in enumerate(self._table):
+            self._numbered[row.number].set_row(self._table, place)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import struct
+import weakref
 
 import pytest
 from broker.raw_clients import AMQP, OPEN, TOPIC, TOPIC_FILTER, Client, connect, dropped, usable
+from broker.visible_broker import VisibleBroker
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
 from support.waiting import until
 
 from qmf.broker import Broker
+from qmf.broker.links.connection import ServerConnection
+from qmf.broker.observer import BrokerClient, BrokerObserver
 from qmf.bus.engine.events import ConnectionFailed, LinkAttached
 from qmf.bus.engine.values import Terminus
 from qmf.codec import Described, UInt64
@@ -125,3 +130,28 @@ def test_no_sequence_of_frames_stops_the_broker(chunks: list[bytes]) -> None:
             writer.close()
 
     asyncio.run(run())
+
+
+async def test_an_ended_connection_is_gone_with_its_last_user() -> None:
+    """It is in no cycle of references: the next connections do not wait for the collector to free memory."""
+    seen: list[weakref.ref[object]] = []
+
+    class Watching(BrokerObserver):
+        def on_connected(self, client: BrokerClient) -> None:
+            """See `BrokerObserver`."""
+            assert isinstance(client, ServerConnection)
+            parts = (client, client.transport, client.transport.engine)
+            seen.extend(weakref.ref(part) for part in parts)
+
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
+        broker.registry.observer = Watching()
+        client = Client(*await connect(broker))
+        gc.disable()
+        try:
+            client.engine.attach("in", is_sender=False, terminus=Terminus("q"), credit=5)
+            client.engine.attach("out", is_sender=True, terminus=Terminus("q"))
+            await client.exchange(LinkAttached, 2)
+            client.writer.close()
+            await until(lambda: len(seen) == 3 and not any(part() for part in seen), "the end of all parts")
+        finally:
+            gc.enable()

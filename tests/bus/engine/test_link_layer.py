@@ -12,6 +12,7 @@ from qmf.bus.engine.events import (
     LinkRequested,
     SessionEnded,
 )
+from qmf.bus.engine.native import SKIP
 from qmf.bus.engine.values import Filter, Terminus
 
 
@@ -109,3 +110,18 @@ def test_ending_a_session_ends_its_links_and_the_next_link_gets_a_new_one() -> N
     pair.client.attach("again", is_sender=True, terminus=Terminus("there"))
     pair.pump()
     assert isinstance(pair.at_server[-1], LinkRequested)
+
+
+def test_a_link_that_ends_keeps_the_table_that_it_is_noted_in() -> None:
+    """The table is replaced when links come and go, and its memory must not be written to when it is freed."""
+    pair = Pair()
+    mine, _ = pair.link(sending=True, credit=1)
+    table, place = mine.table, mine.place
+    pair.client.detach(mine)
+    pair.pump()
+    assert mine.detached
+    if table is None:
+        return  # there are no compiled functions
+    assert mine.table is not None
+    assert mine.table[mine.place].flags == SKIP
+    assert table[place].number == mine.number
