@@ -68,7 +68,7 @@ class _NoOwner:
     def on_connected(self) -> None:
         """See `TransportOwner`."""
 
-    def on_event(self, event: EngineEvent) -> None:
+    def on_event(self, event: EngineEvent | EventBatch) -> None:
         """See `TransportOwner`."""
 
     def on_writable(self) -> None:

@@ -116,6 +116,7 @@ class IncomingLink:
         registry = self._registry
         count = 0
         accepted: list[int] = []
+        second = self.link.settles_second
         for delivery_tag, data in deliveries:
             try:
                 message, node = read_and_resolve(registry, data, self.node, relay=self._relay)
@@ -127,7 +128,7 @@ class IncomingLink:
                 self._publish_durable(Delivery(self.link, delivery_tag, data), message, node, registry.recorder)
                 continue
             result = publish_message(registry, message, node)
-            if result is not ACCEPTED:
+            if result is not ACCEPTED or second:
                 self._settle(Delivery(self.link, delivery_tag, data), *result)
             else:
                 count += 1

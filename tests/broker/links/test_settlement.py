@@ -26,7 +26,8 @@ from qmf.bus.engine.events import (
 )
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome, Terminus
-from qmf.codec import Described, UInt32, UInt64
+from qmf.codec import Described, UInt8, UInt32, UInt64
+from qmf.codec.amqp10 import decode
 from qmf.codec.message import decode_message
 
 
@@ -179,6 +180,24 @@ async def test_a_drain_is_answered_when_nothing_waits_any_more() -> None:
         await client.exchange(Delivery, 3)
 
 
+@pytest.mark.parametrize("second", [False, True])
+async def test_the_broker_settles_first_or_leaves_that_to_the_sender(second: bool) -> None:
+    async with Broker(port=0, queues=["q"]) as broker:
+        reader, writer = await connect(broker)
+        fields = ["out", UInt32(0), False, UInt8(0), UInt8(second), Described(UInt64(0x28), []), TARGET, None, None]
+        writer.write(OPEN_AND_BEGIN + frame(Described(UInt64(0x12), [*fields, UInt32(0)])))
+        await read_until(reader, b"\x00\x53\x13")  # credit
+        body = b"\x00\x53\x77\xa1\x04text"
+        writer.write(frame(Described(UInt64(0x14), [UInt32(0), UInt32(0), b"t", UInt32(0), False, False]), body))
+        data = await read_until(reader, b"\x00\x53\x24")  # accepted
+        disposition, _ = decode(data, data.index(b"\x00\x53\x15"))
+        assert isinstance(disposition, Described)
+        assert isinstance(disposition.value, list)
+        assert bool(disposition.value[3]) is not second
+        writer.close()
+
+
+TARGET = Described(UInt64(0x29), ["q"])
 ATTACH = Described(
     UInt64(0x12),
     ["in", UInt32(0), True, None, None, Described(UInt64(0x28), ["q"]), Described(UInt64(0x29), [])],
