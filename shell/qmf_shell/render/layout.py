@@ -7,6 +7,7 @@ limit (in a pipe) nothing is left out or broken.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import attrs
@@ -156,12 +157,19 @@ def plan_columns(
     )
 
 
+#: A blank between words, but not one between a number and its unit.
+_WORD_END = re.compile(r"(?<!\d) | (?!(?:%|[kMGTP]|[kMGTPµmn]?i?(?:B|b|Hz|s|W|V))(?![\w.:]))")
+
+
 def _longest_word(*texts: str) -> int:
-    return max((display_width(word) for text in texts for word in text.split(" ")), default=0)
+    return max((display_width(word) for text in texts for word in _WORD_END.split(text)), default=0)
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """`text` in lines of at most `width` columns, broken at blanks if possible. At least one line."""
+    """`text` in lines of at most `width` columns, broken at blanks if possible. At least one line.
+
+    A number stays with the unit behind it.
+    """
     if display_width(text) <= width:
         return [text]
     lines: list[str] = []
@@ -170,7 +178,7 @@ def wrap(text: str, width: int) -> list[str]:
     if lead:
         return [lead + line for line in wrap(text.lstrip(" "), width - len(lead))]
     line = ""
-    for word in text.split(" "):
+    for word in _WORD_END.split(text):
         joined = f"{line} {word}" if line else word
         if display_width(joined) <= width:
             line = joined

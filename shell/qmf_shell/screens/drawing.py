@@ -271,7 +271,8 @@ def _fitting(
     used = 0
     for item in [*fixed, *scrolled]:
         one = _measured(page, item, around, geometry, rows, placed[-1].column if placed else None, split=split)
-        size = one.width if item.right else min(one.width, name_cap if item.fixed and item.role is Role.NAME else cap)
+        most = name_cap if item.main or (item.fixed and item.role is Role.NAME) else cap
+        size = one.width if item.right else min(one.width, most)
         gap = GAP if placed else 0
         if used + gap + size > width:
             rest = width - used - gap

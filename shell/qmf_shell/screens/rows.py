@@ -90,6 +90,7 @@ class ScreenColumn:
         fixed: it stays in place when the others are scrolled sideways.
         spare: it is shown only if all others have room.
         prose: a text of which the beginning matters: what is too long loses its end.
+        main: what the page is about: it has room before prose has.
         rate: it is the growth per second of the counter in the column before it.
         name: of the value that it shows, for thresholds and JSON; empty for others.
         desc: what it means, for the list of columns.
@@ -108,6 +109,7 @@ class ScreenColumn:
     fixed: bool = False
     spare: bool = False
     prose: bool = False
+    main: bool = False
     rate: bool = False
     name: str = ""
     desc: str = ""

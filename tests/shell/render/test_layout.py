@@ -95,3 +95,16 @@ def test_wrapped_lines_fit(text: str, width: int) -> None:
 
 def test_pad() -> None:
     assert (pad("漢", 4), pad("7", 3, right=True)) == ("漢  ", "  7")
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("2.7 GB (high 2.93 GB, low 2.7 GB)", 29, ["2.7 GB (high 2.93 GB, low", "2.7 GB)"]),
+        ("about 5 % of it", 7, ["about", "5 % of", "it"]),
+        ("at 10 so 12 k", 5, ["at 10", "so", "12 k"]),
+        ("12 messages", 5, ["12", "messa", "ges"]),
+    ],
+)
+def test_numbers_stay_with_their_units(text: str, width: int, lines: list[str]) -> None:
+    assert wrap(text, width) == lines

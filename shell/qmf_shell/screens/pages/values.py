@@ -225,6 +225,7 @@ def _value_column(number: int, title: str, meaning: str) -> ScreenColumn:
         clean(title),
         lambda row: row.cells[number],
         lambda row: _plain(row.cells[number]),
+        main=True,
         desc=meaning,
         level=lambda row: row.levels[number],
         changed=lambda row: number in row.changed,
