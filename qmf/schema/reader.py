@@ -34,13 +34,16 @@ def read_schema(path: str | Path, warn: Callable[[Problem], None] | None = None)
     return parse_schema(data, str(path), warn)
 
 
-def parse_schema(data: bytes, name: str, warn: Callable[[Problem], None] | None = None) -> Schema:
+def parse_schema(
+    data: bytes, name: str, warn: Callable[[Problem], None] | None = None, *, part: bool = False
+) -> Schema:
     """Read a schema from memory.
 
     Args:
         data: the XML text, in the encoding that its declaration names.
         name: its name in messages.
         warn: as of `read_schema`.
+        part: it is only a part of its package: references may name classes that are not in it.
 
     Raises:
         SchemaError: as of `read_schema`.
@@ -48,4 +51,4 @@ def parse_schema(data: bytes, name: str, warn: Callable[[Problem], None] | None 
     from qmf.schema.parsing.document import parse
     from qmf.schema.parsing.passes import read_document
 
-    return read_document(parse(data, name), warn)
+    return read_document(parse(data, name), warn, part=part)

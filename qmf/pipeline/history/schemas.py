@@ -44,7 +44,7 @@ def schema_of(version: ClassVersion, xml: str) -> AnySchema:
     """
     if xml:
         try:
-            read = parse_schema(xml.encode(), f"{version.package}:{version.name}")
+            read = parse_schema(xml.encode(), f"{version.package}:{version.name}", part=True)
         except ModuleNotFoundError as error:
             raise MissingExtraError("lxml", "history") from error
         except QmfError:

@@ -24,18 +24,19 @@ from qmf.schema.parsing.signatures import EventReader
 MAX_PACKAGE = 255
 
 
-def read_document(document: Document, warn: Callable[[Problem], None] | None) -> Schema:
+def read_document(document: Document, warn: Callable[[Problem], None] | None, *, part: bool = False) -> Schema:
     """Make a schema of a parsed file.
 
     Args:
         document: the file.
         warn: called with each warning, in file order, also if there are errors.
+        part: references may name classes that are not in the file.
 
     Raises:
         SchemaError: with all problems.
     """
     problems = ProblemCollector(document)
-    schema = _read(problems, document.root) if check_structure(problems) else None
+    schema = _read(problems, document.root, part) if check_structure(problems) else None
     if warn is not None:
         for problem in problems.warnings:
             warn(problem)
@@ -44,11 +45,11 @@ def read_document(document: Document, warn: Callable[[Problem], None] | None) ->
     return schema
 
 
-def _read(problems: ProblemCollector, root: etree._Element) -> Schema:
+def _read(problems: ProblemCollector, root: etree._Element, part: bool) -> Schema:
     package = _package(problems, root)
     class_elements = list(root.iterchildren("class"))
     class_names = dict.fromkeys(name for element in class_elements if (name := element.get("name")) is not None)
-    fields = FieldReader(problems, ReferenceReader(problems, package, class_names))
+    fields = FieldReader(problems, ReferenceReader(problems, package, None if part else class_names))
     groups = GroupExpander(problems, root)
     classes = ClassReader(problems, package, groups, fields)
     events = EventReader(problems, package, fields, root)

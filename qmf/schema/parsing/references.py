@@ -28,12 +28,12 @@ class ReferenceReader:
     Attributes:
         problems: collects the errors.
         package: the package being read.
-        classes: names of its classes.
+        classes: names of its classes; None: they are not known, and any may be named.
     """
 
     problems: ProblemCollector
     package: str
-    classes: Collection[str]
+    classes: Collection[str] | None
 
     def read(self, element: etree._Element, type: QmfType | None, *, required: bool) -> Reference | None:
         """The `references` of a property, statistic or argument; None if it has no such attribute or an invalid one.
@@ -71,7 +71,7 @@ class ReferenceReader:
         if not is_name(name) or (found and not is_package(package)):
             self.problems.error(element, f"{label(element)}: references {quote(text)} is not a class or package:class")
             return None
-        if (not found or package == self.package) and name not in self.classes:
+        if self.classes is not None and (not found or package == self.package) and name not in self.classes:
             hint = self.problems.hint(name, self.classes)
             self.problems.error(element, f"{label(element)}: references unknown class {quote(name)}{hint}")
             return None

@@ -138,12 +138,10 @@ class HistoryBackend:
         schema = self._reader.schema(item.key)
         assert isinstance(schema, ClassSchema)
         values = {name: shell_value(value) for name, value in item.values.items()}
-        identity = ObjectIdentity(
-            ObjectKey(item.agent, item.name, item.epoch),
-            item.key,
-            index_text(item.name, schema, values),
-            title_text(schema, values),
-        )
+        index, title = index_text(item.name, schema, values), title_text(schema, values)
+        # A lake does not tell which properties make the index.
+        known = title == index or title in index.split(",")
+        identity = ObjectIdentity(ObjectKey(item.agent, item.name, item.epoch), item.key, index, "" if known else title)
         return ObjectRecord(
             identity, schema, values, updated=item.updated, created=item.created, broker=str(self._reader.root)
         )

@@ -18,7 +18,7 @@ from qmf.pipeline.history.schemas import schema_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake import maintenance
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.schema import ClassKey, ClassSchema, Kind, Schema, to_xml
+from qmf.schema import TYPES, ClassKey, ClassSchema, Kind, Property, Reference, Schema, to_xml
 
 T = 1_700_000_000
 SECOND = 10**9
@@ -244,6 +244,21 @@ def test_schemas_without_xml_come_from_their_columns(shop: Shop, reader: LakeRea
     assert isinstance(plain, ClassSchema)
     assert [item.name for item in plain.properties] == [item.name for item in TILL.properties]
     assert [item.type.name for item in plain.statistics] == [item.type.name for item in TILL.statistics]
+
+
+def test_a_class_that_refers_to_others_is_read_from_its_xml() -> None:
+    disk = ClassSchema(
+        package="org.example.shop",
+        name="Disk",
+        properties=(
+            Property(name="name", type=TYPES["sstr"], index=True, desc="Its name"),
+            Property(name="systemRef", type=TYPES["objId"], references=Reference(None, "System")),
+        ),
+    )
+    read = schema_of(ClassVersion.from_schema(disk), to_xml(Schema(package=disk.package, classes=(disk,), events=())))
+    assert isinstance(read, ClassSchema)
+    assert [(item.index, item.desc) for item in read.properties] == [(True, "Its name"), (False, None)]
+    assert read.properties[1].references == Reference(None, "System")
 
 
 def test_the_xml_of_a_schema_is_read() -> None:
