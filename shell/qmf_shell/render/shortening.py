@@ -9,8 +9,9 @@ from rich.cells import cell_len, set_cell_size
 
 from qmf_shell.render.layout import display_width
 
-#: A named value is not made shorter than this, unless whole values are left out.
-SHORTEST_VALUE = 20
+#: A named value is not made shorter than this, or than two thirds of the line if that is less: rather, values are left
+#: out, since the first ones say most.
+SHORTEST_VALUE = 24
 
 
 def shorten_middle(text: str, width: int, mark: str = "…") -> str:
@@ -47,33 +48,35 @@ def _last(text: str, width: int) -> str:
 def shorten_values(pairs: Sequence[tuple[str, str]], width: int, mark: str = "…") -> str:
     """Named values as ``name=value name=value`` in at most `width` columns.
 
-    The longest values are shortened in the middle first; if that does not suffice, the last ones are left out.
+    The longest values are shortened in the middle first; before they say too little, the last ones are left out.
 
     Args:
         pairs: names and texts of the values.
         width: columns.
         mark: stands for what is left out.
     """
+    shortest = min(SHORTEST_VALUE, width * 2 // 3)
     for count in range(len(pairs), 0, -1):
         more = "" if count == len(pairs) else f" {mark}"
         shown = pairs[:count]
         texts = [value for _, value in shown]
         fixed = sum(display_width(name) + 2 for name, _ in shown) - 1 + len(more)
-        limit = _value_limit([display_width(text) for text in texts], width - fixed)
-        if limit is None and count > 1:
-            continue
-        if limit is not None:
-            texts = [shorten_middle(text, limit, mark) for text in texts]
+        limit = _value_limit([display_width(text) for text in texts], width - fixed, shortest)
+        if limit is None:
+            if count > 1:
+                continue
+            limit = max(1, width - fixed)
+        texts = [shorten_middle(text, limit, mark) for text in texts]
         line = " ".join(f"{name}={text}" for (name, _), text in zip(shown, texts, strict=True)) + more
         return shorten_end(line, width, mark)
     return ""
 
 
-def _value_limit(widths: Sequence[int], room: int) -> int | None:
+def _value_limit(widths: Sequence[int], room: int, shortest: int) -> int | None:
     """The greatest width of values that lets all of them fit in `room`; None if they do not fit."""
-    if sum(min(width, SHORTEST_VALUE) for width in widths) > room:
+    if sum(min(width, shortest) for width in widths) > room:
         return None
-    low, high = SHORTEST_VALUE, max([SHORTEST_VALUE, *widths])
+    low, high = shortest, max([shortest, *widths])
     while low < high:
         middle = (low + high + 1) // 2
         if sum(min(width, middle) for width in widths) <= room:

@@ -41,9 +41,12 @@ def test_long_values_are_shortened_first() -> None:
 
 
 def test_then_the_last_ones_are_left_out() -> None:
-    assert shorten_values(PAIRS, 36) == "qName=qmf-39aa5e…119960cba key=a.b …"
+    assert shorten_values(PAIRS, 42) == "qName=qmf-39aa5e9f-…e17119960cba key=a.b …"
+    assert shorten_values([("qName", "customer.03204.requests"), ("durable", "true"), ("excl", "false")], 44) == (
+        "qName=customer.03204.requests durable=true …"
+    )
     assert shorten_values(PAIRS, 28) == "qName=qmf-39aa5e…119960cba …"
-    assert shorten_values(PAIRS, 10) == "qName=qmf…"
+    assert shorten_values(PAIRS, 10) == "qName=q… …"
     assert shorten_values([], 10) == ""
 
 
