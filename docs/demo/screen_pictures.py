@@ -112,9 +112,10 @@ def picture(url: str, port: int, home: str, size: tuple[int, int], keys: tuple[s
     terminal = Terminal(url, home, columns, rows)
     try:
         terminal.ready()
-        terminal.child.send("list queue limit 1\r")  # so that objects have the same ids in all pictures
+        terminal.type("list queue limit 1\r", "more beyond")  # so that objects have the same ids in all pictures
         terminal.ready()
         terminal.child.send("clear\r")
+        terminal.until(lambda lines: not any("more beyond" in text for text in lines))
         terminal.ready()
         terminal.type(line, seen if not more else "q leave")
         if more:
@@ -124,6 +125,7 @@ def picture(url: str, port: int, home: str, size: tuple[int, int], keys: tuple[s
             terminal.until(lambda _: time.monotonic() > end)
         else:
             terminal.ready()
+        terminal.settle()
         return terminal_svg(drawn(terminal.screen, port, whole=True), columns, f"{columns} x {rows}: {line.strip()}")
     finally:
         terminal.child.close(force=True)

@@ -151,6 +151,15 @@ class Terminal:
             lambda lines: lines[self.screen.cursor.y].rstrip() == "qmf>" and self.screen.cursor.x == len("qmf> ")
         )
 
+    def settle(self) -> None:
+        """Read until nothing more comes for a moment: what is on the screen is drawn whole then."""
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            try:
+                self._stream.feed(self.child.read_nonblocking(65536, 0.2))
+            except pexpect.TIMEOUT:
+                return
+
     def type(self, keys: str, pattern: str) -> None:
         """Type, and wait until some line matches."""
         self.child.send(keys)
