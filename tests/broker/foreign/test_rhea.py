@@ -89,6 +89,17 @@ def test_selectors_and_browsing(rhea: ForeignProgram, url: str) -> None:
     assert rhea("receive", url, "jobs") == ["[0,2,3]"]
 
 
+def test_released_modified_and_rejected(rhea: ForeignProgram, url: str) -> None:
+    assert rhea("outcomes", url, "jobs") == [
+        "one 0",
+        "one 0",
+        "one 1",
+        "here []",
+        "one 2",
+        "rejected []",
+    ]
+
+
 def test_settling(rhea: ForeignProgram, url: str) -> None:
     assert rhea("settling", url, "jobs") == [
         "sent settled: true",

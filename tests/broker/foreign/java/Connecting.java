@@ -16,7 +16,6 @@ final class Connecting {
     static void addTo(Map<String, Main.Use> uses) {
         uses.put("failover", Connecting::failover);
         uses.put("failover-transaction", Connecting::failoverTransaction);
-        uses.put("idle", Connecting::idle);
         uses.put("refused", Connecting::refused);
         uses.put("missing", Connecting::missing);
         uses.put("fill", Connecting::fill);
@@ -76,18 +75,6 @@ final class Connecting {
                 main.say(Acknowledging.rest(consumer));
                 session.commit();
             }
-        }
-    }
-
-    /** QUEUE: a connection that is silent for longer than its idle timeout stays, by empty frames of both sides. */
-    private static void idle(Main main, String url, String[] arguments) throws Exception {
-        try (Connection connection = Messages.connect(url + "?amqp.idleTimeout=400");
-                Session session = connection.createSession()) {
-            Queue queue = session.createQueue(arguments[0]);
-            Acknowledging.sendTexts(session, queue, "before");
-            main.pause("idle");
-            Acknowledging.sendTexts(session, queue, "after");
-            main.say(Acknowledging.rest(session.createConsumer(queue)));
         }
     }
 

@@ -365,16 +365,6 @@ const uses = {
     say(shown(await rest(receiver)));
     await close(connection);
   },
-
-  // QUEUE: a connection that is silent for longer than the idle timeout stays, by empty frames of both sides.
-  async idle(url, queue) {
-    const connection = await connect(url, { idle_time_out: 400 });
-    const sender = await openSender(connection, { target: queue });
-    await send(sender, [{ body: 'before' }]);
-    await pause('idle');
-    say((await send(sender, [{ body: 'after' }])).join(' '));
-    await close(connection);
-  },
 };
 
 async function main() {
