@@ -23,7 +23,9 @@ from support.waiting import PATIENCE
 #: The broker of the pages, as they write it.
 PLACE = "127.0.0.1:5672"
 #: Programs that run until they are ended.
-_SERVICE = re.compile(r"qmf-broker|qmf-host-agent|qmf-pipeline record|qmf-printevents|.*&$")
+_SERVICE = re.compile(
+    r"qmf-broker(?!.*--(check|salvage)-store)|qmf-host-agent|qmf-pipeline record|qmf-printevents|.*&$"
+)
 #: Programs that connect to the broker of the pages without being told.
 _CONNECTING = re.compile(r"qmf-host-agent|qmf-pipeline (record|correlate .*--raise)")
 #: Programs that only look, mostly: they are run again until they see what the page shows.

@@ -46,7 +46,8 @@ class StoreReport:
 
     def lines(self) -> list[str]:
         """The report as text."""
-        out = [f"{self.path}: {'damaged' if self.faults else 'in order'}", f"  {self.definitions:,} definitions"]
+        out = [f"{self.path}: {'damaged' if self.faults else 'in order'}"]
+        out.append(f"  {self.definitions:,} definition{'s' * (self.definitions != 1)}")
         out += [
             f"  queue {name}: {count:,} message{'s' * (count != 1)}, {size:,} bytes"
             for name, (count, size) in sorted(self.messages.items())
