@@ -14,7 +14,7 @@ from typing import Any
 SHELLS = ("bash", "zsh")
 
 #: What stands for the value of an option, and what it is completed with.
-_FILES = {"FILE", "SCRIPT", "SCHEMA.xml"}
+_FILES = {"FILE", "SCRIPT", "SCHEMA.xml", "<file>", "<cert>", "<key>"}
 _FOLDERS = {"DIR"}
 
 _CONTEXTS = "_qmf_contexts"

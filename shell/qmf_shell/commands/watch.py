@@ -61,8 +61,8 @@ def run(context: Context, args: BoundArguments) -> Result:
     keys = matching_classes(context, args.texts[0])
     watcher = _ValueWatcher("rates" in args.options)
     selection = parse_selection(args.words[1:]) if keys else ParsedSelection()
-    only = _only_object(context, keys) if selection == ParsedSelection() else None
-    if keys and not selection.ids and only is None:
+    only = _only_objects(context, keys) if selection == ParsedSelection() else []
+    if keys and not selection.ids and not only:
         frame = _ClassWatch(context, lambda: select_objects(context, keys, selection), selection, watcher).frame
         view = live_view(context, WATCH, args, frame)
 
@@ -78,15 +78,15 @@ def run(context: Context, args: BoundArguments) -> Result:
         # Mistakes in the selection are found before the terminal changes.
         return screen_of(context, args, view, class_page, check=lambda: compile_selection(context, keys, selection))
     texts = selection.ids or args.texts
-    targets = find_objects(context, texts, classes=keys) if only is None else [only]
+    targets = only or find_objects(context, texts, classes=keys)
     view = live_view(context, WATCH, args, _ObjectWatch(context, list(targets), watcher).frame)
     return screen_of(context, args, view, lambda: _pages(context, args, view).values(targets))
 
 
-def _only_object(context: Context, keys: Sequence[ClassKey]) -> ObjectRecord | None:
-    """The only object of some classes, which the class stands for; None if there are several, or none."""
+def _only_objects(context: Context, keys: Sequence[ClassKey]) -> Sequence[ObjectRecord]:
+    """The only object of each of some classes, which the class stands for; none if a class has several."""
     found = context.objects(class_names(keys)) if keys else ()
-    return found[0] if len(found) == 1 else None
+    return found if len({class_name(item.identity) for item in found}) == len(found) else ()
 
 
 def _pages(context: Context, args: BoundArguments, view: LiveView) -> PageFactory:

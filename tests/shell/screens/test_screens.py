@@ -26,7 +26,19 @@ from qmf_shell.session.backend import (
     ObjectRecord,
 )
 from qmf_shell.session.context import Context
-from shell.fakes import ALPHA, BETA, NOON, SCHEMAS, SECOND, FakeBackend, agent, filesystem, full_event, make_output
+from shell.fakes import (
+    ALPHA,
+    BETA,
+    NOON,
+    SCHEMAS,
+    SECOND,
+    FakeBackend,
+    agent,
+    filesystem,
+    full_event,
+    make_output,
+    process,
+)
 
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
 
@@ -409,6 +421,16 @@ def test_arguments_stay_when_events_are_left(context: Context) -> None:
     output = make_output()
     output.screen.show(looked.navigator.page.result(looked.navigator.page.model.window(10)[1]))
     assert any("mountPoint=/home/" in line for line in output.lines)
+
+
+def test_the_only_objects_of_classes_of_one_name_are_shown_side_by_side(context: Context, backend: FakeBackend) -> None:
+    first = process(1)
+    (other,) = [key for key in backend.keys if (key.package, key.name) == ("com.other", "process")]
+    key = ObjectKey(ALPHA, "com.other:process:9")
+    backend.records = [first, attrs.evolve(first, identity=ObjectIdentity(key, other, "9"))]
+    assert "process 1 and 1 more" in Looked(context, "watch process").lines()[0]
+    backend.records.append(process(2))
+    assert Looked(context, "watch process").lines()[0].split()[:3] == ["classes", "2", "classes"]
 
 
 def test_own_things_are_counted_and_shown_by_a_key(context: Context, of_a_broker: FakeBackend) -> None:
