@@ -281,8 +281,9 @@ class Broker:
         with contextlib.suppress(TimeoutError):
             # Newer asyncio waits for unfinished TLS handshakes, too; those end by their own time-out.
             await asyncio.wait_for(server.wait_closed(), CLOSE_PATIENCE)
-        if self._checks is not None:
-            self._checks.shutdown(cancel_futures=True)
+        checks, self._checks = self._checks, None
+        if checks is not None:
+            checks.shutdown(cancel_futures=True)
         if self._registry is not None:
             self._registry.close()
         await self._close_data_dir()
