@@ -8,6 +8,9 @@ from pathlib import Path
 
 #: Bytes of the reserve: enough for SQLite to move what is in its log to the database, and to log removals meanwhile.
 SIZE = 16 * 1024 * 1024
+#: It takes no more than this part of what is free, and is not worth having below that size.
+_PART = 4
+_LEAST = 1024 * 1024
 #: Bytes written at a time where the system cannot allocate.
 _BLOCK = bytes(1024 * 1024)
 
@@ -16,7 +19,7 @@ class Reserve:
     """A file that takes space, and is emptied when the space is needed.
 
     Attributes:
-        size: bytes of the space.
+        size: bytes of the space; less where the disk has little.
         held: the space is taken.
     """
 
@@ -39,8 +42,11 @@ class Reserve:
         except OSError:
             return False
         try:
-            _allocate(descriptor, self.size)
-            self.held = True
+            disk = os.fstatvfs(descriptor)
+            size = min(self.size, (disk.f_bavail * disk.f_frsize + os.fstat(descriptor).st_size) // _PART)
+            if size >= min(_LEAST, self.size):
+                _allocate(descriptor, size)
+                self.held = True
         except OSError:
             with contextlib.suppress(OSError):
                 os.ftruncate(descriptor, 0)
@@ -48,11 +54,15 @@ class Reserve:
             os.close(descriptor)
         return self.held
 
-    def release(self) -> None:
-        """Let others use the space."""
+    def release(self) -> bool:
+        """Let others use the space; False if there was none."""
         self.held = False
-        with contextlib.suppress(OSError):  # the file is missing, or cannot be changed: there is nothing to release
+        try:
+            held = self._path.stat().st_size > 0
             os.truncate(self._path, 0)
+        except OSError:  # the file is missing, or cannot be changed
+            return False
+        return held
 
 
 def _allocate(descriptor: int, size: int) -> None:

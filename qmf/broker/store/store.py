@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import sqlite3
 from collections.abc import Sequence
 
 from qmf.broker.nodes.recorder import OnStored
 from qmf.broker.store.database import open_database
-from qmf.broker.store.errors import StoreError
+from qmf.broker.store.errors import StoreDamaged, StoreError, StoreVersionError
 from qmf.broker.store.folder import DataFolder
 from qmf.broker.store.reading import last_definition, last_message, read_definitions, read_messages
 from qmf.broker.store.reserve import Reserve
@@ -38,7 +39,7 @@ class Store:
         self.failing: StoreError | None = None
         self._path = folder.database
         self._reserve = Reserve(folder.reserve)
-        self._connection = open_database(self._path)
+        self._connection = self._open()
         try:
             self._definitions = read_definitions(self._connection, self._path)
             self._message_ids = itertools.count(last_message(self._connection, self._path) + 1)
@@ -54,6 +55,17 @@ class Store:
         self._writing = False
         self._timer: asyncio.Handle | None = None
         self._drained: asyncio.Future[None] | None = None
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return open_database(self._path)
+        except (StoreDamaged, StoreVersionError):
+            raise
+        except StoreError:
+            # SQLite has errors of several kinds for a full disk, where it cannot even open a file.
+            if not self._reserve.release():
+                raise
+            return open_database(self._path)
 
     @property
     def definitions(self) -> Sequence[Definition]:

@@ -51,7 +51,8 @@ class Writer:
         self._thread.join()
 
     def _run(self) -> None:
-        self._reserve.take()
+        if not self._reserve.take():
+            self._full = DiskFull(self._path, "the disk is full")
         while (batch := self._batches.get()) is not None:
             self._write(batch)
         with contextlib.suppress(sqlite3.Error):  # a store that cannot be tidied up is read from its log next time

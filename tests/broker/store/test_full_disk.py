@@ -26,10 +26,10 @@ def test_a_reserve_takes_space_and_gives_it_back(tmp_path: Path) -> None:
     file = tmp_path / "reserve"
     reserve = Reserve(file, 3 * MIB)
     assert (reserve.take(), reserve.take(), reserve.held, file.stat().st_size) == (True, True, True, 3 * MIB)
-    reserve.release()
+    assert reserve.release()
     assert (reserve.held, file.stat().st_size) == (False, 0)
     file.unlink()
-    reserve.release()
+    assert not reserve.release()
     assert not Reserve(tmp_path / "missing" / "reserve").take()
 
 
@@ -100,6 +100,29 @@ async def test_acknowledgements_are_stored_on_a_full_disk_and_new_messages_refus
         async with VisibleBroker(port=0, data_dir=disk / "data") as broker:
             (queue,) = broker.registry.queues
             assert queue.depth()[0] == sent - 10 + 1
+
+
+@pytest.mark.slow
+async def test_a_broker_starts_on_a_full_disk_and_stores_what_is_acknowledged(tmp_path: Path) -> None:
+    with small_disk(tmp_path, 40 * MIB) as disk:
+        async with VisibleBroker(port=0, data_dir=disk / "data") as broker:
+            connection = await Connection.establish(broker.url, timeout=30)
+            sender = await (await connection.session()).sender(QUEUE)
+            for _ in range(20):
+                await sender.send(Message("x" * 100_000, durable=True))
+            await connection.close()
+        fill(disk / "other")
+        async with VisibleBroker(port=0, data_dir=disk / "data") as broker:
+            connection = await Connection.establish(broker.url, timeout=30)
+            session = await connection.session()
+            receiver = await session.receiver("q", capacity=10)
+            for _ in range(10):
+                await receiver.fetch(timeout=30)
+                await session.acknowledge()
+            await connection.close()
+        async with VisibleBroker(port=0, data_dir=disk / "data") as broker:
+            (queue,) = broker.registry.queues
+            assert queue.depth()[0] == 10
 
 
 async def test_a_transaction_that_only_acknowledges_is_committed_on_a_full_disk(
