@@ -15,6 +15,7 @@ from qmf.broker.nodes.alerts import Crossing
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.topics import NodePolicy, Topic
 
 
 @attrs.frozen
@@ -174,6 +175,18 @@ class BrokerObserver:
     def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
         """A binding is about to be removed. Those of a queue or exchange that is deleted are not reported."""
 
+    def on_topic_declared(self, topic: Topic) -> None:
+        """A topic was created."""
+
+    def on_topic_deleted(self, topic: Topic) -> None:
+        """A topic is about to be deleted."""
+
+    def on_policy_declared(self, policy: NodePolicy) -> None:
+        """A policy was created."""
+
+    def on_policy_deleted(self, policy: NodePolicy) -> None:
+        """A policy is about to be deleted."""
+
     def on_redirected(self, source: Queue, target: Queue) -> None:
         """New messages of a queue go to another one."""
 
@@ -245,6 +258,26 @@ class BrokerObservers(BrokerObserver):
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_unbound(exchange, queue, spec, client)
+
+    def on_topic_declared(self, topic: Topic) -> None:
+        """See `BrokerObserver`."""
+        for observer in self._observers:
+            observer.on_topic_declared(topic)
+
+    def on_topic_deleted(self, topic: Topic) -> None:
+        """See `BrokerObserver`."""
+        for observer in self._observers:
+            observer.on_topic_deleted(topic)
+
+    def on_policy_declared(self, policy: NodePolicy) -> None:
+        """See `BrokerObserver`."""
+        for observer in self._observers:
+            observer.on_policy_declared(policy)
+
+    def on_policy_deleted(self, policy: NodePolicy) -> None:
+        """See `BrokerObserver`."""
+        for observer in self._observers:
+            observer.on_policy_deleted(policy)
 
     def on_redirected(self, source: Queue, target: Queue) -> None:
         """See `BrokerObserver`."""

@@ -26,6 +26,7 @@ from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import QueueLimits
+from qmf.broker.nodes.topics import PolicyKind
 from qmf.broker.process_control import ProcessControl
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.resumption import LINK_RESUMPTION
@@ -110,6 +111,8 @@ class Broker:
         expiry_interval: float = EXPIRY_INTERVAL,
         listening: socket.socket | None = None,
         timestamps: bool = False,
+        queue_patterns: Iterable[str] = (),
+        topic_patterns: Iterable[str] = (),
         process: ProcessControl | None = None,
     ) -> None:
         """Args:
@@ -136,6 +139,8 @@ class Broker:
         backlog: connections that may wait to be accepted.
         connection_limits: numbers of clients at the same time; None for no limits.
         expiry_interval: seconds between removals of messages whose time to live has ended.
+        queue_patterns, topic_patterns: regular expressions: addresses that match one create a queue, or an exchange,
+            when they are used.
         timestamps: messages that come get the time as an annotation; consoles may change it.
         listening: a socket to use instead of `host` and `port`; the broker closes it.
         process: what consoles may change in the process of the broker; None for nothing.
@@ -172,6 +177,7 @@ class Broker:
         self._expiry_interval = expiry_interval
         self._socket = listening
         self._timestamps = timestamps
+        self._patterns = {PolicyKind.QUEUE: tuple(queue_patterns), PolicyKind.TOPIC: tuple(topic_patterns)}
         self._management: ManagementAgent | None = None
         self._open_timeout = open_timeout
         self._data_dir = data_dir
@@ -206,6 +212,7 @@ class Broker:
             ListenError: the port is in use, or the host is not an address of this machine.
             NotStored: the data folder is in use by another process, cannot be written to, or is damaged.
             CallerError: the interval of the management is not positive.
+            TopicError: a pattern is no regular expression.
         """
         loop = asyncio.get_running_loop()
         self._registry = NodeRegistry(
@@ -222,6 +229,10 @@ class Broker:
         for name in self._queues:
             if self._registry.find(name) is None:  # otherwise it is durable, and there since an earlier start
                 self._registry.declare_queue(name)
+        for kind, patterns in self._patterns.items():
+            for pattern in patterns:
+                if all(item.pattern != pattern for item in self._registry.topics.policies):  # not in the data folder
+                    self._registry.topics.create_policy(kind, pattern, {})
         self._registry.on_deleted = self._on_node_deleted
         self._resumable = ResumableLinks(self._registry)
         self._listening = True

@@ -190,6 +190,8 @@ def _broker(options: argparse.Namespace, writer: LogWriter, users: Mapping[str, 
         expiry_interval=options.queue_purge_interval,
         listening=_listening(options.socket_fd),
         timestamps=options.enable_timestamp,
+        queue_patterns=options.queue_patterns,
+        topic_patterns=options.topic_patterns,
         process=DaemonControl(writer),
     )
 

@@ -93,8 +93,6 @@ FOREIGN_OPTIONS: Sequence[ForeignOption] = (
     _refused("ssl-port", "with --tls-cert, TLS is on --port", "PORT"),
     _refused("ssl-require-client-authentication", "certificates of clients are not checked", None),
     _refused("ssl-sasl-no-dict", "PLAIN is the only SASL mechanism with passwords here", None),
-    _refused("queue-patterns", "clients create queues by options of their addresses; --queue names others", "PATTERN"),
-    _refused("topic-patterns", "clients create exchanges by options of their addresses", "PATTERN"),
     _refused("ha-cluster", _NO_HA, "yes|no", *_NO),
     _refused("ha-queue-replication", _NO_HA, "yes|no", *_NO),
     _refused("ha-brokers-url", _NO_HA, "URL"),

@@ -12,7 +12,7 @@ from qmf.broker.connection_limits import MAX_LINKS, MAX_SESSIONS
 from qmf.broker.daemon.config_file import config_arguments
 from qmf.broker.daemon.foreign_options import add_foreign_options
 from qmf.broker.daemon.pid_files import default_folder
-from qmf.broker.daemon.values import duration, number, port, positive, yes_or_no
+from qmf.broker.daemon.values import duration, number, port, positive, regular_expression, yes_or_no
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.server import BACKLOG, EXPIRY_INTERVAL, OPEN_TIMEOUT
 from qmf.bus.engine.values import MAX_MESSAGE
@@ -190,6 +190,15 @@ def _add_broker_options(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="time between removals of expired messages (%(default)g)",
     )
+    for name, what in (("queue", "queues"), ("topic", "exchanges")):
+        add(
+            f"--{name}-patterns",
+            action="append",
+            type=regular_expression,
+            default=[],
+            metavar="PATTERN",
+            help=f"addresses that match this regular expression create {what} when they are used; several times",
+        )
     add(
         "--enable-timestamp",
         type=yes_or_no,

@@ -53,3 +53,16 @@ def duration(text: str) -> float:
     if not 0 < seconds <= MAX_INTERVAL:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0, up to {MAX_INTERVAL}")
     return seconds
+
+
+def regular_expression(text: str) -> str:
+    """A regular expression, as it is.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none; says why.
+    """
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from error
+    return text

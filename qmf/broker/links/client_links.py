@@ -280,6 +280,14 @@ class ClientLinks:
         except ValueError as error:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
         settings = self._registry.subscription_settings()
+        if (topic := self._registry.topics.get(source.address)) is not None:
+            own = topic.settings
+            settings = (
+                own
+                if topic.has_limits
+                else attrs.evolve(own, overflow=settings.overflow, limits=settings.limits, keeps_large=True)
+            )
+            settings = attrs.evolve(settings, exclusive=True)
         if no_local := no_local_filter(source.filters):
             settings = attrs.evolve(settings, excluded=self._client.info.container)
         queue = self._nodes.create_queue(link, settings)

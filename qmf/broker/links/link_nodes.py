@@ -60,14 +60,14 @@ class LinkNodes:
             LinkRefused: there is no such node, or it cannot be created or deleted.
         """
         name = terminus.address or ""
-        node = self._registry.find(name)
+        node = self._registry.resolve(name)
         options = NodeDeclaration()
         if terminus.properties or "create-on-demand" in terminus.capabilities:
             options = self._options(terminus)
-        if node is None:
-            if "create-on-demand" not in terminus.capabilities:
-                raise LinkRefused("amqp:not-found", f"no exchange or queue {name!r}")
+        if node is None and "create-on-demand" in terminus.capabilities:
             node = self._create(name, options)
+        if node is None and (node := self._create_by_policy(name)) is None:
+            raise LinkRefused("amqp:not-found", f"no exchange or queue {name!r}")
         if options.delete_on_close and not isinstance(node, DefaultExchange):
             _check_deletable(node)
             self._nodes.setdefault(link, []).append(node)
@@ -136,6 +136,14 @@ class LinkNodes:
     def _create(self, name: str, declaration: NodeDeclaration) -> Queue | Exchange:
         try:
             return self._registry.create(name, declaration, self._client)
+        except NodeDeclarationError as error:
+            raise _refusal(error) from error
+        except NoSuchExchange as error:
+            raise LinkRefused("amqp:not-found", str(error)) from error
+
+    def _create_by_policy(self, name: str) -> Node | None:
+        try:
+            return self._registry.topics.create_by_policy(name, self._client)
         except NodeDeclarationError as error:
             raise _refusal(error) from error
         except NoSuchExchange as error:

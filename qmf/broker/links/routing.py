@@ -31,7 +31,7 @@ def read_and_resolve(
     if registry.timestamps:
         message = message.with_annotation(INGRESS_TIME, time.time_ns())
     if relay and message.to is not None:
-        target = registry.find(message.to)
+        target = registry.resolve(message.to)
     if type(target) is HeadersExchange:  # `isinstance` takes several times as long for an abstract base
         _ = message.headers  # read now, so that malformed ones are rejected
     return message, target

@@ -131,15 +131,18 @@ class ClientSubscriptions:
         no_local = no_local_filter(source.filters)
         excluded = self._client.info.container if no_local else ""
         lasting = source.expiry is ExpiryPolicy.NEVER and not volatile
-        settings = QueueSettings(
+        topic = self._registry.topics.get(source.address)
+        common = QueueSettings(limits=self._registry.limits) if topic is None else topic.settings
+        delay = common.delete_delay or (0 if lasting else source.timeout)
+        settings = attrs.evolve(
+            common,
             durable=source.durability is not Durability.NONE,
             exclusive=not shared,
-            auto_delete=not lasting,
-            delete_delay=0 if lasting else source.timeout,
-            limits=self._registry.limits,
-            filter=selector,
+            auto_delete=common.auto_delete or not lasting,
+            delete_delay=delay,
+            filter=selector or common.filter,
             excluded=excluded,
-            arguments=_arguments(exchange, selector, excluded, 0 if lasting else source.timeout),
+            arguments={**common.arguments, **_arguments(exchange, selector, excluded, delay)},
         )
         return Subscription(f"{name}|volatile" if volatile else name, settings, spec, (*applied, *used, *no_local))
 

@@ -17,11 +17,13 @@ from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, read_node_declaration
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import BindingExists, ExchangeInUse, NameInUse, NodeRegistry, NoSuchExchange
+from qmf.broker.nodes.topics import PolicyKind, TopicError
 from qmf.broker.observer import ClientInfo
 from qmf.errors import DecodeError
 
 #: What `create` and `delete` know, and what they will know once the broker has links to other brokers.
 _EXCHANGE_TYPES, _FEDERATION_TYPES = ("exchange", "topic"), ("link", "bridge", "domain", "incoming", "outgoing")
+_POLICIES = {kind.value: kind for kind in PolicyKind}
 
 
 @attrs.frozen(eq=False)
@@ -41,7 +43,7 @@ class Administration:
         """Create a queue, exchange or binding.
 
         Args:
-            type: ``queue``, ``exchange``, ``topic`` or ``binding``.
+            type: ``queue``, ``exchange``, ``topic``, ``binding``, ``QueuePolicy`` or ``TopicPolicy``.
             name: of the node; of a binding ``exchange/queue/key``.
             properties: settings of the node, or arguments of the binding.
             strict: refuse settings that this broker does not know, rather than ignore them.
@@ -51,6 +53,9 @@ class Administration:
         """
         if type == "binding":
             self._bind(name, properties)
+            return
+        if type in _POLICIES or (type == "topic" and "exchange" in properties):
+            self._create_named(type, name, properties, strict=strict)
             return
         if type != "queue":
             self._check_type(type, _EXCHANGE_TYPES)
@@ -91,6 +96,13 @@ class Administration:
             self._registry.unbind(exchange, queue, key, _caller())
         elif type == "queue":
             self._registry.delete(self._deletable_queue(name, options), _caller())
+        elif type in _POLICIES:
+            try:
+                self._registry.topics.delete_policy(_POLICIES[type], name)
+            except TopicError as error:
+                raise MethodError(str(error)) from error
+        elif type == "topic" and self._registry.topics.delete_topic(name):
+            pass
         else:
             self._check_type(type, _EXCHANGE_TYPES)
             found = self._registry.find(name)
@@ -190,6 +202,21 @@ class Administration:
         if type in _FEDERATION_TYPES:
             raise refusal(ErrorCode.NOT_IMPLEMENTED, f"{type}: this broker has no links to other brokers")
         raise MethodError(f"unknown object type: {type}")
+
+    def _create_named(self, type: str, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
+        """Create a topic that names an exchange, or a policy."""
+        topics = self._registry.topics
+        if not name:
+            raise MethodError("invalid parameter to method call: the name is empty")
+        try:
+            if type == "topic":
+                topics.create_topic(name, properties, strict=strict)
+            else:
+                topics.create_policy(_POLICIES[type], name, properties, strict=strict)
+        except TopicError as error:
+            raise MethodError(str(error)) from error
+        except NodeDeclarationError as error:
+            raise MethodError(f"invalid-argument: {error}") from error
 
     def _bind(self, name: str, arguments: Mapping[str, object]) -> None:
         exchange, queue, key = self._ends(name, "Bind")

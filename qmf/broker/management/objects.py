@@ -21,10 +21,12 @@ from qmf.broker.management.node_objects import (
 )
 from qmf.broker.management.sampling import SampledObjects, StatisticsSampler
 from qmf.broker.management.setup import BrokerSetup, machine_id
+from qmf.broker.management.topic_objects import ManagedQueuePolicy, ManagedTopic, ManagedTopicPolicy
 from qmf.broker.nodes.bindings import Binding, BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.topics import NodePolicy, PolicyKind, Topic
 from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink, ConnectedClient
 from qmf.broker.process_control import ProcessControl
 from qmf.models.broker import agent as model
@@ -43,6 +45,9 @@ CLASSES = (
     model.Subscription,
     model.Incoming,
     model.Outgoing,
+    model.Topic,
+    model.QueuePolicy,
+    model.TopicPolicy,
 )
 
 _BindingKey = tuple[Exchange | DefaultExchange, Queue, str]
@@ -75,6 +80,9 @@ class ObjectPublisher(BrokerObserver):
         self._subscriptions: SampledObjects[ClientLink, ManagedSubscription] = SampledObjects(agent)
         self._incoming: SampledObjects[ClientLink, ManagedIncoming] = SampledObjects(agent)
         self._outgoing: SampledObjects[ClientLink, ManagedOutgoing] = SampledObjects(agent)
+        self._topics: SampledObjects[Topic, ManagedTopic] = SampledObjects(agent)
+        self._queue_policies: SampledObjects[NodePolicy, ManagedQueuePolicy] = SampledObjects(agent)
+        self._topic_policies: SampledObjects[NodePolicy, ManagedTopicPolicy] = SampledObjects(agent)
         #: Numbers of the senders to exchanges that have some.
         self._producers: Counter[Exchange | DefaultExchange] = Counter()
         sampler.add("Memory", self._memories.sample)
@@ -109,6 +117,10 @@ class ObjectPublisher(BrokerObserver):
             self._exchanges.add(exchange, ManagedExchange(vhost, exchange), exchange.name)
         for queue in registry.queues:
             self._add_queue(queue, creator="")
+        for topic in registry.topics.topics:
+            self.on_topic_declared(topic)
+        for policy in registry.topics.policies:
+            self.on_policy_declared(policy)
 
     def on_connected(self, client: ConnectedClient) -> None:
         """See `BrokerObserver`."""
@@ -151,6 +163,26 @@ class ObjectPublisher(BrokerObserver):
         self._bindings.remove((exchange, queue, spec.key))
         if (queue_object := self._queues.get(queue)) is not None:
             queue_object.count_binding(-1)
+
+    def on_topic_declared(self, topic: Topic) -> None:
+        """See `BrokerObserver`."""
+        self._topics.add(topic, ManagedTopic(topic, self._exchanges.get(topic.exchange)))
+
+    def on_topic_deleted(self, topic: Topic) -> None:
+        """See `BrokerObserver`."""
+        self._topics.remove(topic)
+
+    def on_policy_declared(self, policy: NodePolicy) -> None:
+        """See `BrokerObserver`."""
+        if policy.kind is PolicyKind.QUEUE:
+            self._queue_policies.add(policy, ManagedQueuePolicy(policy))
+        else:
+            self._topic_policies.add(policy, ManagedTopicPolicy(policy))
+
+    def on_policy_deleted(self, policy: NodePolicy) -> None:
+        """See `BrokerObserver`."""
+        self._queue_policies.remove(policy)
+        self._topic_policies.remove(policy)
 
     def on_attached(self, client: ConnectedClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""

@@ -37,6 +37,7 @@ from qmf.broker.nodes.settings import (
     QueueSettings,
 )
 from qmf.broker.nodes.timers import CallLater
+from qmf.broker.nodes.topics import Topics
 from qmf.broker.observer import BrokerClient, BrokerObserver
 
 log = logging.getLogger("qmf.broker")
@@ -82,6 +83,7 @@ class NodeRegistry(Router):
         memory: what all queues hold together; None where that is not limited.
         recorder: records durable nodes and their messages; None for a broker that has no durable nodes.
         timestamps: messages that come get the time as an annotation.
+        topics: the topics and policies.
     """
 
     def __init__(
@@ -114,6 +116,7 @@ class NodeRegistry(Router):
         self.on_deleted: Callable[[Queue | Exchange], None] = lambda _: None
         self.recorder: Recorder | None = None
         self.timestamps = False
+        self.topics = Topics(self)
         self.limits = limits or QueueLimits()
         self.memory = None if total_limits is None else MemoryUse(total_limits)
         self._subscription_limits = _subscription_limits(self.limits)
@@ -145,6 +148,11 @@ class NodeRegistry(Router):
         if not address:
             return self.default_exchange
         return self._exchanges.get(address) or self._queues.get(address)
+
+    def resolve(self, address: str) -> Node | None:
+        """The node that a client's address names: as `find`, and the exchange of a topic, which takes precedence."""
+        topic = self.topics.get(address)
+        return self.find(address) if topic is None else topic.exchange
 
     def default_binding(self, queue: Queue) -> Binding:
         """The binding of a queue to the default exchange."""
@@ -228,6 +236,7 @@ class NodeRegistry(Router):
         elif self._exchanges.get(node.name) is node:
             if node.alternate_users:
                 raise ExchangeInUse(f"Cannot delete {node.name}, in use as alternate-exchange.")
+            self.topics.on_exchange_deleted(node)
             self.observer.on_exchange_deleted(node, client)
             del self._exchanges[node.name]
             if node.alternate is not None:

@@ -12,7 +12,7 @@ from qmf.broker.store.errors import DiskFull, StoreDamaged, StoreError, StoreVer
 #: Marks the file as a store of this broker (SQLite's application id): "QMFb".
 APPLICATION_ID = 0x514D4662
 #: Of the tables below (SQLite's user version).
-VERSION = 2
+VERSION = 3
 
 #: Milliseconds that SQLite waits for another process that reads the file (`qmf-broker --check-store`).
 _BUSY = 5_000
@@ -39,6 +39,7 @@ CREATE TABLE message (
 #: Steps from each older version to the next one.
 MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], object]] = {
     1: lambda connection: connection.execute("ALTER TABLE message ADD COLUMN deliver REAL"),
+    2: lambda _: None,  # definitions of topics and policies, which older programs don't know
 }
 
 

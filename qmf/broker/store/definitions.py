@@ -12,6 +12,7 @@ from qmf.broker.nodes.node_declaration import NodeDeclarationError, properties_o
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse, NodeRegistry, NoSuchExchange
 from qmf.broker.nodes.settings import Lifetime, OverflowPolicy
+from qmf.broker.nodes.topics import NodePolicy, PolicyKind, Topic, TopicError
 from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
 from qmf.broker.store.errors import StoreDamaged
 from qmf.broker.store.folder import DataFolder
@@ -25,6 +26,9 @@ log = logging.getLogger("qmf.broker.store")
 
 #: Field of a queue that deletes itself: it had a receiver, so it is to be deleted if it has none after a start.
 _USED = "qmf.used"
+
+#: What durable policies are in the store.
+_POLICIES = {Kind.QUEUE_POLICY: PolicyKind.QUEUE, Kind.TOPIC_POLICY: PolicyKind.TOPIC}
 
 #: Exchange, queue and key: identifies a binding.
 _BindingKey = tuple[str, str, str]
@@ -43,6 +47,7 @@ class DefinitionRecorder(BrokerObserver):
         self._path = folder.database
         self._nodes: dict[Queue | Exchange, int] = {}
         self._bindings: dict[_BindingKey, int] = {}
+        self._named: dict[Topic | NodePolicy, int] = {}
         #: Queues that delete themselves, and never had a receiver.
         self._unused: set[Queue] = set()
         #: Those of an earlier run that had one.
@@ -60,9 +65,19 @@ class DefinitionRecorder(BrokerObserver):
             try:
                 if each.kind is Kind.BINDING:
                     self._restore_binding(each)
+                elif each.kind in (Kind.TOPIC, *_POLICIES):
+                    self._restore_named(each)
                 elif isinstance(node := self._restore_node(each), Queue):
                     queues[each.id] = node
-            except (NodeDeclarationError, NameInUse, NoSuchExchange, BindingRefused, KeyError, TypeError) as error:
+            except (
+                NodeDeclarationError,
+                NameInUse,
+                NoSuchExchange,
+                BindingRefused,
+                TopicError,
+                KeyError,
+                TypeError,
+            ) as error:
                 raise StoreDamaged(
                     self._path, f"{each.kind.value} {each.name!r} cannot be restored: {error}"
                 ) from error
@@ -122,6 +137,26 @@ class DefinitionRecorder(BrokerObserver):
         if (id := self._bindings.pop((exchange.name, queue.name, spec.key), None)) is not None:
             self._journal.undefine(id)
 
+    def on_topic_declared(self, topic: Topic) -> None:
+        """See `BrokerObserver`."""
+        if topic.durable:
+            fields = {**topic.properties, "exchange": topic.exchange.name, "durable": True}
+            self._named[topic] = self._define(Kind.TOPIC, topic.name, fields)
+
+    def on_policy_declared(self, policy: NodePolicy) -> None:
+        """See `BrokerObserver`."""
+        if policy.durable:
+            kind = next(kind for kind, made in _POLICIES.items() if made is policy.kind)
+            self._named[policy] = self._define(kind, policy.pattern, dict(policy.properties))
+
+    def on_topic_deleted(self, topic: Topic) -> None:
+        """See `BrokerObserver`."""
+        self._forget_named(topic)
+
+    def on_policy_deleted(self, policy: NodePolicy) -> None:
+        """See `BrokerObserver`."""
+        self._forget_named(policy)
+
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         queue = link.queue
@@ -142,6 +177,18 @@ class DefinitionRecorder(BrokerObserver):
             self._journal.undefine(self._bindings.pop(key))
         if (id := self._nodes.pop(node, None)) is not None:
             self._journal.undefine(id)
+
+    def _forget_named(self, named: Topic | NodePolicy) -> None:
+        if (id := self._named.pop(named, None)) is not None:
+            self._journal.undefine(id)
+
+    def _restore_named(self, definition: Definition) -> None:
+        topics = self._registry.topics
+        if definition.kind is Kind.TOPIC:
+            self._named[topics.create_topic(definition.name, definition.fields)] = definition.id
+        else:
+            kind = _POLICIES[definition.kind]
+            self._named[topics.create_policy(kind, definition.name, definition.fields)] = definition.id
 
     def _restore_node(self, definition: Definition) -> Queue | Exchange:
         capabilities = ("queue",) if definition.kind is Kind.QUEUE else ("topic",)

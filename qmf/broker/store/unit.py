@@ -15,6 +15,9 @@ class Kind(enum.Enum):
     EXCHANGE = "exchange"
     BINDING = "binding"
     SUBSCRIPTION = "subscription"
+    TOPIC = "topic"
+    QUEUE_POLICY = "queue policy"
+    TOPIC_POLICY = "topic policy"
 
 
 @attrs.frozen

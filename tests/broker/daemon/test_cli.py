@@ -69,6 +69,7 @@ def test_a_host_that_is_not_ours(capsys: pytest.CaptureFixture[str]) -> None:
         (["--port", "70000"], "'70000' is not a port"),
         (["--port", "amqp"], "'amqp' is not a port"),
         (["--max-messages", "0"], "not a whole number above 0"),
+        (["--queue-patterns", "("], "'(' is no regular expression: missing ), unterminated subpattern"),
         (["--no-such-option"], "unrecognized arguments"),
     ],
 )

@@ -25,8 +25,8 @@ pytestmark = pytest.mark.slow
 
 SCHEMAS = {item.name: item for item in vars(schema).values() if isinstance(item, ClassSchema)}
 
-#: Classes without objects: of federation, of QMF v1 and of clusters; and names that only qpidd has.
-ABSENT = {"Agent", "Bridge", "Domain", "Link", "ManagementSetupState", "QueuePolicy", "Topic", "TopicPolicy"}
+#: Classes without objects: of federation, of QMF v1 and of clusters.
+ABSENT = {"Agent", "Bridge", "Domain", "Link", "ManagementSetupState"}
 
 #: Values that no object has: of federation; not measured by qpidd either; of sessions without a connection.
 NEVER_SET = {"Binding": {"origin"}, "Queue": {"messageLatency"}, "Session": {"expireTime", "maxClientRate"}}
@@ -63,6 +63,9 @@ async def used(client: Client, url: str) -> AsyncIterator[None]:
         await it.create("queue", name, arguments, True)
     await it.create("exchange", "news", {"exchange-type": "fanout", "durable": True}, True)
     await it.create("exchange", "more", {"alternate-exchange": "news", "auto-delete": True, "qpid.ive": True}, True)
+    await it.create("topic", "headlines", {"exchange": "news", "durable": True, "qpid.max_count": 9}, True)
+    await it.create("QueuePolicy", "temp-.*", {"qpid.max_count": 9}, True)
+    await it.create("TopicPolicy", "news-.*", {"exchange-type": "fanout"}, True)
     await it.create("binding", "amq.fanout/other", {}, True)
     await it.create("binding", "more/other/k", {"x": 1}, True)
     async with aio.Connection(url, container_id="user") as connection:
