@@ -21,6 +21,7 @@ from typing import Any
 
 from pipeline_lake import SECOND
 
+from qmf.pipeline.aggregation.tables import RollupOptions
 from qmf.pipeline.audit.job import AuditOptions, audit_batch
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
@@ -28,7 +29,7 @@ from qmf.pipeline.lake.lake import Lake
 from qmf.pipeline.recording.buffers import RowBuffers, commit
 from qmf.pipeline.report.collect import ReportOptions, collect, newest
 from qmf.pipeline.report.time_range import parse_time_range
-from qmf.pipeline.rollup.job import RollupOptions, rollup_batch
+from qmf.pipeline.rollup.job import rollup_batch
 from qmf.pipeline.spark import session
 from qmf.schema import Style, read_schema
 

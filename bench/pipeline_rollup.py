@@ -26,11 +26,12 @@ import pyarrow.parquet
 from pipeline_lake import CLASS, SECOND, VALUES, each_size, fill, peak, peaks
 
 from qmf.pipeline.frames import Frames
+from qmf.pipeline.lake.classes import versions_of
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.lake import Lake
 from qmf.pipeline.rollup import rollup
 from qmf.pipeline.spark import session
-from qmf.pipeline.spark.catalog import class_versions, versions_of
+from qmf.pipeline.spark.catalog import class_versions
 
 QUERY = """
 with step as (

@@ -20,9 +20,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.classes import choose_classes, versions_of
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType
 from qmf.pipeline.lake.lake import Lake
 from qmf.pipeline.lake.layout import NO_HASH, RECORDED_FILES, LakePartition, class_folder, date_of
+from qmf.pipeline.lake.location import is_local, local_path
 from qmf.pipeline.lake.row_columns import PARTITION_COLUMNS
 from qmf.pipeline.spark import catalog
 from qmf.pipeline.spark.lake_stream import DEFAULT_FILES
@@ -57,7 +59,7 @@ class Frames:
         Raises:
             LakeError: no lake, no such class, or several.
         """
-        return catalog.choose_classes(catalog.class_versions(self.lake, self.spark), names, events=events)
+        return choose_classes(catalog.class_versions(self.lake, self.spark), names, events=events)
 
     def objects(self, name: str, *, package: str | None = None, hash: str | None = None) -> DataFrame:
         """Samples of a class.
@@ -65,7 +67,7 @@ class Frames:
         Raises:
             LakeError: as of `classes`; versions disagree about a type.
         """
-        versions = catalog.versions_of(catalog.class_versions(self.lake, self.spark), package, name, hash)
+        versions = versions_of(catalog.class_versions(self.lake, self.spark), package, name, hash)
         return self.class_rows(versions, hash=hash)
 
     #: Events of a class. The same function: the name determines whether the class is one of objects or of events.
@@ -85,7 +87,7 @@ class Frames:
             LakeError: versions disagree about a type.
         """
         kind = _kind_of(versions)
-        if self.stream and catalog.is_local(self.lake):
+        if self.stream and is_local(self.lake):
             return self._follow({"class": versions[0].name, "package": versions[0].package, "hash": hash or ""})
         return self._read(kind, versions, hash)
 
@@ -95,7 +97,7 @@ class Frames:
 
     def table(self, kind: RowKind) -> DataFrame:
         """Rows of a kind without classes: heartbeats, agents, schemas, gaps, untyped."""
-        if self.stream and catalog.is_local(self.lake):
+        if self.stream and is_local(self.lake):
             return self._follow({"kind": kind.value})
         return self._read(kind, ())
 
@@ -105,7 +107,7 @@ class Frames:
         Columns: those of every row and of the kind, then `package`, `class`, `hash`, and `values`: the columns of the
         class as a JSON object, without those that are null, times as nanoseconds.
         """
-        if self.stream and catalog.is_local(self.lake):
+        if self.stream and is_local(self.lake):
             return self._follow({"kind": kind.value})
         versions = [
             version
@@ -139,11 +141,11 @@ class Frames:
         )
 
     def _follow(self, options: dict[str, str]) -> DataFrame:
-        stream = self.spark.readStream.format("qmf").option("lake", str(catalog.local_path(self.lake)))
+        stream = self.spark.readStream.format("qmf").option("lake", str(local_path(self.lake)))
         return stream.options(**{key: value for key, value in options.items() if value}, files=str(self.files)).load()
 
     def _root(self) -> str:
-        return str(catalog.local_path(self.lake)) if catalog.is_local(self.lake) else self.lake.rstrip("/")
+        return str(local_path(self.lake)) if is_local(self.lake) else self.lake.rstrip("/")
 
     def _read(self, kind: RowKind, versions: Sequence[ClassVersion], hash: str | None = None) -> DataFrame:
         schema = catalog.kind_schema(kind, versions)
@@ -162,7 +164,7 @@ class Frames:
         full = T.StructType([*schema.fields, *(T.StructField(name, T.StringType()) for name in extra)])
         root = self._root()
         found = self._selected_files(kind, versions)
-        paths = [str(Lake(root).find(path)) if catalog.is_local(self.lake) else f"{root}/{path}" for path in found]
+        paths = [str(Lake(root).find(path)) if is_local(self.lake) else f"{root}/{path}" for path in found]
         if not paths:
             return self.spark.createDataFrame([], full)
         return self.spark.read.schema(full).option("basePath", f"{root}/{kind.value}").parquet(*paths)

@@ -15,6 +15,7 @@ from pipeline.quick import QUICK
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
+from qmf.pipeline.aggregation.tables import RollupOptions  # noqa: E402
 from qmf.pipeline.rollup import job  # noqa: E402
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ quick = json.loads(sys.argv[3])
 quick["spark.executor.extraJavaOptions"] = quick["spark.driver.extraJavaOptions"]
 spark = session("local-cluster[2,1,512]", partitions=2, settings={**quick, "spark.executor.memory": "512m"})
 print(spark.sparkContext.applicationId)
-options = job.RollupOptions(lake=lake, out=out, late="0 seconds")
+options = RollupOptions(lake=lake, out=out, late="0 seconds")
 job.rollup_batch(spark, options, lambda _text: None)
 (query,) = job.rollup_stream(spark, options, once=True)
 assert query.awaitTermination(120)
@@ -54,10 +55,10 @@ def test_executors_in_separate_processes_give_the_same_rows(spark: SparkSession,
     application, *_, executors = run.stdout.splitlines()
     shutil.rmtree(Path(pyspark.__file__).parent / "work" / application)  # what the executors logged
     assert len(json.loads(executors)) == 2
-    options = job.RollupOptions(lake=shop.root, out=str(here))
+    options = RollupOptions(lake=shop.root, out=str(here))
     job.rollup_batch(spark, options, lambda _text: None)
     expected = sorted(job.read_rollups(spark, options).collect())
-    options = job.RollupOptions(lake=shop.root, out=str(there))
+    options = RollupOptions(lake=shop.root, out=str(there))
     assert sorted(job.read_rollups(spark, options).collect()) == expected
     streamed = sorted(job.read_rollups(spark, options, "stream").collect())
     assert streamed == [row for row in expected if row["window_start"].year == 1970 and row["last_ns"] < 9_000 * 10**9]

@@ -30,6 +30,7 @@ from qmf.pipeline.audit.schemas import EVENTS, PARTS
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.location import is_local
 from qmf.pipeline.spark import catalog, sinks
 from qmf.pipeline.spark.batch_progress import PrintLine
 from qmf.pipeline.spark.multi_kind_source import KIND_COLUMN, read_kinds
@@ -182,7 +183,7 @@ def _write(frame: DataFrame, path: str, by: str | None = None) -> DataFrame:
 
 def _rows(frames: Frames, kinds: tuple[RowKind, ...]) -> DataFrame:
     """Rows of several kinds as one stream, distinguished by `KIND_COLUMN`."""
-    if catalog.is_local(frames.lake):
+    if is_local(frames.lake):
         return read_kinds(frames.spark, frames.lake, kinds)
     tagged = [
         (frames.any(kind) if kind in (RowKind.EVENTS, RowKind.OBJECTS) else frames.table(kind)).withColumn(

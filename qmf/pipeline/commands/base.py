@@ -18,11 +18,14 @@ from qmf.pipeline.durations import spark_duration
 from qmf.pipeline.errors import MissingExtraError, PipelineError
 from qmf.pipeline.lake.lake import Lake
 from qmf.pipeline.lake.layout import LOG
+from qmf.pipeline.lake.location import is_local, local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DAYS_AGO = {"today": 0, "yesterday": 1}
+
+DEFAULT_MASTER = "local[*]"
 
 DEFAULT_URL = "amqp://127.0.0.1:5672"
 
@@ -104,10 +107,9 @@ def check_lake(lake: str) -> None:
     Raises:
         PipelineError: the folder is not a lake.
     """
-    scheme, colon, _rest = lake.partition("://")
-    if colon and scheme != "file":
+    if not is_local(lake):
         return
-    root = Path(lake.removeprefix("file://"))
+    root = local_path(lake)
     if not root.exists():
         raise PipelineError(f"{lake}: no such folder; a recorder makes it: qmf-pipeline record --lake {lake}")
     if not (root / LOG).is_dir():
@@ -120,10 +122,7 @@ def local_lake(lake: str) -> Lake:
     Raises:
         PipelineError: it is not a local folder.
     """
-    scheme, colon, _rest = lake.partition("://")
-    if colon and scheme != "file":
-        raise PipelineError(f"{lake}: must be a folder of this machine, or one that is mounted on it")
-    return Lake(Path(lake.removeprefix("file://")))
+    return Lake(local_path(lake))
 
 
 def add_common(parser: argparse.ArgumentParser, *, spark: bool) -> None:
@@ -135,9 +134,7 @@ def add_common(parser: argparse.ArgumentParser, *, spark: bool) -> None:
     parser.add_argument("--lake", required=True, metavar="DIR", help=lake)
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
     if spark:
-        parser.add_argument(
-            "--master", default="local[*]", metavar="URL", help="URL of Spark's master; default: %(default)s"
-        )
+        parser.add_argument("--master", metavar="URL", help=f"URL of Spark's master; default: {DEFAULT_MASTER}")
         parser.add_argument(
             "--conf",
             action="append",
@@ -212,7 +209,7 @@ def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
 
     from qmf.pipeline.spark import session
 
-    spark = session(options.master, settings=dict(options.conf), progress=sys.stderr.isatty())
+    spark = session(options.master or DEFAULT_MASTER, settings=dict(options.conf), progress=sys.stderr.isatty())
     spark.sparkContext.setLogLevel("ERROR")
     try:
         yield spark

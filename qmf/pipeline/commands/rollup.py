@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import argparse
 
+from qmf.pipeline.aggregation.job import roll_up_lake
+from qmf.pipeline.aggregation.tables import RollupOptions
 from qmf.pipeline.commands.base import (
     Subcommand,
     add_classes,
     add_days,
     add_stream,
+    check_lake,
     comma_separated,
     print_line,
     spark_session,
 )
+from qmf.pipeline.lake.location import is_local
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Roll samples up by windows of time. A batch over a lake in a local folder needs no Spark, unless --master or "
+        "--conf is given."
+    )
     parser.add_argument("--out", metavar="DIR", help="folder of the tables; default: LAKE/_tables/rollup")
     parser.add_argument(
         "--size", dest="sizes", type=comma_separated, default=("1m",), metavar="SIZES", help="windows, e.g. 1m,15m,1h"
@@ -27,27 +35,43 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    rollup_options = RollupOptions(
+        lake=options.lake,
+        out=options.out or f"{options.lake.rstrip('/')}/_tables/rollup",
+        sizes=options.sizes,
+        classes=options.classes,
+        first=options.first,
+        last=options.last,
+        late=options.late,
+        continued=options.continued,
+    )
+    if _needs_spark(options, rollup_options):
+        _run_on_spark(options, rollup_options)
+        return
+    check_lake(options.lake)
+    _print_rows(roll_up_lake(rollup_options, print_line), rollup_options)
+
+
+def _needs_spark(options: argparse.Namespace, rollup_options: RollupOptions) -> bool:
+    is_asked_for = options.stream or options.master is not None or options.conf
+    return bool(is_asked_for) or not (is_local(rollup_options.lake) and is_local(rollup_options.out))
+
+
+def _run_on_spark(options: argparse.Namespace, rollup_options: RollupOptions) -> None:
     with spark_session(options) as spark:
         from qmf.pipeline.rollup import job
         from qmf.pipeline.spark.streaming_queries import run_until_stopped
 
-        job_options = job.RollupOptions(
-            lake=options.lake,
-            out=options.out or f"{options.lake.rstrip('/')}/_tables/rollup",
-            sizes=options.sizes,
-            classes=options.classes,
-            first=options.first,
-            last=options.last,
-            late=options.late,
-            continued=options.continued,
-        )
         if not options.stream:
-            rows = job.rollup_batch(spark, job_options, print_line)
-            print_line(f"Wrote {rows} rows to {job_options.out}")
+            _print_rows(job.rollup_batch(spark, rollup_options, print_line), rollup_options)
             return
-        queries = job.rollup_stream(spark, job_options, every=options.every, once=options.once)
+        queries = job.rollup_stream(spark, rollup_options, every=options.every, once=options.once)
         print_line(f"Following {options.lake} with {len(queries)} {'query' if len(queries) == 1 else 'queries'}")
         run_until_stopped(queries, print_line)
+
+
+def _print_rows(rows: int, options: RollupOptions) -> None:
+    print_line(f"Wrote {rows} rows to {options.out}")
 
 
 COMMAND = Subcommand("rollup", "Roll samples up by windows of time", _options, _run, spark=True)

@@ -26,6 +26,7 @@ from qmf.pipeline.correlate.table import alert_table, alerts_from_results
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.classes import choose_classes
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.spark import catalog, sinks
 
@@ -113,7 +114,7 @@ def _recorded_time(frames: Frames, rules: Sequence[Rule], plan: ReadPlan) -> tup
     if any(isinstance(rule, AbsenceRule) for rule in rules):
         # Every row shows that a recorder was running.
         known = known_classes(frames.lake, frames.spark)
-        classes = [*catalog.choose_classes(known), *catalog.choose_classes(known, events=True)]
+        classes = [*choose_classes(known), *choose_classes(known, events=True)]
         tables = [frames.class_rows(versions) for versions in classes]
         tables += [frames.table(kind) for kind in (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS, RowKind.UNTYPED)]
     else:

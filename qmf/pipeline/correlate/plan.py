@@ -10,6 +10,7 @@ from qmf.pipeline.correlate.rule_table import RuleError
 from qmf.pipeline.correlate.rules import AbsenceRule, RateRule, RowSource, Rule, Selector
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.classes import versions_of
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.spark import catalog
 from qmf.schema import Style
@@ -109,7 +110,7 @@ def _input_tables(
         return []
     kind = RowKind.EVENTS if events else RowKind.OBJECTS
     try:
-        versions = catalog.versions_of(own, selector.package, selector.name)
+        versions = versions_of(own, selector.package, selector.name)
         catalog.kind_schema(kind, versions)
     except LakeError as error:
         raise RuleError(f"{file}: {rule.name}: {error}") from error

@@ -13,7 +13,7 @@ from qmf.pipeline.correlate.publishing import MAX_AGE, AlertPublisher
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.stream import StepResult
 from qmf.pipeline.correlate.table import StreamTable
-from qmf.pipeline.spark.catalog import local_path
+from qmf.pipeline.lake.location import local_path
 
 _FOLDER = "_told"
 

@@ -32,6 +32,7 @@ from qmf.pipeline.errors import LakeError, lake_errors
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.lake import Lake
 from qmf.pipeline.lake.layout import LakePartition
+from qmf.pipeline.lake.location import local_path
 from qmf.pipeline.lake.transaction_log import LogEntry
 from qmf.pipeline.spark import catalog
 
@@ -91,9 +92,9 @@ class CorrelationStream:
         self._print_line = print_line
         self._clock = clock
         self._files = files
-        self._lake = Lake(catalog.local_path(options.lake))
+        self._lake = Lake(local_path(options.lake))
         self._hashes = [rule.hash for rule in options.rules]
-        self.table = StreamTable(catalog.local_path(options.out) / "stream")
+        self.table = StreamTable(local_path(options.out) / "stream")
         self._lock = _lock(self.table.root)
         self._progress = self.table.open()
         self._is_first = True

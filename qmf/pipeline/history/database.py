@@ -1,4 +1,4 @@
-"""Queries on Parquet files in this process, by DuckDB, which is imported when the first query runs."""
+"""Queries on the files of a lake, by DuckDB, which is imported when the first query runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from qmf.pipeline.errors import LakeError, MissingExtraError
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors, parquet_files
+from qmf.pipeline.errors import LakeError
 from qmf.pipeline.history.files import LakeFiles
 
 Row = tuple[Any, ...]
@@ -53,18 +54,14 @@ class Database:
         """The rows of a query one by one, few in memory at a time; arguments and errors are those of `query`."""
         if not paths:
             return
-        duckdb = import_duckdb()
         cursor = self._cursor()
         try:
-            cursor.execute(_complete(sql, paths), list(parameters))
-            while rows := cursor.fetchmany(_STEP):
-                yield from rows
-        except duckdb.Error as error:
-            raise LakeError(f"{self._files.root}: {_one_line(error)}") from error
-        except RuntimeError as error:
-            if "interrupt" not in str(error).lower():
-                raise
-            raise KeyboardInterrupt from None
+            with duckdb_errors(self._files.root):
+                cursor.execute(_complete(sql, paths), list(parameters))
+                while rows := cursor.fetchmany(_STEP):
+                    yield from rows
+        except FileNotFoundError as error:
+            raise LakeError(f"{self._files.root}: {error}") from error
         finally:
             cursor.close()
 
@@ -72,51 +69,19 @@ class Database:
         """A connection of its own for one query, so that threads don't disturb each other."""
         with self._lock:
             if self._connection is None:
-                duckdb = import_duckdb()
-                # What is needed is built in: nothing is downloaded.
-                quiet = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-                self._connection = duckdb.connect(":memory:", config=quiet)
-                self._connection.execute("set enable_progress_bar = false")
+                self._connection = connect()
                 # A lake that is not compacted has thousands of files: each is opened once for its description.
                 self._connection.execute("set parquet_metadata_cache = true")
             return self._connection.cursor()
 
     def _run(self, sql: str, paths: Sequence[str], parameters: Sequence[object]) -> list[Row]:
-        duckdb = import_duckdb()
         cursor = self._cursor()
         try:
-            found: list[Row] = cursor.execute(_complete(sql, paths), list(parameters)).fetchall()
-        except duckdb.IOException as error:
-            if "No files found" in str(error) or "No such file" in str(error):
-                raise FileNotFoundError(str(error)) from error
-            raise LakeError(f"{self._files.root}: {_one_line(error)}") from error
-        except RuntimeError as error:
-            if "interrupt" not in str(error).lower():
-                raise
-            raise KeyboardInterrupt from None  # DuckDB has taken the signal
-        except duckdb.Error as error:
-            raise LakeError(f"{self._files.root}: {_one_line(error)}") from error
+            with duckdb_errors(self._files.root):
+                found: list[Row] = cursor.execute(_complete(sql, paths), list(parameters)).fetchall()
         finally:
             cursor.close()
         return found
-
-
-def import_duckdb() -> Any:
-    """The module `duckdb`.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
-    try:
-        import duckdb
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("duckdb", "history") from error
-    return duckdb
-
-
-def quoted(name: str) -> str:
-    """A column's name as SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 def marks(values: Sequence[object]) -> str:
@@ -125,9 +90,4 @@ def marks(values: Sequence[object]) -> str:
 
 
 def _complete(sql: str, paths: Sequence[str]) -> str:
-    names = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
-    return sql.replace("{files}", f"read_parquet([{names}], hive_partitioning = false)")
-
-
-def _one_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+    return sql.replace("{files}", parquet_files(paths))

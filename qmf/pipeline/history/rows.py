@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from qmf.pipeline.history.database import quoted
+from qmf.pipeline.duckdb_queries import quoted
 from qmf.pipeline.history.records import RecordedReference
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberPart
 

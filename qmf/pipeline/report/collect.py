@@ -19,6 +19,7 @@ from qmf.pipeline.audit.job import make_parts, make_tables
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.classes import choose_classes
 from qmf.pipeline.report import tables
 from qmf.pipeline.report.model import ChangedSeries, Chart, Report, Series
 from qmf.pipeline.report.time_range import NS, TimeRange
@@ -99,7 +100,7 @@ def _add_series(spark: SparkSession, options: ReportOptions, report: Report) -> 
     time_range = report.time_range
     first, last = time_range.days
     frames = Frames(spark, options.lake, first=first, last=last)
-    classes = catalog.choose_classes(catalog.class_versions(options.lake, spark), options.classes)
+    classes = choose_classes(catalog.class_versions(options.lake, spark), options.classes)
     if not classes:
         return report
     each = [values_of(_inside(frames.class_rows(versions), time_range), versions) for versions in classes]

@@ -8,7 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from qmf.pipeline.lake.columns import ClassVersion, LakeColumn
+from qmf.pipeline.aggregation.members import NumberMember, number_members, window_seconds
+from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.rollup.by_value import rollup_values, values_of
 from qmf.pipeline.rollup.counters import ORDER, SAMPLES, corrected_steps, steps_of_samples
 from qmf.pipeline.rollup.schema import (
@@ -16,10 +17,7 @@ from qmf.pipeline.rollup.schema import (
     ROLLUP,
     SAMPLE_EXACT,
     extremes,
-    is_whole,
-    number_members,
     to_rollup,
-    window_seconds,
 )
 from qmf.pipeline.spark.watermark import watermarked
 from qmf.schema import Style
@@ -62,7 +60,7 @@ def rollup(
         return rollup_values(values_of(with_statistics, versions), size, continued=continued)
     window = F.window("_ts", f"{window_seconds(size)} seconds").alias("window")
     grouped = with_statistics.groupBy(window, F.col("_agent").alias("agent"), F.col("_object").alias("object")).agg(
-        F.array(*(_member(columns) for columns in members)).alias("members")
+        F.array(*(_member(member) for member in members)).alias("members")
     )
     return (
         grouped.select("window", "agent", "object", F.explode("members").alias("m"))
@@ -85,13 +83,13 @@ def rollup(
     )
 
 
-def _member(columns: Sequence[LakeColumn]) -> Column:
+def _member(member: NumberMember) -> Column:
     """The aggregates of one member as a struct of `_MEMBER_FIELDS` and `rows`.
 
     Only counters need their samples in order, as `rows`; all else is aggregated in any order.
     """
-    main, low, high, count = extremes(columns)
-    whole = is_whole(columns)
+    main, low, high, count = extremes(member)
+    whole = member.whole
     present = main.isNotNull()
     weight = F.lit(1).cast(EXACT)
     if count is not None:
@@ -107,9 +105,9 @@ def _member(columns: Sequence[LakeColumn]) -> Column:
         return {f"{name}_exact": value if whole else null, name: value}
 
     values: dict[str, Column] = {
-        "member": F.lit(columns[0].member),
-        "style": F.lit(columns[0].style.value),
-        "unit": F.lit(columns[0].unit),
+        "member": F.lit(member.name),
+        "style": F.lit(member.style.value),
+        "unit": F.lit(member.unit),
         "samples": F.count(F.when(present, F.lit(1))),
         "first_ns": first["_ts_ns"],
         "last_ns": last["_ts_ns"],
@@ -123,7 +121,7 @@ def _member(columns: Sequence[LakeColumn]) -> Column:
         **both("total", F.sum(F.when(present, value if count is None else value * weight))),
     }
     types = {field.name: field.dataType for field in ROLLUP}
-    rows = F.sort_array(F.collect_list(sample)) if columns[0].style is Style.COUNT else null
+    rows = F.sort_array(F.collect_list(sample)) if member.style is Style.COUNT else null
     return F.struct(
         *(values[name].cast(types[name]).alias(name) for name in _MEMBER_FIELDS), rows.cast(SAMPLES).alias("rows")
     )

@@ -8,17 +8,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from qmf.pipeline.lake.columns import ClassVersion, LakeColumn
+from qmf.pipeline.aggregation.members import NumberMember, number_members, window_seconds
+from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.rollup.counters import ORDER, SAMPLES, corrected_steps, steps_of_samples
 from qmf.pipeline.rollup.schema import (
     EXACT,
     KEY,
     SAMPLE_EXACT,
     extremes,
-    is_whole,
-    number_members,
     to_rollup,
-    window_seconds,
 )
 from qmf.schema import Style
 
@@ -53,7 +51,7 @@ def values_of(samples: DataFrame, versions: Sequence[ClassVersion]) -> DataFrame
         "agent": F.col("_agent"),
         "object": F.col("_object"),
     }
-    array = F.array(*(_value(columns) for columns in members)) if members else F.array().cast(T.ArrayType(_VALUE))
+    array = F.array(*(_value(member) for member in members)) if members else F.array().cast(T.ArrayType(_VALUE))
     exploded = samples.where(F.col("_statistics")).select(
         *_SAMPLE_COLUMNS, *(value.alias(name) for name, value in names.items()), F.explode(array).alias("value")
     )
@@ -119,9 +117,9 @@ def _either(exact: str, real: str) -> Column:
     return F.coalesce(F.col(exact).cast(T.DoubleType()), F.col(real))
 
 
-def _value(columns: Sequence[LakeColumn]) -> Column:
+def _value(member: NumberMember) -> Column:
     """One member of a sample as `_VALUE`: whole numbers exactly, others as double; both null where there is none."""
-    main, low, high, count = extremes(columns)
+    main, low, high, count = extremes(member)
     if count is not None:
         # A mean of no samples has no meaning.
         main = F.when(count > 0, main)
@@ -129,7 +127,7 @@ def _value(columns: Sequence[LakeColumn]) -> Column:
     null = F.lit(None)
     numbers, nulls = (main, lowest, highest), (null,) * 3
     # In the order of the fields, and cast as a whole: each call of Spark from Python costs time.
-    names = (F.lit(columns[0].member), F.lit(columns[0].style.value), F.lit(columns[0].unit))
-    whole = is_whole(columns)
+    names = (F.lit(member.name), F.lit(member.style.value), F.lit(member.unit))
+    whole = member.whole
     weight = null if count is None else count
     return F.struct(*names, *(numbers if whole else nulls), weight, *(nulls if whole else numbers)).cast(_VALUE)

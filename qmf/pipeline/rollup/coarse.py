@@ -6,8 +6,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.rollup.counters import steps_of_rollups
-from qmf.pipeline.rollup.schema import EXACT, KEY, ROLLUP, to_rollup, window_seconds
+from qmf.pipeline.rollup.schema import EXACT, KEY, ROLLUP, to_rollup
 from qmf.schema import Style
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -11,10 +11,12 @@ from pyspark.sql import types as T
 
 from qmf.pipeline.errors import LakeError, PipelineError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.arrow import columns_of, import_pyarrow
-from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn
+from qmf.pipeline.lake import classes
+from qmf.pipeline.lake.arrow import columns_of
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType
 from qmf.pipeline.lake.lake import Lake
 from qmf.pipeline.lake.layout import LOG
+from qmf.pipeline.lake.location import is_local, local_path
 from qmf.pipeline.lake.row_columns import ANY_CLASS_COLUMNS, Columns
 from qmf.pipeline.lake.transaction_log import replay
 
@@ -34,8 +36,6 @@ _SPARK_TYPES: dict[ColumnType, T.DataType] = {
 #: Columns of a frame of several classes at most: each row pays for the columns that its class doesn't have.
 MAX_COLUMNS = 250
 
-_SCHEMA_COLUMNS = ("package", "class", "hash", "event", "columns")
-
 
 def spark_schema(columns: Columns) -> T.StructType:
     """The Spark schema of a file's columns."""
@@ -54,15 +54,7 @@ def kind_schema(kind: RowKind, versions: Sequence[ClassVersion] = ()) -> T.Struc
     Raises:
         LakeError: two versions give a column different types; the user can choose one version by its hash.
     """
-    columns: dict[str, ColumnType] = dict(columns_of(kind, None))
-    for version in versions:
-        for column in version.columns:
-            if columns.setdefault(column.name, column.column_type) is not column.column_type:
-                raise LakeError(
-                    f"{version.package}:{version.name}: versions disagree about {column.name}; "
-                    f"choose one by its hash: {', '.join(sorted(item.hash for item in versions))}"
-                )
-    return spark_schema(tuple(columns.items()))
+    return spark_schema(classes.columns_of_versions(kind, versions))
 
 
 def any_class_schema(kind: RowKind) -> T.StructType:
@@ -80,25 +72,15 @@ def class_versions(lake: str, spark: SparkSession | None = None) -> list[ClassVe
     Raises:
         LakeError: there is no lake, or no class in it yet.
     """
-    paths = [path for path in lake_files(lake, spark) if path.startswith(f"{RowKind.SCHEMAS.value}/")]
     if is_local(lake):
-        root = Lake(local_path(lake))
-        rows = [
-            tuple(row[name] for name in _SCHEMA_COLUMNS)
-            for path in paths
-            for row in import_pyarrow().parquet.ParquetFile(root.find(path)).read(list(_SCHEMA_COLUMNS)).to_pylist()
-        ]
-    elif paths:
+        return classes.local_class_versions(Lake(local_path(lake)))
+    rows: list[tuple[Any, ...]] = []
+    if paths := [path for path in lake_files(lake, spark) if path.startswith(f"{RowKind.SCHEMAS.value}/")]:
         assert spark is not None
         urls = [f"{lake.rstrip('/')}/{path}" for path in paths]
         frame = spark.read.schema(kind_schema(RowKind.SCHEMAS)).parquet(*urls)
-        rows = [tuple(row) for row in frame.select(*_SCHEMA_COLUMNS).collect()]
-    else:
-        rows = []
-    found = {ClassVersion.from_json(*row) for row in rows}
-    if not found:
-        raise LakeError(f"{lake}: no lake, or nothing in it yet")
-    return sorted(found, key=lambda version: (version.package, version.name, version.hash))
+        rows = [tuple(row) for row in frame.select(*classes.SCHEMA_COLUMNS).collect()]
+    return classes.sorted_versions(rows, lake)
 
 
 def lake_files(lake: str, spark: SparkSession | None = None) -> dict[str, int]:
@@ -117,53 +99,6 @@ def lake_files(lake: str, spark: SparkSession | None = None) -> dict[str, int]:
     except AnalysisException as error:
         raise LakeError(f"{lake}: no lake, or nothing in it yet: {error.getCondition()}") from error
     return replay(named)
-
-
-def versions_of(
-    known: Sequence[ClassVersion], package: str | None, name: str, hash: str | None = None
-) -> list[ClassVersion]:
-    """The versions of one class.
-
-    Args:
-        known: those of the lake, see `class_versions`.
-        package: None for the only package that has the class.
-        name: in upper or lower case.
-        hash: None for all versions.
-
-    Raises:
-        LakeError: there is no such class, or several packages have one.
-    """
-    found = [
-        item
-        for item in known
-        if item.name.lower() == name.lower() and package in (None, item.package) and hash in (None, item.hash)
-    ]
-    if not found:
-        raise LakeError(f"the lake has no class {name!r}" + (f" of package {package!r}" if package else ""))
-    if len({(item.package, item.event) for item in found}) > 1:
-        packages = ", ".join(sorted({item.package for item in found}))
-        raise LakeError(f"several packages have {name!r}: {packages}; choose one")
-    return found
-
-
-def choose_classes(
-    known: Sequence[ClassVersion], names: Iterable[str] = (), *, events: bool = False
-) -> list[list[ClassVersion]]:
-    """The versions of each class that is wanted.
-
-    Args:
-        known: those of the lake, see `class_versions`.
-        names: of classes, with or without ``package:``; none for all.
-        events: classes of events instead of those of objects.
-
-    Raises:
-        LakeError: as of `versions_of`.
-    """
-    own = [version for version in known if version.event is events]
-    wanted: Sequence[tuple[str | None, str]] = [
-        (package or None, name) for package, _, name in (text.rpartition(":") for text in names)
-    ] or sorted({(version.package, version.name) for version in own})
-    return [versions_of(own, package, name) for package, name in wanted]
 
 
 def readable_groups(versions: Iterable[ClassVersion], limit: int = MAX_COLUMNS) -> list[list[ClassVersion]]:
@@ -192,28 +127,3 @@ def readable_groups(versions: Iterable[ClassVersion], limit: int = MAX_COLUMNS) 
 def _has_ascii_names(version: ClassVersion) -> bool:
     """Spark can read package, class and hash from the folder's name: it decodes %XX bytes as single characters."""
     return f"{version.package}{version.name}{version.hash}".isascii()
-
-
-def columns_by_member(versions: Sequence[ClassVersion]) -> dict[str, list[LakeColumn]]:
-    """The columns of the versions of a class together, by member, in schema order."""
-    found: dict[str, dict[str, LakeColumn]] = {}
-    for version in versions:
-        for column in version.columns:
-            found.setdefault(column.member, {}).setdefault(column.name, column)
-    return {member: list(columns.values()) for member, columns in found.items()}
-
-
-def is_local(lake: str) -> bool:
-    """True for paths, and for URLs of local files."""
-    return "://" not in lake or lake.startswith("file://")
-
-
-def local_path(lake: str) -> Path:
-    """The path of a local lake.
-
-    Raises:
-        PipelineError: the lake is not local.
-    """
-    if not is_local(lake):
-        raise PipelineError(f"{lake}: must be a folder of this machine, or one that is mounted on it")
-    return Path(lake.removeprefix("file://")).absolute()

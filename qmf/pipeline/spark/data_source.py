@@ -18,8 +18,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import columns_of
+from qmf.pipeline.lake.classes import versions_of
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.layout import class_folder
+from qmf.pipeline.lake.location import local_path
 from qmf.pipeline.lake.row_columns import CLASS_KINDS
 from qmf.pipeline.spark import catalog
 from qmf.pipeline.spark.lake_stream import DEFAULT_FILES, LakeStreamReader
@@ -52,7 +54,7 @@ class QmfDataSource(DataSource):
         """A reader of a lake, or of a bus by its spool."""
         kind, versions = self._selected()
         options = dict(self.options)
-        root = str(catalog.local_path(options.get("spool") or options["lake"]))
+        root = str(local_path(options.get("spool") or options["lake"]))
         folder = class_folder(kind)
         if versions:
             folder = class_folder(kind, versions[0].package, versions[0].name, options.get("hash", ""))
@@ -80,7 +82,7 @@ class QmfDataSource(DataSource):
         lake = options.get("lake") or (options.get("spool") if not options.get("url") else None)
         if lake:
             known_versions = catalog.class_versions(lake)
-            versions = catalog.versions_of(known_versions, options.get("package"), name, options.get("hash"))
+            versions = versions_of(known_versions, options.get("package"), name, options.get("hash"))
         else:
             from qmf.pipeline.spark.bus_snapshot import request_version
 

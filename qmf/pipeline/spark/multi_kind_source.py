@@ -18,6 +18,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema, columns_of, import_pyarrow
 from qmf.pipeline.lake.columns import ColumnType
 from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.lake.location import local_path
 from qmf.pipeline.lake.row_columns import ANY_CLASS_COLUMNS, CLASS_KINDS, Columns
 from qmf.pipeline.spark import catalog
 from qmf.pipeline.spark.lake_stream import DEFAULT_FILES, FilesPartition, LakeStreamReader, read_file
@@ -30,7 +31,7 @@ def read_kinds(spark: SparkSession, lake: str, kinds: Sequence[RowKind]) -> Data
     """A stream of rows of several kinds of a local lake."""
     spark.dataSource.register(MultiKindDataSource)
     stream = spark.readStream.format(MultiKindDataSource.name())
-    return stream.options(lake=str(catalog.local_path(lake)), kinds=",".join(kind.value for kind in kinds)).load()
+    return stream.options(lake=str(local_path(lake)), kinds=",".join(kind.value for kind in kinds)).load()
 
 
 def columns_of_kinds(kinds: Sequence[RowKind]) -> Columns:

@@ -23,7 +23,8 @@ from qmf.schema import ClassSchema, Statistic, Style
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.rollup.job import RollupOptions, read_rollups, rollup_batch
+from qmf.pipeline.aggregation.tables import RollupOptions
+from qmf.pipeline.rollup.job import read_rollups, rollup_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,6 +18,7 @@ from pipeline.shop import TILL
 from support.processes import running
 from support.waiting import wait_until
 
+from qmf.pipeline.aggregation.tables import RollupOptions
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.maintenance import compact
 
@@ -43,15 +44,15 @@ def shop(tmp_path: Path) -> Shop:
 
 
 @pytest.fixture
-def options(shop: Shop) -> job.RollupOptions:
-    return job.RollupOptions(lake=shop.root, out=f"{shop.root}/_tables", sizes=("1m",), late="60 seconds")
+def options(shop: Shop) -> RollupOptions:
+    return RollupOptions(lake=shop.root, out=f"{shop.root}/_tables", sizes=("1m",), late="60 seconds")
 
 
 def ignore(_text: str) -> None:
     """Ignore a line of output."""
 
 
-def rows(spark: SparkSession, options: job.RollupOptions, by: str = "batch") -> list[tuple[Any, ...]]:
+def rows(spark: SparkSession, options: RollupOptions, by: str = "batch") -> list[tuple[Any, ...]]:
     """Start of the window in seconds, member, object, growth, restarts, samples."""
     found = []
     for row in job.read_rollups(spark, options, by).where("member = 'sales'").collect():
@@ -60,12 +61,12 @@ def rows(spark: SparkSession, options: job.RollupOptions, by: str = "batch") -> 
     return sorted(found)
 
 
-def batch(spark: SparkSession, options: job.RollupOptions) -> list[tuple[Any, ...]]:
+def batch(spark: SparkSession, options: RollupOptions) -> list[tuple[Any, ...]]:
     job.rollup_batch(spark, options, ignore)
     return rows(spark, options)
 
 
-def stream(spark: SparkSession, options: job.RollupOptions) -> MetricsCollector:
+def stream(spark: SparkSession, options: RollupOptions) -> MetricsCollector:
     """Run a stream over all that is in the lake."""
     (query,) = job.rollup_stream(spark, options, once=True)
     assert query.awaitTermination(PATIENCE)
@@ -73,7 +74,7 @@ def stream(spark: SparkSession, options: job.RollupOptions) -> MetricsCollector:
 
 
 def test_a_repeated_batch_is_the_same_and_late_data_changes_its_window_only(
-    spark: SparkSession, shop: Shop, options: job.RollupOptions
+    spark: SparkSession, shop: Shop, options: RollupOptions
 ) -> None:
     shop.put((1, 10), (61, 20), (90, 25))
     lines: list[str] = []
@@ -91,7 +92,7 @@ def test_a_repeated_batch_is_the_same_and_late_data_changes_its_window_only(
 def test_a_batch_of_several_classes_equals_batches_of_each(
     spark: SparkSession,
     shop: Shop,
-    options: job.RollupOptions,
+    options: RollupOptions,
     monkeypatch: pytest.MonkeyPatch,
     large: int,
 ) -> None:
@@ -119,7 +120,7 @@ def test_a_batch_of_several_classes_equals_batches_of_each(
 
 
 def test_a_stream_waits_for_late_data_and_counts_what_is_too_late(
-    spark: SparkSession, shop: Shop, options: job.RollupOptions
+    spark: SparkSession, shop: Shop, options: RollupOptions
 ) -> None:
     shop.put((1, 10), (70, 20))
     stream(spark, options)
@@ -134,7 +135,7 @@ def test_a_stream_waits_for_late_data_and_counts_what_is_too_late(
 
 
 def test_restarts_and_resets_have_known_answers_in_both(
-    spark: SparkSession, shop: Shop, options: job.RollupOptions
+    spark: SparkSession, shop: Shop, options: RollupOptions
 ) -> None:
     shop.put((1, 100), (2, 110))
     shop.put((3, 115), (4, 120), epoch=2)  # another start of the agent: counted from zero
@@ -146,14 +147,14 @@ def test_restarts_and_resets_have_known_answers_in_both(
     assert batch(spark, options)[0] == expected
 
 
-def test_a_clock_set_back_is_not_a_restart(spark: SparkSession, shop: Shop, options: job.RollupOptions) -> None:
+def test_a_clock_set_back_is_not_a_restart(spark: SparkSession, shop: Shop, options: RollupOptions) -> None:
     shop.put((30, 10), (40, 20), (50, 30))
     shop.put((20, 40), (35, 50), (45, 60))  # half a minute back, within the window
     assert batch(spark, options) == [(0, "one", 50, 0, 6)]
 
 
 def test_a_clock_far_ahead_does_not_make_other_rows_late(
-    spark: SparkSession, shop: Shop, options: job.RollupOptions
+    spark: SparkSession, shop: Shop, options: RollupOptions
 ) -> None:
     shop.put((10, 1), (20, 2))
     shop.put((10**9, 5), object="ahead", agent="b", received=20)
@@ -170,7 +171,7 @@ def test_killed_at_a_random_point_the_command_continues_without_loss_or_repetiti
     spark: SparkSession, shop: Shop
 ) -> None:
     chance = random.Random(random.randrange(1000))  # pytest-randomly prints the seed
-    options = job.RollupOptions(lake=shop.root, out=f"{shop.root}/_tables/rollup", sizes=("10s",), late="0 seconds")
+    options = RollupOptions(lake=shop.root, out=f"{shop.root}/_tables/rollup", sizes=("10s",), late="0 seconds")
     total, at = 0, 0
 
     def more() -> None:

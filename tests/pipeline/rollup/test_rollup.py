@@ -16,9 +16,9 @@ from qmf.pipeline.lake.columns import ClassVersion
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
+from qmf.pipeline.aggregation.members import window_seconds  # noqa: E402
 from qmf.pipeline.kinds import RowKind  # noqa: E402
 from qmf.pipeline.rollup import ROLLUP, coarser, rollup  # noqa: E402
-from qmf.pipeline.rollup.schema import window_seconds  # noqa: E402
 from qmf.pipeline.spark.catalog import kind_schema  # noqa: E402
 
 if TYPE_CHECKING:

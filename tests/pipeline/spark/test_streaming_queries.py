@@ -12,6 +12,7 @@ import pytest
 from pipeline.lakes import Shop
 
 from qmf.pipeline import PipelineError
+from qmf.pipeline.aggregation.tables import RollupOptions
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
@@ -35,12 +36,12 @@ def shop(tmp_path: Path) -> Shop:
 
 
 @pytest.fixture
-def options(shop: Shop) -> job.RollupOptions:
-    return job.RollupOptions(lake=shop.root, out=f"{shop.root}/_tables", sizes=("1m",), late="60 seconds")
+def options(shop: Shop) -> RollupOptions:
+    return RollupOptions(lake=shop.root, out=f"{shop.root}/_tables", sizes=("1m",), late="60 seconds")
 
 
 def test_metrics_are_printed_when_a_signal_ends_the_queries(
-    spark: SparkSession, shop: Shop, options: job.RollupOptions
+    spark: SparkSession, shop: Shop, options: RollupOptions
 ) -> None:
     shop.put((1, 10), (2, 20))
     queries = job.rollup_stream(spark, options, every="0 seconds")

@@ -1,0 +1,94 @@
+"""The members of a class that can be rolled up, and sizes of windows. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import attrs
+
+from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
+from qmf.schema import TYPES, Style
+
+_SECONDS_PER_DAY = 86_400
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": _SECONDS_PER_DAY}
+
+_WHOLE = (ColumnType.INT8, ColumnType.INT16, ColumnType.INT32, ColumnType.INT64, ColumnType.DECIMAL)
+_NUMBERS = (*_WHOLE, ColumnType.FLOAT, ColumnType.DOUBLE)
+
+
+@attrs.frozen
+class NumberMember:
+    """A statistic whose values are numbers, with its columns.
+
+    Attributes:
+        name: of the statistic.
+        style: how it is set.
+        unit: of the values, or None.
+        whole: the values are whole numbers.
+        value: column of the value itself; for an mma of the mean.
+        low, high: columns of the extremes; that of the value where there are none.
+        count: column of the number of samples behind a mean; None where each value counts once.
+    """
+
+    name: str
+    style: Style
+    unit: str | None
+    whole: bool
+    value: str
+    low: str
+    high: str
+    count: str | None
+
+    @classmethod
+    def of(cls, columns: Sequence[LakeColumn]) -> NumberMember:
+        """The member that some columns belong to."""
+        style = columns[0].style
+        by_part = {column.part: column.name for column in columns}
+        value = by_part[MemberPart.AVERAGE if style is Style.MMA else MemberPart.VALUE]
+        return cls(
+            name=columns[0].member,
+            style=style,
+            unit=columns[0].unit,
+            whole=columns[0].column_type in _WHOLE,
+            value=value,
+            low=by_part.get(MemberPart.LOW if style is Style.HILO else MemberPart.MIN, value),
+            high=by_part.get(MemberPart.HIGH if style is Style.HILO else MemberPart.MAX, value),
+            count=by_part[MemberPart.COUNT] if style is Style.MMA else None,
+        )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Its columns, each once."""
+        names = (self.value, self.low, self.high, *((self.count,) if self.count else ()))
+        return tuple(dict.fromkeys(names))
+
+
+def number_members(versions: Sequence[ClassVersion]) -> list[NumberMember]:
+    """The members of a class, in schema order, that can be rolled up."""
+    by_member: dict[str, dict[str, LakeColumn]] = {}
+    for version in versions:
+        for column in version.columns:
+            by_member.setdefault(column.member, {}).setdefault(column.name, column)
+    found = [list(columns.values()) for columns in by_member.values()]
+    return [NumberMember.of(columns) for columns in found if _is_number(columns[0])]
+
+
+def window_seconds(size: str) -> int:
+    """The seconds of a window of this size, e.g. ``1m`` or ``6h``.
+
+    Raises:
+        PipelineError: not a size, or a day is not a multiple of it: windows would cross midnight, and so would files.
+    """
+    match = re.fullmatch(r"(\d+)([smhd])", size)
+    value = int(match[1]) * _UNITS[match[2]] if match else 0
+    if not value or _SECONDS_PER_DAY % value:
+        raise PipelineError(f"a window is a part of a day such as 10s, 1m, 15m, 1h or 1d, not {size!r}")
+    return value
+
+
+def _is_number(column: LakeColumn) -> bool:
+    return (
+        column.kind is MemberKind.STATISTIC and column.column_type in _NUMBERS and TYPES[column.type].base != "absTime"
+    )

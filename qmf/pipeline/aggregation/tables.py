@@ -1,0 +1,77 @@
+"""The tables of roll-ups: what to compute, and where the rows go. Pure.
+
+Batches and streams write the same rows, to tables of their own::
+
+    OUT/batch/qmf_size=1m/qmf_package=P/qmf_class=C/qmf_date=2030-01-31/*.parquet
+    OUT/stream/qmf_size=1m/qmf_package=P/qmf_class=C/qmf_batch=7/*.parquet
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from qmf.pipeline.aggregation.members import window_seconds
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.layout import WRITER_NAME
+
+#: The folders between a size and its days.
+FOLDERS = ("qmf_package", "qmf_class")
+
+
+@attrs.frozen(kw_only=True)
+class RollupOptions:
+    """Options of a rollup.
+
+    Attributes:
+        lake: path, or any URL that Spark reads.
+        out: folder of the tables.
+        sizes: of the windows, see `window_seconds`.
+        classes: names, with or without ``package:``; none for all.
+        first, last: days of a batch, ``2030-01-31``, both included; None for no limit.
+        late: how long a stream waits for late data.
+        continued: counters outlive restarts of their agents, as those do that an agent only forwards.
+    """
+
+    lake: str
+    out: str
+    sizes: tuple[str, ...] = ("1m",)
+    classes: tuple[str, ...] = ()
+    first: str | None = None
+    last: str | None = None
+    late: str = "10 minutes"
+    continued: bool = False
+
+    def check(self) -> None:
+        """Check the sizes.
+
+        Raises:
+            PipelineError: not a size of windows.
+        """
+        for size in self.sizes:
+            window_seconds(size)
+
+
+def class_name(versions: Sequence[ClassVersion]) -> str:
+    """The name of a class with its package."""
+    return f"{versions[0].package}:{versions[0].name}"
+
+
+def table_path(options: RollupOptions, by: str, size: str, versions: Sequence[ClassVersion] = ()) -> str:
+    """The folder of a table.
+
+    Args:
+        options: of the roll-up.
+        by: ``batch`` or ``stream``.
+        size: of the windows.
+        versions: of the class; none for the folder of all classes.
+    """
+    names = (versions[0].package, versions[0].name) if versions else ()
+    parts = [f"{folder}={escaped(name)}" for folder, name in zip(FOLDERS, names, strict=False)]
+    return "/".join([options.out.rstrip("/"), by, f"qmf_size={size}", *parts])
+
+
+def escaped(name: str) -> str:
+    """A name as that of a folder."""
+    return name if WRITER_NAME.fullmatch(name) else name.encode().hex()

@@ -1,0 +1,75 @@
+"""Queries on Parquet files in this process, by DuckDB: connections, errors, and texts of SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from qmf.pipeline.errors import LakeError, MissingExtraError
+
+
+def import_duckdb() -> Any:
+    """The module `duckdb`.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        import duckdb
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("duckdb", "history") from error
+    return duckdb
+
+
+def connect() -> Any:
+    """A connection without a database, which downloads nothing and prints nothing; times are in UTC.
+
+    Raises:
+        MissingExtraError: DuckDB is not installed.
+    """
+    # What is needed is built in.
+    quiet = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    connection = import_duckdb().connect(":memory:", config=quiet)
+    connection.execute("set enable_progress_bar = false")
+    return connection
+
+
+@contextmanager
+def duckdb_errors(root: Path) -> Iterator[None]:
+    """Raise the errors of queries on a lake as what they mean.
+
+    Raises:
+        FileNotFoundError: a file is gone; it may have been compacted since it was selected.
+        LakeError: a file cannot be read, or the query failed.
+        KeyboardInterrupt: Ctrl-C, which DuckDB takes while a query runs.
+    """
+    duckdb = import_duckdb()
+    try:
+        yield
+    except duckdb.Error as error:
+        if isinstance(error, duckdb.IOException) and any(
+            text in str(error) for text in ("No files found", "No such file")
+        ):
+            raise FileNotFoundError(str(error)) from error
+        raise LakeError(f"{root}: {str(error).partition(chr(10))[0]}") from error
+    except RuntimeError as error:
+        if "interrupt" not in str(error).lower():
+            raise
+        raise KeyboardInterrupt from None
+
+
+def quoted(name: str) -> str:
+    """A column's name as SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A text as SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def parquet_files(paths: Sequence[str], options: str = "") -> str:
+    """The rows of Parquet files, as SQL; options as `read_parquet` has them, with a comma before each."""
+    return f"read_parquet([{', '.join(text(path) for path in paths)}], hive_partitioning = false{options})"

@@ -1,0 +1,116 @@
+"""The classes that a lake holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from qmf.pipeline.errors import LakeError
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.arrow import columns_of, import_pyarrow
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn
+from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.lake.row_columns import Columns
+
+#: The columns of schemas that `sorted_versions` reads.
+SCHEMA_COLUMNS = ("package", "class", "hash", "event", "columns")
+
+
+def local_class_versions(lake: Lake) -> list[ClassVersion]:
+    """The class versions of a lake in a folder, sorted.
+
+    Raises:
+        LakeError: there is no lake, or no class in it yet.
+    """
+    paths = [path for path in lake.files() if path.startswith(f"{RowKind.SCHEMAS.value}/")]
+    rows = [
+        tuple(row[name] for name in SCHEMA_COLUMNS)
+        for path in paths
+        for row in import_pyarrow().parquet.ParquetFile(lake.find(path)).read(list(SCHEMA_COLUMNS)).to_pylist()
+    ]
+    return sorted_versions(rows, str(lake.root))
+
+
+def sorted_versions(rows: Iterable[tuple[Any, ...]], lake: str) -> list[ClassVersion]:
+    """The class versions of rows with `SCHEMA_COLUMNS`, each once.
+
+    Raises:
+        LakeError: there is none in the lake of this name.
+    """
+    found = {ClassVersion.from_json(*row) for row in rows}
+    if not found:
+        raise LakeError(f"{lake}: no lake, or nothing in it yet")
+    return sorted(found, key=lambda version: (version.package, version.name, version.hash))
+
+
+def versions_of(
+    known: Sequence[ClassVersion], package: str | None, name: str, hash: str | None = None
+) -> list[ClassVersion]:
+    """The versions of one class.
+
+    Args:
+        known: those of the lake, see `class_versions`.
+        package: None for the only package that has the class.
+        name: in upper or lower case.
+        hash: None for all versions.
+
+    Raises:
+        LakeError: there is no such class, or several packages have one.
+    """
+    found = [
+        item
+        for item in known
+        if item.name.lower() == name.lower() and package in (None, item.package) and hash in (None, item.hash)
+    ]
+    if not found:
+        raise LakeError(f"the lake has no class {name!r}" + (f" of package {package!r}" if package else ""))
+    if len({(item.package, item.event) for item in found}) > 1:
+        packages = ", ".join(sorted({item.package for item in found}))
+        raise LakeError(f"several packages have {name!r}: {packages}; choose one")
+    return found
+
+
+def choose_classes(
+    known: Sequence[ClassVersion], names: Iterable[str] = (), *, events: bool = False
+) -> list[list[ClassVersion]]:
+    """The versions of each class that is wanted.
+
+    Args:
+        known: those of the lake, see `class_versions`.
+        names: of classes, with or without ``package:``; none for all.
+        events: classes of events instead of those of objects.
+
+    Raises:
+        LakeError: as of `versions_of`.
+    """
+    own = [version for version in known if version.event is events]
+    wanted: Sequence[tuple[str | None, str]] = [
+        (package or None, name) for package, _, name in (text.rpartition(":") for text in names)
+    ] or sorted({(version.package, version.name) for version in own})
+    return [versions_of(own, package, name) for package, name in wanted]
+
+
+def columns_by_member(versions: Sequence[ClassVersion]) -> dict[str, list[LakeColumn]]:
+    """The columns of the versions of a class together, by member, in schema order."""
+    found: dict[str, dict[str, LakeColumn]] = {}
+    for version in versions:
+        for column in version.columns:
+            found.setdefault(column.member, {}).setdefault(column.name, column)
+    return {member: list(columns.values()) for member, columns in found.items()}
+
+
+def columns_of_versions(kind: RowKind, versions: Sequence[ClassVersion]) -> Columns:
+    """The columns of rows of a kind, and of the versions of a class together.
+
+    Raises:
+        LakeError: two versions give a column different types; the user can choose one version by its hash.
+    """
+    columns: dict[str, ColumnType] = dict(columns_of(kind, None))
+    for version in versions:
+        for column in version.columns:
+            if columns.setdefault(column.name, column.column_type) is not column.column_type:
+                raise LakeError(
+                    f"{version.package}:{version.name}: versions disagree about {column.name}; "
+                    f"choose one by its hash: {', '.join(sorted(item.hash for item in versions))}"
+                )
+    return tuple(columns.items())

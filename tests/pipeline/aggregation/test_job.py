@@ -1,0 +1,155 @@
+"""The job `rollup` in this process: its tables, and what it refuses."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pipeline.lakes import Shop
+from pipeline.shop import TILL
+
+from qmf.pipeline import LakeError, PipelineError
+from qmf.pipeline.aggregation.tables import RollupOptions
+from qmf.pipeline.cli import main
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.maintenance import compact
+from qmf.schema import TYPES, ClassSchema, Property, Statistic
+
+pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'qmf[pipeline]'")
+
+import pyarrow.parquet
+
+from qmf.pipeline.aggregation.job import roll_up_lake
+
+DAY = 86_400
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path / "lake")
+
+
+@pytest.fixture
+def options(shop: Shop) -> RollupOptions:
+    return RollupOptions(lake=shop.root, out=f"{shop.root}/_tables", sizes=("1m",))
+
+
+def ignore(_text: str) -> None:
+    """Ignore a line of output."""
+
+
+def rows(options: RollupOptions, *names: str) -> list[tuple[Any, ...]]:
+    """Start of the window in seconds, object, and some columns, of the member `sales`."""
+    table = pyarrow.parquet.read_table(f"{options.out}/batch", partitioning=None).to_pylist()
+    found = [row for row in table if row["member"] == "sales"]
+    return sorted(
+        (int(row["window_start"].timestamp()), row["object"], *(row[name] for name in names)) for row in found
+    )
+
+
+def test_a_repeated_batch_is_the_same_and_late_data_changes_its_day_only(shop: Shop, options: RollupOptions) -> None:
+    shop.put((1, 10), (61, 20), (90, 25), (DAY + 1, 30))
+    lines: list[str] = []
+    assert roll_up_lake(options, lines.append) == 3
+    assert lines[0] == "org.example.shop:till by 1m: 4 samples became 3 rows"
+    first = {path: path.stat().st_mtime_ns for path in Path(options.out).rglob("*.parquet")}
+    assert rows(options, "delta", "samples") == [(0, "one", 0, 1), (60, "one", 5, 2), (DAY, "one", 0, 1)]
+    assert roll_up_lake(options, ignore) == 3
+    assert rows(options, "delta", "samples") == [(0, "one", 0, 1), (60, "one", 5, 2), (DAY, "one", 0, 1)]
+    assert dict.fromkeys(Path(options.out).rglob("*.parquet")) == dict.fromkeys(first)
+    shop.put((30, 14))
+    assert roll_up_lake(options, ignore) == 3
+    assert rows(options, "delta", "rate") == [(0, "one", 4, 4 / 29), (60, "one", 5, 5 / 29), (DAY, "one", 0, None)]
+
+
+def test_sizes_and_days(shop: Shop, options: RollupOptions) -> None:
+    shop.put((1, 10), (61, 20), (DAY + 1, 30), (2 * DAY + 1, 40))
+    chosen = RollupOptions(
+        lake=options.lake, out=options.out, sizes=("1m", "1h"), first="1970-01-01", last="1970-01-02"
+    )
+    assert roll_up_lake(chosen, ignore) == 3 + 2
+    found = sorted(path.relative_to(options.out).as_posix() for path in Path(options.out).rglob("*.parquet"))
+    assert found == [
+        f"batch/qmf_size={size}/qmf_package=org.example.shop/qmf_class=till/qmf_date=1970-01-0{day}/rollup.parquet"
+        for size in ("1h", "1m")
+        for day in (1, 2)
+    ]
+
+
+def test_files_of_an_earlier_batch_by_spark_are_replaced(shop: Shop, options: RollupOptions) -> None:
+    shop.put((1, 10))
+    roll_up_lake(options, ignore)
+    (file,) = Path(options.out).rglob("*.parquet")
+    file.rename(file.with_name("part-00000-abc.snappy.parquet"))
+    roll_up_lake(options, ignore)
+    assert [path.name for path in file.parent.iterdir()] == ["rollup.parquet"]
+
+
+def test_a_lake_that_was_compacted(shop: Shop, options: RollupOptions) -> None:
+    shop.put((1, 10))
+    shop.put((2, 11))
+    compact(shop.lake)
+    roll_up_lake(options, ignore)
+    assert rows(options, "delta", "samples") == [(0, "one", 1, 2)]
+
+
+def test_versions_of_a_class(shop: Shop, options: RollupOptions) -> None:
+    old = ClassSchema(
+        package=TILL.package,
+        name=TILL.name,
+        properties=(Property(name="name", type=TYPES["sstr"], index=True),),
+        statistics=(Statistic(name="sales", type=TYPES["count64"]), Statistic(name="Extra", type=TYPES["uint8"])),
+    )
+    shop.put((1, 10), table=ClassVersion.from_schema(old))
+    shop.put((2, 12), (DAY + 3, 5))
+    roll_up_lake(options, ignore)
+    assert rows(options, "delta", "samples") == [(0, "one", 2, 2), (DAY, "one", 0, 1)]
+
+
+def test_versions_that_disagree(shop: Shop, options: RollupOptions) -> None:
+    other = ClassSchema(
+        package=TILL.package, name=TILL.name, statistics=(Statistic(name="sales", type=TYPES["float"]),)
+    )
+    shop.put((1, 10.5), table=ClassVersion.from_schema(other))
+    shop.put((2, 12))
+    with pytest.raises(LakeError, match="versions disagree about sales"):
+        roll_up_lake(options, ignore)
+
+
+def test_a_class_without_numbers(shop: Shop, options: RollupOptions) -> None:
+    named = ClassSchema(package=TILL.package, name="sign", statistics=(Statistic(name="text", type=TYPES["sstr"]),))
+    shop.put((1, 10), table=ClassVersion.from_schema(named))
+    assert roll_up_lake(options, ignore) == 0
+
+
+def test_what_is_refused(shop: Shop, options: RollupOptions) -> None:
+    with pytest.raises(PipelineError, match="no lake, or nothing in it yet"):
+        roll_up_lake(options, ignore)
+    shop.put((1, 10))
+    with pytest.raises(PipelineError, match="no class 'nothing'"):
+        roll_up_lake(RollupOptions(lake=options.lake, out=options.out, classes=("nothing",)), ignore)
+    with pytest.raises(PipelineError, match="part of a day"):
+        roll_up_lake(RollupOptions(lake=options.lake, out=options.out, sizes=("7m",)), ignore)
+
+
+def test_a_damaged_file_is_named_in_one_line(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.put((1, 10))
+    (file,) = (Path(shop.root) / "objects").rglob("*.parquet")
+    file.write_bytes(file.read_bytes()[:-20])
+    assert main(["rollup", "--lake", shop.root]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"qmf-pipeline: {shop.root}: ")
+    assert file.name in error
+    assert error.count("\n") == 1
+
+
+def test_the_command_needs_no_spark(
+    shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    shop.put((1, 10))
+    assert main(["rollup", "--lake", shop.root]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"Wrote 1 rows to {shop.root}/_tables/rollup"
