@@ -1,8 +1,8 @@
 """What does a value cost to record and to roll up, beside DuckDB and pandas on the same files, as values grow?
 
-Makes a lake of one class with 7 values per sample, rolls it up to minutes with Spark, and computes the same growth of
-the counter per object and minute with the others; their answers must be equal. Prints values per second, ratios, and
-the peak memory of the recording process and of Spark's Java.
+Makes a lake of one class with 7 values per sample, rolls it up to minutes as the command does (in this process, with
+the tables written) and with Spark, and computes the same growth of the counter per object and minute with the others;
+their answers must be equal. Prints values per second, ratios, and the peak memory of the process and of Spark's Java.
 
     python bench/pipeline_rollup.py [VALUES ...]        default: 1000000 10000000
 
@@ -25,6 +25,8 @@ import pyarrow.compute
 import pyarrow.parquet
 from pipeline_lake import CLASS, SECOND, VALUES, each_size, fill, peak, peaks
 
+from qmf.pipeline.aggregation.job import roll_up_lake
+from qmf.pipeline.aggregation.tables import RollupOptions
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.lake.classes import versions_of
 from qmf.pipeline.lake.columns import ClassVersion
@@ -61,6 +63,14 @@ def by_spark(spark: Any, root: str) -> float:
     rolled = rollup(Frames(spark, root).class_rows(of), of, "1m")
     (row,) = rolled.groupBy().sum("delta", "mean", "low", "high").collect()
     return float(row["sum(delta)"])
+
+
+def by_command(root: str) -> float:
+    """All members, into the tables of the job; the sum of the counter's growth."""
+    with tempfile.TemporaryDirectory() as out:
+        roll_up_lake(RollupOptions(lake=root, out=out, classes=("thing",)), lambda _text: None)
+        (row,) = duckdb.execute(f"select sum(delta) from '{out}/**/*.parquet'").fetchall()
+    return float(row[0])
 
 
 def by_duckdb(root: str) -> float:
@@ -109,7 +119,11 @@ def one(values: int) -> dict[str, Any]:
         by_spark(spark, warm)
         answers = {"spark": timed(by_spark, spark, root)}
         spark.stop()
-        answers |= {"duckdb": timed(by_duckdb, root), "pandas": timed(by_pandas, root)}
+        answers |= {
+            "command": timed(by_command, root),
+            "duckdb": timed(by_duckdb, root),
+            "pandas": timed(by_pandas, root),
+        }
     agree = len({answer for answer, _ in answers.values()}) == 1
     rates = {name: values / took for name, (_, took) in answers.items()}
     return {"right": agree, "record": values / recorded, **rates, "recording": recording, "java": found["java"]}
@@ -117,14 +131,14 @@ def one(values: int) -> dict[str, Any]:
 
 def line(found: dict[str, Any]) -> str:
     """A row of the table."""
-    rates = " ".join(f"{found[name]:12,.0f}" for name in ("record", "spark", "duckdb", "pandas"))
-    ratios = f"{found['duckdb'] / found['spark']:13.1f} {found['pandas'] / found['spark']:13.1f}"
+    rates = " ".join(f"{found[name]:12,.0f}" for name in ("record", "command", "spark", "duckdb", "pandas"))
+    ratios = f"{found['duckdb'] / found['command']:15.1f} {found['command'] / found['spark']:14.1f}"
     return f"{rates} {ratios} {found['recording']:12.0f} {found['java']:8.0f}"
 
 
 HEADING = (
-    f"{'record/s':>12} {'spark/s':>12} {'duckdb/s':>12} {'pandas/s':>12}  duckdb:spark  pandas:spark"
-    "  recorder MB  java MB"
+    f"{'record/s':>12} {'command/s':>12} {'spark/s':>12} {'duckdb/s':>12} {'pandas/s':>12}"
+    "  duckdb:command  command:spark  recorder MB  java MB"
 )
 
 if __name__ == "__main__":
