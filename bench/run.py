@@ -73,6 +73,7 @@ PROGRAMS = (
     Program("shell_completion"),
     Program("shell_objects", ("--objects", "1000", "--runs", "1")),
     Program("shell_screen", ("--objects", "1000", "--seconds", "2")),
+    Program("web_pages", ("--objects", "500", "--browsers", "3", "--visits", "9", "--rest", "1")),
 )
 
 

@@ -1,6 +1,6 @@
 """For benchmarks: `qmf-web` in a process of its own.
 
-    python bench/web_process.py URL
+    python bench/web_process.py URL [--pages]
 
 Prints the address of the server, and ends with its input.
 """
@@ -18,7 +18,7 @@ from qmf.web.options import MetricsOptions
 from qmf.web.server import WebServer, listen
 
 
-async def serve(url: str) -> None:
+async def serve(url: str, *, pages: bool) -> None:
     """Serve until the input ends."""
     listening = listen("127.0.0.1", 0)
     options = WebOptions(
@@ -28,11 +28,11 @@ async def serve(url: str) -> None:
         limits=WebLimits(rate=0, streams=10_000, page=100_000),
         metrics=MetricsOptions(interval=10),
     )
-    async with WebServer(create_application(options, pages=False), listening) as server:
+    async with WebServer(create_application(options, pages=pages), listening) as server:
         print(server.url.rstrip("/"), flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        run(serve(sys.argv[1]))
+        run(serve(sys.argv[1], pages="--pages" in sys.argv))

@@ -11,8 +11,9 @@ from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
-#: Folders and files with Spark, by the session that they share.
+#: Folders and files with Spark or a browser, by the session that they share.
 _SESSIONS = {
+    "Browser": ("tests/web/pages/test_browser.py",),
     "Spark 1": ("tests/docs/test_pipeline.py", "tests/pipeline/rollup/"),
     "Spark 2": (
         "tests/docs/test_pipeline_correlate.py",

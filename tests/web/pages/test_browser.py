@@ -251,6 +251,26 @@ def test_a_phone_needs_no_scrolling_to_the_side(browser: Browser, scene: Scene, 
         assert page.evaluate("document.documentElement.classList.contains('qmf-dark')") is False
 
 
+def test_who_may_only_read_logs_in_and_cannot_call(browser: Browser, scene: Scene, tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    users.write_text("ada:secret\n")
+    users.chmod(0o600)
+    options = ("--users", str(users), "--grant", "ada=read")
+    with (
+        web_program(scene.broker.url, tmp_path / "errors", *options) as url,
+        window(browser, attrs.evolve(scene, url=url)) as page,
+    ):
+        page.goto(f"{url}{SHELF}")
+        page.get_by_label("User").fill("ada")
+        page.get_by_label("Password").fill("secret")
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Shelf a/1")
+        expect(page.get_by_role("button", name="add", exact=True)).to_be_disabled()
+        expect(page.get_by_role("button", name="Set properties")).to_be_disabled()
+        page.get_by_role("button", name="ada: log out").click()
+        expect(page.get_by_role("button", name="Log in")).to_be_visible()
+
+
 def test_the_loss_of_the_broker_is_shown_and_mended(browser: Browser, tmp_path: Path) -> None:
     broker = EmbeddedBroker()
     broker.start()

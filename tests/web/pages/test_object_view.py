@@ -203,7 +203,7 @@ async def test_plots(opened: World) -> None:
     )
     lines = plot_lines(PlotsUrl(values), store, lambda value: obj if value.object_id == SHELF else None, now)
     assert [line.unit for line in lines] == ["item/s", "item", "", ""]
-    assert lines[0].label == "a/1 sold/s"
+    assert lines[0].label == "Shelf a/1 sold/s"
     assert {value for _, value in lines[0].points} == {10.0}
     assert value_of_line(lines[1]) == ("10 item", "0 item", "10 item")
     assert [line.problem for line in lines[2:]] == ["not a number of this class", "the object is not there"]

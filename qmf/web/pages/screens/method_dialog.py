@@ -47,7 +47,7 @@ def open_method_dialog(visit: Visit, obj: RemoteObject, method: Method) -> None:
 
     _Form(
         visit,
-        f"{method.name} of {object_index(obj)}",
+        f"{method.name} of {_title(obj)}",
         one_line(method.desc or ""),
         fields,
         lambda texts: entered_values(fields, texts),
@@ -70,7 +70,7 @@ def open_properties_dialog(visit: Visit, obj: RemoteObject) -> None:
 
     _Form(
         visit,
-        f"Properties of {object_index(obj)}",
+        f"Properties of {_title(obj)}",
         "All changes are made together, or none.",
         fields,
         lambda texts: changed_values(fields, texts),
@@ -81,9 +81,13 @@ def open_properties_dialog(visit: Visit, obj: RemoteObject) -> None:
     ).open()
 
 
-def _name(obj: RemoteObject) -> str:
+def _title(obj: RemoteObject) -> str:
     key = obj.class_key
-    return f"{clean(key.name) if key else 'object'} {object_index(obj)} at {clean(obj.agent)}"
+    return f"{clean(key.name) if key else 'object'} {object_index(obj)}"
+
+
+def _name(obj: RemoteObject) -> str:
+    return f"{_title(obj)} at {clean(obj.agent)}"
 
 
 class _Form:

@@ -204,6 +204,7 @@ def _statistic(row: StatisticRow) -> Row:
             Cell(row.rate),
             Cell(parts=tuple(Part(name, text) for name, text in row.parts)),
             Cell(
+                kind="nowrap",
                 plot=plot.points if plot else "",
                 plot_name=f"{row.name}: {plot.low:,.6g} to {plot.high:,.6g}" if plot else "",
                 button=row.name if row.plotted else "",

@@ -174,7 +174,7 @@ class Visit:
 
         connection()
         ui.timer(1.0, connection)
-        ui.timer(self.site.interval, self._tick, immediate=False)
+        ui.timer(self.site.interval / 2, self._tick, immediate=False)
 
     async def until(self, condition: Callable[[], bool], seconds: float = FIRST_WAIT) -> None:
         """Wait for a condition, so that the page is sent with its contents; not longer than so many seconds."""
@@ -228,7 +228,7 @@ class Visit:
         audit.allowed(caller, action, **details)
 
     def on_update(self, update: Callable[[], Awaitable[None] | None]) -> None:
-        """Call `update` once per interval while the page is open."""
+        """Call `update` twice per interval while the page is open: what an agent publishes is shown soon after."""
         self._update = update
 
     async def _tick(self) -> None:

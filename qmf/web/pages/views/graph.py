@@ -172,6 +172,7 @@ def echart_options(graph: Graph, *, dark: bool, arrange: bool = True) -> dict[st
                 "edgeSymbol": ["none", "arrow"],
                 "edgeSymbolSize": 7,
                 "lineStyle": {"color": "source", "opacity": 0.7},
+                "labelLayout": {"hideOverlap": True},
                 "emphasis": {"focus": "adjacency"},
                 "categories": [{"name": name} for name in categories],
                 "data": [

@@ -158,7 +158,7 @@ def _statistic_row(
     return StatisticRow(
         clean(item.name),
         reference_text(reference) if reference else text,
-        plural_unit(item.unit) if item.unit else "",
+        plural_unit(item.unit) if item.unit and item.type.base != "deltaTime" else "",
         one_line(item.desc or ""),
         _rate(grown, item.unit, now) if counter else "",
         parts,

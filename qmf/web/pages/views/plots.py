@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.console.aio import RemoteObject
+from qmf.presenting.text import clean
 from qmf.presenting.units import number_text, plural_unit
 from qmf.web.pages.live.series import SeriesStore, rates
 from qmf.web.pages.views.fields import ValueColumn, columns_of
 from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue
 from qmf.web.pages.views.sparkline import thinned
-from qmf.web.pages.views.value_texts import object_index
+from qmf.web.pages.views.value_texts import object_index, reference_text
 
 #: Points of a line at most.
 MOST_POINTS = 500
@@ -58,7 +59,7 @@ def plot_lines(
 
 def _line(value: PlottedValue, series: SeriesStore, obj: RemoteObject | None, now: float, window: float) -> PlotLine:
     column = _column(obj, value.name)
-    index = object_index(obj) if obj is not None else value.object_id.object_name
+    index = reference_text(value.object_id) if obj is None else f"{_class_name(obj)} {object_index(obj)}"
     unit = plural_unit(column.unit) if column and column.unit else ""
     if value.rate:
         unit = f"{unit}/s"
@@ -87,6 +88,10 @@ def value_of_line(line: PlotLine) -> tuple[str, str, str]:
         f"{number_text(round(value, 3))} {line.unit}".strip() for value in (values[-1], min(values), max(values))
     )
     return now, low, high
+
+
+def _class_name(obj: RemoteObject) -> str:
+    return clean(obj.schema.name if obj.schema else obj.class_key.name if obj.class_key else "object")
 
 
 def _column(obj: RemoteObject | None, name: str) -> ValueColumn | None:

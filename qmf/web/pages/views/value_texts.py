@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -111,6 +112,7 @@ def reference_text(object_id: ObjectId) -> str:
     package, colon, rest = name.partition(":")
     class_name, other, key = rest.partition(":")
     if colon and other and package and class_name:
+        key = re.sub(rf"(?:^|(?<=,))(?:{re.escape(package)}:\w+:)+", "", key)
         return f"{class_name} {key or '(no name)'}"
     return name
 
