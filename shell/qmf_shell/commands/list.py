@@ -25,7 +25,7 @@ from qmf_shell.objects.ended import (
     lost_table,
 )
 from qmf_shell.objects.fields import field_value
-from qmf_shell.objects.lookup import find_classes
+from qmf_shell.objects.lookup import find_classes, matching_classes
 from qmf_shell.objects.object_records import deleted_record, record_of
 from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
@@ -70,14 +70,19 @@ def run(context: Context, args: BoundArguments) -> Result:
     selection = parse_selection(args.words[1:])
     try:
         keys = find_classes(context.classes(), name)
-    except NotFoundError:
+    except NotFoundError as no_class:
         # Nobody knows the class any more, since its agent is gone.
         if lost := _lost_of(context, name):
             return lost_table(lost)
         if ":" not in name:
             raise
         # It may be class:index, which is an object wherever one is expected.
-        return show_objects(find_objects(context, args.texts), context, exact="exact" in args.options)
+        try:
+            found = find_objects(context, args.texts)
+        except NotFoundError as no_object:
+            of_class = any(matching_classes(context, name[: mark.start()]) for mark in re.finditer(":", name))
+            raise (no_object if of_class else no_class) from None
+        return show_objects(found, context, exact="exact" in args.options)
     active = selection.active or "active" in args.options
     if selection == ParsedSelection(ids=selection.ids) and selection.ids:
         found = find_objects(context, selection.ids, classes=keys)

@@ -167,7 +167,7 @@ def _search(
         raise _ambiguous(context, text, found)
     if not found:
         _refuse_lost(context, text, within)
-        classes = [] if within else [name for _, name in class_names(keys)]
+        classes = [] if within or ":" in text else [name for _, name in class_names(keys)]
         raise NotFoundError("object", clean(text), [*(clean(item.identity.index) for item in seen), *classes])
     return found[0]
 

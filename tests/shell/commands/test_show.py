@@ -119,7 +119,8 @@ def test_similar_classes_and_objects_are_suggested(context: Context) -> None:
 def test_list_takes_an_object_of_a_class(context: Context) -> None:
     assert printed(context, "list process:4711") == printed(context, "show process:4711")
     assert printed(context, "list process:4711 filesystem:/")
-    assert failure(context, "list nosuch:class").endswith("no object 'nosuch:class'")
+    assert failure(context, "list nosuch:class").endswith("no class 'nosuch:class'")
+    assert failure(context, "list process:4712").endswith("no object 'process:4712'")
 
 
 def test_many_candidates_are_counted(context: Context, backend: FakeBackend) -> None:
