@@ -1,4 +1,4 @@
-# The two commands of a newcomer are `make shell` and `make test`. Both create .venv here when it is missing or stale.
+# The commands of a newcomer are `make shell`, `make test` and `make web`. They create .venv here when it is missing or stale.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,10 +7,11 @@ STAMP := $(VENV)/.installed
 # Tests run in several processes; tests/support/scheduling.py says which in which.
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),auto)
 
-.PHONY: help setup shell test soak contract foreign docs lint typecheck generate check-generated check clean
+.PHONY: help setup shell web test soak contract foreign docs lint typecheck generate check-generated check clean
 
 help:
 	@echo "make shell            set up, then open qmf-shell on an embedded broker and this machine's host agent"
+	@echo "make web              set up, then serve the same to a browser: qmf-web"
 	@echo "make test             set up, then run the tests, several at a time; those of make soak are left out"
 	@echo "make soak             the tests that take minutes: random kills, several Sparks, many more invented values"
 	@echo "make contract         the tests of every broker, on the embedded one, Artemis and RabbitMQ, which it installs"
@@ -31,6 +32,9 @@ $(STAMP): pyproject.toml scripts/setup.sh scripts/java.sh scripts/build_hook.py 
 
 shell: $(STAMP)
 	@$(BIN)/qmf-shell
+
+web: $(STAMP)
+	@$(BIN)/qmf-web
 
 test: $(STAMP)
 	@sh scripts/java.sh

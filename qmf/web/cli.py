@@ -172,7 +172,8 @@ def _embedded(interval: float) -> Iterator[BrokerTarget]:
     from qmf.broker import EmbeddedBroker
     from qmf.hostagent import EmbeddedHostAgent
 
-    with EmbeddedBroker(host="127.0.0.1", port=0) as broker, EmbeddedHostAgent(broker.url, interval):
+    broker = EmbeddedBroker(host="127.0.0.1", port=0, management=interval)
+    with broker, EmbeddedHostAgent(broker.url, interval):
         yield BrokerTarget.of(broker.url)
 
 

@@ -22,9 +22,11 @@ from support.waiting import PATIENCE
 
 #: The broker of the pages, as they write it.
 PLACE = "127.0.0.1:5672"
+#: The web server of the pages, as they write it.
+WEB = "127.0.0.1:8672"
 #: Programs that run until they are ended.
 _SERVICE = re.compile(
-    r"qmf-broker(?!.*--(check|salvage)-store)|qmf-host-agent|qmf-pipeline record|qmf-printevents|.*&$"
+    r"qmf-broker(?!.*--(check|salvage)-store)|qmf-web|qmf-host-agent|qmf-pipeline record|qmf-printevents|.*&$"
 )
 #: Programs that connect to the broker of the pages without being told.
 _CONNECTING = re.compile(r"qmf-host-agent|qmf-pipeline (record|correlate .*--raise)")
@@ -38,6 +40,7 @@ class Stage:
     Attributes:
         folder: where files of the page are; the process's current directory.
         url: of the page's broker, once there is one.
+        web: host and port of the page's web server, once there is one.
         wrong: what was printed instead of what was expected.
         programs: what runs in this process instead of one of its own, by the name of the program. It gets the command
             line, and returns the exit code and what is printed.
@@ -47,6 +50,7 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.url = ""
+        self.web = ""
         self.programs: dict[str, Callable[[str], tuple[int, str]]] = {}
         self.absolute: tuple[str, ...] = ()
         self.wrong: dict[Expected, str] = {}
@@ -69,6 +73,7 @@ class Stage:
     def as_here(self, text: str) -> str:
         """A text of the page with the broker and the folders that there are in place of the page's."""
         pattern = r"\b(127\.0\.0\.1|localhost)(:5672\b|(?![:\w.]))"
+        text = text.replace(WEB, self.web) if self.web else text
         text = re.sub(pattern, self._place, text) if self.url else text
         for name in self.absolute:
             text = re.sub(rf"(?<=[ \"']){name}(?=[/ \"']|$)", str(self.folder / name), text)
@@ -77,6 +82,7 @@ class Stage:
     def as_on_page(self, text: str) -> str:
         """What was printed, with the page's broker and folders in place of those that there are."""
         text = text.replace(f"{self.folder}{os.sep}", "")
+        text = text.replace(self.web, WEB) if self.web else text
         return text.replace(self._place, PLACE).replace(f":{self._place.split(':')[1]}", ":5672") if self.url else text
 
     def run(self, command: Command, patience: float = PATIENCE) -> str:
@@ -130,6 +136,8 @@ class Stage:
         self._services[text] = process
         if text.startswith("qmf-broker"):
             self.url = process.wait_for("amqp://").split()[-1]
+        elif text.startswith("qmf-web"):
+            self.web = process.wait_for("Open http").rpartition("://")[2].strip("/")
         elif text.startswith("qmf-host-agent"):
             process.wait_for("Host agent")
         elif text.startswith("qmf-printevents"):
@@ -152,6 +160,8 @@ class Stage:
         """A command line of the page as it is run."""
         if text.startswith("qmf-broker"):
             return re.sub(r" --port \d+", "", text) + " --port 0"
+        if text.startswith("qmf-web"):
+            return self.as_here(f"{text} --port 0")
         if _CONNECTING.match(text) and " -b " not in text:
             return f"{text} -b {self.url}"
         return self.as_here(text)
