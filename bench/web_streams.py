@@ -19,11 +19,16 @@ from figures import Figure, parser, report
 from processes import Program, own_agent, own_broker, program
 
 
+#: The line of an event.
+_MARK = b"\nevent: event\n"
+
+
 class Stream:
     """A client of server-sent events, as small as it can be: this process has all of them."""
 
     def __init__(self) -> None:
         self.events = 0
+        self._rest = b""
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
@@ -44,7 +49,9 @@ class Stream:
             data = await self._reader.read(65536)
             if not data:
                 sys.exit("the server ended a stream")
-            self.events += data.count(b"\nevent: event\n")
+            data = self._rest + data
+            self.events += data.count(_MARK)
+            self._rest = data[1 - len(_MARK) :]  # what may be the begin of a mark
 
     def close(self) -> None:
         """End."""
