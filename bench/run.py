@@ -72,6 +72,7 @@ PROGRAMS = (
     Program("web_objects", ("--objects", "500", "--rounds", "1")),
     Program("web_metrics", ("--objects", "1000", "--rounds", "1")),
     Program("web_streams", ("--streams", "50", "--events", "50")),
+    Program("web_pulls", ("--messages", "200", "--rounds", "1")),
     Program("shell_prompt"),
     Program("shell_completion"),
     Program("shell_objects", ("--objects", "1000", "--runs", "1")),

@@ -127,8 +127,8 @@ DEFINITIONS = {
 
 
 @contextlib.contextmanager
-def rabbitmq(folder: Path) -> Iterator[str]:
-    """A running RabbitMQ with its AMQP 1.0 plugin, and its URL."""
+def rabbitmq(folder: Path, http_port: int | None = None) -> Iterator[str]:
+    """A running RabbitMQ with its AMQP 1.0 plugin, and its URL; with a port, its management over HTTP is there."""
     root = CACHE / "rabbitmq"
     if not root.exists():
         install_rabbitmq(root)
@@ -136,10 +136,12 @@ def rabbitmq(folder: Path) -> Iterator[str]:
     (server,) = (root / "usr/lib/rabbitmq/lib").glob("rabbitmq_server-*")
     port, daemon_port = free_port(), free_port()
     (folder / "definitions.json").write_text(json.dumps(DEFINITIONS), encoding="utf-8")
-    (folder / "plugins").write_text("[rabbitmq_amqp1_0].\n", encoding="utf-8")
-    (folder / "rabbitmq.conf").write_text(
-        f"listeners.tcp.1 = 127.0.0.1:{port}\nload_definitions = {folder}/definitions.json\n", encoding="utf-8"
-    )
+    plugins = ["rabbitmq_amqp1_0", *([] if http_port is None else ["rabbitmq_management"])]
+    (folder / "plugins").write_text(f"[{','.join(plugins)}].\n", encoding="utf-8")
+    settings = f"listeners.tcp.1 = 127.0.0.1:{port}\nload_definitions = {folder}/definitions.json\n"
+    if http_port is not None:
+        settings += f"management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {http_port}\n"
+    (folder / "rabbitmq.conf").write_text(settings, encoding="utf-8")
     environment = {
         **os.environ,
         "PATH": f"{erlang}/bin:{os.environ['PATH']}",
