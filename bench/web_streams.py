@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 from figures import Figure, parser, report
 from processes import Program, own_agent, own_broker, program
 
-
 #: The line of an event.
 _MARK = b"\nevent: event\n"
 
