@@ -90,16 +90,12 @@ def window(browser: Browser, scene: Scene, **options: object) -> Iterator[Page]:
         context.close()
 
 
-def rows(page: Page) -> list[str]:
-    """The first cells of the first table."""
-    return page.locator(".qmf-table").first.locator("tbody tr td:first-child").all_inner_texts()
-
-
 def test_every_view_opens_and_loads_nothing_from_elsewhere(browser: Browser, scene: Scene) -> None:
     with window(browser, scene) as page:
         page.goto(scene.url)
         expect(page.locator(".qmf-tiles")).to_contain_text("Agents")
-        expect(page.get_by_role("table").filter(has_text="example.org:store:1")).to_contain_text("alive")
+        # Events of other tests may name the agent, too.
+        expect(page.get_by_role("table").filter(has_text="Heartbeat")).to_contain_text("alive")
         for name, heading in (("Classes", "Classes"), ("Events", "Events"), ("Plots", "Plots"), ("Graph", "Graph")):
             page.get_by_role("link", name=name, exact=True).first.click()
             expect(page.get_by_role("heading", level=1)).to_have_text(heading)
@@ -115,7 +111,7 @@ def test_a_table_is_ordered_filtered_and_paged_at_the_server_and_its_address_say
     with window(browser, scene) as page:
         page.goto(f"{scene.url}{SHELVES}")
         expect(page.get_by_text("120 objects", exact=True)).to_be_visible()
-        assert len(rows(page)) == 50
+        expect(page.locator("tbody tr")).to_have_count(50)
         page.get_by_role("button", name="Sort by sold", exact=True).click()
         expect(page).to_have_url(re.compile(r"sort=-sold"))
         expect(page.locator("tbody tr").first).to_contain_text("a/119")
@@ -131,7 +127,7 @@ def test_a_table_is_ordered_filtered_and_paged_at_the_server_and_its_address_say
         page.goto("about:blank")
         page.goto(address)
         expect(page.get_by_text("5 objects of 120")).to_be_visible()
-        assert [text.strip() for text in rows(page)] == [f"a/{number}" for number in range(119, 114, -1)]
+        expect(page.locator("tbody tr td:first-child")).to_have_text([f"a/{number}" for number in range(119, 114, -1)])
         page.get_by_role("textbox", name="Filter").fill("nothing>1")
         expect(page.get_by_text("there is no value 'nothing'")).to_be_visible()
 
@@ -143,8 +139,8 @@ def test_an_object_changes_before_the_eyes(browser: Browser, scene: Scene) -> No
         statistics = page.get_by_role("table").nth(1)
         expect(statistics.locator("tr", has_text="sold")).to_contain_text("10 item")
         for step in range(1, 4):
-            shelf(scene, 1).sold.set(10 + 1000 * step)
-            expect(statistics.locator("tr", has_text="sold")).to_contain_text(f"{step},010 item")
+            shelf(scene, 1).sold.set(10 + step)
+            expect(statistics.locator("tr", has_text="sold")).to_contain_text(f"{10 + step} item")
         expect(statistics.locator("tr", has_text="sold").locator("polyline")).to_have_attribute(
             "points", re.compile(" ")
         )
@@ -208,7 +204,7 @@ def test_values_of_several_objects_are_plotted_together(browser: Browser, scene:
         expect(page.locator("tbody tr").first).to_contain_text("item")
         page.get_by_role("button", name="Remove").first.click()
         expect(page.locator("tbody tr")).to_have_count(1)
-        assert page.url.count("v=") == 1
+        expect(page).to_have_url(re.compile(r"/plots\?v=[^&]*$"))
 
 
 def test_keys_lead_everywhere(browser: Browser, scene: Scene) -> None:
