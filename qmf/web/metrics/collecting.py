@@ -10,7 +10,7 @@ import attrs
 from qmf.console.aio import RemoteObject
 from qmf.protocol.objects import as_dict
 from qmf.schema import ClassSchema
-from qmf.web.metrics.exposition import FamilyRows, Row, escape_label, label_text
+from qmf.web.metrics.exposition import BLOCK, FamilyRows, Row, RowBlock, escape_label, label_text
 from qmf.web.metrics.followed_classes import ClassObjects
 from qmf.web.metrics.names import Family, snake_case
 from qmf.web.problems import Problem
@@ -52,19 +52,20 @@ def collect(classes: Sequence[ClassObjects], patterns: Sequence[str], limit: int
     series = sum(counts.values())
     if series > limit:
         raise _too_many(counts, series, limit)
-    found: dict[str, tuple[Family, list[Row]]] = {}
+    found: dict[str, tuple[Family, list[RowBlock]]] = {}
     owners: dict[str, str] = {}
     for item, families in chosen:
         if not families:
             continue
         owner = f"{item.schema.package}:{item.schema.key.name}"
         rows = list(_rows(item))
+        blocks = [RowBlock(rows[at : at + BLOCK]) for at in range(0, len(rows), BLOCK)]
         for family in families:
             # Two classes whose names differ in their points only would share a family: the first one has it.
             if owners.setdefault(family.name, owner) == owner:
                 known = found.setdefault(family.name, (family, []))
-                known[1].extend(rows)
-    return Collected([FamilyRows(family, rows) for family, rows in found.values()], series)
+                known[1].extend(blocks)
+    return Collected([FamilyRows(family, blocks) for family, blocks in found.values()], series)
 
 
 def _chosen(families: Sequence[Family], patterns: Sequence[str]) -> list[Family]:

@@ -22,7 +22,8 @@ from qmf.messaging import Connection, Empty
 pytestmark = pytest.mark.slow
 
 QUEUE = "orders"
-_WEB = "import sys; from qmf._entry import web; sys.exit(web())"
+#: `qmf-web` without its pages, whose libraries take most of the time of a start.
+_WEB = Path(__file__).with_name("web_without_pages.py")
 
 
 class Servers:
@@ -63,7 +64,7 @@ class Servers:
 
     def _start_web(self) -> None:
         assert self._proxy is not None
-        self._web = Process(sys.executable, "-c", _WEB, "-b", self._proxy.url, "--port", "0")
+        self._web = Process(sys.executable, str(_WEB), self._proxy.url)
         self._web_url = self._web.wait_for("Open http").split()[-1]
 
     def kill(self) -> None:
