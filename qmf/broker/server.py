@@ -31,7 +31,7 @@ from qmf.broker.process_control import ProcessControl
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import MAX_FRAME, MAX_MESSAGE, ConnectionSettings
-from qmf.bus.transport import AmqpTransport
+from qmf.bus.transport import AmqpTransport, PendingWrites
 from qmf.bus.url import AMQP_PORT
 from qmf.errors import NetworkError
 
@@ -174,6 +174,7 @@ class Broker:
         self._backlog = backlog
         self._connection_limits = connection_limits or ConnectionLimits()
         self._connection_counts = ConnectionCounts(self._connection_limits)
+        self._pending_writes = PendingWrites()
         self._expiry_interval = expiry_interval
         self._socket = listening
         self._timestamps = timestamps
@@ -341,6 +342,7 @@ class Broker:
             open_timeout=self._open_timeout,
             max_links=self._max_links,
             counts=self._connection_counts,
+            pending=self._pending_writes,
             on_start=self._on_connection_start,
             on_end=self._connections.discard,
         ).transport

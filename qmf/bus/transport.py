@@ -2,7 +2,8 @@
 
 Rules: each read does feed, dispatch, flush in this order, so that all answers, of the owner and of proton, are written
 together. Every write is done by `_flush`. Output that is caused outside of a read is written once per turn of the loop
-and, for the peer to work at the same time, after every `MAX_ACTIONS` messages. While the transport's buffer is full,
+and, for the peer to work at the same time, after every `MAX_ACTIONS` messages; less often while several connections
+of a broker have output, since their peers have work already. While the transport's buffer is full,
 nothing is taken from the engine, and `can_send` asks owners to stop sending.
 """
 
@@ -22,8 +23,10 @@ from qmf.bus.engine.link_layer import Readiness
 #: full speed; a message of any size may be sent while less than this is waiting.
 MAX_BACKLOG = 256 * 1024
 
-#: Messages, or other actions on the engine, after which output is written before the turn of the loop ends.
+#: Messages, or other actions on the engine, after which output is written before the turn of the loop ends; times the
+#: number of connections that have output, up to `MAX_FACTOR`.
 MAX_ACTIONS = 16
+MAX_FACTOR = 4
 
 #: Bytes of the buffer for reading, at first and at most. It grows while reads fill it, so that a busy connection needs
 #: few reads and a quiet one little memory.
@@ -81,6 +84,19 @@ class _NoOwner:
 _NO_OWNER: TransportOwner = _NoOwner()
 
 
+class PendingWrites:
+    """What transports that work for each other share.
+
+    Attributes:
+        count: transports with output that is to be written in this turn of the loop.
+    """
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class AmqpTransport(asyncio.BufferedProtocol):
     """Connects one engine, one asyncio transport and one owner.
 
@@ -89,18 +105,22 @@ class AmqpTransport(asyncio.BufferedProtocol):
         octets_in, octets_out: bytes that were read and written; without those of TLS.
     """
 
-    def __init__(self, engine: Engine, owner: TransportOwner, *, throttle: bool = False) -> None:
+    def __init__(
+        self, engine: Engine, owner: TransportOwner, *, throttle: bool = False, pending: PendingWrites | None = None
+    ) -> None:
         """Args:
 
         engine: of the connection.
         owner: notified of what happens.
         throttle: stop reading while the peer does not read. For servers: a client that only writes cannot fill our
             memory with answers. Never for both ends of a connection: each would wait for the other.
+        pending: shared with the other connections of a broker; None for a connection on its own.
         """
         self.engine = engine
         self.octets_in = self.octets_out = 0
         self._owner = owner
         self._throttle = throttle
+        self._pending = pending or PendingWrites()
         self._transport: asyncio.Transport | None = None
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -126,10 +146,12 @@ class AmqpTransport(asyncio.BufferedProtocol):
         elif self._scheduled is None:
             if self._transport is not None:
                 self._scheduled = self._loop.call_soon(self._flush_scheduled)
+                self._pending.count += 1
                 self._actions = 0
         else:
             self._actions += 1
-            if self._actions % MAX_ACTIONS == 0:
+            if self._actions >= MAX_ACTIONS and self._actions >= MAX_ACTIONS * min(self._pending.count, MAX_FACTOR):
+                self._actions = 0
                 self._flush()
 
     def accept_later(self, link: Link, delivery_tag: int) -> None:
@@ -232,6 +254,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
         if self._transport is None:  # after `give_up`
             return
         self._transport = None
+        if self._scheduled is not None:
+            self._pending.count -= 1
         for handle in (self._timer, self._scheduled, self._accept_timer):
             if handle is not None:
                 handle.cancel()
@@ -273,6 +297,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
 
     def _flush_scheduled(self) -> None:
         self._scheduled = None
+        self._pending.count -= 1
         self._flush()
         if self._dispatch():
             self._flush()

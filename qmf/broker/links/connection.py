@@ -30,7 +30,7 @@ from qmf.bus.engine.events import (
     OutcomeConfirmed,
     OutcomeReceived,
 )
-from qmf.bus.transport import AmqpTransport
+from qmf.bus.transport import AmqpTransport, PendingWrites
 
 log = logging.getLogger("qmf.broker")
 
@@ -52,6 +52,7 @@ class ServerConnection:
         open_timeout: float,
         max_links: int,
         counts: ConnectionCounts,
+        pending: PendingWrites,
         on_start: Callable[[ServerConnection], None],
         on_end: Callable[[ServerConnection], None],
     ) -> None:
@@ -62,11 +63,12 @@ class ServerConnection:
         open_timeout: seconds that the client has for its handshakes.
         max_links: that the client may have.
         counts: the open connections of the broker, with their limits.
+        pending: shared by the broker's connections.
         on_start: called once, when the client is connected; never when its TLS handshake fails.
         on_end: called once after that, when the connection is gone.
         """
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.transport = AmqpTransport(engine, self, throttle=True)
+        self.transport = AmqpTransport(engine, self, throttle=True, pending=pending)
         if isinstance(engine, SaslEngine):
             engine.on_progress = self.transport.flush_soon
         self._registry = registry
