@@ -11,6 +11,7 @@ import attrs
 from qmf._background_tasks import BackgroundTasks
 from qmf.console.aio import ChangeKind, Client, Follow, ObjectId, RemoteObject
 from qmf.errors import QmfError
+from qmf.protocol.objects import as_dict
 from qmf.web.pages.live.series import SeriesStore
 
 #: So many changes are taken in one go, before others have their turn.
@@ -64,6 +65,7 @@ class FollowedObjects:
         self._interval = interval
         self._objects: dict[ObjectId, RemoteObject] = {}
         self._rates: dict[str, dict[ObjectId, _Rate]] = {}
+        self._tracked: dict[str, float] = {}
         self.version = 0
         """Another number whenever an object changed, came or went."""
         self.membership = 0
@@ -103,20 +105,24 @@ class FollowedObjects:
         return "" if mode is None else mode.value
 
     def track_rate(self, name: str) -> None:
-        """Measure the growth of a counter of every object from now on."""
+        """Measure the growth of a counter of every object from now on.
+
+        Objects are not read for it, of which there may be many: that is done when they change.
+        """
         if name not in self._rates:
             self._rates[name] = {}
-            now = time.time()
-            for obj in self._objects.values():
-                self._measure(name, obj, now)
+            self._tracked[name] = time.time()
 
     def rate(self, name: str, object_id: ObjectId) -> float | None:
         """The growth of a tracked counter per second; None if unknown."""
-        found = self._rates.get(name, {}).get(object_id)
-        if found is None:
+        if name not in self._rates:
             return None
+        found = self._rates[name].get(object_id)
         # An agent publishes what changed: a counter of which nothing was heard for long does not grow.
-        return 0.0 if time.time() - found.at > 3 * self._interval else found.rate
+        if time.time() - (self._tracked[name] if found is None else found.at) <= 3 * self._interval:
+            return None if found is None else found.rate
+        obj = self._objects.get(object_id)
+        return None if obj is None or (found is None and _number(obj.data.values, name) is None) else 0.0
 
     async def run(self) -> None:
         """Follow; ends when it is cancelled, or with the client."""
@@ -160,30 +166,50 @@ class FollowedObjects:
             self.membership += 1
             self.gone.pop(key, None)
         self._stale.discard(key)
+        older = self._objects.get(key)
         self._objects[key] = obj
-        now = (obj.timestamps.update / 1e9) or time.time()
-        for name in self._rates:
-            self._measure(name, obj, now)
-        for name, series in self._series.wanted(key).items():
-            value = _number(obj, name)
-            if value is not None:
-                series.add(now, value, self._interval)
+        now = _time_of(obj)
+        wanted = self._series.wanted(key)
+        if self._rates or wanted:
+            values = as_dict(obj.data.values)  # at once: each value on its own would be unpacked anew
+            for name, measured in self._rates.items():
+                self._measure(name, measured, values, older, now)
+            for name, series in wanted.items():
+                value = _number(values, name)
+                if value is not None:
+                    series.add(now, value, self._interval)
 
-    def _measure(self, name: str, obj: RemoteObject, now: float) -> None:
-        value = _number(obj, name)
-        if value is None:
+    def _measure(
+        self,
+        name: str,
+        measured: dict[ObjectId, _Rate],
+        values: Mapping[str, object],
+        older: RemoteObject | None,
+        now: float,
+    ) -> None:
+        """Take a new value of a counter of the object that `older` was."""
+        value = _number(values, name)
+        if value is None or older is None:
             return
-        measured = self._rates[name]
-        last = measured.get(obj.object_id)
+        key = older.object_id
+        last = measured.get(key)
         if last is None:
-            measured[obj.object_id] = _Rate(now, value)
-        elif now > last.at:
+            before = _number(older.data.values, name)
+            if before is None:
+                return
+            last = _Rate(_time_of(older), before)
+        if now > last.at:
             seconds = min(now - last.at, 2 * self._interval)
-            measured[obj.object_id] = _Rate(now, value, max(0.0, value - last.value) / seconds)
+            measured[key] = _Rate(now, value, max(0.0, value - last.value) / seconds)
 
 
-def _number(obj: RemoteObject, name: str) -> float | None:
-    value = obj.data.values.get(name)
+def _time_of(obj: RemoteObject) -> float:
+    """When its agent sent an object; now, if it does not say."""
+    return (obj.timestamps.update / 1e9) or time.time()
+
+
+def _number(values: Mapping[str, object], name: str) -> float | None:
+    value = values.get(name)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

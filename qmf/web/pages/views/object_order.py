@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
 
 import attrs
 
@@ -21,6 +23,8 @@ from qmf.web.pages.views.fields import ValueColumn, sort_value
 SLICE = 0.01
 #: Objects between two looks at the clock.
 STEP = 100
+#: Objects that are sorted in one go.
+PART = 5000
 #: The time that ordering took, times this, is the time until it is done again.
 REST = 5.0
 
@@ -89,12 +93,19 @@ class ObjectOrder:
                 return False
             start = time.monotonic()
             version = self._objects.version
-            keys = await self._keys()
-            ordered = sorted(keys, key=lambda item: item[0], reverse=self._spec.descending)
-            self.ids = [item[1] for item in ordered]
+            self.ids = [item[1] for item in await self._sorted(await self._keys())]
             self._version = version
             self._not_before = time.monotonic() + REST * (time.monotonic() - start)
             return True
+
+    async def _sorted(self, keys: list[tuple[tuple[object, object], ObjectId]]) -> list[Any]:
+        """Sorted in parts first, between which others have their turn: to merge them takes a fraction of the time."""
+        found: list[Any] = []
+        for at in range(0, len(keys), PART):
+            found += sorted(keys[at : at + PART], key=itemgetter(0), reverse=self._spec.descending)
+            await asyncio.sleep(0)
+        found.sort(key=itemgetter(0), reverse=self._spec.descending)
+        return found
 
     async def _keys(self) -> list[tuple[tuple[object, object], ObjectId]]:
         spec, found = self._spec, []
