@@ -119,7 +119,9 @@ def _cell(cell: TableCell) -> Cell:
 def _empty(page: TablePage) -> str:
     if not page.complete:
         return "Objects are being fetched…"
-    return "No object passes the filter." if page.all_objects else "There is no object of this class."
+    if not page.all_objects:
+        return "There is no object of this class."
+    return "Every object is of agents and consoles." if page.own == page.all_objects else "No object passes the filter."
 
 
 def _count_text(page: TablePage) -> str:
