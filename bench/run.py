@@ -72,12 +72,13 @@ PROGRAMS = (
     Program("web_objects", ("--objects", "500", "--rounds", "1")),
     Program("web_metrics", ("--objects", "1000", "--rounds", "1")),
     Program("web_streams", ("--streams", "50", "--events", "50")),
+    Program("web_table", ("--objects", "2000")),
     Program("web_pulls", ("--messages", "200", "--rounds", "1")),
     Program("shell_prompt"),
     Program("shell_completion"),
     Program("shell_objects", ("--objects", "1000", "--runs", "1")),
     Program("shell_screen", ("--objects", "1000", "--seconds", "2")),
-    Program("web_pages", ("--objects", "500", "--browsers", "3", "--visits", "9", "--rest", "1")),
+    Program("web_pages", ("--objects", "500", "--browsers", "3", "--rounds", "1", "--rest", "1")),
 )
 
 
