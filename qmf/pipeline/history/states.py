@@ -61,14 +61,14 @@ class StateReader:
         self._statistics = ClassRows([item for item in columns if item.kind is MemberKind.STATISTIC])
 
     def read(self, query: StateQuery) -> RecordedState:
-        """The objects that existed."""
+        """The objects that existed, in the order of their agents and names."""
         if not query.agents:
             return RecordedState(())
         described = self._last(query, self._properties, ("_properties", "_delete_ns > 0"))
         gone = {name for name, row in described.items() if 0 < row[5] <= query.at}
         measured = self._measured(query, [name for name in described if name not in gone])
         found: list[RecordedObject] = []
-        for name in dict.fromkeys([*described, *measured]):
+        for name in sorted({*described, *measured}):
             rows = [row for row in (described.get(name), measured.get(name)) if row is not None]
             if name not in gone and self._is_of(query.agents[name[0]], rows):
                 found.append(self._object(name, described.get(name), measured.get(name)))
