@@ -9,7 +9,7 @@ import pytest
 from pipeline.lakes import SECOND, Shop
 
 from qmf.pipeline.correlate import parse_rules
-from qmf.pipeline.correlate.alerts import Alert
+from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.schema import TYPES, Argument, EventSchema
 
@@ -95,7 +95,7 @@ def ignore(_text: str) -> None:
     return
 
 
-def short(found: Sequence[Alert]) -> list[tuple[str, str, str, float, float]]:
+def short(found: Sequence[AlertRow]) -> list[tuple[str, str, str, float, float]]:
     return [
         (item.rule, item.change, item.subject, item.began_ns / SECOND, item.at_ns / SECOND)
         for item in sorted(found, key=lambda item: (item.rule, item.at_ns, item.change == "cleared"))

@@ -26,7 +26,7 @@ from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.shutdown import stop_on_signals
 
 if TYPE_CHECKING:
-    from qmf.pipeline.correlate.alerts import Alert
+    from qmf.pipeline.correlate.alerts import AlertRow
     from qmf.pipeline.correlate.reporter import CorrelationReporter
     from qmf.pipeline.correlate.stream import CorrelationStream
 
@@ -143,7 +143,7 @@ def _reporter(
     return reporter
 
 
-def _print_alerts(alerts: Sequence[Alert]) -> None:
+def _print_alerts(alerts: Sequence[AlertRow]) -> None:
     for alert in alerts:
         change, text = ("raised ", alert.message) if alert.raised else ("cleared", alert.reason)
         print_line(f"{iso(alert.at_ns)} {change} {alert.rule}: {text} ({alert.subject})")

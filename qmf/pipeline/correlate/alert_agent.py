@@ -11,7 +11,7 @@ from typing import Any
 from qmf.agent import Agent, AgentThread, MethodError
 from qmf.bus import Bus
 from qmf.models.pipeline import agent as model
-from qmf.pipeline.correlate.alerts import Alert
+from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.ledger import AlertLedger
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.errors import PipelineError
@@ -35,7 +35,7 @@ _TICK = 0.02
 class AlertObject(model.Alert):
     """An open alert."""
 
-    def __init__(self, alert: Alert, rule: model.Rule, agent: AlertAgent) -> None:
+    def __init__(self, alert: AlertRow, rule: model.Rule, agent: AlertAgent) -> None:
         super().__init__(
             alertId=alert.alert_id,
             ruleRef=rule,
@@ -126,7 +126,7 @@ class AlertAgent:
         """``vendor:product:instance``."""
         return self._agent.name
 
-    def publish(self, alerts: Sequence[Alert], stop: threading.Event, *, again: bool = False) -> bool:
+    def publish(self, alerts: Sequence[AlertRow], stop: threading.Event, *, again: bool = False) -> bool:
         """Raise the events of some alerts, and wait until the broker has confirmed them.
 
         Args:
@@ -176,7 +176,7 @@ class AlertAgent:
     def _refused(self) -> int:
         return self._agent.statistics.events_dropped + self._agent.statistics.unencodable
 
-    def _count(self, alert: Alert) -> None:
+    def _count(self, alert: AlertRow) -> None:
         for counted in (self.job, self._rules.get(alert.rule)):
             if counted is not None:
                 (counted.raised if alert.raised else counted.cleared).inc()
@@ -184,7 +184,7 @@ class AlertAgent:
             self._agent.remove(alert_object)
             self._set_open(alert.rule)
 
-    def _add_object(self, alert: Alert) -> None:
+    def _add_object(self, alert: AlertRow) -> None:
         rule = self._rules.get(alert.rule)
         if rule is None or alert.alert_id in self._objects:
             return  # without its rule, the next step clears the alert
@@ -200,12 +200,12 @@ class AlertAgent:
         self._rules[name].open.set(sum(item.alert.rule == name for item in self._objects.values()))
 
 
-def _severity(alert: Alert) -> int | None:
+def _severity(alert: AlertRow) -> int | None:
     """The rule's severity for a raised alert; None, for that of the event's class, for a cleared one."""
     return alert.severity if alert.raised else None
 
 
-def _event(alert: Alert, *, again: bool) -> model.AlertRaised | model.AlertCleared:
+def _event(alert: AlertRow, *, again: bool) -> model.AlertRaised | model.AlertCleared:
     common: dict[str, Any] = {
         "alertId": alert.alert_id,
         "rule": alert.rule,
@@ -220,7 +220,7 @@ def _event(alert: Alert, *, again: bool) -> model.AlertRaised | model.AlertClear
     return model.AlertRaised(**common) if alert.raised else model.AlertCleared(**common, reason=alert.reason)
 
 
-def _evidence(alert: Alert) -> dict[str, Any]:
+def _evidence(alert: AlertRow) -> dict[str, Any]:
     """The evidence as a map: its newest rows, and their time window."""
     rows = json.loads(alert.evidence)
     found: dict[str, Any] = {

@@ -1,14 +1,81 @@
-"""Rows of the table of alerts. Pure."""
+"""Alerts as values, and rows of the table of alerts. Pure.
+
+A rule with `for` has a pending alert from the moment its condition holds; the alert fires when the condition has held
+for that time, and is resolved when it doesn't hold any more. Without `for` an alert fires at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import enum
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import attrs
+
+from qmf.schema import Severity
+
+#: The label with the name of the rule, as Prometheus names it.
+NAME_LABEL = "alertname"
+
+#: The annotation with the text of the alert.
+SUMMARY = "summary"
+
+
+class AlertState(enum.Enum):
+    """The state of an alert."""
+
+    PENDING = "pending"
+    FIRING = "firing"
+    RESOLVED = "resolved"
 
 
 @attrs.frozen(kw_only=True)
 class Alert:
+    """An alert at one moment. A new value is made when its state, severity or value changes.
+
+    Attributes:
+        fingerprint: 16 hex digits made from the labels: the same for all incidents of one rule and subject.
+        incident: 32 hex digits made from rule, subject and the time when the incident began; `alertId` on the bus.
+        name: of the rule.
+        labels: identify the alert: `alertname`, `agent`, `object` and others, and those of the rule.
+        annotations: texts for people; `summary` is the alert's message.
+        severity: the highest that applies.
+        state: pending, firing or resolved.
+        starts_at: when it became pending or firing, in ns since 1970.
+        ends_at: when it was resolved, in ns since 1970; None before.
+        value: that decided, or None.
+        evidence: samples and events, oldest first, ready for JSON.
+        reason: why it was resolved; empty before.
+    """
+
+    fingerprint: str
+    incident: str
+    name: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    severity: Severity
+    state: AlertState
+    starts_at: int
+    ends_at: int | None = None
+    value: float | None = None
+    evidence: Sequence[Mapping[str, Any]] = ()
+    reason: str = ""
+
+    @property
+    def summary(self) -> str:
+        """The alert's message."""
+        return self.annotations.get(SUMMARY, "")
+
+
+def fingerprint_of(labels: Mapping[str, str]) -> str:
+    """16 hex digits that depend on the labels only, not on their order."""
+    return hashlib.sha256(json.dumps(sorted(labels.items())).encode()).hexdigest()[:16]
+
+
+@attrs.frozen(kw_only=True)
+class AlertRow:
     """A row of the table of alerts: an alert is raised or cleared.
 
     Attributes:
@@ -53,7 +120,26 @@ class Alert:
         """Identifies the row among those of all tables."""
         return f"{self.alert_id} {self.change}"
 
+    def alert(self) -> Alert:
+        """The alert after the change."""
+        named = {NAME_LABEL: self.rule, "agent": self.agent, "object": self.object, "subject": self.subject}
+        labels = {name: text for name, text in named.items() if text}
+        return Alert(
+            fingerprint=fingerprint_of(labels),
+            incident=self.alert_id,
+            name=self.rule,
+            labels=labels,
+            annotations={SUMMARY: self.message},
+            severity=Severity(self.severity),
+            state=AlertState.FIRING if self.raised else AlertState.RESOLVED,
+            starts_at=self.began_ns,
+            ends_at=None if self.raised else self.at_ns,
+            value=self.value,
+            evidence=tuple(json.loads(self.evidence)),
+            reason=self.reason,
+        )
 
-def in_order(alerts: Iterable[Alert]) -> list[Alert]:
+
+def in_order(alerts: Iterable[AlertRow]) -> list[AlertRow]:
     """By time; at one time, an alert is raised before it is cleared."""
     return sorted(alerts, key=lambda item: (item.at_ns, item.alert_id, not item.raised))

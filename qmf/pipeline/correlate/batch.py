@@ -13,7 +13,7 @@ import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from qmf.pipeline.correlate.alerts import Alert
+from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.detectors import DetectorContext
 from qmf.pipeline.correlate.evaluation import EvaluationCounts, EvaluationPass
 from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChange, outages
@@ -40,7 +40,7 @@ class BatchResult:
         counts: of the signals.
     """
 
-    alerts: Sequence[Alert]
+    alerts: Sequence[AlertRow]
     counts: EvaluationCounts
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.correlate.alerts import Alert
+from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.errors import LakeError, lake_errors
 
 
@@ -53,9 +53,9 @@ class AlertLedger:
         self._path = path
         self._lock = threading.Lock()
         self.step = 0
-        self.open: dict[str, Alert] = {}
-        self.deferred: dict[str, Alert] = {}
-        self.unconfirmed: dict[str, Alert] = {}
+        self.open: dict[str, AlertRow] = {}
+        self.deferred: dict[str, AlertRow] = {}
+        self.unconfirmed: dict[str, AlertRow] = {}
         self.acknowledged: dict[str, Acknowledgement] = {}
         self._done: set[str] = set()
         with lake_errors(path):
@@ -67,23 +67,23 @@ class AlertLedger:
             self._file.close()
             raise
 
-    def is_done(self, alert: Alert) -> bool:
+    def is_done(self, alert: AlertRow) -> bool:
         """True where an alert was published, or skipped."""
         return alert.key in self._done
 
-    def begin(self, alerts: Sequence[Alert]) -> None:
+    def begin(self, alerts: Sequence[AlertRow]) -> None:
         """Record that the publication of some alerts begins."""
         self._write({"begin": [attrs.asdict(alert) for alert in alerts]})
 
-    def confirm(self, alerts: Sequence[Alert]) -> None:
+    def confirm(self, alerts: Sequence[AlertRow]) -> None:
         """Record that the broker has confirmed some alerts."""
         self._write({"end": [alert.key for alert in alerts]})
 
-    def skip(self, alerts: Sequence[Alert]) -> None:
+    def skip(self, alerts: Sequence[AlertRow]) -> None:
         """Record that some alerts are not published: they were cleared long before they were found."""
         self._write({"skip": [alert.key for alert in alerts]})
 
-    def defer(self, alerts: Sequence[Alert]) -> None:
+    def defer(self, alerts: Sequence[AlertRow]) -> None:
         """Record that some alerts are published later, unless they are cleared before."""
         self._write({"hold": [attrs.asdict(alert) for alert in alerts]})
 
@@ -124,7 +124,7 @@ class AlertLedger:
 
     def _apply(self, entry: dict[str, Any]) -> None:
         for item in entry.get("begin", ()):
-            alert = Alert(**item)
+            alert = AlertRow(**item)
             self.unconfirmed[alert.key] = alert
             self.deferred.pop(alert.alert_id, None)
         for key in entry.get("end", ()):
@@ -139,7 +139,7 @@ class AlertLedger:
             self._done.add(key)
             self.deferred.pop(key.partition(" ")[0], None)
         for item in entry.get("hold", ()):
-            alert = Alert(**item)
+            alert = AlertRow(**item)
             self.deferred[alert.alert_id] = alert
         self.step = entry.get("step", self.step)
         if "acknowledge" in entry:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from qmf.pipeline.correlate.alerts import Alert
+from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.ledger import AlertLedger
 
 #: ns after which an incident is one of the past.
@@ -24,7 +24,7 @@ CHUNK = 500
 class AlertSink(Protocol):
     """Sends alerts to the bus, see `AlertAgent`."""
 
-    def publish(self, alerts: Sequence[Alert], stop: threading.Event, *, again: bool = False) -> bool:
+    def publish(self, alerts: Sequence[AlertRow], stop: threading.Event, *, again: bool = False) -> bool:
         """Publish some alerts, and wait until the broker has confirmed them."""
         ...
 
@@ -65,7 +65,7 @@ class AlertPublisher:
         unconfirmed = list(self._ledger.unconfirmed.values())
         return self._publish(unconfirmed, again=True) if unconfirmed else True
 
-    def publish_found(self, alerts: Sequence[Alert], step: int | None = None) -> bool:
+    def publish_found(self, alerts: Sequence[AlertRow], step: int | None = None) -> bool:
         """Publish, defer or skip the alerts that a step or a batch found.
 
         Args:
@@ -75,7 +75,7 @@ class AlertPublisher:
         Returns:
             False where it was stopped.
         """
-        now: list[Alert] = []
+        now: list[AlertRow] = []
         for alert in alerts:
             if self._ledger.is_done(alert):
                 continue
@@ -99,7 +99,7 @@ class AlertPublisher:
         """
         return self._publish(list(self._ledger.deferred.values()))
 
-    def _publish(self, alerts: Sequence[Alert], *, again: bool = False) -> bool:
+    def _publish(self, alerts: Sequence[AlertRow], *, again: bool = False) -> bool:
         for start in range(0, len(alerts), CHUNK):
             chunk = alerts[start : start + CHUNK]
             if not again:

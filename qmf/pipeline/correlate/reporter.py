@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from qmf.bus import Bus
 from qmf.pipeline.correlate.alert_agent import AlertAgent
-from qmf.pipeline.correlate.alerts import Alert
+from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.ledger import AlertLedger
 from qmf.pipeline.correlate.publishing import MAX_AGE, AlertPublisher
 from qmf.pipeline.correlate.rules import Rule
@@ -92,7 +92,7 @@ class CorrelationReporter:
         if step.alerts:
             self._publisher.publish_found(step.alerts, step.number)
 
-    def report_batch(self, alerts: Sequence[Alert]) -> None:
+    def report_batch(self, alerts: Sequence[AlertRow]) -> None:
         """Publish the alerts of a batch that were not published before."""
         if self._publisher.publish_unconfirmed() and self._publisher.publish_found(alerts):
             self._publisher.publish_deferred()

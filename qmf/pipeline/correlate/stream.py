@@ -18,7 +18,7 @@ import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from qmf.pipeline.correlate.alerts import Alert
+from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.arrivals import committed_at, entry_arrivals, is_recording
 from qmf.pipeline.correlate.detectors import DetectorContext
 from qmf.pipeline.correlate.evaluation import OUT_STATE, EvaluationCounts, EvaluationPass
@@ -56,7 +56,7 @@ class StepResult:
     """
 
     number: int
-    alerts: Sequence[Alert]
+    alerts: Sequence[AlertRow]
     counts: EvaluationCounts
     horizon: int
     seconds: float

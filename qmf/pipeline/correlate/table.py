@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from qmf.pipeline.correlate.alerts import Alert, in_order
+from qmf.pipeline.correlate.alerts import AlertRow, in_order
 from qmf.pipeline.correlate.detectors import NEVER
 from qmf.pipeline.correlate.evaluation import (
     ALERT_COLUMNS,
@@ -140,13 +140,13 @@ class StreamTable:
         """True where a folder of `_state` holds states."""
         return any(self._results(folder, OUT_STATE))
 
-    def write_alerts(self, step: int) -> tuple[list[Alert], EvaluationCounts]:
+    def write_alerts(self, step: int) -> tuple[list[AlertRow], EvaluationCounts]:
         """Read the results of a step, and write its alerts into the table.
 
         Returns:
             the alerts, and the counts.
         """
-        alerts = in_order(Alert(**row) for row in self._rows(str(step), OUT_ALERT, _ALERT_NAMES))
+        alerts = in_order(AlertRow(**row) for row in self._rows(str(step), OUT_ALERT, _ALERT_NAMES))
         rows = self._rows(str(step), OUT_COUNTS, ["rows", "misdated", "too_late", "due"])
         counts = EvaluationCounts(
             rows=sum(row["rows"] for row in rows),
@@ -188,10 +188,10 @@ class StreamTable:
         last = self.progress().step
         return sorted(number for number, _ in self._steps() if after < number <= last)
 
-    def alerts(self, step: int) -> list[Alert]:
+    def alerts(self, step: int) -> list[AlertRow]:
         """The alerts of a step, in order."""
         files = sorted(Path(self.step_path(step)).glob("*.parquet"))
-        return in_order(Alert(**row) for row in _read_rows(files, _ALERT_NAMES))
+        return in_order(AlertRow(**row) for row in _read_rows(files, _ALERT_NAMES))
 
     def _steps(self) -> Iterator[tuple[int, Path]]:
         for path in self.root.glob(f"{BATCH_COLUMN}=*"):
@@ -207,10 +207,10 @@ def alert_table(results: DataFrame) -> DataFrame:
     return alerts.select(*_ALERT_NAMES[:_TIMESTAMP_INDEX], *times, *_ALERT_NAMES[_TIMESTAMP_INDEX:])
 
 
-def alerts_from_results(results: DataFrame) -> list[Alert]:
+def alerts_from_results(results: DataFrame) -> list[AlertRow]:
     """The alerts among the results of an evaluation, in order."""
     rows = results.where(F.col("out") == OUT_ALERT).select(*_ALERT_NAMES).collect()
-    return in_order(Alert(**row.asDict()) for row in rows)
+    return in_order(AlertRow(**row.asDict()) for row in rows)
 
 
 def alerts(spark: SparkSession, out: str, *, by: str = "stream") -> DataFrame | None:
@@ -228,7 +228,7 @@ def _read_rows(files: Sequence[Path], names: list[str]) -> list[dict[str, Any]]:
     return [row for path in files for row in import_pyarrow().parquet.ParquetFile(path).read(names).to_pylist()]
 
 
-def _arrow_table(alerts: Sequence[Alert]) -> Any:
+def _arrow_table(alerts: Sequence[AlertRow]) -> Any:
     """`alert_table` without Spark."""
     pa = import_pyarrow()
     table = pa.Table.from_pylist(

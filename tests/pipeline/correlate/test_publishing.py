@@ -21,7 +21,7 @@ from qmf.models.pipeline import console as model
 from qmf.pipeline import LakeError
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.alert_agent import MAX_EVIDENCE, AlertAgent
-from qmf.pipeline.correlate.alerts import Alert, in_order
+from qmf.pipeline.correlate.alerts import AlertRow, in_order
 from qmf.pipeline.correlate.ledger import AlertLedger
 from qmf.pipeline.correlate.publishing import AlertPublisher
 from qmf.pipeline.correlate.reporter import CorrelationReporter
@@ -31,7 +31,7 @@ HOUR = 3600 * 10**9
 
 RULES = parse_rules('[full]\nkind = "threshold"\nclass = "disk"\nvalue = "percent"\nabove = 90\nseverity = "error"')
 
-RAISED = Alert(
+RAISED = AlertRow(
     alert_id="1",
     change="raised",
     rule="full",
@@ -53,7 +53,7 @@ RAISED = Alert(
 CLEARED = attrs.evolve(RAISED, change="cleared", at_ns=10 * HOUR + 5, reason="back at 89", evidence="[]")
 
 
-def other(number: int, of: Alert = RAISED, **values: Any) -> Alert:
+def other(number: int, of: AlertRow = RAISED, **values: Any) -> AlertRow:
     return attrs.evolve(of, alert_id=str(number), **values)
 
 
@@ -69,7 +69,7 @@ class FakeSink:
         self.answer = True
         self.dies_before = self.dies_after = False
 
-    def publish(self, alerts: Sequence[Alert], stop: threading.Event, *, again: bool = False) -> bool:
+    def publish(self, alerts: Sequence[AlertRow], stop: threading.Event, *, again: bool = False) -> bool:
         if self.dies_before:
             raise Killed
         self.published += [(alert.key, again) for alert in alerts]

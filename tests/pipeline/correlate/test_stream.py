@@ -12,7 +12,7 @@ from pipeline.correlation import FOUND, OPENED, batch, fill, ignore, options, sh
 from pipeline.lakes import SECOND, Shop
 
 from qmf.pipeline import LakeError
-from qmf.pipeline.correlate.alerts import Alert, in_order
+from qmf.pipeline.correlate.alerts import AlertRow, in_order
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.maintenance import compact
@@ -35,9 +35,9 @@ def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path / "lake")
 
 
-def steps(spark: SparkSession, of: CorrelateOptions) -> tuple[list[Alert], int, int]:
+def steps(spark: SparkSession, of: CorrelateOptions) -> tuple[list[AlertRow], int, int]:
     """The alerts of all steps that are due, the number of rows that came too late, and the horizon."""
-    found: list[Alert] = []
+    found: list[AlertRow] = []
     too_late = 0
     # A new stream, as after a kill.
     stream = CorrelationStream(spark, of, ignore, files=30)
@@ -133,7 +133,7 @@ def test_a_stream_in_random_steps_finds_what_a_batch_finds(spark: SparkSession, 
     chance = random.Random(random.randrange(10_000))  # pytest-randomly prints the seed
     shop = UnsteadyShop(tmp_path / "lake", chance)
     of = options(shop)
-    found: list[Alert] = []
+    found: list[AlertRow] = []
     at, end = 1000.0, 0
     for _ in range(3):
         for _ in range(chance.randrange(20, 80)):
