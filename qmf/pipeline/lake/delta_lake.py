@@ -1,0 +1,162 @@
+"""A lake: a folder or a URL with one Delta table for each class, and one for each other kind of rows.
+
+What a recorder committed survives its kill: each table's commit is whole or absent, see `lake_table`. The table of
+schemas is written before the rows of a new class, so that whoever finds rows finds their class.
+
+Any tool that reads Delta tables reads a lake: Spark with Delta, DuckDB's ``delta_scan``, Polars, pandas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from qmf.pipeline.errors import LakeError
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.delta_errors import delta_errors
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import is_local, local_path
+from qmf.pipeline.lake.row_columns import CLASS_KINDS
+from qmf.pipeline.lake.table_paths import class_path, kind_path
+
+_SCHEMA_COLUMNS = ("package", "class", "hash", "event", "columns", "xml", "table")
+
+
+@attrs.frozen
+class RecordedClass:
+    """A class version of a lake.
+
+    Attributes:
+        version: of the class, with its columns.
+        table: path of the table that has its rows, inside the lake; they have its hash in the column `_hash`.
+        xml: its schema; empty where only the columns are known.
+    """
+
+    version: ClassVersion
+    table: str
+    xml: str = ""
+
+
+class DeltaLake:
+    """A lake by its path or URL. Belongs to one thread at a time.
+
+    Methods raise `LakeError` for every failure of the file system or of the object store.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
+        """Name a lake; nothing is read yet.
+
+        Args:
+            url: a path of this machine, or a URL that the library's object stores know (``s3://bucket/lake``).
+            options: of the object store, e.g. ``AWS_ENDPOINT_URL``; what is not given comes from the environment.
+        """
+        self.url = str(local_path(url)) if is_local(url) else url.rstrip("/")
+        self.options = dict(options or {})
+        self._tables: dict[str, LakeTable] = {}
+        self._classes: tuple[int | None, tuple[RecordedClass, ...]] = (None, ())
+
+    @property
+    def is_local(self) -> bool:
+        """True for a folder of this machine."""
+        return is_local(self.url)
+
+    def exists(self) -> bool:
+        """True if something was recorded."""
+        return self.kind_table(RowKind.SCHEMAS).version() is not None
+
+    def table(self, path: str) -> LakeTable:
+        """A table of the lake by its path inside it, whether it exists yet or not; see `table_paths`."""
+        found = self._tables.get(path)
+        if found is None:
+            found = self._tables[path] = LakeTable(f"{self.url}/{path}", self.options)
+        return found
+
+    def kind_table(self, kind: RowKind) -> LakeTable:
+        """The table of a kind without classes."""
+        return self.table(kind_path(kind))
+
+    def paths(self) -> list[str]:
+        """The paths of the tables of recorded rows that exist, in order: those of classes, and of the other kinds."""
+        kinds = [kind_path(kind) for kind in RowKind if kind not in CLASS_KINDS]
+        candidates = sorted({*(item.table for item in self.classes()), *kinds})
+        return [path for path in candidates if self.table(path).version() is not None]
+
+    def versions(self, paths: Iterable[str] | None = None) -> dict[str, int]:
+        """The numbers of the last commits of tables: a position from which a reader can follow the lake.
+
+        Args:
+            paths: of the tables; None for all. Those that don't exist yet are left out.
+        """
+        found = {path: self.table(path).version() for path in (self.paths() if paths is None else paths)}
+        return {path: version for path, version in found.items() if version is not None}
+
+    # -- classes
+
+    def classes(self) -> tuple[RecordedClass, ...]:
+        """The class versions of the lake, each once, sorted by package, name and hash; none for an empty lake."""
+        table = self.kind_table(RowKind.SCHEMAS)
+        version = table.version()
+        if version is None:
+            return ()
+        if version != self._classes[0]:
+            self._classes = (version, self._read_classes(table))
+        return self._classes[1]
+
+    def class_versions(self) -> list[ClassVersion]:
+        """The class versions of the lake, sorted.
+
+        Raises:
+            LakeError: there is no lake, or no class in it yet.
+        """
+        found = [item.version for item in self.classes()]
+        if not found:
+            raise LakeError(f"{self.url}: no lake, or nothing in it yet")
+        return found
+
+    def tables_of(self, versions: Iterable[ClassVersion]) -> list[str]:
+        """The paths of the tables that hold the rows of class versions, in order."""
+        wanted = set(versions)
+        return sorted({item.table for item in self.classes() if item.version in wanted})
+
+    def place(self, version: ClassVersion) -> str:
+        """The path of the table that the rows of a class version go to.
+
+        That of the class, unless a version in it gives one of the columns another type.
+        """
+        kind = RowKind.EVENTS if version.event else RowKind.OBJECTS
+        return place(version, self.classes(), class_path(kind, version.package, version.name))
+
+    def _read_classes(self, table: LakeTable) -> tuple[RecordedClass, ...]:
+        found: dict[tuple[str, str, str, bool], RecordedClass] = {}
+        with delta_errors(table.url):
+            rows = table.dataset(table.snapshot().files).to_table(columns=list(_SCHEMA_COLUMNS)).to_pylist()
+        for row in rows:
+            package, name, hash, event, columns, xml, path = (row[column] for column in _SCHEMA_COLUMNS)
+            version = ClassVersion.from_json(package, name, hash, event, columns)
+            found.setdefault((package, name, hash, event), RecordedClass(version, path, xml or ""))
+        return tuple(found[key] for key in sorted(found))
+
+
+def place(version: ClassVersion, known: Iterable[RecordedClass], path: str) -> str:
+    """The path of the table for a class version.
+
+    Args:
+        version: of a class.
+        known: the class versions of the lake.
+        path: of the table of the class.
+    """
+    columns = {column.name.lower(): column for column in version.columns}
+    for item in known:
+        if item.version == version:
+            return item.table
+    for item in known:
+        if item.table == path and any(
+            (own := columns.get(column.name.lower())) is not None
+            and (own.name, own.column_type) != (column.name, column.column_type)
+            for column in item.version.columns
+        ):
+            kind = RowKind.EVENTS if version.event else RowKind.OBJECTS
+            return class_path(kind, version.package, version.name, version.hash or "none")
+    return path
