@@ -114,11 +114,6 @@ class DurableCounts:
 
     on_released = on_acquired
 
-    def on_changed(self, entry: Entry, growth: int) -> None:
-        """See `EntryObserver`."""
-        if entry.message.durable:
-            self._counters.durable_enqueued_bytes += growth
-
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""
         if entry.message.durable:
@@ -145,11 +140,6 @@ class PageCounts:
         """See `EntryObserver`: nothing."""
 
     on_released = on_acquired
-
-    def on_changed(self, entry: Entry, growth: int) -> None:
-        """See `EntryObserver`."""
-        if entry in self._paged:
-            self._counters.paged_bytes += growth
 
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""

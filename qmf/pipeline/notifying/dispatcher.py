@@ -1,0 +1,318 @@
+"""Decides what is notified when: groups, waiting times, repetition, inhibition, silences, retries. Pure.
+
+Time is an argument. The caller feeds changes of alerts (`update`), sends what `due` returns, and reports what came of
+it (`finish`). A notification is made from what is true when it is sent: while a receiver cannot be reached, what it
+must be told stays a mark in the state instead of a message in a queue, so that nothing is lost and memory is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from qmf.pipeline.notifying.active_alert import ActiveAlert
+from qmf.pipeline.notifying.groups import NEVER, Group, Groups
+from qmf.pipeline.notifying.inhibition import Inhibitor
+from qmf.pipeline.notifying.muting import Muting
+from qmf.pipeline.notifying.notification import Notification, Outcome
+from qmf.pipeline.notifying.routes import SECOND, Integration, NotificationPlan
+from qmf.pipeline.notifying.silences import Silence
+from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, Told
+
+#: ns to the second attempt after a failure; doubled with each further one, up to the maximum.
+FIRST_RETRY, LAST_RETRY = SECOND, 300 * SECOND
+
+#: Notifications of one integration that are under way at most.
+MAX_UNDER_WAY = 50
+
+
+@attrs.define
+class _Line:
+    """An integration at work: groups whose notifications are under way, and when it is tried again after a failure."""
+
+    under_way: set[str] = attrs.field(factory=set)
+    failures: int = 0
+    retry_at: int = 0
+
+    def is_open(self, now: int) -> bool:
+        """True if another notification may be sent. After a failure, one at a time is an attempt."""
+        return now >= self.retry_at and len(self.under_way) < (1 if self.failures else MAX_UNDER_WAY)
+
+
+class Dispatcher:
+    """Takes changes of alerts, and says what is to be sent. Not for several threads at once."""
+
+    def __init__(self, plan: NotificationPlan, state: NotificationState, now: int, *, max_age: int = NEVER) -> None:
+        """Continue from a state.
+
+        Args:
+            plan: routes, receivers, inhibition.
+            state: changed by all methods; the caller stores it.
+            now: ns since 1970.
+            max_age: ns; alerts that started before that wait for `release`, and are dropped if they ended before that.
+        """
+        self._state = state
+        self._max_age = max_age
+        self._silences: tuple[Silence, ...] = ()
+        self._lines: dict[str, _Line] = {}
+        self.reconfigure(plan, now)
+
+    # -- what the caller feeds
+
+    def reconfigure(self, plan: NotificationPlan, now: int) -> None:
+        """Go on with other routes, receivers and inhibition rules."""
+        self._plan = plan
+        integrations = {item.key for items in plan.receivers.values() for item in items}
+        self._lines = {key: self._lines.get(key, _Line()) for key in sorted(integrations)}
+        self._groups = Groups(plan.route)
+        state = self._state
+        state.keep_integrations(integrations)
+        last = state.last_sent()
+        for alert in list(state.alerts.values()):
+            self._place(alert, now)
+        for group in self._groups:
+            if group.key in last:  # it was notified before the restart
+                group.flushed = True
+                group.flush_at = max(group.flush_at, last[group.key] + group.route.group_interval)
+        for key in last:
+            if self._groups.get(key) is None:
+                state.forget_group(key)
+        for alert in list(state.alerts.values()):
+            self._drop_if_done(alert)
+
+    def set_silences(self, silences: Sequence[Silence]) -> None:
+        """Use other silences from now on."""
+        self._silences = tuple(silences)
+
+    def update(self, alerts: Iterable[ActiveAlert], now: int) -> None:
+        """Take changes of alerts, in order: each replaces what was known of the same id."""
+        for alert in alerts:
+            if self._is_wanted(alert, now):
+                self._state.alerts.put(alert.id, alert)
+                self._place(alert, now)
+                self._drop_if_done(alert)
+            else:
+                self._forget(alert.id)
+
+    def release(self, now: int) -> None:
+        """Notify the alerts of the past that still fire: the job has reached the present."""
+        for alert_id in list(self._state.held):
+            self._state.held.discard(alert_id)
+            self._place(self._state.alerts[alert_id], now)
+
+    def finish(self, notification: Notification, outcome: Outcome, now: int, error: str = "") -> None:
+        """Take what came of a notification."""
+        key = notification.integration
+        line = self._lines.get(key)
+        if line is None:
+            return  # the integration was removed meanwhile
+        line.under_way.discard(notification.group_key)
+        self._count(notification, outcome, now, error)
+        group = self._groups.get(notification.group_key)
+        if outcome is Outcome.UNREACHABLE:
+            line.failures += 1
+            line.retry_at = now + min(LAST_RETRY, FIRST_RETRY << min(line.failures - 1, 30))
+            return
+        line.failures, line.retry_at = 0, 0
+        if outcome is Outcome.REFUSED:
+            if group is not None:
+                group.refused[key] = now + LAST_RETRY
+            return
+        for alerts, told in ((notification.firing, Told.FIRING), (notification.resolved, None)):
+            for alert in alerts:
+                if alert.id in self._state.alerts:
+                    self._state.tell(alert.id, key, told)
+        if group is not None:
+            self._delivered(group, key, now)
+        for alert in notification.alerts:
+            if (known := self._state.alerts.get(alert.id)) is not None:
+                self._drop_if_done(known)
+
+    # -- what the caller sends
+
+    def due(self, now: int) -> list[Notification]:
+        """What is to be sent now; each must be followed by `finish`."""
+        muting: Muting | None = None
+        found: list[Notification] = []
+        for group in self._groups:
+            if not group.has_work(now):
+                continue
+            muting = muting or self.muting(now)
+            flush = group.flush_at <= now
+            if flush:
+                group.flush(now)
+            for integration in self._integrations(group):
+                if flush or group.resend.get(integration.key, NEVER) <= now:
+                    self._look(group, integration, muting, now)
+                if (notification := self._attempt(group, integration, muting, now)) is not None:
+                    found.append(notification)
+            for alert_id in list(group.alerts):
+                if (alert := self._state.alerts.get(alert_id)) is not None:
+                    self._drop_if_done(alert)
+        return found
+
+    def next_at(self) -> int:
+        """When `due` may have something if nothing changes before; `NEVER` if it won't."""
+        found = NEVER
+        for group in self._groups:
+            found = min(found, group.flush_at, *group.resend.values())
+            for key in group.waiting:
+                line = self._lines[key]
+                if not line.under_way:
+                    found = min(found, max(line.retry_at, group.refused.get(key, 0)))
+        return found
+
+    def hurry(self, now: int) -> None:
+        """Look at all groups now instead of after their waiting times, because the job ends."""
+        for group in self._groups:
+            group.flush_at = now
+
+    @property
+    def is_idle(self) -> bool:
+        """True while nothing is under way, and nobody has something to be told that was due."""
+        return not any(line.under_way for line in self._lines.values()) and not any(
+            group.waiting for group in self._groups
+        )
+
+    def muting(self, now: int) -> Muting:
+        """What mutes which alerts at a time."""
+        return Muting(Inhibitor(self._plan.inhibit, self._state.alerts.values()), self._silences, now)
+
+    # -- alerts
+
+    def _is_wanted(self, alert: ActiveAlert, now: int) -> bool:
+        """False for what ended before it fired, or before `max_age`; alerts of the past are held."""
+        state = self._state
+        known = state.alerts.get(alert.id)
+        if alert.ends_ns is not None and (alert.pending or (known is not None and known.pending)):
+            return False
+        if known is not None and not known.pending and alert.id not in state.held:
+            return True
+        limit = now - self._max_age
+        if alert.is_firing and alert.starts_ns < limit:
+            state.held.put(alert.id, True)
+            return True
+        state.held.discard(alert.id)
+        return alert.ends_ns is None or alert.ends_ns >= limit
+
+    def _place(self, alert: ActiveAlert, now: int) -> None:
+        """Put an alert into its groups."""
+        if alert.pending or alert.id in self._state.held:
+            return
+        for group in self._groups.of(alert):
+            group.add(alert, now)
+            if group.missed(alert):
+                for integration in self._integrations(group):
+                    self._owe(alert, integration.key)
+
+    def _drop_if_done(self, alert: ActiveAlert) -> None:
+        """Forget an alert that has ended and that nobody must be told of."""
+        if alert.ends_ns is not None and alert.id not in self._state.told:
+            self._forget(alert.id)
+
+    def _forget(self, alert_id: str) -> None:
+        self._state.alerts.discard(alert_id)
+        self._state.held.discard(alert_id)
+        self._state.told.discard(alert_id)
+        for key in self._groups.remove(alert_id):
+            self._state.forget_group(key)
+
+    # -- integrations
+
+    def _integrations(self, group: Group) -> Sequence[Integration]:
+        return self._plan.receivers.get(group.route.receiver, ())
+
+    def _look(self, group: Group, integration: Integration, muting: Muting, now: int) -> None:
+        """Find whether an integration must be told something."""
+        key = integration.key
+        for alert_id in group.alerts:
+            alert = self._state.alerts[alert_id]
+            told = self._state.told_of(alert_id, key)
+            if alert.is_firing:
+                if not muting.of(alert):
+                    self._owe(alert, key)
+            elif (told is Told.OWED and muting.of(alert)) or (told is Told.FIRING and not integration.send_resolved):
+                self._state.tell(alert_id, key, None)
+        if integration.resend_interval is not None:
+            group.resend[key] = now + integration.resend_interval
+        if self._content(group, integration, muting, now) is not None:
+            group.waiting.add(key)
+
+    def _attempt(self, group: Group, integration: Integration, muting: Muting, now: int) -> Notification | None:
+        """A notification for an integration that is waiting, unless it must go on waiting."""
+        key = integration.key
+        line = self._lines[key]
+        if key not in group.waiting or group.key in line.under_way:
+            return None
+        if not line.is_open(now) or group.refused.get(key, 0) > now:
+            return None
+        notification = self._content(group, integration, muting, now)
+        if notification is None:
+            group.waiting.discard(key)
+        else:
+            line.under_way.add(group.key)
+        return notification
+
+    def _content(self, group: Group, integration: Integration, muting: Muting, now: int) -> Notification | None:
+        """What an integration is to be told of a group now; None for nothing new."""
+        firing: list[ActiveAlert] = []
+        resolved: list[ActiveAlert] = []
+        changed = False
+        for alert_id in group.alerts:
+            alert = self._state.alerts[alert_id]
+            told = self._state.told_of(alert_id, integration.key)
+            if alert.is_firing:
+                if not muting.of(alert):
+                    firing.append(alert)
+                    changed |= told is Told.OWED
+            elif told is not None:
+                resolved.append(alert)
+                changed = True
+        if not changed and not (firing and self._is_repeat(group, integration, now)):
+            return None
+        return Notification(
+            integration=integration.key,
+            receiver=group.route.receiver,
+            group_key=group.key,
+            group_labels=group.labels,
+            firing=tuple(sorted(firing, key=_by_start)),
+            resolved=tuple(sorted(resolved, key=_by_start)),
+            at=now,
+        )
+
+    def _is_repeat(self, group: Group, integration: Integration, now: int) -> bool:
+        if integration.resend_interval is not None:
+            interval = integration.resend_interval
+        elif integration.repeats:
+            interval = group.route.repeat_interval
+        else:
+            return False
+        return now - self._state.sent.get((integration.key, group.key), -NEVER) >= interval
+
+    def _owe(self, alert: ActiveAlert, key: str) -> None:
+        if self._state.told_of(alert.id, key) is None:
+            self._state.tell(alert.id, key, Told.OWED)
+
+    def _delivered(self, group: Group, key: str, now: int) -> None:
+        self._state.sent.put((key, group.key), now)
+        group.waiting.discard(key)
+        group.refused.pop(key, None)
+        integration = next((item for item in self._integrations(group) if item.key == key), None)
+        if integration is not None and integration.resend_interval is not None:
+            group.resend[key] = now + integration.resend_interval
+
+    def _count(self, notification: Notification, outcome: Outcome, now: int, error: str) -> None:
+        key = notification.integration
+        counts = self._state.counts.get(key, IntegrationCounts())
+        if outcome is Outcome.DELIVERED:
+            counts = attrs.evolve(
+                counts, delivered=counts.delivered + 1, alerts=counts.alerts + len(notification.alerts), last_error=""
+            )
+        else:
+            counts = attrs.evolve(counts, failed=counts.failed + 1, last_error=error)
+        self._state.counts.put(key, attrs.evolve(counts, last_at=now))
+
+
+def _by_start(alert: ActiveAlert) -> tuple[int, str]:
+    return alert.starts_ns, alert.id
