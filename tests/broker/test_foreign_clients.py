@@ -280,19 +280,10 @@ def test_other_links_that_are_refused(connect: Connect) -> None:
         def apply(self, link: Any) -> None:
             getattr(link, self.end).type = 0
 
-    class Durable(LinkOption):
-        def apply(self, link: Any) -> None:
-            link.source.capabilities.put_array(False, Data.SYMBOL)
-            link.source.capabilities.enter()
-            for name in ("create-on-demand", "durable"):
-                link.source.capabilities.put_symbol(symbol(name))
-            link.source.capabilities.exit()
-
     connection = connect()
     cases: list[tuple[Callable[..., object], str | None, LinkOption, str]] = [
         (connection.create_sender, None, Null("target"), "needs a target"),
         (connection.create_receiver, "jobs", Null("source"), "there is no subscription"),
-        (connection.create_receiver, "new", Durable(), "keeps nothing over a restart"),
         (connection.create_receiver, "amq.topic", binding(TOPIC, 7), "needs a string"),
     ]
     for attach, address, option, reason in cases:

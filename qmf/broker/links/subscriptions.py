@@ -65,12 +65,8 @@ class ClientSubscriptions:
         One that exists with another binding or selector is replaced, as by JMS.
 
         Raises:
-            LinkRefused: the filters are invalid, the name is in use for something else, or the broker has no store for
-                a durable one.
+            LinkRefused: the filters are invalid, or the name is in use for something else.
         """
-        if source.durability is not Durability.NONE and self._registry.recorder is None:
-            reason = f"a subscription to {exchange.name!r} cannot be durable: this broker has no data directory"
-            raise LinkRefused("amqp:not-implemented", reason)
         wanted = self._read(link, source, exchange)
         found = self._registry.find(wanted.name)
         if isinstance(found, Queue) and self._fits(found, wanted, exchange):

@@ -81,7 +81,7 @@ class NodeRegistry(Router):
         observer: notified of what is created and deleted; may be replaced.
         on_deleted: called after a node was deleted; may be replaced.
         memory: what all queues hold together; None where that is not limited.
-        recorder: records durable nodes and their messages; None for a broker that has no durable nodes.
+        recorder: records durable nodes and their messages; None for a broker that keeps nothing over a restart.
         timestamps: messages that come get the time as an annotation.
         topics: the topics and policies.
     """
@@ -116,6 +116,8 @@ class NodeRegistry(Router):
         self.on_deleted: Callable[[Queue | Exchange], None] = lambda _: None
         self.recorder: Recorder | None = None
         self.timestamps = False
+        #: The log says that what is durable will be gone.
+        self._warned = False
         self.topics = Topics(self)
         self.limits = limits or QueueLimits()
         self.memory = None if total_limits is None else MemoryUse(total_limits)
@@ -197,10 +199,11 @@ class NodeRegistry(Router):
         """
         self._check_name(name, Queue, client)
         settings = settings or QueueSettings(limits=self.limits)
-        self._check_durable(durable=settings.durable)
         if settings.overflow is OverflowPolicy.FLOW_TO_DISK and self.recorder is None:
             raise NodeDeclarationError("qpid.policy_type: flow-to-disk needs a data directory")
         alternate = self._alternate(settings.alternate)
+        if settings.durable:
+            self.warn_durable(f"queue {name}")
         queue = Queue(name, settings, self.counters, self.clock, self._call_later)
         if settings.overflow is not OverflowPolicy.FLOW_TO_DISK:
             queue.memory = self.memory
@@ -350,8 +353,9 @@ class NodeRegistry(Router):
 
     def _declare_exchange(self, name: str, settings: ExchangeSettings, client: BrokerClient | None) -> Exchange:
         self._check_name(name, Exchange, client)
-        self._check_durable(durable=settings.durable)
         alternate = self._alternate(settings.alternate)
+        if settings.durable:
+            self.warn_durable(f"exchange {name}")
         try:
             exchange = EXCHANGE_TYPES[settings.kind](name, settings)
         except ImportError as error:
@@ -376,9 +380,15 @@ class NodeRegistry(Router):
             self.observer.on_declared_again(existing, client)
         raise NameInUse(name)
 
-    def _check_durable(self, *, durable: bool) -> None:
-        if durable and self.recorder is None:
-            raise NodeDeclarationError("durable: this broker keeps nothing over a restart: it has no data directory")
+    def warn_durable(self, what: str) -> None:
+        """Something durable is created: the log says once if it will be gone with the process.
+
+        Args:
+            what: kind and name.
+        """
+        if self.recorder is None and not self._warned:
+            self._warned = True
+            log.warning("%s: durable, but gone at a restart, as all here: this broker has no data directory", what)
 
     def _alternate(self, name: str) -> Exchange | None:
         if not name:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import attrs
 
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
-from qmf.broker.nodes.node_declaration import NodeDeclaration, NodeDeclarationError, read_node_declaration
+from qmf.broker.nodes.node_declaration import NodeDeclaration, read_node_declaration
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.settings import QueueLimits, QueueSettings
 
@@ -100,10 +100,6 @@ class Nodes(Protocol):
         """Of queues that ask for none."""
 
     @property
-    def recorder(self) -> object | None:
-        """None for a broker without a store."""
-
-    @property
     def observer(self) -> TopicObserver:
         """Is notified."""
 
@@ -115,6 +111,9 @@ class Nodes(Protocol):
 
     def create(self, name: str, declaration: NodeDeclaration, client: Any = None) -> Node:
         """Create a queue or an exchange."""
+
+    def warn_durable(self, what: str) -> None:
+        """Something durable is created, which a broker without a store cannot keep."""
 
 
 class Topics:
@@ -163,7 +162,8 @@ class Topics:
         settings = read_node_declaration(("queue",), kept, strict=strict, limits=self._nodes.limits).queue
         if settings.durable and not (exchange.settings.durable or self._nodes.is_predeclared(exchange)):
             raise TopicError("Durable topic must be backed by durable exchange")
-        self._check_durable(durable=settings.durable)
+        if settings.durable:
+            self._nodes.warn_durable(f"topic {name}")
         kept.pop("durable", None)
         topic = Topic(name, exchange, settings.durable, kept, attrs.evolve(settings, durable=False))
         self._topics[name] = topic
@@ -227,7 +227,8 @@ class Topics:
             if lifetime is not None:
                 auto_delete = lifetime != "manual"
             declaration = attrs.evolve(declaration, exchange=attrs.evolve(exchange, auto_delete=auto_delete))
-        self._check_durable(durable=declaration.durable)
+        if declaration.durable:
+            self._nodes.warn_durable(f"{kind.value} {pattern}")
         policy = NodePolicy(kind, pattern, declaration.durable, dict(properties), declaration, topic)
         self._policies[pattern] = policy
         self._nodes.observer.on_policy_declared(policy)
@@ -261,7 +262,3 @@ class Topics:
         if policy.kind is PolicyKind.TOPIC and address not in self._topics:
             self.create_topic(address, {**policy.topic, "exchange": address, "durable": policy.durable})
         return node
-
-    def _check_durable(self, *, durable: bool) -> None:
-        if durable and self._nodes.recorder is None:
-            raise NodeDeclarationError("durable: this broker keeps nothing over a restart: it has no data directory")

@@ -91,7 +91,7 @@ REFUSED_LINKS = [
     (declared(**{"qpid.policy_type": 5}), b"amqp:invalid-field"),
     (declared(exclusive="perhaps"), b"amqp:invalid-field"),
     (declared(**{"lifetime-policy": "forever"}), b"amqp:invalid-field"),
-    (declared(durable=True), b"amqp:not-implemented"),
+    (declared(**{"qpid.policy_type": "flow-to-disk"}), b"amqp:not-implemented"),
 ]
 #: The protocol leaves no choice: the frame itself is wrong.
 CLOSING = [

@@ -87,7 +87,6 @@ async def test_an_exchange_is_created_and_deleted(type: str) -> None:
         ("create", ("queue", "", {}, False), "the name is empty"),
         ("create", ("queue", "new", {"exchange-type": "topic"}, False), "exchange-type: a queue has none"),
         ("create", ("queue", "new", {"qpid.max_count": "many"}, False), "qpid.max_count: must be a number from 0"),
-        ("create", ("queue", "new", {"durable": True}, False), "durable: this broker keeps nothing over a restart"),
         ("create", ("queue", "new", {"colour": "red"}, True), "colour: unknown"),
         ("create", ("exchange", "new", {"exchange-type": "lamp"}, False), "Invalid exchange type: lamp"),
         ("create", ("lamp", "new", {}, False), "unknown object type: lamp"),

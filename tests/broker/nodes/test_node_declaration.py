@@ -24,6 +24,7 @@ from qmf.broker.nodes.settings import (
     QueueSettings,
     Threshold,
 )
+from qmf.broker.nodes.topics import PolicyKind
 from qmf.bus.engine.values import DescribedProperty
 
 
@@ -194,7 +195,6 @@ def test_limits_are_those_of_the_broker_where_none_are_asked_for() -> None:
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
-        (QueueSettings(durable=True), "durable: this broker keeps nothing"),
         (QueueSettings(overflow=OverflowPolicy.FLOW_TO_DISK), "flow-to-disk needs a data directory"),
         (QueueSettings(filter="a ="), r"qpid\.filter: "),
     ],
@@ -204,6 +204,19 @@ def test_what_this_broker_cannot_have_is_refused(settings: QueueSettings, fault:
     with pytest.raises(NodeDeclarationError, match=fault):
         registry.create("q", NodeDeclaration(queue=settings))
     assert registry.find("q") is None
+
+
+def test_without_a_store_nodes_are_durable_by_name_alone_and_the_log_says_so_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    registry = NodeRegistry()
+    with caplog.at_level(logging.WARNING, "qmf.broker"):
+        registry.create("q", NodeDeclaration(queue=QueueSettings(durable=True)))
+        registry.create("e", NodeDeclaration(ExchangeSettings("direct", durable=True)))
+        registry.topics.create_topic("t", {"exchange": "e", "durable": True})
+        registry.topics.create_policy(PolicyKind.QUEUE, "p", {"durable": True})
+    (record,) = caplog.records
+    assert record.getMessage().startswith("queue q: durable, but gone at a restart")
 
 
 def test_nodes_are_described_by_the_names_of_the_request() -> None:

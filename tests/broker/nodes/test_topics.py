@@ -61,7 +61,7 @@ def test_a_topic_that_cannot_be(registry: NodeRegistry, properties: Mapping[str,
 
 @pytest.mark.parametrize(
     "properties",
-    [{"qpid.max_count": "many"}, {"durable": True}, {"qpid.priorities": 3, "qpid.last_value_queue_key": "k"}],
+    [{"qpid.max_count": "many"}, {"durable": "x"}, {"qpid.priorities": 3, "qpid.last_value_queue_key": "k"}],
 )
 def test_settings_of_a_topic_are_checked(registry: NodeRegistry, properties: Mapping[str, object]) -> None:
     with pytest.raises(NodeDeclarationError):
@@ -123,7 +123,7 @@ def test_policies_that_cannot_be(registry: NodeRegistry) -> None:
         topics.create_policy(PolicyKind.TOPIC, "t.*", {})
     with pytest.raises(TopicError, match=r"'\(' is no regular expression"):
         topics.create_policy(PolicyKind.TOPIC, "(", {})
-    for properties in ({"durable": True}, {"qpid.max_count": "x"}):
+    for properties in ({"durable": "x"}, {"qpid.max_count": "x"}):
         for kind in PolicyKind:
             with pytest.raises(NodeDeclarationError):
                 topics.create_policy(kind, "x", properties)

@@ -130,7 +130,10 @@ def test_an_exclusive_subscription_has_one_receiver(tmp_path: Path) -> None:
             subscribe(again, DurableSubscription())
 
 
-def test_without_a_store_no_subscription_is_durable() -> None:
-    refused = pytest.raises(LinkDetached, match="this broker has no data directory")
-    with EmbeddedBroker() as broker, connected(broker) as client, refused:
-        subscribe(client, DurableSubscription())
+def test_without_a_store_a_durable_subscription_outlives_its_link_but_not_the_broker() -> None:
+    with EmbeddedBroker() as broker:
+        with connected(broker) as client:
+            subscribe(client, DurableSubscription())
+        with connected(broker) as client:
+            publish(client, "while away")
+            assert received(subscribe(client, DurableSubscription()), 1) == ["while away"]

@@ -90,9 +90,3 @@ def test_an_exchange_is_deleted_when_the_link_is_closed(session: Session) -> Non
     session.sender(f"{name}; {{create: always, node: {{type: topic}}}}")
     session.receiver(f"{name}; {{delete: receiver}}").close()
     wait_until(lambda: is_gone(session, name))
-
-
-@pytest.mark.only("embedded")
-def test_a_broker_without_a_store_refuses_durable_subscriptions(session: Session) -> None:
-    with pytest.raises(ResolutionError, match=r"'amq\.topic' cannot be durable: this broker has no data directory"):
-        session.receiver("amq.topic/a; {link: {name: mine, durable: True}}")
