@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import partial
 
 from qmf.broker.links.routing import route_message
@@ -37,6 +38,15 @@ from qmf.bus.watchers import BusWatchers
 from qmf.errors import DisconnectedError, LinkError
 
 log = logging.getLogger("qmf.broker")
+
+_sender: ContextVar[str] = ContextVar("qmf_sender", default="")
+
+
+def sender_of_message() -> str:
+    """The container id of the client whose message a `LocalBus` delivers, in callbacks and the tasks that they begin;
+    empty for a message from this process, and elsewhere.
+    """
+    return _sender.get()
 
 
 class LocalSubscription(Subscription):
@@ -103,7 +113,11 @@ class LocalSubscription(Subscription):
             entry = self._arrived.popleft()
             self._unsettled[entry] = None
             received = ReceivedMessage(entry.message.data, partial(self._on_settled, entry))
-            call_receiver(self._on_message, received, self.binding)
+            token = _sender.set(entry.message.origin)
+            try:
+                call_receiver(self._on_message, received, self.binding)
+            finally:
+                _sender.reset(token)
 
     def _on_settled(self, entry: Entry) -> None:
         if entry in self._unsettled:

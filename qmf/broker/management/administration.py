@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import attrs
-
-from qmf.agent import ErrorCode, MethodError, current_caller
+from qmf.agent import ErrorCode, MethodError
+from qmf.broker.management.callers import Callers
 from qmf.broker.management.refusals import refusal
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import EXCHANGE_TYPES, DefaultExchange, Exchange, HeadersExchange
@@ -18,7 +17,6 @@ from qmf.broker.nodes.node_declaration import NodeDeclarationError, read_node_de
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import BindingExists, ExchangeInUse, NameInUse, NodeRegistry, NoSuchExchange
 from qmf.broker.nodes.topics import PolicyKind, TopicError
-from qmf.broker.observer import ClientInfo
 from qmf.errors import DecodeError
 
 #: What `create` and `delete` know, and what they will know once the broker has links to other brokers.
@@ -26,18 +24,17 @@ _EXCHANGE_TYPES, _FEDERATION_TYPES = ("exchange", "topic"), ("link", "bridge", "
 _POLICIES = {kind.value: kind for kind in PolicyKind}
 
 
-@attrs.frozen(eq=False)
-class CallerClient:
-    """A `BrokerClient` for what a console does by calling methods."""
-
-    info: ClientInfo
-
-
 class Administration:
     """Creates, deletes and changes nodes on behalf of consoles."""
 
-    def __init__(self, registry: NodeRegistry) -> None:
+    def __init__(self, registry: NodeRegistry, callers: Callers) -> None:
+        """Args:
+
+        registry: of the broker.
+        callers: on whose behalf that happens.
+        """
         self._registry = registry
+        self._callers = callers
 
     def create(self, type: str, name: str, properties: Mapping[str, object], strict: bool) -> None:
         """Create a queue, exchange or binding.
@@ -73,7 +70,7 @@ class Administration:
         if type == "queue" and declaration.exchange is not None:
             raise MethodError("invalid parameter to method call: exchange-type: a queue has none")
         try:
-            self._registry.create(name, declaration, _caller())
+            self._registry.create(name, declaration, self._callers.current())
         except NameInUse as error:
             raise MethodError(f"object already exists: {name}") from error
         except NoSuchExchange as error:
@@ -93,9 +90,9 @@ class Administration:
         """
         if type == "binding":
             exchange, queue, key = self._ends(name, "Unbind")
-            self._registry.unbind(exchange, queue, key, _caller())
+            self._registry.unbind(exchange, queue, key, self._callers.current())
         elif type == "queue":
-            self._registry.delete(self._deletable_queue(name, options), _caller())
+            self._registry.delete(self._deletable_queue(name, options), self._callers.current())
         elif type in _POLICIES:
             try:
                 self._registry.topics.delete_policy(_POLICIES[type], name)
@@ -113,7 +110,7 @@ class Administration:
             if not isinstance(found, Exchange):
                 raise MethodError(f"not-found: Exchange not found: {name}")
             try:
-                self._registry.delete(found, _caller())
+                self._registry.delete(found, self._callers.current())
             except ExchangeInUse as error:
                 raise MethodError(f"not-allowed: {error}") from error
 
@@ -222,7 +219,7 @@ class Administration:
         exchange, queue, key = self._ends(name, "Bind")
         spec = BindingSpec(key, {str(item): value for item, value in arguments.items() if item != "exchange-type"})
         try:
-            self._registry.bind(exchange, queue, spec, _caller())
+            self._registry.bind(exchange, queue, spec, self._callers.current())
         except BindingExists as error:
             raise MethodError(f"not-allowed: Bind failed. {error}") from error
         except BindingRefused as error:
@@ -298,8 +295,3 @@ def _text(value: object) -> str | None:
     if value is None:
         return None
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _caller() -> CallerClient:
-    caller = current_caller()
-    return CallerClient(ClientInfo("management", user=(caller.user_id if caller else None) or ""))

@@ -11,6 +11,7 @@ import platform
 
 from qmf.agent import Agent
 from qmf.broker.local_bus import LocalBus
+from qmf.broker.management.callers import Callers
 from qmf.broker.management.events import EVENTS, EventPublisher
 from qmf.broker.management.objects import CLASSES, ObjectPublisher
 from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
@@ -71,10 +72,12 @@ class ManagementAgent:
         )
         self._agent.register(*CLASSES, *EVENTS)
         listening = f"[{host}]:{setup.port}" if ":" in host else f"{host}:{setup.port}"
-        objects = ObjectPublisher(self._agent, self._sampler, registry, listening)
+        callers = Callers()
+        objects = ObjectPublisher(self._agent, self._sampler, registry, listening, callers)
         objects.publish_existing(process, setup)
         self._before = registry.observer
-        registry.observer = BrokerObservers(self._before, objects, EventPublisher(self._agent, registry, listening))
+        events = EventPublisher(self._agent, registry, listening)
+        registry.observer = BrokerObservers(self._before, callers, objects, events)
 
     async def start(self) -> None:
         """Announce the agent to consoles."""

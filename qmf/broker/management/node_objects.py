@@ -15,6 +15,7 @@ from typing import Never
 from qmf._version import __version__
 from qmf.agent import ErrorCode, MethodError
 from qmf.broker.management.administration import Administration, message_filter
+from qmf.broker.management.callers import Callers
 from qmf.broker.management.refusals import not_implemented, refusal
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.setup import BrokerSetup
@@ -58,6 +59,7 @@ class ManagedBroker(model.Broker, SampledObject):
         registry: NodeRegistry,
         process: ProcessControl | None,
         setup: BrokerSetup,
+        callers: Callers,
     ) -> None:
         """Args:
 
@@ -65,6 +67,7 @@ class ManagedBroker(model.Broker, SampledObject):
         registry: of the broker.
         process: what consoles may change in the process of the broker; None for nothing.
         setup: how it was started.
+        callers: of its methods.
         """
         super().__init__(
             name=BROKER,
@@ -81,7 +84,7 @@ class ManagedBroker(model.Broker, SampledObject):
         )
         self._registry = registry
         self._process = process
-        self._administration = Administration(registry)
+        self._administration = Administration(registry, callers)
         self._started = registry.clock()
 
     def sample(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 
 from qmf.agent import Agent
 from qmf.broker.management.administration import Administration
+from qmf.broker.management.callers import Callers
 from qmf.broker.management.client_objects import ManagedConnection, ManagedSession
 from qmf.broker.management.link_objects import ManagedIncoming, ManagedOutgoing, ManagedSubscription
 from qmf.broker.management.memory import ManagedMemory
@@ -56,16 +57,20 @@ _BindingKey = tuple[Exchange | DefaultExchange, Queue, str]
 class ObjectPublisher(BrokerObserver):
     """Adds objects to the broker's agent, and removes them, as what they represent comes and goes."""
 
-    def __init__(self, agent: Agent, sampler: StatisticsSampler, registry: NodeRegistry, listening: str) -> None:
+    def __init__(
+        self, agent: Agent, sampler: StatisticsSampler, registry: NodeRegistry, listening: str, callers: Callers
+    ) -> None:
         """Args:
 
         agent: of the broker.
         sampler: updates the objects from now on.
         registry: of the broker.
         listening: host and port that the broker listens on.
+        callers: of methods.
         """
         self._registry = registry
-        self._administration = Administration(registry)
+        self._callers = callers
+        self._administration = Administration(registry, callers)
         self._listening = listening
         self._systems: SampledObjects[str, ManagedSystem] = SampledObjects(agent)
         self._memories: SampledObjects[str, ManagedMemory] = SampledObjects(agent)
@@ -106,7 +111,7 @@ class ObjectPublisher(BrokerObserver):
         registry = self._registry
         system_id = machine_id(setup.data_dir)
         system = ManagedSystem(system_id)
-        broker = ManagedBroker(system, registry, process, setup)
+        broker = ManagedBroker(system, registry, process, setup, self._callers)
         vhost = self._vhost = ManagedVhost(broker, str(system_id))
         self._systems.add("", system)
         self._memories.add("", ManagedMemory(BROKER))

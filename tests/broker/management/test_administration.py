@@ -12,6 +12,7 @@ from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.broker.management.administration import Administration, message_filter
+from qmf.broker.management.callers import Callers
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
@@ -231,7 +232,7 @@ async def test_malformed_messages_match_no_filter_and_are_not_lost() -> None:
     with pytest.raises(DecodeError):
         _ = damaged.headers
     queue.enqueue(damaged)
-    administration = Administration(registry)
+    administration = Administration(registry, Callers())
     queue.purge(0, message_filter(FILTER))
     administration.reroute(queue, 0, "amq.match", {})
     assert len(queue) == 1

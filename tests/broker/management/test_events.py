@@ -100,6 +100,25 @@ async def test_nodes_raise_events() -> None:
         assert not events("queueDeclare", qName="news")
 
 
+async def test_events_of_method_calls_name_the_connection_of_the_caller() -> None:
+    users = {"guest": "secret", "ann": "secret"}
+    async with (
+        Broker(port=0, users=users, management=NEVER) as broker,
+        Client(f"amqp://guest:secret@127.0.0.1:{broker.port}", settle=0.0) as watching,
+        Client(f"amqp://ann:secret@127.0.0.1:{broker.port}", settle=0.0) as calling,
+    ):
+        for client in (watching, calling):
+            await knows_agent(client)
+        events = Raised(watching)
+        (it,) = await calling.objects(remote.Broker)
+        await it.create("queue", "jobs", {}, True)
+        await until(lambda: events("queueDeclare", qName="jobs"), "the declaration")
+        (declared,) = events("queueDeclare", qName="jobs")
+        connections = {item.address: item.authIdentity for item in await watching.objects(remote.Connection)}
+        assert declared["user"] == "ann"
+        assert connections[str(declared["rhost"])] == "ann"
+
+
 async def test_a_client_that_cannot_log_in_raises_an_event() -> None:
     async with (
         Broker(port=0, users={"guest": "secret"}, management=NEVER) as broker,
