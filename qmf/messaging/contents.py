@@ -151,8 +151,11 @@ def decode(data: bytes) -> Message:
 def _body(message: Message, *, lists_as_data: bool) -> tuple[Section, object]:
     content, kind = message.content, message.content_type
     if isinstance(content, str):
-        if kind is not None and not _is_text(kind):
-            return Section.DATA, content.encode()
+        if kind is not None and not is_text(kind):
+            try:
+                return Section.DATA, content.encode()
+            except UnicodeEncodeError as error:
+                raise EncodeError(text=f"content cannot be encoded: {error}") from error
         return Section.VALUE, content
     if isinstance(content, Mapping | list | tuple):
         if kind not in (_MAP if isinstance(content, Mapping) else _LIST, None):
@@ -171,8 +174,9 @@ def _body(message: Message, *, lists_as_data: bool) -> tuple[Section, object]:
     raise EncodeError(text=f"content must be str, bytes, dict, list or None, not {type(content).__name__}")
 
 
-def _is_text(content_type: str) -> bool:
-    return content_type.partition(";")[0].strip().lower().startswith("text/")
+def is_text(content_type: str | None) -> bool:
+    """Whether a content type is one of text."""
+    return content_type is not None and content_type.partition(";")[0].strip().lower().startswith("text/")
 
 
 def _read(data: bytes) -> tuple[Mapping[str, Any], Section | None, object]:
@@ -201,7 +205,7 @@ def _content(section: Section | None, body: object, kind: str | None) -> object:
         return amqp010.decode_map(body, text=True)
     if kind == _LIST:
         return amqp010.decode_list(body, text=True)
-    if kind is not None and _is_text(kind):
+    if is_text(kind):
         try:
             return body.decode()
         except UnicodeDecodeError:

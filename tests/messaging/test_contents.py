@@ -117,6 +117,7 @@ def test_reply_addresses_of_other_clients(text: str, address: str) -> None:
 @pytest.mark.parametrize(
     ("message", "fault"),
     [
+        (Message("\ud800", content_type="x/y"), "content cannot be encoded: 'utf-8' codec can't encode"),
         (Message(object(), content_type=None), "content must be str, bytes, dict, list or None, not object"),
         (Message({"a": object()}), "cannot encode"),
         (Message({"a": 1}, content_type="text/plain"), "content of dict does not match content type 'text/plain'"),

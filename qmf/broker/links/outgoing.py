@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Hashable, Iterable
 
 import attrs
@@ -14,6 +15,9 @@ from qmf.bus.engine.events import OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
 from qmf.bus.transport import AmqpTransport
+from qmf.errors import DecodeError
+
+log = logging.getLogger("qmf.broker")
 
 #: Messages that a client may hold unsettled per link, whatever credit it gives: they stay in the broker's memory.
 MAX_UNSETTLED = 5_000
@@ -43,6 +47,8 @@ class OutgoingLink:
         self._unsettled: dict[int, Entry] = {}
         #: Messages with an outcome within a transaction.
         self._acquired: dict[LinkAcquisition, None] = {}
+        #: The log has a line about annotations that could not be merged.
+        self._warned = False
 
     @property
     def name(self) -> str:
@@ -143,9 +149,27 @@ class OutgoingLink:
             queue.reject(entry)
             queue.dispatch()
         else:
+            if event.annotations:
+                self._annotate(entry, event.annotations)
             if event.undeliverable:
                 queue.bar(entry, self)
             queue.release([entry], failed=event.outcome is Outcome.MODIFIED and event.failed)
+
+    def _annotate(self, entry: Entry, annotations: bytes) -> None:
+        """Merge the annotations of a modified message into its own; where that is not possible, it stays as it was."""
+        try:
+            if self.queue.annotate(entry, annotations):
+                return
+            reason = "the queue has no room for them"
+        except DecodeError as error:
+            reason = str(error)
+        if not self._warned:
+            self._warned = True
+            log.warning(
+                "queue %s: ignored the annotations of a modified message, and of others on this link if need be: %s",
+                self.queue.name,
+                reason,
+            )
 
     def acquire(self, event: OutcomeReceived) -> LinkAcquisition | None:
         """The client gave a message an outcome within a transaction; None for a message that is not unsettled."""

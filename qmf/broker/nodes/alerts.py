@@ -66,6 +66,10 @@ class Alerts:
 
     on_released = on_acquired
 
+    def on_changed(self, entry: Entry, growth: int) -> None:  # noqa: ARG002
+        """See `EntryObserver`."""
+        self.on_enqueued(entry)
+
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""
         count, size = self._depth()

@@ -25,6 +25,8 @@ class QueueContents:
         settings: of the queue.
         counters: read them, but don't write.
         memory: what all queues hold together; None where that is not limited, or the queue does not count.
+        pager: of a queue that flows to disk: stores a message, and returns one that reads its data when it is needed,
+            or None if the disk is full.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class QueueContents:
         self.settings = settings
         self.counters = QueueCounters()
         self.memory: MemoryUse | None = None
+        self.pager: Callable[[Message], Message | None] | None = None
         self._broker_counters = broker_counters
         self._clock = clock
         self._order = _order_of(settings)
@@ -123,6 +126,40 @@ class QueueContents:
         """An entry leaves the queue, whatever its state; the caller counts why."""
         if entry.state is not GONE:
             self._remove(entry)
+
+    def annotate(self, entry: Entry, annotations: bytes) -> bool:
+        """A consumer that gives an entry back next has message annotations for it.
+
+        Args:
+            entry: that it had acquired; nothing happens to one that is gone.
+            annotations: an encoded map, whose values replace those of the same keys.
+
+        Returns:
+            False if the limits leave no room for them: the message stays as it was.
+
+        Raises:
+            DecodeError: the annotations are no map.
+        """
+        if entry.state is not ACQUIRED:
+            return True
+        message = entry.message.with_annotations(annotations)
+        growth = len(message.data) - len(entry.message.data)
+        if growth > 0 and not self.fits(0, growth):
+            return False
+        if entry.message.paged and self.pager is not None:
+            paged = self.pager(message)
+            if paged is None:
+                return False
+            message = paged
+        entry.message = message
+        entry.size += growth
+        self._size += growth
+        self.counters.enqueued_bytes += growth
+        if self.memory is not None:
+            self.memory.add(0, growth)
+        for observer in self._observers:
+            observer.on_changed(entry, growth)
+        return True
 
     def purge(self, count: int = 0, matches: Callable[[Message], bool] | None = None) -> int:
         """Remove available and delayed messages; arguments as of `take`. Returns their number."""

@@ -114,6 +114,11 @@ class DurableCounts:
 
     on_released = on_acquired
 
+    def on_changed(self, entry: Entry, growth: int) -> None:
+        """See `EntryObserver`."""
+        if entry.message.durable:
+            self._counters.durable_enqueued_bytes += growth
+
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""
         if entry.message.durable:
@@ -140,6 +145,11 @@ class PageCounts:
         """See `EntryObserver`: nothing."""
 
     on_released = on_acquired
+
+    def on_changed(self, entry: Entry, growth: int) -> None:
+        """See `EntryObserver`."""
+        if entry in self._paged:
+            self._counters.paged_bytes += growth
 
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""

@@ -25,7 +25,7 @@ class Entry:
 
     Attributes:
         message: the message. A last value queue replaces it in place.
-        size: bytes of the message when it was enqueued.
+        size: bytes of the message when it was enqueued, and of the annotations that it was given since.
         position: number of the entry in its queue; later ones have higher numbers.
         state: see there.
         linked: it lies in the deque of a `FifoOrder`, available or not.
@@ -59,6 +59,9 @@ class EntryObserver(Protocol):
 
     def on_released(self, entry: Entry) -> None:
         """An entry that was acquired is available again; its `message` may have one more failed delivery."""
+
+    def on_changed(self, entry: Entry, growth: int) -> None:
+        """An entry that is acquired has another message, with annotations; its size has grown by so many bytes."""
 
     def on_dequeued(self, entry: Entry) -> None:
         """An entry has left the queue. Its state still is the one that it had in the queue."""

@@ -59,6 +59,10 @@ class FlowControl:
     def on_released(self, entry: Entry) -> None:
         """See `EntryObserver`: nothing."""
 
+    def on_changed(self, entry: Entry, growth: int) -> None:  # noqa: ARG002
+        """See `EntryObserver`."""
+        self.on_enqueued(entry)
+
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""
         if not self.stopped:

@@ -71,6 +71,9 @@ class MessageGroups:
         """See `EntryObserver`."""
         self._leave(self._groups[self._name(entry)])
 
+    def on_changed(self, entry: Entry, growth: int) -> None:
+        """See `EntryObserver`: annotations are no part of groups."""
+
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""
         name = self._name(entry)

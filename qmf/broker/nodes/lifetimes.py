@@ -92,6 +92,9 @@ class _EmptyWatch:
 
     on_acquired = on_released = on_enqueued
 
+    def on_changed(self, entry: Entry, growth: int) -> None:
+        """See `EntryObserver`: nothing."""
+
     def on_dequeued(self, entry: Entry) -> None:  # noqa: ARG002
         """See `EntryObserver`."""
         if self._queue.depth()[0] == 1:  # this one

@@ -13,7 +13,7 @@ from typing import ClassVar
 import attrs
 
 from qmf.broker.nodes.delivery_times import delivery_time
-from qmf.broker.nodes.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, add_value
+from qmf.broker.nodes.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, add_value, merge_annotations
 from qmf.codec import amqp10
 from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.message import decode_message
@@ -87,6 +87,14 @@ class Message:
     def with_annotation(self, name: str, value: int) -> Message:
         """The same message with a message annotation."""
         return self._with_data(add_value(self.data, MESSAGE_ANNOTATIONS, name, Int64(value)))
+
+    def with_annotations(self, annotations: bytes) -> Message:
+        """The same message with more message annotations, an encoded map; its values replace those of the same keys.
+
+        Raises:
+            DecodeError: the message is malformed, or the annotations are no map.
+        """
+        return self._with_data(merge_annotations(self.data, annotations))
 
     def with_sequence(self, name: str, value: int) -> Message:
         """The same message with a number as message annotation, and as application property."""

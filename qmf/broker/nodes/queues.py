@@ -35,8 +35,6 @@ class Queue(QueueContents):
         redirected: the queue that gets the messages of this one, and this one its messages; None for none.
         redirect_source: of the two, it is the one whose messages were to be redirected.
         filter: the messages that it keeps; None for all. Set by `set_filter` and `exclude`.
-        pager: of a queue that flows to disk: stores a message, and returns one that reads its data when it is needed,
-            or None if the disk is full.
         recorder: of a durable queue; None for any other.
         held: while a transaction is committed: entries that come are not available before `release_held`; else None.
         on_limit: called when a queue with the policy `SELF_DESTRUCT` is full.
@@ -63,7 +61,6 @@ class Queue(QueueContents):
         self.redirected: Queue | None = None
         self.redirect_source = False
         self.filter: Callable[[Message], bool] | None = None
-        self.pager: Callable[[Message], Message | None] | None = None
         self.recorder: Recorder | None = None
         self.held: list[Entry] | None = None
         self.on_limit: Callable[[], None] = lambda: None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from qmf.codec import amqp10
 from qmf.codec.types import Symbol
 from qmf.errors import DecodeError
@@ -9,7 +11,21 @@ from qmf.errors import DecodeError
 #: Descriptors of the sections that are maps, and of those before each (AMQP 1.0, part 3.2).
 MESSAGE_ANNOTATIONS, APPLICATION_PROPERTIES = 0x72, 0x74
 _HEAD = b"\x00\x53"
-_MAP8, _MAP32 = 0xC1, 0xD1
+_MAP8, _MAP32 = b"\xc1", b"\xd1"
+#: Above the descriptors of all sections.
+_END = 0x100
+#: Descriptors as symbols.
+_NAMES = {
+    "amqp:header:list": 0x70,
+    "amqp:delivery-annotations:map": 0x71,
+    "amqp:message-annotations:map": MESSAGE_ANNOTATIONS,
+    "amqp:properties:list": 0x73,
+    "amqp:application-properties:map": APPLICATION_PROPERTIES,
+    "amqp:data:binary": 0x75,
+    "amqp:amqp-sequence:list": 0x76,
+    "amqp:amqp-value:*": 0x77,
+    "amqp:footer:map": 0x78,
+}
 
 
 def add_value(data: bytes, section: int, name: str, value: object) -> bytes:
@@ -24,31 +40,72 @@ def add_value(data: bytes, section: int, name: str, value: object) -> bytes:
     Raises:
         DecodeError: the message is malformed.
     """
-    start = 0
-    while data[start : start + 2] == _HEAD and data[start + 2] < section:
-        _, start = amqp10.decode(data, start + 3)
     key: object = Symbol(name) if section == MESSAGE_ANNOTATIONS else name
-    pairs, count, end = b"", 0, start
-    if data[start : start + 2] == _HEAD and data[start + 2] == section:
-        pairs, count, end = _other_pairs(data, start + 3, name)
-    pairs += amqp10.encode(key) + amqp10.encode(value)
-    head = _HEAD + bytes((section, _MAP32)) + (len(pairs) + 4).to_bytes(4) + (count + 2).to_bytes(4)
-    return data[:start] + head + pairs + data[end:]
+    return _add_pairs(data, section, {name: amqp10.encode(key) + amqp10.encode(value)})
 
 
-def _other_pairs(data: bytes, start: int, name: str) -> tuple[bytes, int, int]:
-    """The encoded pairs of a map without that of a name, twice their number, and the position behind the map."""
-    if data[start] == _MAP8:
+def merge_annotations(data: bytes, annotations: bytes) -> bytes:
+    """A message with more message annotations; those with a key that it has already replace these.
+
+    Args:
+        data: the encoded message.
+        annotations: an encoded map.
+
+    Raises:
+        DecodeError: the message is malformed, or the annotations are no map with keys.
+    """
+    pairs, _ = _pairs(annotations, 0)
+    return _add_pairs(data, MESSAGE_ANNOTATIONS, pairs) if pairs else data
+
+
+def _add_pairs(data: bytes, section: int, pairs: Mapping[object, bytes]) -> bytes:
+    """A message with more pairs in a map: keys, and the pairs as they are encoded."""
+    start = end = 0
+    descriptor, value = _descriptor(data, 0)
+    while descriptor < section:
+        _, start = amqp10.decode(data, value)
+        end = start
+        descriptor, value = _descriptor(data, start)
+    kept: dict[object, bytes] = {}
+    if descriptor == section:
+        kept, end = _pairs(data, value)
+        for key in pairs:
+            kept.pop(key, None)
+    kept.update(pairs)
+    content = b"".join(kept.values())
+    head = _HEAD + bytes((section,)) + _MAP32 + (len(content) + 4).to_bytes(4) + (2 * len(kept)).to_bytes(4)
+    return data[:start] + head + content + data[end:]
+
+
+def _descriptor(data: bytes, start: int) -> tuple[int, int]:
+    """The number of the section at `start`, and the position of its value; a number above all others at the end."""
+    if data[start : start + 2] == _HEAD:
+        return data[start + 2], start + 3
+    if start >= len(data):
+        return _END, start
+    descriptor, value = amqp10.decode(data, start + 1)
+    if isinstance(descriptor, str):
+        descriptor = _NAMES.get(descriptor)
+    if data[start] or not isinstance(descriptor, int):
+        raise DecodeError("a section without a descriptor of AMQP 1.0")
+    return descriptor, value
+
+
+def _pairs(data: bytes, start: int) -> tuple[dict[object, bytes], int]:
+    """The pairs of an encoded map, with key and value as they are encoded, by key; and the position behind the map."""
+    code = data[start : start + 1]
+    if code == _MAP8:
         count, position = data[start + 2], start + 3
-    elif data[start] == _MAP32:
+    elif code == _MAP32:
         count, position = int.from_bytes(data[start + 5 : start + 9]), start + 9
     else:
         raise DecodeError("a section that must be a map is none")
-    kept: list[bytes] = []
+    pairs: dict[object, bytes] = {}
     for _ in range(count // 2):
         key, middle = amqp10.decode(data, position, text=True)
+        if not isinstance(key, str | int | bytes):
+            raise DecodeError("a key that is neither a text nor a number")
         _, end = amqp10.decode(data, middle)
-        if key != name:
-            kept.append(data[position:end])
+        pairs[key] = data[position:end]
         position = end
-    return b"".join(kept), 2 * len(kept), position
+    return pairs, position

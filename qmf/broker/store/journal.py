@@ -66,14 +66,26 @@ class Journal:
         record = entry.record = self._store.next_message_id()
         expires = None if message.expires_at is None else message.expires_at + self._offset
         deliver = None if message.deliver_at is None else message.deliver_at + self._offset
+        self._end_changes()
         stored = StoredMessage(record, definition, entry.position, expires, message.data, deliver)
         self._current.unit.messages.append(stored)
         self._current.entries.append((queue, entry))
         self._close_soon()
 
+    def change_message(self, entry: Entry) -> None:
+        """A message that was recorded has other contents. That is a unit of its own: it must neither fail with messages
+        that come, nor take room on a full disk from acknowledgements.
+        """
+        if entry.record is not None:
+            if not self._current.unit.only_changes:
+                self.flush()
+            self._current.unit.changed.append((entry.record, entry.message.data))
+            self._close_soon()
+
     def remove_message(self, entry: Entry) -> None:
         """A message that was recorded has left its queue."""
         if entry.record is not None:
+            self._end_changes()
             self._current.unit.removed.append(entry.record)
             entry.record = None
             self._close_soon()
@@ -81,16 +93,19 @@ class Journal:
     def acknowledge(self, entry: Entry) -> None:
         """See `Recorder`."""
         if entry.record is not None:
+            self._end_changes()
             self._current.acknowledged.append((entry, entry.record))
             self.remove_message(entry)
 
     def define(self, definition: Definition) -> None:
         """Something durable was created."""
+        self._end_changes()
         self._current.unit.defined.append(definition)
         self._close_soon()
 
     def undefine(self, id: int) -> None:
         """Something durable was deleted; what else happens until the end of the turn belongs to that."""
+        self._end_changes()
         self._current.unit.undefined.append(id)
         self._close_soon()
 
@@ -132,6 +147,11 @@ class Journal:
         if removed := [record for record in failed.unit.removed if record not in kept]:
             self._store.submit(Unit(removed=removed, lasting=True))
 
+    def _end_changes(self) -> None:
+        """What comes now does not belong to a unit of changed messages."""
+        if self._current.unit.changed:
+            self.flush()
+
     def _close_soon(self) -> None:
         if self._handle is None:
             self._handle = asyncio.get_running_loop().call_soon(self._flush_later)
@@ -159,6 +179,10 @@ class QueueJournal:
 
     def on_released(self, entry: Entry) -> None:
         """See `EntryObserver`."""
+
+    def on_changed(self, entry: Entry, growth: int) -> None:  # noqa: ARG002
+        """See `EntryObserver`."""
+        self._journal.change_message(entry)
 
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""

@@ -60,12 +60,14 @@ class Definition:
 
 @attrs.define(eq=False)
 class Unit:
-    """Changes that belong together. Within a unit definitions come first, then messages, then removals.
+    """Changes that belong together. Within a unit definitions come first, then messages, then those that are changed,
+    then removals.
 
     Attributes:
         defined: definitions to write; one of the same id is replaced.
         undefined: ids of definitions to remove, with the messages of those that are queues.
         messages: to write.
+        changed: ids of messages with their new data; of those that are gone, nothing is written.
         removed: ids of messages to remove.
         lasting: the unit is tried again until it is written: what was acknowledged or deleted is gone from the
             broker already. Others fail once.
@@ -74,13 +76,19 @@ class Unit:
     defined: list[Definition] = attrs.field(factory=list)
     undefined: list[int] = attrs.field(factory=list)
     messages: list[StoredMessage] = attrs.field(factory=list)
+    changed: list[tuple[int, bytes]] = attrs.field(factory=list)
     removed: list[int] = attrs.field(factory=list)
     lasting: bool = False
 
     @property
     def frees(self) -> bool:
         """True if the unit only removes, which a full disk must not prevent."""
-        return not self.messages and not self.defined
+        return not self.messages and not self.defined and not self.changed
+
+    @property
+    def only_changes(self) -> bool:
+        """True if nothing but messages is changed."""
+        return not (self.defined or self.undefined or self.messages or self.removed)
 
     def __bool__(self) -> bool:
-        return bool(self.defined or self.undefined or self.messages or self.removed)
+        return bool(self.defined or self.undefined or self.messages or self.changed or self.removed)

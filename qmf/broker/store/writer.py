@@ -140,4 +140,8 @@ def _write_messages(connection: sqlite3.Connection, units: Sequence[Unit]) -> No
             for each in unit.messages
         ],
     )
+    connection.executemany(
+        "UPDATE message SET checksum = ?, data = ? WHERE id = ?",
+        [(zlib.crc32(data), data, id) for unit in units for id, data in unit.changed],
+    )
     connection.executemany("DELETE FROM message WHERE id = ?", [(id,) for unit in units for id in unit.removed])

@@ -268,7 +268,7 @@ class Deliveries:
                     on_flow(link)
                 elif (tag := link.sent.pop(handle, None)) is not None:  # a held outcome
                     link.transactional[tag] = handle
-                    emit(_outcome_received(link, tag, Outcome.ACCEPTED, "", "", False, False, None, False))
+                    emit(_outcome_received(link, tag, Outcome.ACCEPTED, "", "", False, False, None, False, b""))
             if link.draining:
                 last_kind = -1
                 self.check_drained(link)
@@ -301,7 +301,7 @@ class Deliveries:
             return
         if outcome is Outcome.ACCEPTED:
             final = not link.holding or bool(lib.pn_delivery_settled(delivery))
-            event = _outcome_received(link, delivery_tag, outcome, "", "", False, False, None, final)
+            event = _outcome_received(link, delivery_tag, outcome, "", "", False, False, None, final, b"")
         else:
             event = self._read_outcome(link, delivery, delivery_tag, state)
         if event.final:
@@ -316,14 +316,17 @@ class Deliveries:
             transaction, number = read_state(delivery)
             inner = Outcome.ACCEPTED if number is None else _OUTCOMES.get(number, Outcome.ACCEPTED)
             final = not self._server or bool(lib.pn_delivery_settled(delivery))
-            return _outcome_received(link, delivery_tag, inner, "", "", False, False, transaction, final)
+            return _outcome_received(link, delivery_tag, inner, "", "", False, False, transaction, final, b"")
         outcome = _OUTCOMES.get(state)
         remote = _wrap(delivery).remote
         if outcome is Outcome.REJECTED and (condition := remote.condition):
             return OutcomeReceived(link, delivery_tag, outcome, condition.name, condition.description or "")
         if outcome is Outcome.MODIFIED:
             failed, undeliverable = bool(remote.failed), bool(remote.undeliverable)
-            return OutcomeReceived(link, delivery_tag, outcome, failed=failed, undeliverable=undeliverable)
+            annotations = _read_annotations(delivery)
+            return OutcomeReceived(
+                link, delivery_tag, outcome, failed=failed, undeliverable=undeliverable, annotations=annotations
+            )
         # Settled without an outcome: the peer has the message.
         return OutcomeReceived(link, delivery_tag, outcome or Outcome.ACCEPTED)
 
@@ -437,6 +440,16 @@ def _read_tag(delivery: Any) -> int:
     if tag.size != _TAG_SIZE:
         raise ValueError(f"a delivery tag of {tag.size} bytes on a link that can be resumed, instead of {_TAG_SIZE}")
     return int.from_bytes(ffi.buffer(tag.start, tag.size)[:])
+
+
+def _read_annotations(delivery: Any) -> bytes:
+    """The message annotations of the peer's outcome `modified`, encoded; empty where there are none."""
+    data = lib.pn_disposition_annotations(lib.pn_delivery_remote(delivery))
+    size = lib.pn_data_encoded_size(data)
+    if size <= 0:
+        return b""
+    buffer = _allocate("char[]", size)
+    return bytes(ffi.buffer(buffer, max(0, lib.pn_data_encode(data, buffer, size)))[:])
 
 
 def _update(

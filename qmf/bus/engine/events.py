@@ -142,6 +142,8 @@ class OutcomeReceived:
         condition, description: the peer's error, for a rejected message; else empty.
         failed: of a modified message: the attempt to deliver it counts.
         undeliverable: of a modified message: it must not be sent on this link again.
+        annotations: of a modified message: what is to be merged into its message annotations, as an encoded map; empty
+            for nothing.
         transaction: id of the transaction in which the peer decided, or which it has declared; else None.
         final: False if the outcome depends on the transaction, or the link holds its messages (`Link.holding`):
             `Engine.settle_sent` settles the message.
@@ -156,6 +158,7 @@ class OutcomeReceived:
     undeliverable: bool = False
     transaction: bytes | None = None
     final: bool = True
+    annotations: bytes = b""
 
 
 @attrs.frozen

@@ -16,8 +16,8 @@ from qmf.messaging.aio.link_states import LinkState
 from qmf.messaging.aio.unconfirmed import UnconfirmedDeliveries
 from qmf.messaging.aio.waiting import CLOSE_PATIENCE, deadline_of
 from qmf.messaging.constants import Constant
-from qmf.messaging.contents import decode
 from qmf.messaging.exceptions import DecodeError, Empty, MessagingError, Timeout
+from qmf.messaging.link_codec import MessageDecoder
 from qmf.messaging.message import Message
 from qmf.messaging.resolution import can_drain, confirms_acknowledgements
 
@@ -52,6 +52,7 @@ class Receiver(Endpoint):
         #: Messages that the broker may still send.
         self._credit = 0
         self._draining = False
+        self._decoder = MessageDecoder()
         #: Messages whose acknowledgement the broker has to confirm, by delivery tag.
         self._confirming: dict[int, ReceivedDelivery] = {}
         #: With exactly-once: all messages whose outcome the broker has not confirmed.
@@ -198,8 +199,7 @@ class Receiver(Endpoint):
         Raises:
             DecodeError: it cannot be decoded; it has to be rejected.
         """
-        message = decode(delivery.data)
-        message.delivery = delivery
+        message = self._decoder.decode(delivery.data, delivery)
         self._acknowledgements.fetched(delivery)
         return message
 

@@ -17,8 +17,8 @@ from qmf.messaging.aio.failures import send_error
 from qmf.messaging.aio.link_states import LinkState
 from qmf.messaging.aio.waiting import CLOSE_PATIENCE, deadline_of
 from qmf.messaging.constants import UNLIMITED, Constant
-from qmf.messaging.contents import encode
 from qmf.messaging.exceptions import LinkClosed, MessagingError, SendError, Timeout
+from qmf.messaging.link_codec import MessageEncoder
 from qmf.messaging.message import Message
 from qmf.messaging.resolution import passes_lists
 
@@ -86,7 +86,7 @@ class Sender(Endpoint):
         self.capacity = capacity
         self._transactions = transactions
         self._waiting: deque[_Outgoing] = deque()
-        self._lists_as_data = False
+        self._encoder = MessageEncoder(self.address.subject, None if self.address.anonymous else self.address.name)
         self._unsettled: dict[int, _Outgoing] = {}
         #: Delivery tags with exactly-once.
         self._tags = itertools.count(1)
@@ -208,8 +208,7 @@ class Sender(Endpoint):
 
     def encode(self, message: Message) -> bytes:
         """The encoded message, with the defaults of this sender."""
-        to = None if self.address.anonymous else self.address.name
-        return encode(message, subject=self.address.subject, to=to, lists_as_data=self._lists_as_data)
+        return self._encoder.encode(message)
 
     def put(self, data: bytes, answer: Answer | None) -> None:
         """Queue an encoded message, and send it when there is credit."""
@@ -274,7 +273,7 @@ class Sender(Endpoint):
         if link.resumption is not None:
             self._drop_accepted(link.resumption.unsettled)
         self._settled = self._settled or link.presettled
-        self._lists_as_data = self._driver is not None and not passes_lists(self._driver.product)
+        self._encoder.lists_as_data = self._driver is not None and not passes_lists(self._driver.product)
         self.on_credit()
 
     def _drop_accepted(self, unsettled: Mapping[int, Outcome | None]) -> None:

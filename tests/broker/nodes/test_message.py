@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from qmf.broker.nodes.message import read_message
 from qmf.codec import Message as CodecMessage
-from qmf.codec import Section, decode_message, encode_message
+from qmf.codec import Section, Symbol, UInt8, UInt64, decode_message, encode_message
+from qmf.codec.amqp10 import encode
 from qmf.errors import DecodeError
 
 FIELDS = st.one_of(st.none(), st.text(max_size=300))
@@ -85,3 +86,23 @@ def test_a_damaged_message_is_refused_or_read_as_the_codec_reads_it(data: bytes,
             read_message(bytes(damaged), 100.0)
         return
     assert read(bytes(damaged)) == expected(whole)
+
+
+@pytest.mark.parametrize("descriptor", [UInt64(0x70), Symbol("amqp:header:list")])
+def test_annotations_are_put_behind_a_header_however_its_descriptor_is_written(descriptor: object) -> None:
+    body = b"\x00\x53\x75\xa0\x04body"
+    wide = b"\x00\x80" + (0x70).to_bytes(8) if isinstance(descriptor, int) else b"\x00" + encode(descriptor)
+    header = wide + encode([True, UInt8(7)])
+    merged = read_message(header + body, 100.0).with_annotations(encode({Symbol("x-a"): 1, UInt64(5): "five"}))
+    assert merged.data.startswith(header)
+    assert merged.data.endswith(body)
+    again = merged.with_annotations(encode({Symbol("x-a"): None}))
+    assert decode_message(again.data).message_annotations["x-a"] is None
+    assert decode_message(again.data).priority == 7
+
+
+@pytest.mark.parametrize("annotations", [encode("text"), encode([1]), encode({1.5: 1})])
+def test_annotations_that_are_no_map_with_keys_are_refused(annotations: bytes) -> None:
+    it = read_message(encode_message(CodecMessage()), 100.0)
+    with pytest.raises(DecodeError):
+        it.with_annotations(annotations)

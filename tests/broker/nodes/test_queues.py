@@ -201,6 +201,9 @@ class Watcher:
     def on_released(self, entry: Entry) -> None:
         self.seen.append(("?", text_of(entry.message)))
 
+    def on_changed(self, entry: Entry, growth: int) -> None:
+        self.seen.append(("~", f"{text_of(entry.message)}{growth:+}"))
+
     def on_dequeued(self, entry: Entry) -> None:
         assert entry.state is not GONE
         self.seen.append(("-", text_of(entry.message)))

@@ -1,0 +1,137 @@
+"""`contents.encode` and `decode` for the messages of one link, which have most in common.
+
+What comes before the content of most messages of a link is the same: of those sent, what a message without properties
+has; of those received, what the message before had. It is encoded, and decoded, once. All other messages go the general
+way, and the result is the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qmf.codec.message import Section, split_message
+from qmf.messaging.contents import decode, encode, is_text
+from qmf.messaging.message import Message, implied_content_type
+
+#: Bytes of a short content, and of what is remembered of the sections before it, at most.
+_SHORT, _MAX_HEAD = 0xFF, 500
+#: Type codes of content in the short and the long form, by its class, and what its section begins with.
+_CODES: dict[type, tuple[int, int, Section, bytes]] = {
+    bytes: (0xA0, 0xB0, Section.DATA, b"\x00\x53\x75"),
+    str: (0xA1, 0xB1, Section.VALUE, b"\x00\x53\x77"),
+}
+#: Content types that are not sent.
+_IMPLIED = {kind: implied_content_type(kind()) for kind in _CODES}
+#: Type and size of short content by its size, and type of long content.
+_SIZES = {kind: tuple(bytes((codes[0], size)) for size in range(_SHORT + 1)) for kind, codes in _CODES.items()}
+_LONG_CODES = {kind: bytes((codes[1],)) for kind, codes in _CODES.items()}
+
+_new = Message.__new__
+
+
+class MessageEncoder:
+    """Encodes the messages of one sender; on any thread.
+
+    Attributes:
+        lists_as_data: see `contents.encode`.
+    """
+
+    def __init__(self, subject: str | None, to: str | None) -> None:
+        """Args:
+
+        subject, to: see `contents.encode`.
+        """
+        self.lists_as_data = False
+        self._subject = subject
+        self._to = to
+        #: By the class of the content: what comes before its type and size in a message without properties.
+        self._heads: dict[type, bytes] = {}
+
+    def encode(self, message: Message) -> bytes:
+        """See `contents.encode`."""
+        content = message.content
+        kind = type(content)
+        if kind not in _CODES or message.content_type != _IMPLIED[kind] or not _is_plain(message):
+            return encode(message, self._subject, self._to, lists_as_data=self.lists_as_data)
+        try:
+            data: bytes = content if kind is bytes else content.encode()
+        except UnicodeEncodeError:  # lone surrogates
+            return encode(message, self._subject, self._to)
+        head = self._heads.get(kind) or self._learn(kind)
+        if (size := len(data)) <= _SHORT:
+            return head + _SIZES[kind][size] + data
+        return b"".join((head, _LONG_CODES[kind], size.to_bytes(4), data))
+
+    def _learn(self, kind: type) -> bytes:
+        head = self._heads[kind] = encode(Message(kind()), self._subject, self._to)[:-2]
+        return head
+
+
+def _is_plain(message: Message) -> bool:
+    """Whether a message has content alone."""
+    return (
+        message.id is None
+        and message.correlation_id is None
+        and message.properties == {}
+        and message.subject is None
+        and message.to is None
+        and message.user_id is None
+        and message._reply_to is None
+        and not message.durable
+        and message.priority is None
+        and message.ttl is None
+    )
+
+
+class MessageDecoder:
+    """Decodes the messages of one receiver; on any thread."""
+
+    def __init__(self) -> None:
+        #: The bytes before the content's type and size, the codes of both forms of this type, whether it is text, and
+        #: attributes of the message; together, because another thread may replace them.
+        self._known: tuple[bytes, int, int, bool, dict[str, Any]] = (b"\xff", 0, 0, False, {})
+        #: The bytes before the content of the last message that went the general way.
+        self._last = b""
+
+    def decode(self, data: bytes, delivery: object) -> Message:
+        """The message, which keeps its delivery; see `contents.decode`.
+
+        Raises:
+            DecodeError: as of `contents.decode`.
+        """
+        head, short, long, text, known = self._known
+        if not data.startswith(head):
+            return self._decode(data, delivery)
+        pos = len(head) + 2
+        try:
+            if data[pos - 2] != short or data[pos - 1] != len(data) - pos:
+                pos += 3
+                if data[pos - 5] != long or int.from_bytes(data[pos - 4 : pos]) != len(data) - pos:
+                    return self._decode(data, delivery)
+            attributes = known.copy()
+            attributes["content"] = data[pos:].decode() if text else data[pos:]
+        except (IndexError, UnicodeDecodeError):
+            return self._decode(data, delivery)
+        attributes["properties"] = known["properties"].copy()
+        attributes["delivery"] = delivery
+        message = _new(Message)
+        message.__dict__ = attributes
+        return message
+
+    def _decode(self, data: bytes, delivery: object) -> Message:
+        """The general way; remembers what two messages in succession have in common."""
+        message = decode(data)
+        content = message.content
+        if (form := _CODES.get(type(content))) is not None and (parts := split_message(data)) is not None:
+            head, section, body = parts
+            short, long, usual, begin = form
+            # Binary that should be text is read as text where it can.
+            if section is not usual or body != content or (section is Section.DATA and is_text(message.content_type)):
+                self._last = b""
+            elif head == self._last:
+                known = {**vars(message), "content": None, "properties": message.properties.copy()}
+                self._known = (head + begin, short, long, type(content) is str, known)
+            elif len(head) <= _MAX_HEAD:
+                self._last = head
+        message.delivery = delivery
+        return message
