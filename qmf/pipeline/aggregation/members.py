@@ -59,6 +59,16 @@ class NumberMember:
         )
 
     @property
+    def gauge(self) -> bool:
+        """Its value holds until the next sample."""
+        return self.style in (Style.DIRECT, Style.HILO)
+
+    @property
+    def linked(self) -> bool:
+        """A window of it depends on the sample before: a counter or a gauge."""
+        return self.gauge or self.style is Style.COUNT
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Its columns, each once."""
         names = (self.value, self.low, self.high, *((self.count,) if self.count else ()))

@@ -6,11 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from qmf.pipeline.aggregation import statements
+import attrs
+
+from qmf.pipeline.aggregation import rows, statements
 from qmf.pipeline.aggregation.members import NumberMember
 from qmf.pipeline.aggregation.statements import ClassSamples
+from qmf.pipeline.duckdb_queries import import_duckdb
 
-_WINDOWS, _CORRECTIONS = "qmf_windows", "qmf_corrections"
+_KEYS, _WINDOWS, _CORRECTIONS = "qmf_keys", "qmf_windows", "qmf_corrections"
 
 
 @contextmanager
@@ -23,35 +26,61 @@ def rolled_up(
     name: str,
     seconds: int,
     continued: bool,
+    carried: str | None = None,
 ) -> Iterator[str | None]:
     """Roll up samples of one class.
 
     Args:
-        connection: to DuckDB; two temporary tables are made in it, and dropped at the end of the block.
+        connection: to DuckDB; temporary tables are made in it, and dropped at the end of the block.
         source: the samples as SQL, a table or a function.
         members: of the class, at least one.
         package, name: of the class.
         seconds: of a window.
         continued: counters outlive restarts of their agents: only a lower value is a restart.
+        carried: a table with `rows.CARRIED_COLUMNS`: what was last known before the samples.
 
     Yields:
         SQL that selects a row per object, window and member, with the columns of the table of roll-ups; None for no
         samples.
     """
-    ((total, *counts),) = connection.execute(statements.presence(source, members)).fetchall()
-    if not total:
-        yield None
-        return
-    sparse = [number for number, count in enumerate(counts) if count < total]
-    samples = ClassSamples(source, members, sparse, seconds, continued)
+    samples = ClassSamples(source, members, seconds, continued, _KEYS)
     try:
-        connection.execute(f"create temp table {_WINDOWS} as {statements.windows(samples)}")
-        if samples.counters:
-            _correct(connection, samples)
-        yield statements.members(samples, package, name, _WINDOWS)
+        connection.execute(f"create temp table {_KEYS} as {statements.keys(source)}")
+        if connection.execute(f"select 1 from {_KEYS} limit 1").fetchone() is None:
+            yield None
+            return
+        samples = _make_windows(connection, samples)
+        yield rows.rows(samples, package, name, _WINDOWS, carried)
     finally:
-        for table in (_WINDOWS, _CORRECTIONS):
+        for table in (_KEYS, _WINDOWS, _CORRECTIONS):
             connection.execute(f"drop table if exists {table}")
+
+
+def _make_windows(connection: Any, samples: ClassSamples) -> ClassSamples:
+    """Make the table of windows; returns what is known of the samples now."""
+    # Most samples have all members and need no more than 64 bits, and then it takes half the time. Whether they do is
+    # known afterwards.
+    samples = _aggregate(connection, samples)
+    lacks = connection.execute(statements.missing(samples, _WINDOWS)).fetchone()
+    sparse = tuple(number for number, lack in enumerate(lacks) if lack)
+    if sparse:
+        connection.execute(f"drop table {_WINDOWS}")
+        samples = _aggregate(connection, attrs.evolve(samples, sparse=sparse))
+    if samples.counters:
+        _correct(connection, samples)
+    return samples
+
+
+def _aggregate(connection: Any, samples: ClassSamples) -> ClassSamples:
+    duckdb = import_duckdb()
+    if not samples.large:
+        try:
+            connection.execute(f"create temp table {_WINDOWS} as {statements.windows(samples)}")
+            return samples
+        except (duckdb.ConversionException, duckdb.OutOfRangeException):
+            samples = attrs.evolve(samples, large=True)
+    connection.execute(f"create temp table {_WINDOWS} as {statements.windows(samples)}")
+    return samples
 
 
 def _correct(connection: Any, samples: ClassSamples) -> None:

@@ -56,13 +56,17 @@ def test_a_repeated_batch_is_the_same_and_late_data_changes_its_day_only(shop: S
     assert roll_up_lake(options, lines.append) == 3
     assert lines[0] == "org.example.shop:till by 1m: 4 samples became 3 rows"
     first = {path: path.stat().st_mtime_ns for path in Path(options.out).rglob("*.parquet")}
-    assert rows(options, "delta", "samples") == [(0, "one", 0, 1), (60, "one", 5, 2), (DAY, "one", 0, 1)]
+    assert rows(options, "delta", "samples") == [(0, "one", 0, 1), (60, "one", 15, 2), (DAY, "one", 5, 1)]
     assert roll_up_lake(options, ignore) == 3
-    assert rows(options, "delta", "samples") == [(0, "one", 0, 1), (60, "one", 5, 2), (DAY, "one", 0, 1)]
+    assert rows(options, "delta", "samples") == [(0, "one", 0, 1), (60, "one", 15, 2), (DAY, "one", 5, 1)]
     assert dict.fromkeys(Path(options.out).rglob("*.parquet")) == dict.fromkeys(first)
     shop.put((30, 14))
     assert roll_up_lake(options, ignore) == 3
-    assert rows(options, "delta", "rate") == [(0, "one", 4, 4 / 29), (60, "one", 5, 5 / 29), (DAY, "one", 0, None)]
+    assert rows(options, "delta", "rate") == [
+        (0, "one", 4, 4 / 29),
+        (60, "one", 11, 11 / 60),
+        (DAY, "one", 5, 5 / (DAY + 1 - 90)),
+    ]
 
 
 def test_sizes_and_days(shop: Shop, options: RollupOptions) -> None:
@@ -77,6 +81,27 @@ def test_sizes_and_days(shop: Shop, options: RollupOptions) -> None:
         for size in ("1h", "1m")
         for day in (1, 2)
     ]
+
+
+def test_a_batch_of_one_day_begins_with_the_samples_before(shop: Shop, options: RollupOptions) -> None:
+    shop.put((1, 10), object="idle")
+    shop.put((DAY + 1, 7), object="noon")
+    shop.put((2 * DAY - 10, 100), (2 * DAY + 10, 120), (2 * DAY + 70, 150))
+    shop.put((2 * DAY + 5, 12), object="idle")
+    shop.put((2 * DAY + 6, 9), object="noon")
+    shop.put((2 * DAY + 7, 3), object="new")
+    roll_up_lake(options, ignore)
+    whole = [row for row in rows(options, "delta", "rate", "before_ns") if row[0] >= 2 * DAY]
+    assert [(row[1], row[2]) for row in whole] == [("idle", 2), ("new", 0), ("noon", 2), ("one", 20), ("one", 30)]
+    for path in Path(options.out).rglob("*.parquet"):
+        path.unlink()
+    day = "1970-01-03"
+    chosen = RollupOptions(lake=options.lake, out=options.out, sizes=("1h", "1m"), first=day, last=day)
+    roll_up_lake(chosen, ignore)
+    found = rows(options, "delta", "rate", "before_ns")
+    hours = {row for row in found if row not in whole}
+    assert [row for row in found if row in whole] == sorted([*whole, *whole[:3]])  # hours of the others are the same
+    assert {row[:3] for row in hours} == {(2 * DAY, "one", 50)}
 
 
 def test_files_of_an_earlier_batch_by_spark_are_replaced(shop: Shop, options: RollupOptions) -> None:
@@ -106,7 +131,7 @@ def test_versions_of_a_class(shop: Shop, options: RollupOptions) -> None:
     shop.put((1, 10), table=ClassVersion.from_schema(old))
     shop.put((2, 12), (DAY + 3, 5))
     roll_up_lake(options, ignore)
-    assert rows(options, "delta", "samples") == [(0, "one", 2, 2), (DAY, "one", 0, 1)]
+    assert rows(options, "delta", "samples") == [(0, "one", 2, 2), (DAY, "one", 5, 1)]
 
 
 def test_versions_that_disagree(shop: Shop, options: RollupOptions) -> None:

@@ -1,0 +1,181 @@
+"""The SQL that makes rows of the table from windows, see `statements`: each joined with the window before."""
+
+from __future__ import annotations
+
+import attrs
+
+from qmf.pipeline.aggregation.columns import derived, packed, selection
+from qmf.pipeline.aggregation.statements import ClassSamples
+from qmf.pipeline.duckdb_queries import text
+from qmf.schema import Style
+
+#: The sample before a window is looked for in so many days before the day of the window.
+LOOK_BACK_DAYS = 7
+
+_DAY_NS = 86_400 * 10**9
+
+#: What is kept of the last sample of a member.
+CARRIED_COLUMNS = ("agent", "object", "member", "last_ns", "last_epoch", "last_exact", "last", "deleted")
+
+
+@attrs.frozen
+class _Before:
+    """The sample before a window, as SQL.
+
+    Attributes:
+        known: there is one, and it isn't too old.
+        ns, epoch, deleted, value: of it.
+    """
+
+    known: str
+    ns: str
+    epoch: str
+    deleted: str
+    value: str
+
+
+def rows(samples: ClassSamples, package: str, name: str, table: str, carried: str | None) -> str:
+    """A row per member of each row in a table of `windows`, in the order of time, object and member.
+
+    Args:
+        samples: what `table` was made of.
+        package, name: of the class.
+        table: of `windows`.
+        carried: a table with `CARRIED_COLUMNS`: what was last known from samples before those of `table`, each member
+            once; None for nothing.
+    """
+    linked = _linked(samples, table, carried)
+    each = [
+        _member(samples, package, name, number, is_carried=carried is not None)
+        for number in range(len(samples.members))
+    ]
+    return f"with linked as ({linked}) {' union all '.join(each)} order by window_start, agent, object, member"
+
+
+def carry(rows: str, carried: str | None, oldest_ns: int) -> str:
+    """What is last known after some rows, with `CARRIED_COLUMNS`.
+
+    Args:
+        rows: of the table, as SQL.
+        carried: what was known before them: a table, or None for nothing.
+        oldest_ns: what is older is left out.
+    """
+    columns = ", ".join(CARRIED_COLUMNS)
+    both = f"select {columns} from {rows}" + (f" union all select {columns} from {carried}" if carried else "")
+    return (
+        f"select unnest(arg_max({packed(CARRIED_COLUMNS)}, last_ns)) from ({both}) where last_ns >= {oldest_ns} "
+        "group by agent, object, member"
+    )
+
+
+#: Columns of a window about its last sample, and their names in the window after.
+_ENDS = {"last_ns": "before_ns", "last_epoch": "before_epoch", "deleted": "before_deleted"}
+
+
+def _linked(samples: ClassSamples, table: str, carried: str | None) -> str:
+    """The windows, each with the last sample before it: ``before_ns`` and others, and ``before3`` of member 3."""
+    columns = [
+        *("windows.*", "_agent", "_object"),
+        *(f"lag({name}) over p as {before}" for name, before in _ENDS.items()),
+    ]
+    for number, member in enumerate(samples.members):
+        if number in samples.sparse:
+            ends = f"{{'n': last_ns{number}, 'e': last_epoch{number}, 'd': deleted{number}, 'v': last{number}}}"
+            is_there = f"samples{number} > 0"
+            columns.append(f"lag(case when {is_there} then {ends} end ignore nulls) over p as before{number}")
+        elif member.linked:
+            columns.append(f"lag(last{number}) over p as before{number}")
+    source = f"{table} as windows join (select distinct _series, _agent, _object from {samples.keys}) using (_series)"
+    if carried:
+        source += f" left join ({_pivoted(samples, carried)}) as known using (_series)"
+        columns.append("known.* exclude (_series)")
+    return f"select {', '.join(columns)} from {source} window p as (partition by _series order by _window)"
+
+
+def _pivoted(samples: ClassSamples, carried: str) -> str:
+    """A row per object of what was last known, a column per member."""
+    columns = []
+    for number, member in enumerate(samples.members):
+        if member.linked:
+            value = "last_exact" if member.whole else "last"
+            ends = f"{{'n': last_ns, 'e': last_epoch, 'd': deleted, 'v': {value}}}"
+            columns.append(f"any_value({ends}) filter (member = {text(member.name)}) as carried{number}")
+    return (
+        f"select _series{''.join(f', {column}' for column in columns)} from {carried} as known "
+        f"join (select distinct _series, _agent, _object from {samples.keys}) as keys "
+        "on known.object = keys._object and known.agent is not distinct from keys._agent group by _series"
+    )
+
+
+def _before(samples: ClassSamples, number: int, *, is_carried: bool) -> _Before:
+    """The sample before, from the window before, else from what was carried."""
+    fields = {"n": "before_ns", "e": "before_epoch", "d": "before_deleted", "v": f"before{number}"}
+    if number in samples.sparse:
+        fields = {key: f"before{number}.{key}" for key in fields}
+    if is_carried:
+        missing = fields["n"]
+        fields = {
+            key: f"case when {missing} is null then carried{number}.{key} else {value} end"
+            for key, value in fields.items()
+        }
+    start = f"_window * {samples.seconds * 10**9}"
+    oldest = f"({start} - (({start} % {_DAY_NS}) + {_DAY_NS}) % {_DAY_NS}) - {LOOK_BACK_DAYS * _DAY_NS}"
+    time = f"({fields['n']})"
+    return _Before(f"coalesce({time} >= {oldest}, false)", time, *(f"({fields[key]})" for key in "edv"))
+
+
+def _member(samples: ClassSamples, package: str, name: str, number: int, *, is_carried: bool) -> str:
+    """The rows of one member."""
+    member, at = samples.members[number], samples.suffix(number)
+    start = f"_window * {samples.seconds}"
+    values = {
+        "window_start": f"make_timestamptz({start} * 1000000)",
+        "window_end": f"make_timestamptz(({start} + {samples.seconds}) * 1000000)",
+        "package": text(package),
+        "class": text(name),
+        "agent": "_agent",
+        "object": "_object",
+        "member": text(member.name),
+        "style": text(member.style.value),
+        "unit": "null" if member.unit is None else text(member.unit),
+        **{field: f"{field}{at}" for field in ("samples", "first_ns", "last_ns", "first_epoch", "last_epoch")},
+        **{f"{field}_exact": f"{field}{number}" if member.whole else "null" for field in _NUMBERS},
+        **{field: f"cast({field}{number} as double)" for field in _NUMBERS},
+        "weight": f"weight{number}",
+        "deleted": f"deleted{at}",
+        **_neighbours(samples, number, is_carried=is_carried),
+    }
+    ends = (f"({start} * 1000000000)", f"(({start} + {samples.seconds}) * 1000000000)")
+    columns = selection({**values, **derived(values, *ends)})
+    return f"select {columns} from linked where samples{at} > 0"
+
+
+_NUMBERS = ("first", "last", "low", "high", "total")
+
+
+def _neighbours(samples: ClassSamples, number: int, *, is_carried: bool) -> dict[str, str]:
+    """The columns that depend on the samples beside each other, and on the one before the window."""
+    member, at = samples.members[number], samples.suffix(number)
+    names = ("before_ns", "before", "delta_exact", "resets", "area", "held_ns")
+    nothing = dict.fromkeys(names, "null")
+    if not member.linked:
+        return nothing
+    before = _before(samples, number, is_carried=is_carried)
+    known = before.known
+    found = {**nothing, "before_ns": f"case when {known} then {before.ns} end"}
+    is_other = "false" if samples.continued else f"coalesce({before.epoch} <> first_epoch{at}, false)"
+    if member.style is Style.COUNT:
+        reset = f"(first{number} < {before.value} or {is_other})"
+        step = f"case when not {known} then 0 when {reset} then first{number} else first{number} - {before.value} end"
+        return {
+            **found,
+            "delta_exact": f"delta{number} + ({step})",
+            "resets": f"resets{number} + case when {known} and {reset} then 1 else 0 end",
+        }
+    holds = f"{known} and not {before.deleted} and not {is_other}"
+    return {
+        **found,
+        "before": f"case when {holds} then cast({before.value} as double) end",
+        "area": f"area{number}",
+        "held_ns": f"held_ns{at}",
+    }
