@@ -104,6 +104,9 @@ class Exchange(abc.ABC):
             self.initial_value = message
         return message
 
+    def close(self) -> None:  # noqa: B027 - most types have nothing to close
+        """The exchange is deleted, or the broker ends."""
+
     def route(self, message: Message) -> Sequence[Binding]:
         """The bindings that match the message; one for each queue."""
         found = self._matching(message)

@@ -242,6 +242,7 @@ class NodeRegistry(Router):
             self.topics.on_exchange_deleted(node)
             self.observer.on_exchange_deleted(node, client)
             del self._exchanges[node.name]
+            node.close()
             if node.alternate is not None:
                 self._leave_alternate(node.alternate)
             self.on_deleted(node)
@@ -344,8 +345,10 @@ class NodeRegistry(Router):
             queue.expire()
 
     def close(self) -> None:
-        """Delete no more queues, and deliver no more messages, later."""
+        """Delete no more queues, and deliver no more messages, later; end what exchanges have begun."""
         self._lifetimes.close()
+        for exchange in self._exchanges.values():
+            exchange.close()
         for queue in self._queues.values():
             queue.close()
 
