@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,14 +32,19 @@ def connect() -> Any:
         MissingExtraError: DuckDB is not installed.
     """
     # What is needed is built in.
-    quiet = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    quiet = {
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        # What doesn't fit in memory; the default is a folder in the working directory.
+        "temp_directory": f"{tempfile.gettempdir()}/qmf-duckdb-{os.getpid()}",
+    }
     connection = import_duckdb().connect(":memory:", config=quiet)
     connection.execute("set enable_progress_bar = false")
     return connection
 
 
 @contextmanager
-def duckdb_errors(root: Path) -> Iterator[None]:
+def duckdb_errors(root: Path | str) -> Iterator[None]:
     """Raise the errors of queries on a lake as what they mean.
 
     Raises:

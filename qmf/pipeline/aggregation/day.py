@@ -52,7 +52,7 @@ class ClassRollup:
                 table = f"{_ROWS}_{size}"
                 if finer is not None:
                     self.connection.execute(f"create temp table {table} as {coarser(made[finer], seconds[size])}")
-                elif not self._roll_up(self.source.sql(day), seconds[size], table):
+                elif not self._roll_up(self.source.sql(self.connection, [day]), seconds[size], table):
                     break
                 made[size] = table
             if made:
@@ -106,17 +106,19 @@ class ClassRollup:
             ranges.append((earlier, begins, begins + _DAY_NS))
         if not ranges:
             return
+        samples = self.source.sql(self.connection, [day])
         self.connection.execute(
             f"create temp table {_WANTED} as select _agent as agent, _object as object, "
-            f"min(coalesce(_create_ns, 0)) as created from {self.source.sql(day)} where _statistics group by all"
+            f"min(coalesce(_create_ns, 0)) as created from {samples} where _statistics group by all"
         )
         for earlier, first, last in ranges:
             known = f"exists (select 1 from {_CARRIED} as c where {_SAME})" if self._carries else "false"
             self.connection.execute(f"delete from {_WANTED} as w where created >= {last} or {known}")
             if self.connection.execute(f"select 1 from {_WANTED} limit 1").fetchone() is None:
                 break
+            samples = self.source.sql(self.connection, [earlier])
             chosen = (
-                f"(select * from {self.source.sql(earlier)} as c where _ts_ns >= {first} and _ts_ns < {last} "
+                f"(select * from {samples} as c where _ts_ns >= {first} and _ts_ns < {last} "
                 f"and exists (select 1 from {_WANTED} as w where w.object = _object "
                 "and w.agent is not distinct from _agent))"
             )

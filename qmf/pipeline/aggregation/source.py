@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import datetime
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import attrs
 
 from qmf.pipeline.aggregation.members import NumberMember, number_members
 from qmf.pipeline.duckdb_queries import parquet_files, quoted
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.classes import columns_of_versions
-from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.arrow import arrow_schema
+from qmf.pipeline.lake.classes import choose_classes, columns_of_versions, local_class_versions
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.layout import class_folder, class_of, date_of
+from qmf.pipeline.lake.lake_table import LakeTable, TableFile
+from qmf.pipeline.lake.layout import class_folder, date_of
+from qmf.pipeline.lake.location import is_local, local_path
 
 #: The columns of samples that a roll-up reads besides the values.
-_COLUMNS = ("_run", "_seq", "_ts_ns", "_agent", "_epoch", "_object", "_create_ns", "_delete_ns", "_statistics")
-
-
-@attrs.frozen
-class DayFiles:
-    """The files of a day.
-
-    Attributes:
-        paths: of the files.
-        columns: those of the members that some file has.
-        samples: number of rows.
-    """
-
-    paths: Sequence[str]
-    columns: frozenset[str]
-    samples: int
+_COLUMNS = (
+    ("_run", ColumnType.TEXT),
+    ("_seq", ColumnType.INT64),
+    ("_ts_ns", ColumnType.INT64),
+    ("_received_ns", ColumnType.INT64),
+    ("_agent", ColumnType.TEXT),
+    ("_epoch", ColumnType.INT64),
+    ("_object", ColumnType.TEXT),
+    ("_create_ns", ColumnType.INT64),
+    ("_delete_ns", ColumnType.INT64),
+    ("_statistics", ColumnType.BOOL),
+)
 
 
 @attrs.frozen
@@ -42,12 +43,26 @@ class ClassSource:
     Attributes:
         versions: of the class.
         members: its numbers.
-        days: the files, by day.
+        days: the files by day, each with the URL of its table.
     """
 
     versions: Sequence[ClassVersion]
     members: Sequence[NumberMember]
-    days: Mapping[str, DayFiles]
+    days: Mapping[str, Sequence[tuple[str, TableFile]]]
+
+    @classmethod
+    def of(cls, versions: Sequence[ClassVersion], files: Iterable[tuple[str, TableFile]]) -> ClassSource:
+        """The samples in some files.
+
+        Raises:
+            LakeError: versions disagree about a type.
+        """
+        columns_of_versions(RowKind.OBJECTS, versions)  # refuses versions that cannot be read together
+        days: dict[str, list[tuple[str, TableFile]]] = defaultdict(list)
+        for url, file in files:
+            if file.date is not None:
+                days[file.date].append((url, file))
+        return cls(versions, number_members(versions), dict(days))
 
     @property
     def package(self) -> str:
@@ -65,46 +80,74 @@ class ClassSource:
 
     def samples(self, first: str | None, last: str | None) -> int:
         """The number of rows of some days, as of `between`."""
-        return sum(self.days[day].samples for day in self.between(first, last))
+        return sum(file.rows for day in self.between(first, last) for _, file in self.days[day])
 
-    def sql(self, day: str) -> str:
-        """The samples of a day, with all columns of the members."""
-        files = self.days[day]
-        columns = [
-            *_COLUMNS,
-            *(
-                quoted(name) if name in files.columns else f"cast(null as bigint) as {quoted(name)}"
-                for name in sample_columns(self.members)
-            ),
-        ]
-        return f"(select {', '.join(columns)} from {parquet_files(files.paths, ', union_by_name = true')})"
+    def sql(self, connection: Any, days: Sequence[str]) -> str:
+        """The samples of some days, with all columns of the members, as SQL for a connection to DuckDB."""
+        types = dict(columns_of_versions(RowKind.OBJECTS, self.versions))
+        columns = dict(_COLUMNS) | {name: types[name] for member in self.members for name in member.columns}
+        names = ", ".join(quoted(name) for name in columns)
+        files = [item for day in days for item in self.days[day]]
+        if all(is_local(url) for url, _ in files):
+            found = parquet_files([file.url for _, file in files], ", union_by_name = true")
+            if len(self.versions) == 1:
+                return f"(select {names} from {found})"
+            # Columns of versions that none of the files has.
+            connection.register(_EMPTY, arrow_schema(tuple(columns.items())).empty_table())
+            return f"(select {names} from (select * from {found} union all by name select * from {_EMPTY}))"
+        parts: list[str] = []
+        for url in dict.fromkeys(url for url, _ in files):
+            dataset = LakeTable(url).dataset(
+                [file for own, file in files if own == url], arrow_schema(tuple(columns.items()))
+            )
+            table = f"qmf_files_{len(parts)}"
+            connection.register(table, dataset)
+            parts.append(f"select {names} from {table}")
+        return f"({' union all '.join(parts)})"
 
 
-def class_source(lake: Lake, versions: Sequence[ClassVersion]) -> ClassSource:
-    """The samples of a class in a lake in a folder.
+_EMPTY = "qmf_no_samples"
+
+
+def class_sources(lake: str, names: Iterable[str] = ()) -> list[ClassSource]:
+    """The samples of the classes of a lake.
+
+    Args:
+        lake: a folder, or a URL that the library's object stores know.
+        names: of classes, with or without ``package:``; none for all.
 
     Raises:
-        LakeError: versions disagree about a type.
+        LakeError: no lake, no such class, or versions disagree about a type.
     """
-    columns_of_versions(RowKind.OBJECTS, versions)  # refuses versions that cannot be read together
-    folder = class_folder(RowKind.OBJECTS, versions[0].package, versions[0].name)
-    paths: dict[str, list[str]] = defaultdict(list)
-    columns: dict[str, set[str]] = defaultdict(set)
-    by_hash = {version.hash: {column.name for column in version.columns} for version in versions}
-    samples: Counter[str] = Counter()
-    for path, rows in lake.files().items():
-        day = date_of(path) if path.startswith(folder) else None
-        if day is not None:
-            paths[day].append(str(lake.find(path)))
-            columns[day] |= by_hash[class_of(path)[2]]
-            samples[day] += rows
-    days = {day: DayFiles(found, frozenset(columns[day]), samples[day]) for day, found in paths.items()}
-    return ClassSource(versions, number_members(versions), days)
+    delta = DeltaLake(lake)
+    if is_local(lake) and not delta.exists():
+        return _old_sources(Lake(local_path(lake)), names)
+    return [
+        ClassSource.of(
+            versions,
+            [
+                (delta.table(path).url, file)
+                for path in delta.tables_of(versions)
+                if delta.table(path).version() is not None
+                for file in delta.table(path).snapshot().files
+            ],
+        )
+        for versions in choose_classes(delta.class_versions(), names)
+    ]
 
 
-def sample_columns(members: Sequence[NumberMember]) -> list[str]:
-    """The columns of some members, each once."""
-    return list(dict.fromkeys(name for member in members for name in member.columns))
+def _old_sources(lake: Lake, names: Iterable[str]) -> list[ClassSource]:
+    """The same of a lake with a log of its own."""
+    found = []
+    for versions in choose_classes(local_class_versions(lake), names):
+        folder = class_folder(RowKind.OBJECTS, versions[0].package, versions[0].name)
+        files = [
+            (str(lake.root), TableFile(path, str(lake.find(path)), date_of(path), rows, 0))
+            for path, rows in lake.files().items()
+            if path.startswith(folder)
+        ]
+        found.append(ClassSource.of(versions, files))
+    return found
 
 
 def day_start_ns(day: str) -> int:

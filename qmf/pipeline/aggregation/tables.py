@@ -1,9 +1,8 @@
-"""The tables of roll-ups: what to compute, and where the rows go. Pure.
+"""The tables of roll-ups: what to compute, and where the rows go.
 
-Batches and streams write the same rows, to tables of their own::
+Batches and streams write the same rows, each to a Delta table of its own, with all classes and all sizes::
 
-    OUT/batch/qmf_size=1m/qmf_package=P/qmf_class=C/qmf_date=2030-01-31/*.parquet
-    OUT/stream/qmf_size=1m/qmf_package=P/qmf_class=C/qmf_batch=7/*.parquet
+    OUT/batch     OUT/stream      columns `size` and `_date`, by which they are partitioned, then those of `columns`
 """
 
 from __future__ import annotations
@@ -14,7 +13,9 @@ import attrs
 
 from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.lake_table import DATE, LakeTable
 from qmf.pipeline.lake.layout import WRITER_NAME
+from qmf.pipeline.lake.location import is_local, local_path
 
 #: The folders between a size and its days.
 FOLDERS = ("qmf_package", "qmf_class")
@@ -51,6 +52,19 @@ class RollupOptions:
         """
         for size in self.sizes:
             window_seconds(size)
+
+
+#: The columns by which the tables are partitioned: size of the windows, and day in UTC.
+PARTITIONS = ("size", DATE)
+
+#: The writer of the tables, in their logs.
+WRITER = "rollup"
+
+
+def rollup_table(options: RollupOptions, by: str) -> LakeTable:
+    """A table of roll-ups; `by` is ``batch`` or ``stream``."""
+    out = str(local_path(options.out)) if is_local(options.out) else options.out.rstrip("/")
+    return LakeTable(f"{out}/{by}")
 
 
 def class_name(versions: Sequence[ClassVersion]) -> str:

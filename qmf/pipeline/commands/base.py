@@ -16,6 +16,7 @@ import attrs
 from qmf.connecting import BrokerTarget, add_connection_options, read_connections
 from qmf.pipeline.durations import spark_duration
 from qmf.pipeline.errors import MissingExtraError, PipelineError
+from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.lake import Lake
 from qmf.pipeline.lake.layout import LOG
 from qmf.pipeline.lake.location import is_local, local_path
@@ -112,8 +113,8 @@ def check_lake(lake: str) -> None:
     root = local_path(lake)
     if not root.exists():
         raise PipelineError(f"{lake}: no such folder; a recorder makes it: qmf-pipeline record --lake {lake}")
-    if not (root / LOG).is_dir():
-        raise PipelineError(f"{lake}: not a lake: it has no folder {LOG}")
+    if not (root / LOG).is_dir() and not (root / RowKind.SCHEMAS.value / "_delta_log").is_dir():
+        raise PipelineError(f"{lake}: not a lake: it has no table of {RowKind.SCHEMAS.value}")
 
 
 def local_lake(lake: str) -> Lake:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
+from pipeline.delta_shop import DeltaShop
 from pipeline.lakes import Shop
 from pipeline.shop import TILL
 
 from qmf.pipeline import LakeError, PipelineError
-from qmf.pipeline.aggregation.tables import RollupOptions
+from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table
 from qmf.pipeline.cli import main
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.maintenance import compact
@@ -20,16 +23,15 @@ from qmf.schema import TYPES, ClassSchema, Property, Statistic
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'qmf[pipeline]'")
 
-import pyarrow.parquet
-
 from qmf.pipeline.aggregation.job import roll_up_lake
 
 DAY = 86_400
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Shop:
-    return Shop(tmp_path / "lake")
+@pytest.fixture(params=[Shop, DeltaShop])
+def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
+    made: Shop = request.param(tmp_path / "lake")
+    return made
 
 
 @pytest.fixture
@@ -43,11 +45,17 @@ def ignore(_text: str) -> None:
 
 def rows(options: RollupOptions, *names: str) -> list[tuple[Any, ...]]:
     """Start of the window in seconds, object, and some columns, of the member `sales`."""
-    table = pyarrow.parquet.read_table(f"{options.out}/batch", partitioning=None).to_pylist()
-    found = [row for row in table if row["member"] == "sales"]
+    table = rollup_table(options, "batch")
+    found = [row for row in table.delta().to_pyarrow_table().to_pylist() if row["member"] == "sales"]
     return sorted(
         (int(row["window_start"].timestamp()), row["object"], *(row[name] for name in names)) for row in found
     )
+
+
+def files(options: RollupOptions) -> list[tuple[str, str]]:
+    """Size and day of each file of the table."""
+    table = rollup_table(options, "batch")
+    return sorted((file.path.split("/")[0].partition("=")[2], file.date or "") for file in table.snapshot().files)
 
 
 def test_a_repeated_batch_is_the_same_and_late_data_changes_its_day_only(shop: Shop, options: RollupOptions) -> None:
@@ -55,11 +63,9 @@ def test_a_repeated_batch_is_the_same_and_late_data_changes_its_day_only(shop: S
     lines: list[str] = []
     assert roll_up_lake(options, lines.append) == 3
     assert lines[0] == "org.example.shop:till by 1m: 4 samples became 3 rows"
-    first = {path: path.stat().st_mtime_ns for path in Path(options.out).rglob("*.parquet")}
     assert rows(options, "delta", "samples") == [(0, "one", 0, 1), (60, "one", 15, 2), (DAY, "one", 5, 1)]
     assert roll_up_lake(options, ignore) == 3
     assert rows(options, "delta", "samples") == [(0, "one", 0, 1), (60, "one", 15, 2), (DAY, "one", 5, 1)]
-    assert dict.fromkeys(Path(options.out).rglob("*.parquet")) == dict.fromkeys(first)
     shop.put((30, 14))
     assert roll_up_lake(options, ignore) == 3
     assert rows(options, "delta", "rate") == [
@@ -75,12 +81,8 @@ def test_sizes_and_days(shop: Shop, options: RollupOptions) -> None:
         lake=options.lake, out=options.out, sizes=("1m", "1h"), first="1970-01-01", last="1970-01-02"
     )
     assert roll_up_lake(chosen, ignore) == 3 + 2
-    found = sorted(path.relative_to(options.out).as_posix() for path in Path(options.out).rglob("*.parquet"))
-    assert found == [
-        f"batch/qmf_size={size}/qmf_package=org.example.shop/qmf_class=till/qmf_date=1970-01-0{day}/rollup.parquet"
-        for size in ("1h", "1m")
-        for day in (1, 2)
-    ]
+    days = ["1970-01-01", "1970-01-02"]
+    assert files(options) == [(size, day) for size in ("1h", "1m") for day in days]
 
 
 def test_a_batch_of_one_day_begins_with_the_samples_before(shop: Shop, options: RollupOptions) -> None:
@@ -93,8 +95,7 @@ def test_a_batch_of_one_day_begins_with_the_samples_before(shop: Shop, options: 
     roll_up_lake(options, ignore)
     whole = [row for row in rows(options, "delta", "rate", "before_ns") if row[0] >= 2 * DAY]
     assert [(row[1], row[2]) for row in whole] == [("idle", 2), ("new", 0), ("noon", 2), ("one", 20), ("one", 30)]
-    for path in Path(options.out).rglob("*.parquet"):
-        path.unlink()
+    shutil.rmtree(options.out)
     day = "1970-01-03"
     chosen = RollupOptions(lake=options.lake, out=options.out, sizes=("1h", "1m"), first=day, last=day)
     roll_up_lake(chosen, ignore)
@@ -104,19 +105,30 @@ def test_a_batch_of_one_day_begins_with_the_samples_before(shop: Shop, options: 
     assert {row[:3] for row in hours} == {(2 * DAY, "one", 50)}
 
 
-def test_files_of_an_earlier_batch_by_spark_are_replaced(shop: Shop, options: RollupOptions) -> None:
-    shop.put((1, 10))
-    roll_up_lake(options, ignore)
-    (file,) = Path(options.out).rglob("*.parquet")
-    file.rename(file.with_name("part-00000-abc.snappy.parquet"))
-    roll_up_lake(options, ignore)
-    assert [path.name for path in file.parent.iterdir()] == ["rollup.parquet"]
+def test_a_batch_replaces_its_days_sizes_and_classes_only(shop: Shop, options: RollupOptions) -> None:
+    other = attrs.evolve(ClassVersion.from_schema(TILL), name="other")
+    shop.put((1, 10), (DAY + 1, 20))
+    shop.put((1, 10), (DAY + 1, 20), table=other)
+    roll_up_lake(attrs.evolve(options, sizes=("1m", "1h")), ignore)
+    shop.put((2, 13), (DAY + 2, 40))
+    shop.put((2, 13), (DAY + 2, 40), table=other)
+    chosen = attrs.evolve(options, sizes=("1h",), classes=("till",), first="1970-01-02", last="1970-01-02")
+    assert roll_up_lake(chosen, ignore) == 1
+    table = rollup_table(options, "batch")
+    found = table.delta().to_pyarrow_table().to_pylist()
+    changed = {(row["class"], row["size"], row["_date"]) for row in found if row["samples"] == 2}
+    assert changed == {("till", "1h", "1970-01-02")}
+    assert len(found) == 8
 
 
 def test_a_lake_that_was_compacted(shop: Shop, options: RollupOptions) -> None:
     shop.put((1, 10))
     shop.put((2, 11))
-    compact(shop.lake)
+    if isinstance(shop, DeltaShop):
+        (path,) = shop.delta.tables_of(shop.delta.class_versions())
+        shop.delta.table(path).delta().optimize.compact()
+    else:
+        compact(shop.lake)
     roll_up_lake(options, ignore)
     assert rows(options, "delta", "samples") == [(0, "one", 1, 2)]
 

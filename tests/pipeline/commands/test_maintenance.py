@@ -78,7 +78,7 @@ def test_folders_that_are_no_lakes(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main([*command, "--lake", str(tmp_path / "none")]) == 2
     assert f"{tmp_path}/none: no such folder; a recorder makes it" in capsys.readouterr().err
     assert main([*command, "--lake", str(tmp_path)]) == 2
-    assert f"{tmp_path}: not a lake: it has no folder _log" in capsys.readouterr().err
+    assert f"{tmp_path}: not a lake: it has no table of schemas" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
