@@ -23,13 +23,15 @@ class ActiveAlert:
         id: of the incident and its severity, the same from start to end. An incident whose severity changes is the
             end of one alert and the start of another, as in Prometheus.
         incident: `incident` of the alert.
-        labels: what it is selected, grouped and routed by: those of the alert, and `SEVERITY_LABEL`.
+        labels: what it is selected, grouped and routed by: those of the alert that are not empty, and
+            `SEVERITY_LABEL`.
         annotations: texts for people, e.g. ``summary``.
         starts_ns: when it became pending or firing, ns since 1970.
         ends_ns: when it ended; None while it lasts.
         pending: the condition is true, but not yet for long enough.
         value: that decided, or None.
         reason: why it ended; empty before.
+        detail: what only the bus needs, as JSON values.
     """
 
     id: str
@@ -41,6 +43,7 @@ class ActiveAlert:
     pending: bool = False
     value: float | None = None
     reason: str = ""
+    detail: Mapping[str, Any] = attrs.field(factory=dict)
 
     @property
     def state(self) -> AlertState:
@@ -70,19 +73,20 @@ class ActiveAlert:
         return fingerprint(self.labels)
 
     @classmethod
-    def from_alert(cls, alert: Alert) -> ActiveAlert:
+    def from_alert(cls, alert: Alert, detail: Mapping[str, Any] | None = None) -> ActiveAlert:
         """What notifications need of an alert."""
         severity = alert.severity.name.lower()
         return cls(
             id=f"{alert.incident} {severity}",
             incident=alert.incident,
-            labels={**alert.labels, SEVERITY_LABEL: severity},
+            labels={name: text for name, text in {SEVERITY_LABEL: severity, **alert.labels}.items() if text},
             annotations=dict(alert.annotations),
             starts_ns=alert.starts_at,
             ends_ns=alert.ends_at,
             pending=alert.state is AlertState.PENDING,
             value=alert.value,
             reason=alert.reason,
+            detail=detail or {},
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ must be told stays a mark in the state instead of a message in a queue, so that 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 import attrs
 
@@ -60,11 +60,18 @@ class Dispatcher:
 
     # -- what the caller feeds
 
-    def reconfigure(self, plan: NotificationPlan, now: int) -> None:
-        """Go on with other routes, receivers and inhibition rules."""
+    def reconfigure(self, plan: NotificationPlan, now: int, *, replaced: Set[str] = frozenset()) -> None:
+        """Go on with other routes, receivers and inhibition rules.
+
+        Args:
+            plan: to go on with.
+            now: ns since 1970.
+            replaced: integrations that are others now: what is under way to them ends without `finish`.
+        """
         self._plan = plan
         integrations = {item.key for items in plan.receivers.values() for item in items}
-        self._lines = {key: self._lines.get(key, _Line()) for key in sorted(integrations)}
+        self._lines = {key: self._lines.get(key, _Line()) for key in integrations - replaced}
+        self._lines |= {key: _Line() for key in integrations & replaced}
         self._groups = Groups(plan.route)
         state = self._state
         state.keep_integrations(integrations)

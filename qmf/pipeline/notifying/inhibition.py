@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import attrs
 
+from qmf.pipeline.correlate.alerts import NAME_LABEL
+from qmf.pipeline.correlate.rules import RowSource, Rule
 from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.matchers import Matcher, all_match, parse_matchers
+from qmf.pipeline.notifying.matchers import Matcher, all_match
 
 
 @attrs.frozen(kw_only=True)
@@ -25,17 +29,56 @@ class InhibitRule:
     target: tuple[Matcher, ...]
     equal: tuple[str, ...] = ()
 
+    def to_json(self) -> dict[str, Any]:
+        """For a file."""
+        return {
+            "name": self.name,
+            "source": [matcher.to_json() for matcher in self.source],
+            "target": [matcher.to_json() for matcher in self.target],
+            "equal": list(self.equal),
+        }
 
-#: Without rules of the file's own: an agent without heartbeats inhibits what is known of its objects, which are no
-#: longer measured.
-DEFAULT_INHIBITION = (
-    InhibitRule(
-        name="agent-dead",
-        source=parse_matchers(['kind="absence"', 'of="heartbeats"', 'agent!=""']),
-        target=parse_matchers(['kind=~"absence|threshold|rate|ratio"', 'of!="heartbeats"']),
-        equal=("agent",),
-    ),
-)
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> InhibitRule:
+        """The reverse of `to_json`."""
+        return cls(
+            name=content["name"],
+            source=tuple(Matcher.from_json(item) for item in content["source"]),
+            target=tuple(Matcher.from_json(item) for item in content["target"]),
+            equal=tuple(content["equal"]),
+        )
+
+
+#: Rules whose alerts are about what an agent publishes of its objects.
+_STATE_KINDS = ("threshold", "rate", "ratio", "absence")
+
+
+def default_inhibition(rules: Iterable[Rule]) -> tuple[InhibitRule, ...]:
+    """The inhibition where a configuration has none: of an agent without heartbeats, nothing else is notified.
+
+    Its objects are not measured any more, so that other absences follow from it and values are those of before. Alerts
+    that came from events are not inhibited: they happened.
+    """
+    sources: list[str] = []
+    targets: list[str] = []
+    for rule in rules:
+        if rule.kind.value in _STATE_KINDS:
+            of_heartbeats = all(selector.source is RowSource.HEARTBEATS for selector in rule.selectors)
+            (sources if of_heartbeats else targets).append(rule.name)
+    if not sources or not targets:
+        return ()
+    return (
+        InhibitRule(
+            name="agent-dead",
+            source=(_one_of(sources), Matcher("agent", "", is_equal=False)),
+            target=(_one_of(targets),),
+            equal=("agent",),
+        ),
+    )
+
+
+def _one_of(names: Iterable[str]) -> Matcher:
+    return Matcher(NAME_LABEL, "|".join(re.escape(name) for name in names), is_regex=True)
 
 
 class Inhibitor:

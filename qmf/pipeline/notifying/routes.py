@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from qmf.pipeline.notifying.inhibition import DEFAULT_INHIBITION, InhibitRule
+from qmf.pipeline.notifying.inhibition import InhibitRule
 from qmf.pipeline.notifying.matchers import Matcher, all_match
 
 SECOND = 10**9
@@ -103,4 +103,4 @@ class NotificationPlan:
 
     route: Route
     receivers: Mapping[str, Sequence[Integration]]
-    inhibit: tuple[InhibitRule, ...] = DEFAULT_INHIBITION
+    inhibit: tuple[InhibitRule, ...] = ()

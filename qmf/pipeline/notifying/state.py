@@ -15,29 +15,28 @@ V = TypeVar("V")
 
 
 class TrackedDict(dict[K, V]):
-    """A dictionary that remembers what changed since `take_changes`; changed by `put` and `discard` only."""
+    """A dictionary that remembers what changed; changed by `put` and `discard` only.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._changes: dict[K, V | None] = {}
+    Attributes:
+        changes: since the last `changes.clear()`; None for what was removed.
+    """
+
+    def __init__(self, content: Mapping[K, V] | None = None) -> None:
+        super().__init__(content or {})
+        self.changes: dict[K, V | None] = {}
 
     def put(self, key: K, value: V) -> None:
         """Set a value."""
         if self.get(key) != value:
             self[key] = value
-            self._changes[key] = value
+            self.changes[key] = value
 
     def discard(self, key: K) -> V | None:
         """Remove a value, if there is one."""
         if key not in self:
             return None
-        self._changes[key] = None
+        self.changes[key] = None
         return self.pop(key)
-
-    def take_changes(self) -> dict[K, V | None]:
-        """The changes since the last call; None for what was removed."""
-        changes, self._changes = self._changes, {}
-        return changes
 
 
 class Told(enum.Enum):

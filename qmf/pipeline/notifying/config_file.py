@@ -1,0 +1,162 @@
+"""Reads a configuration of notifications from TOML; the names are those of Alertmanager. All errors have their line.
+
+::
+
+    [route]
+    receiver = "operators"
+    group_by = ["alertname", "agent"]
+
+    [[route.routes]]
+    matchers = ['severity=~"emerg|alert|crit"']
+    receiver = "on-call"
+    continue = true
+
+    [[receiver]]
+    name = "operators"
+    mail = {to = "ops@example.org", from = "qmf@example.org", smarthost = "mail.example.org:587"}
+
+    [[receiver]]
+    name = "on-call"
+    webhook = {url = "https://example.org/page"}
+
+    [[inhibit]]
+    source_matchers = ["alertname=agent-silent"]
+    target_matchers = ['alertname!="agent-silent"']
+    equal = ["agent"]
+
+The tables may be in the file of the rules, where no rule can have their names, or in a file of their own.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.notifying.config import NotifyConfig
+from qmf.pipeline.notifying.config_table import ConfigError, ConfigTable
+from qmf.pipeline.notifying.inhibition import InhibitRule
+from qmf.pipeline.notifying.matchers import Matcher
+from qmf.pipeline.notifying.receiver_tables import read_receivers
+from qmf.pipeline.notifying.routes import GROUP_INTERVAL, GROUP_WAIT, REPEAT_INTERVAL, Route
+from qmf.pipeline.toml_lines import key_lines, syntax_errors
+
+#: Tables of a file of rules that are not rules.
+NOTIFY_TABLES = frozenset({"route", "receiver", "inhibit"})
+
+
+def load_config(path: str | Path) -> NotifyConfig:
+    """Read a file.
+
+    Raises:
+        PipelineError: it can't be read, or something is wrong in it: a line for each error, with file and line.
+    """
+    return parse_config(read_text(path), str(path), folder=Path(path).parent)
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file.
+
+    Raises:
+        PipelineError: it can't be read.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PipelineError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def parse_config(text: str, file: str = "notify", *, folder: Path | None = None) -> NotifyConfig:
+    """Read a text.
+
+    Args:
+        text: TOML.
+        file: its name in messages.
+        folder: to which paths are relative; None for the current one.
+
+    Raises:
+        PipelineError: as of `load_config`.
+    """
+    config, errors = _read(text, folder or Path(), needs_route=True)
+    if config is None:
+        raise PipelineError("\n".join(error.at(file) for error in errors))
+    return config
+
+
+def config_errors(text: str, *, folder: Path | None = None, needs_route: bool = False) -> list[ConfigError]:
+    """What is wrong in the tables of `NOTIFY_TABLES`, by line; other tables are ignored.
+
+    Args:
+        text: TOML.
+        folder: to which paths are relative; None for the current one.
+        needs_route: it is an error if there is none of the tables.
+    """
+    return _read(text, folder or Path(), needs_route=needs_route)[1]
+
+
+def has_config(text: str) -> bool:
+    """True where a text, e.g. of rules, has one of the tables."""
+    try:
+        return bool(NOTIFY_TABLES & tomllib.loads(text).keys())
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def _read(text: str, folder: Path, *, needs_route: bool) -> tuple[NotifyConfig | None, list[ConfigError]]:
+    if wrong := syntax_errors(text):
+        return None, [ConfigError(line, error) for line, error in wrong]
+    content = {key: value for key, value in tomllib.loads(text).items() if key in NOTIFY_TABLES}
+    if not content and not needs_route:
+        return None, []
+    errors: list[ConfigError] = []
+    table = ConfigTable(content, (), key_lines(text), errors, folder)
+    receivers = read_receivers(table)
+    inhibit = _inhibit(table) if "inhibit" in table else None
+    route = None
+    if "route" in table:
+        root = table.table("route")
+        for key in ("matchers", "continue"):
+            if key in root:
+                root.read(key)
+                root.fail(key, "the first route takes all alerts")
+        route = _route(root, None, receivers.keys(), 0)
+    else:
+        table.fail("", "there is no [route]")
+    if errors or route is None:
+        return None, sorted(errors)
+    return NotifyConfig(route=route, receivers=receivers, inhibit=inhibit), []
+
+
+def _route(table: ConfigTable, parent: Route | None, known: Any, number: int) -> Route:
+    matchers = table.matchers("matchers")
+    match = table.matchers("match") if "match" in table else ()  # the older name
+    matchers += match
+    receiver = table.text("receiver", parent.receiver if parent else None, needed=parent is None)
+    if receiver is not None and receiver not in known:
+        table.fail("receiver", f"there is no receiver {receiver!r}")
+    route = Route(
+        key=f"{parent.key}/{{{','.join(map(str, matchers))}}}/{number}" if parent else "{}",
+        receiver=receiver or "",
+        matchers=matchers,
+        group_by=table.texts("group_by", parent.group_by if parent else ()),
+        group_wait=table.duration("group_wait", parent.group_wait if parent else GROUP_WAIT, zero=True),
+        group_interval=table.duration("group_interval", parent.group_interval if parent else GROUP_INTERVAL, zero=True),
+        repeat_interval=table.duration("repeat_interval", parent.repeat_interval if parent else REPEAT_INTERVAL),
+        continues=table.flag("continue", False),
+    )
+    children = [_route(child, route, known, index) for index, child in enumerate(table.tables("routes"))]
+    table.end("receiver, matchers, group_by, group_wait, group_interval, repeat_interval, continue, routes")
+    return attrs.evolve(route, routes=tuple(children))
+
+
+def _inhibit(table: ConfigTable) -> tuple[InhibitRule, ...]:
+    found = []
+    for item in table.tables("inhibit"):
+        source: tuple[Matcher, ...] = item.matchers("source_matchers", needed=True)
+        target: tuple[Matcher, ...] = item.matchers("target_matchers", needed=True)
+        found.append(InhibitRule(name=item.text("name") or "", source=source, target=target, equal=item.texts("equal")))
+        item.end("name, source_matchers, target_matchers, equal")
+    return tuple(found)

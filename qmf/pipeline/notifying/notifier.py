@@ -1,0 +1,296 @@
+"""Notifies in threads of its own while a job runs: dispatcher, state file, silences and workers of one folder."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import attrs
+
+from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.notifying.active_alert import ActiveAlert
+from qmf.pipeline.notifying.config import IntegrationConfig, NotifyConfig
+from qmf.pipeline.notifying.dispatcher import Dispatcher
+from qmf.pipeline.notifying.groups import NEVER
+from qmf.pipeline.notifying.inhibition import InhibitRule
+from qmf.pipeline.notifying.notification import Notification, Outcome
+from qmf.pipeline.notifying.receivers.base import Sender
+from qmf.pipeline.notifying.routes import NotificationPlan
+from qmf.pipeline.notifying.silence_file import SilenceFile
+from qmf.pipeline.notifying.state_file import StateFile
+from qmf.pipeline.notifying.worker import Worker
+
+SECOND = 10**9
+
+#: Seconds between looks at the files of silences and of the configuration.
+POLL = 1.0
+
+#: Names of texts in the state file.
+STEP_TEXT, INHIBIT_TEXT = "step", "inhibit"
+
+#: Seconds that alerts are remembered after their end, so that a batch over old days doesn't notify them again.
+_REMEMBERED = 400 * 86_400
+
+
+@attrs.frozen
+class Plan:
+    """What to notify with.
+
+    Attributes:
+        config: receivers and routes.
+        inhibit: the inhibition where the configuration has none.
+    """
+
+    config: NotifyConfig
+    inhibit: tuple[InhibitRule, ...] = ()
+
+
+class Notifier:
+    """Notifies from when it is made until `close`. Methods may be called from any thread."""
+
+    def __init__(
+        self,
+        folder: Path,
+        plan: Plan,
+        make_sender: Callable[[IntegrationConfig], Sender],
+        print_line: Callable[[str], None],
+        *,
+        changed_plan: Callable[[], Plan | None] = lambda: None,
+        max_age: int = NEVER,
+        clock: Callable[[], int] = time.time_ns,
+        poll: float = POLL,
+    ) -> None:
+        """Continue from the state in a folder.
+
+        Args:
+            folder: of state and silences; a folder of this machine.
+            plan: what to notify with.
+            make_sender: makes what sends for an integration.
+            print_line: called for each failure, and each change of files.
+            changed_plan: asked at each look for another plan; None for no change, and an error once.
+            max_age: ns, see `Dispatcher`.
+            clock: ns since 1970.
+            poll: seconds between looks at files.
+
+        Raises:
+            LakeError: another process notifies from this folder; the file system failed.
+        """
+        self._make_sender = make_sender
+        self._print_line = print_line
+        self._changed_plan = changed_plan
+        self._clock = clock
+        self._store = StateFile(folder)
+        try:
+            self._state = self._store.load()
+            self._step = int(self._store.text(STEP_TEXT) or 0)
+            self._store.forget_finished(clock() // SECOND - _REMEMBERED)
+        except BaseException:
+            self._store.close()
+            raise
+        self._silences = SilenceFile(folder)
+        self._plan = plan
+        self._lock = threading.Lock()
+        self._changed = threading.Event()
+        self._idle = threading.Condition(self._lock)
+        self._closing = False
+        self._poll_time = poll
+        self._polled_at = -float("inf")
+        self._complaint = ""
+        self._workers: dict[str, tuple[IntegrationConfig, Worker]] = {}
+        try:
+            self._dispatcher = Dispatcher(self._notification_plan(), self._state, clock(), max_age=max_age)
+        except BaseException:
+            self._store.close()
+            raise
+        self._start_workers()
+        self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
+        self._thread.start()
+
+    @property
+    def step(self) -> int:
+        """The last step that was taken."""
+        return self._step
+
+    def take(self, alerts: Sequence[ActiveAlert], step: int | None = None) -> None:
+        """Take the changes of a step, or those that a batch found; they are stored when this returns.
+
+        Args:
+            alerts: changes, in order.
+            step: number of the step; one that was taken before is ignored. None for a batch.
+
+        Raises:
+            LakeError: the state can't be written.
+        """
+        with self._lock:
+            if step is not None and step <= self._step:
+                return
+            if step is None:
+                finished = self._store.finished([alert.id for alert in alerts])
+                alerts = [alert for alert in alerts if alert.id not in finished]
+            self._dispatcher.update(self._with_detail(alerts), self._clock())
+            self._store.save(self._state, **({} if step is None else {STEP_TEXT: str(step)}))
+            self._step = self._step if step is None else step
+        self._changed.set()
+
+    def release(self) -> None:
+        """The job has reached the present: notify alerts of the past that still fire.
+
+        Raises:
+            LakeError: the state can't be written.
+        """
+        with self._lock:
+            if not self._state.held:
+                return
+            self._dispatcher.release(self._clock())
+            self._store.save(self._state)
+        self._changed.set()
+
+    def drain(self, stop: threading.Event, patience: float) -> bool:
+        """Send what waits for its group's time at once, because the job ends.
+
+        Args:
+            stop: ends the waiting.
+            patience: seconds to wait at most.
+
+        Returns:
+            True when everybody was told everything.
+        """
+        deadline = time.monotonic() + patience
+        with self._lock:
+            self._dispatcher.hurry(self._clock())
+        self._changed.set()
+        with self._idle:
+            while not self._is_done() and not stop.is_set() and time.monotonic() < deadline:
+                self._idle.wait(0.1)
+            return self._is_done()
+
+    def counts(self) -> str:
+        """What happened with notifications, for people: one line."""
+        with self._lock:
+            parts = [
+                f"{key}: {counts.delivered} delivered, {counts.failed} failed"
+                for key, counts in sorted(self._state.counts.items())
+            ]
+            owed = sum(any(told.value == "owed" for told in told.values()) for told in self._state.told.values())
+        if owed:
+            parts.append(f"{owed} alerts are still to be told")
+        return "; ".join(parts)
+
+    def close(self) -> None:
+        """Stop notifying; what was not delivered is at the next start."""
+        self._closing = True
+        self._changed.set()
+        self._thread.join()
+        for _, worker in self._workers.values():
+            worker.close()
+        self._store.close()
+
+    # -- the thread
+
+    def _run(self) -> None:
+        while not self._closing:
+            self._changed.clear()
+            now = self._clock()
+            try:
+                if time.monotonic() - self._polled_at >= self._poll_time / 2:
+                    self._polled_at = time.monotonic()
+                    self._poll()
+                with self._lock:
+                    now = self._clock()
+                    found = self._dispatcher.due(now)
+                    self._store.save(self._state)
+                    self._idle.notify_all()
+                self._complaint = ""
+            except PipelineError as error:
+                self._complain(str(error))
+                found, wait = [], NEVER
+            else:
+                wait = self._dispatcher.next_at() - now
+            for notification in found:
+                if (worker := self._workers.get(notification.integration)) is not None:
+                    worker[1].put(notification)
+            self._changed.wait(min(max(0, wait) / SECOND, self._poll_time))
+
+    def _poll(self) -> None:
+        """Look for other silences and another configuration."""
+        try:
+            silences = self._silences.read_changed()
+            if silences is not None:
+                with self._lock:
+                    self._dispatcher.set_silences(silences)
+        except PipelineError as error:
+            self._print_line(f"{error}; the silences of before are kept")
+        try:
+            plan = self._changed_plan()
+        except PipelineError as error:
+            self._print_line(f"{error}\nThe notifications of before are kept")
+            return
+        if plan is not None:
+            self._plan = plan
+            replaced = self._stop_workers()  # without the lock, since they take it at their end
+            with self._lock:
+                self._dispatcher.reconfigure(self._notification_plan(), self._clock(), replaced=replaced)
+            self._start_workers()
+
+    def _finished(self, notification: Notification, outcome: Outcome, text: str) -> None:
+        """Called by workers."""
+        if text:
+            told = "told" if outcome is Outcome.DELIVERED else "not told"
+            self._print_line(f"{notification.integration}: {told} of {_described(notification)}: {text}")
+        with self._lock:
+            self._dispatcher.finish(notification, outcome, self._clock(), text)
+            try:
+                self._store.save(self._state)
+            except PipelineError as error:
+                self._complain(str(error))
+            self._idle.notify_all()
+        self._changed.set()
+
+    def _complain(self, text: str) -> None:
+        if text != self._complaint:
+            self._complaint = text
+            self._print_line(text)
+
+    def _is_done(self) -> bool:
+        return self._dispatcher.is_idle and self._dispatcher.next_at() > self._clock()
+
+    def _notification_plan(self) -> NotificationPlan:
+        plan = self._plan.config.plan(self._plan.inhibit)
+        self._store.save(self._state, **{INHIBIT_TEXT: json.dumps([rule.to_json() for rule in plan.inhibit])})
+        return plan
+
+    def _stop_workers(self) -> set[str]:
+        """End the workers of integrations that are gone or changed; their keys."""
+        wanted = self._plan.config.integrations
+        changed = {key for key, (config, _) in self._workers.items() if wanted.get(key) != config}
+        for key in changed:
+            self._workers.pop(key)[1].close()
+        return changed
+
+    def _start_workers(self) -> None:
+        for key, config in self._plan.config.integrations.items():
+            if key not in self._workers:
+                self._workers[key] = config, Worker(key, self._make_sender(config), self._finished)
+
+    def _with_detail(self, alerts: Sequence[ActiveAlert]) -> list[ActiveAlert]:
+        """Keep the details of an alert's beginning, for receivers that are told of it at its end."""
+        known: dict[str, ActiveAlert] = {}
+        found: list[ActiveAlert] = []
+        for alert in alerts:
+            before = known.get(alert.id) or self._state.alerts.get(alert.id)
+            if before is not None and before.detail:
+                alert = attrs.evolve(alert, detail={**before.detail, **alert.detail})
+            known[alert.id] = alert
+            found.append(alert)
+        return found
+
+
+def _described(notification: Notification) -> str:
+    parts = [f"{len(notification.firing)} firing"] if notification.firing else []
+    parts += [f"{len(notification.resolved)} resolved"] if notification.resolved else []
+    names = sorted({alert.name for alert in notification.alerts})
+    shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    return f"{' and '.join(parts)} ({shown})"

@@ -1,0 +1,67 @@
+"""A file of JSON lines, one for each alert of a notification."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import attrs
+
+from qmf.pipeline.notifying.notification import Notification
+from qmf.pipeline.notifying.payload import in_order, webhook_alert
+from qmf.pipeline.notifying.receivers.base import UnreachableError
+from qmf.pipeline.notifying.silences import format_time
+
+
+@attrs.frozen(kw_only=True)
+class FileConfig:
+    """A file.
+
+    Attributes:
+        path: of the file; its folder must exist.
+        send_resolved: it is told of ends.
+    """
+
+    path: Path
+    send_resolved: bool = True
+
+
+class FileSender:
+    """Appends to a file, which is opened for each notification, so that it may be moved away at any time."""
+
+    def __init__(self, config: FileConfig) -> None:
+        self._path = config.path
+
+    def send(self, notification: Notification) -> None:
+        """As of `Sender`."""
+        common = {"notifiedAt": format_time(notification.at), "receiver": notification.receiver}
+        common["groupKey"] = notification.group_key
+        lines = [json.dumps({**common, **webhook_alert(alert)}, ensure_ascii=False) for alert in in_order(notification)]
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+            try:
+                _append(file, "".join(f"{line}\n" for line in lines).encode())
+            finally:
+                os.close(file)
+        except OSError as error:
+            raise UnreachableError(f"{self._path}: {error.strerror or error}") from error
+
+    def close(self) -> None:
+        """As of `Sender`; nothing is open."""
+
+
+def _append(file: int, data: bytes) -> None:
+    """Write all of it, or nothing."""
+    size = os.fstat(file).st_size
+    if size and os.pread(file, 1, size - 1) != b"\n":
+        data = b"\n" + data  # a line that another program, or a full disk, cut off
+    written = 0
+    try:
+        while written < len(data):
+            written += os.write(file, data[written:])
+        os.fsync(file)
+    except OSError:
+        if written:
+            os.ftruncate(file, size)
+        raise

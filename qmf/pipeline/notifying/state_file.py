@@ -1,0 +1,209 @@
+"""The state of notifications in an SQLite file, which one job writes and commands read.
+
+Marks of what is owed are written before a notification is sent, marks of what was told after it was delivered: so a
+kill in between repeats a notification, and never loses one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import IO
+
+import attrs
+
+from qmf.pipeline.errors import LakeError, lake_errors
+from qmf.pipeline.notifying.active_alert import ActiveAlert
+from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, Told, TrackedDict
+
+#: Its name in the folder of the notifications' state.
+STATE = "notifications.db"
+
+_VERSION = 1
+
+#: Seconds that a reader and the writer wait for each other.
+_PATIENCE = 30.0
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS texts (name TEXT PRIMARY KEY, content TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS alerts (id TEXT PRIMARY KEY, content TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS held (id TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS told (alert TEXT NOT NULL, integration TEXT NOT NULL, told TEXT NOT NULL,
+                                 PRIMARY KEY (alert, integration));
+CREATE TABLE IF NOT EXISTS sent (integration TEXT NOT NULL, group_key TEXT NOT NULL, at INTEGER NOT NULL,
+                                 PRIMARY KEY (integration, group_key));
+CREATE TABLE IF NOT EXISTS counts (integration TEXT PRIMARY KEY, content TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS finished (id TEXT PRIMARY KEY, at INTEGER NOT NULL);
+"""
+
+
+class StateFile:
+    """Reads and writes the state. Not for several threads at once."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the file, or create it.
+
+        Raises:
+            LakeError: another process has it open, or the file system failed, or it is no such file.
+        """
+        self.path = folder / STATE
+        with lake_errors(self.path):
+            folder.mkdir(parents=True, exist_ok=True)
+        self._lock = _lock(folder)
+        try:
+            with _database_errors(self.path):
+                self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, check_same_thread=False)
+                try:
+                    self._connection.execute("PRAGMA synchronous = FULL")
+                    (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+                    if version not in (0, _VERSION):
+                        raise LakeError(f"{self.path}: written by another version of this program")
+                    self._connection.executescript(f"{_TABLES}PRAGMA user_version = {_VERSION};")
+                except BaseException:
+                    self._connection.close()
+                    raise
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def load(self) -> NotificationState:
+        """The stored state.
+
+        Raises:
+            LakeError: the file is damaged.
+        """
+        return _load(self._connection, self.path)
+
+    def text(self, name: str) -> str:
+        """A text that was stored with `save`; empty where there is none."""
+        return _text(self._connection, self.path, name)
+
+    def finished(self, ids: list[str]) -> set[str]:
+        """Which of some alerts were removed from the state before."""
+        with _database_errors(self.path):
+            return {
+                id
+                for id in ids
+                if self._connection.execute("SELECT 1 FROM finished WHERE id = ?", (id,)).fetchone() is not None
+            }
+
+    def save(self, state: NotificationState, **texts: str) -> None:
+        """Write what changed, in one transaction.
+
+        Args:
+            state: its changes are cleared when they are on the disk.
+            texts: to store with it, by name.
+
+        Raises:
+            LakeError: the file system failed; nothing was written.
+        """
+        tracked = (state.alerts, state.held, state.told, state.sent, state.counts)
+        if not texts and not any(item.changes for item in tracked):
+            return
+        with _database_errors(self.path), self._connection as run:
+            run.executemany("INSERT OR REPLACE INTO texts VALUES (?, ?)", texts.items())
+            for id, alert in state.alerts.changes.items():
+                if alert is not None:
+                    content = json.dumps(alert.to_json(), ensure_ascii=False)
+                    run.execute("INSERT OR REPLACE INTO alerts VALUES (?, ?)", (id, content))
+                else:
+                    run.execute("DELETE FROM alerts WHERE id = ?", (id,))
+                    run.execute("INSERT OR REPLACE INTO finished VALUES (?, unixepoch())", (id,))
+            for id, held in state.held.changes.items():
+                statement = "INSERT OR REPLACE INTO held VALUES (?)" if held else "DELETE FROM held WHERE id = ?"
+                run.execute(statement, (id,))
+            for id, entries in state.told.changes.items():
+                run.execute("DELETE FROM told WHERE alert = ?", (id,))
+                rows = [(id, key, told.value) for key, told in (entries or {}).items()]
+                run.executemany("INSERT INTO told VALUES (?, ?, ?)", rows)
+            for (key, group), at in state.sent.changes.items():
+                if at is None:
+                    run.execute("DELETE FROM sent WHERE integration = ? AND group_key = ?", (key, group))
+                else:
+                    run.execute("INSERT OR REPLACE INTO sent VALUES (?, ?, ?)", (key, group, at))
+            for key, counts in state.counts.changes.items():
+                if counts is None:
+                    run.execute("DELETE FROM counts WHERE integration = ?", (key,))
+                else:
+                    content = json.dumps(attrs.asdict(counts))
+                    run.execute("INSERT OR REPLACE INTO counts VALUES (?, ?)", (key, content))
+        for item in tracked:
+            item.changes.clear()
+
+    def forget_finished(self, before: int) -> None:
+        """Forget alerts that were removed before a time, in s since 1970."""
+        with _database_errors(self.path), self._connection as run:
+            run.execute("DELETE FROM finished WHERE at < ?", (before,))
+
+    def close(self) -> None:
+        """Close the file, for other processes."""
+        self._connection.close()
+        self._lock.close()
+
+
+def read_state(folder: Path, *texts: str) -> tuple[NotificationState, dict[str, str]]:
+    """The state and some texts, of a job that runs or has ended.
+
+    Raises:
+        LakeError: there is none, or it can't be read.
+    """
+    path = folder / STATE
+    if not path.exists():
+        raise LakeError(f"{path}: no such file; `qmf-pipeline correlate` with notifications makes it")
+    with (
+        _database_errors(path),
+        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", timeout=_PATIENCE, uri=True)) as connection,
+    ):
+        connection.execute("BEGIN")
+        return _load(connection, path), {name: _text(connection, path, name) for name in texts}
+
+
+def _text(connection: sqlite3.Connection, path: Path, name: str) -> str:
+    with _database_errors(path):
+        row = connection.execute("SELECT content FROM texts WHERE name = ?", (name,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def _load(connection: sqlite3.Connection, path: Path) -> NotificationState:
+    state = NotificationState()
+    with _database_errors(path):
+        alerts = connection.execute("SELECT id, content FROM alerts ORDER BY rowid").fetchall()
+        held = connection.execute("SELECT id FROM held").fetchall()
+        told: dict[str, dict[str, Told]] = {}
+        for id, key, text in connection.execute("SELECT alert, integration, told FROM told"):
+            told.setdefault(id, {})[key] = Told(text)
+        sent = connection.execute("SELECT integration, group_key, at FROM sent").fetchall()
+        counts = connection.execute("SELECT integration, content FROM counts").fetchall()
+        state.alerts = TrackedDict({id: ActiveAlert.from_json(json.loads(content)) for id, content in alerts})
+        state.held = TrackedDict({id: True for (id,) in held})
+        state.told = TrackedDict(told)
+        state.sent = TrackedDict({(key, group): at for key, group, at in sent})
+        state.counts = TrackedDict({key: IntegrationCounts(**json.loads(content)) for key, content in counts})
+    return state
+
+
+@contextmanager
+def _database_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, ValueError, TypeError) as error:
+        raise LakeError(f"{path}: {error}") from error
+
+
+def _lock(folder: Path) -> IO[str]:
+    path = folder / "_lock"
+    with lake_errors(path):
+        file = path.open("a", encoding="utf-8")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise LakeError(f"{folder}: another process notifies from this folder") from None
+        except OSError:
+            file.close()
+            raise
+    return file
