@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 import ssl
@@ -22,7 +23,7 @@ from qmf.broker.daemon.foreign_options import check_foreign_options
 from qmf.broker.daemon.interfaces import InterfaceError, address_of
 from qmf.broker.daemon.log_options import log_output, log_writer
 from qmf.broker.daemon.log_output import LogOutputError, LogWriter
-from qmf.broker.daemon.log_rules import RuleError
+from qmf.broker.daemon.log_rules import NOTICE, RuleError
 from qmf.broker.daemon.options import parse
 from qmf.broker.daemon.pid_files import DaemonError, held, port_file, running, stop
 from qmf.broker.daemon.process_control import DaemonControl
@@ -122,14 +123,14 @@ def _start(options: argparse.Namespace, warnings: Sequence[str]) -> int:
         print(f"qmf-broker: warning: {warning}", file=sys.stderr)
     if not options.daemon:
         with writer.writing(output):
-            run(_serve(broker, options, None))
+            run(_serve(broker, options, None, logs=bool(output.files or output.syslog)))
         return 0
 
     def run_child(ready: Ready) -> int:
         with writer.writing(output):
             for warning in warnings:
                 log.warning("%s", warning)
-            run(_serve(broker, options, ready))
+            run(_serve(broker, options, ready, logs=True))
         return 0
 
     listening = start_in_background(run_child, options.wait, options.close_fd)
@@ -148,7 +149,8 @@ def _check(options: argparse.Namespace) -> None:
         raise _OptionsError("--require-encryption needs --tls-cert")
 
 
-async def _serve(broker: Broker, options: argparse.Namespace, ready: Ready | None) -> None:
+async def _serve(broker: Broker, options: argparse.Namespace, ready: Ready | None, *, logs: bool) -> None:
+    """Run the broker until it is to end; with `logs`, the log says when it began and ended."""
     stop_event = asyncio.Event()
     if isinstance(broker.process, DaemonControl):
         broker.process.on_shutdown = stop_event.set
@@ -162,7 +164,11 @@ async def _serve(broker: Broker, options: argparse.Namespace, ready: Ready | Non
                 ready(str(broker.port))
             else:
                 print(f"Listening on {broker.url}", flush=True)
+            if logs:
+                log.log(NOTICE, "started as process %d on %s", os.getpid(), broker.url)
             await stop_event.wait()
+    if logs:
+        log.log(NOTICE, "ended")
 
 
 def _broker(options: argparse.Namespace, writer: LogWriter, users: Mapping[str, str] | None) -> Broker:

@@ -9,12 +9,15 @@ from typing import Self
 
 import attrs
 
+#: qpidd's level between information and warnings, which the log has by default.
+NOTICE = 25
+
 #: Levels by their names in rules, from the lowest.
 LEVELS: Mapping[str, int] = {
     "trace": 5,
     "debug": logging.DEBUG,
     "info": logging.INFO,
-    "notice": 25,
+    "notice": NOTICE,
     "warning": logging.WARNING,
     "error": logging.ERROR,
     "critical": logging.CRITICAL,

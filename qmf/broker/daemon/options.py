@@ -26,7 +26,9 @@ def options_parser() -> argparse.ArgumentParser:
     """The parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="qmf-broker",
-        description="A small AMQP 1.0 broker with the exchanges that QMF needs. Stop it with Ctrl-C.",
+        # All of them would hide the line with the error.
+        usage="qmf-broker [options]",
+        description="An AMQP 1.0 broker with the queues, exchanges and management of Apache qpidd. Ctrl-C ends it.",
         epilog="Options of Apache qpidd have its names and meanings; yes|no may be written true|false or 1|0 as well.",
         allow_abbrev=False,
     )

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 
 from qmf.broker.daemon.log_output import LogWriter
-from qmf.broker.daemon.log_rules import LogRules
+from qmf.broker.daemon.log_rules import NOTICE, LogRules
 
 log = logging.getLogger("qmf.broker")
 
@@ -34,7 +34,7 @@ class DaemonControl:
     def set_log_rules(self, text: str) -> None:
         """See `ProcessControl`."""
         self._writer.rules = LogRules.parse_text(text)
-        log.log(25, "log rules are now %s", text)
+        log.log(NOTICE, "log rules are now %s", text)
 
     @property
     def precise_times(self) -> bool:
@@ -47,5 +47,5 @@ class DaemonControl:
 
     def shut_down(self) -> None:
         """See `ProcessControl`."""
-        log.log(25, "a console ends the broker")
+        log.log(NOTICE, "a console ends the broker")
         asyncio.get_running_loop().call_later(ANSWER_TIME, self.on_shutdown)

@@ -57,6 +57,10 @@ def test_a_broker_in_the_background(tmp_path: Path) -> None:
     assert (gone.returncode, gone.stdout) == (1, "")
     assert list((tmp_path / "pids").iterdir()) == []
     lines = log.read_text(encoding="utf-8").splitlines()
+    assert any(
+        re.fullmatch(rf".* \[Broker\] notice started as process \d+ on amqp://.*:{port}", line) for line in lines
+    )
+    assert any(line.endswith(" notice ended") for line in lines)
     assert any(re.fullmatch(rf".* \[Broker\] info listening on amqp://127\.0\.0\.1:{port}", line) for line in lines)
 
 
