@@ -38,7 +38,7 @@ async def connect(broker: Broker) -> tuple[asyncio.StreamReader, asyncio.StreamW
 
 async def dropped(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """The broker hangs up."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         try:
             while await reader.read(65536):
                 pass
@@ -78,7 +78,7 @@ class Client:
 
     async def exchange(self, kind: type, count: int = 1) -> None:
         """Write and read until so many events of a kind were seen."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while True:
                 while data := self.engine.output():
                     self.writer.write(data)

@@ -31,6 +31,10 @@ class BrowsingLink(OutgoingLink):
         """See `OutgoingLink`."""
         self.queue.add_browser(self)
 
+    def count_waiting(self) -> int:
+        """See `OutgoingLink`."""
+        return len(self._ahead)
+
     def on_stored(self, entry: Entry) -> None:
         """See `Browser`."""
         self._ahead.append(entry)

@@ -109,17 +109,24 @@ class IncomingLink:
 
     def on_delivery(self, event: Delivery) -> None:
         """Route a message, settle it, and give credit for the next ones."""
-        self.on_deliveries([(event.delivery_tag, event.data)])
+        self.on_deliveries([(event.delivery_tag, event.data)], event.message_format)
 
-    def on_deliveries(self, deliveries: Iterable[tuple[int | None, bytes]]) -> None:
-        """Route messages, settle them, and give credit for the next ones."""
+    def on_deliveries(self, deliveries: Iterable[tuple[int | None, bytes]], message_format: int = 0) -> None:
+        """Route messages, settle them, and give credit for the next ones.
+
+        Args:
+            deliveries: delivery tag and data of each.
+            message_format: of all.
+        """
         registry = self._registry
         count = 0
         accepted: list[int] = []
         second = self.link.settles_second
         for delivery_tag, data in deliveries:
             try:
-                message, node = read_and_resolve(registry, data, self.node, relay=self._relay)
+                message, node = read_and_resolve(
+                    registry, data, self.node, relay=self._relay, message_format=message_format
+                )
             except DecodeError as error:
                 self._settle(Delivery(self.link, delivery_tag, data), *reject(registry, error))
                 continue
@@ -176,7 +183,9 @@ class IncomingLink:
         assert event.transaction is not None
         try:
             transaction = coordinator.find(event.transaction)
-            message, node = read_and_resolve(self._registry, event.data, self.node, relay=self._relay)
+            message, node = read_and_resolve(
+                self._registry, event.data, self.node, relay=self._relay, message_format=event.message_format
+            )
             message.origin = self._origin
             coordinator.add(transaction, node, message)
         except TransactionFailed as error:

@@ -78,7 +78,12 @@ class OutgoingLink:
 
     def begin(self) -> None:
         """The link is granted: deliver what waits."""
+        self.link.count_available = self.count_waiting
         self.dispatch()
+
+    def count_waiting(self) -> int:
+        """Messages that the client could get with more credit."""
+        return len(self.queue)
 
     def dispatch(self) -> None:
         """There is credit or room: deliver what waits."""
@@ -91,7 +96,8 @@ class OutgoingLink:
 
     def deliver(self, entry: Entry) -> None:
         """See `Consumer`."""
-        delivery_tag = self._transport.engine.send(self.link, entry.message.data)
+        message = entry.message
+        delivery_tag = self._transport.engine.send(self.link, message.data, message_format=message.message_format)
         self._transport.flush_soon()
         self.transfers += 1
         if not self.presettled:

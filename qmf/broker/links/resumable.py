@@ -104,7 +104,9 @@ class ResumableIncomingLink(IncomingLink):
             self._finish_delivery(event, Outcome.ACCEPTED, "", "")
             return
         try:
-            message, node = read_and_resolve(self._registry, event.data, self.node, relay=self._relay)
+            message, node = read_and_resolve(
+                self._registry, event.data, self.node, relay=self._relay, message_format=event.message_format
+            )
         except DecodeError as error:
             self._settle(event, *reject(self._registry, error))
             return
@@ -210,7 +212,10 @@ class ResumableOutgoingLink(OutgoingLink):
         """See `Consumer`."""
         self._last_tag += 1
         self._unsettled[self._last_tag] = entry
-        self._transport.engine.send(self.link, entry.message.data, delivery_tag=self._last_tag)
+        message = entry.message
+        self._transport.engine.send(
+            self.link, message.data, delivery_tag=self._last_tag, message_format=message.message_format
+        )
         self._transport.flush_soon()
         self.transfers += 1
 

@@ -20,14 +20,14 @@ INGRESS_TIME = "x-opt-ingress-timestamp"
 
 
 def read_and_resolve(
-    registry: NodeRegistry, data: bytes, target: Node | None, *, relay: bool
+    registry: NodeRegistry, data: bytes, target: Node | None, *, relay: bool, message_format: int = 0
 ) -> tuple[Message, Node | None]:
-    """Read a message, and find its node; arguments as of `route_message`.
+    """Read a message, and find its node; arguments as of `route_message` and `read_message`.
 
     Raises:
         DecodeError: the message is malformed.
     """
-    message = read_message(data, registry.clock())
+    message = read_message(data, registry.clock(), message_format)
     if registry.timestamps:
         message = message.with_annotation(INGRESS_TIME, time.time_ns())
     if relay and message.to is not None:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import attrs
 
-from qmf.broker.nodes.delivery_times import delivery_time
+from qmf.broker.nodes.delivery_times import InvalidAnnotation, delivery_time
 from qmf.broker.nodes.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, add_value, merge_annotations
 from qmf.codec import amqp10
 from qmf.codec.message import Message as AmqpMessage
@@ -36,6 +36,7 @@ class Message:
         priority: that of its header; 4 is the usual one.
         deliver_at: time from which on it may be delivered, by the same clock; None for at once.
         origin: container id of the client that sent it; empty for one of the broker itself, or of an earlier run.
+        message_format: of its transfer: what the bytes mean, in 32 bits; 0 for a message as AMQP defines it.
         paged: its data is on the disk.
     """
 
@@ -51,6 +52,7 @@ class Message:
     priority: int = 4
     deliver_at: float | None = None
     origin: str = ""
+    message_format: int = 0
 
     @property
     def fields(self) -> AmqpMessage:
@@ -81,11 +83,20 @@ class Message:
     @property
     def delivery_count(self) -> int:
         """Failed deliveries, according to its header."""
+        if self.opaque:
+            return self.fields.delivery_count
         fields = self._header()[0]
         return _int(fields[4]) if len(fields) > 4 else 0
 
+    @property
+    def opaque(self) -> bool:
+        """True for bytes of a format that the broker cannot read: it never changes them."""
+        return type(self._fields) is OpaqueFields
+
     def with_annotation(self, name: str, value: int) -> Message:
         """The same message with a message annotation."""
+        if self.opaque:
+            return self
         return self._with_data(add_value(self.data, MESSAGE_ANNOTATIONS, name, Int64(value)))
 
     def with_annotations(self, annotations: bytes) -> Message:
@@ -94,10 +105,14 @@ class Message:
         Raises:
             DecodeError: the message is malformed, or the annotations are no map.
         """
+        if self.opaque:
+            return self
         return self._with_data(merge_annotations(self.data, annotations))
 
     def with_sequence(self, name: str, value: int) -> Message:
         """The same message with a number as message annotation, and as application property."""
+        if self.opaque:
+            return self
         data = add_value(self.data, APPLICATION_PROPERTIES, name, Int64(value))
         return self._with_data(add_value(data, MESSAGE_ANNOTATIONS, name, Int64(value)))
 
@@ -107,6 +122,8 @@ class Message:
 
     def after_failure(self) -> Message:
         """The same message with one more failed delivery in its header."""
+        if type(self._fields) is OpaqueFields:
+            return self._with_data(self.data, OpaqueFields(delivery_count=self._fields.delivery_count + 1))
         fields, end = self._header()
         fields += [None] * (5 - len(fields))
         durable, priority, ttl, _, count = fields[:5]
@@ -131,36 +148,57 @@ class Message:
         value, end = amqp10.decode(self.data, len(_HEADER))
         return list(value) if isinstance(value, list) else [], end
 
-    def _with_data(self, data: bytes) -> Message:
+    def _with_data(self, data: bytes, fields: OpaqueFields | None = None) -> Message:
         return Message(
             data,
             self.to,
             self.subject,
-            None,
+            fields,
             self.expires_at,
             self.correlated,
             self.durable,
             self.priority,
             self.deliver_at,
             self.origin,
+            self.message_format,
         )
+
+
+@attrs.frozen(kw_only=True)
+class OpaqueFields(AmqpMessage):
+    """Stands for the fields of a message of a format that the broker cannot read; it counts the failed deliveries."""
 
 
 def _int(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def read_message(data: bytes, now: float) -> Message:
+def read_message(data: bytes, now: float, message_format: int = 0) -> Message:
     """Read what routing needs. Of the sections behind the properties only the sizes are checked.
 
     Args:
         data: the encoded message.
         now: when it was received, in seconds of the broker's clock.
+        message_format: see `Message`. A message with a format need not have sections as AMQP defines them.
 
     Raises:
         DecodeError: the bytes are not a valid message.
         InvalidAnnotation: an annotation that the broker reads has a wrong type.
     """
+    if not message_format:
+        return _read_sections(data, now)
+    try:
+        message = _read_sections(data, now)
+        _ = message.fields  # whole, since only the broker's own guess says that there are sections
+    except InvalidAnnotation:
+        raise
+    except DecodeError:
+        return Message(data, None, "", OpaqueFields(), None, message_format=message_format)
+    message.message_format = message_format
+    return message
+
+
+def _read_sections(data: bytes, now: float) -> Message:
     try:
         return _read_common_layout(data, now)
     except (_OtherLayoutError, IndexError, UnicodeDecodeError):

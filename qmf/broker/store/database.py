@@ -12,7 +12,7 @@ from qmf.broker.store.errors import DiskFull, StoreDamaged, StoreError, StoreVer
 #: Marks the file as a store of this broker (SQLite's application id): "QMFb".
 APPLICATION_ID = 0x514D4662
 #: Of the tables below (SQLite's user version).
-VERSION = 3
+VERSION = 4
 
 #: Milliseconds that SQLite waits for another process that reads the file (`qmf-broker --check-store`).
 _BUSY = 5_000
@@ -32,7 +32,8 @@ CREATE TABLE message (
     expires REAL,                          -- seconds since 1970, or null for never
     checksum INTEGER NOT NULL,             -- CRC-32 of the data
     data BLOB NOT NULL,                    -- the encoded message
-    deliver REAL                           -- seconds since 1970 from which on it may be delivered, or null
+    deliver REAL,                          -- seconds since 1970 from which on it may be delivered, or null
+    format INTEGER NOT NULL DEFAULT 0      -- of its transfer: what the data means
 );
 """
 
@@ -40,6 +41,7 @@ CREATE TABLE message (
 MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], object]] = {
     1: lambda connection: connection.execute("ALTER TABLE message ADD COLUMN deliver REAL"),
     2: lambda _: None,  # definitions of topics and policies, which older programs don't know
+    3: lambda connection: connection.execute("ALTER TABLE message ADD COLUMN format INTEGER NOT NULL DEFAULT 0"),
 }
 
 

@@ -227,7 +227,7 @@ class DefinitionRecorder(BrokerObserver):
             if queue is None:
                 raise StoreDamaged(self._path, f"message {stored.id} is in queue {stored.queue}, which is not defined")
             try:
-                message = read_message(stored.data, now)
+                message = read_message(stored.data, now, stored.format)
             except DecodeError as error:
                 raise StoreDamaged(self._path, f"message {stored.id} of queue {queue.name!r}: {error}") from error
             message.expires_at = None if stored.expires is None else stored.expires - offset

@@ -67,7 +67,9 @@ class Journal:
         expires = None if message.expires_at is None else message.expires_at + self._offset
         deliver = None if message.deliver_at is None else message.deliver_at + self._offset
         self._end_changes()
-        stored = StoredMessage(record, definition, entry.position, expires, message.data, deliver)
+        stored = StoredMessage(
+            record, definition, entry.position, expires, message.data, deliver, message.message_format
+        )
         self._current.unit.messages.append(stored)
         self._current.entries.append((queue, entry))
         self._close_soon()

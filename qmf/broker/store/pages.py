@@ -80,13 +80,14 @@ class PagedMessage(Message):
             b"",
             message.to,
             message.subject,
-            None,
+            message.fields if message.opaque else None,
             message.expires_at,
             message.correlated,
             message.durable,
             message.priority,
             message.deliver_at,
             message.origin,
+            message.message_format,
         )
         del self.data  # so that `__getattr__` is asked for it
         self._number = pages.put(message.data)

@@ -39,7 +39,7 @@ def read_messages(connection: sqlite3.Connection, path: Path) -> list[StoredMess
         StoreError: SQLite cannot read the file.
     """
     found = []
-    rows = connection.execute("SELECT id, queue, position, expires, checksum, data, deliver FROM message")
+    rows = connection.execute("SELECT id, queue, position, expires, checksum, data, deliver, format FROM message")
     try:
         for row in rows:
             found.append(_message(path, *row))
@@ -87,9 +87,10 @@ def salvage_definitions(connection: sqlite3.Connection, path: Path, lost: list[s
 
 def salvage_messages(connection: sqlite3.Connection, path: Path, lost: list[str]) -> Iterator[StoredMessage]:
     """The messages that can be read; of the others `lost` gets a line each, or one for a range of ids."""
-    deliver = "deliver" if _number(connection, path, "PRAGMA user_version") > 1 else "NULL"
+    version = _number(connection, path, "PRAGMA user_version")
+    columns = f"{'deliver' if version > 1 else 'NULL'}, {'format' if version > 3 else '0'}"
     query = (
-        f"SELECT id, queue, position, expires, checksum, data, {deliver} FROM message WHERE id >= ? ORDER BY id LIMIT 1"
+        f"SELECT id, queue, position, expires, checksum, data, {columns} FROM message WHERE id >= ? ORDER BY id LIMIT 1"
     )
     for row in _rows(connection, query, "SELECT max(id) FROM message", "message", lost):
         try:
@@ -165,7 +166,8 @@ def _message(
     checksum: int,
     data: bytes,
     deliver: float | None,
+    format: int,
 ) -> StoredMessage:
     if not isinstance(data, bytes) or zlib.crc32(data) != checksum:
         raise StoreDamaged(path, f"message {id} of queue {queue} is damaged: its checksum is wrong")
-    return StoredMessage(id, queue, position, expires, data, deliver)
+    return StoredMessage(id, queue, position, expires, data, deliver, format)

@@ -31,6 +31,7 @@ class StoredMessage:
         expires: seconds since 1970 at which its time to live ends; None for never.
         data: the encoded message.
         deliver: seconds since 1970 from which on it may be delivered; None for at once.
+        format: of its transfer, in 32 bits.
     """
 
     id: int
@@ -39,6 +40,7 @@ class StoredMessage:
     expires: float | None
     data: bytes
     deliver: float | None = None
+    format: int = 0
 
 
 @attrs.frozen

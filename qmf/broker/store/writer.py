@@ -133,9 +133,19 @@ def _write_definitions(connection: sqlite3.Connection, unit: Unit) -> None:
 
 def _write_messages(connection: sqlite3.Connection, units: Sequence[Unit]) -> None:
     connection.executemany(
-        "INSERT INTO message (id, queue, position, expires, checksum, data, deliver) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO message (id, queue, position, expires, checksum, data, deliver, format)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (each.id, each.queue, each.position, each.expires, zlib.crc32(each.data), each.data, each.deliver)
+            (
+                each.id,
+                each.queue,
+                each.position,
+                each.expires,
+                zlib.crc32(each.data),
+                each.data,
+                each.deliver,
+                each.format,
+            )
             for unit in units
             for each in unit.messages
         ],

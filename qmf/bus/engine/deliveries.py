@@ -29,6 +29,7 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.native import FLOW, MESSAGE, OUTCOME, SETTLED_MESSAGE, Native, address, delivery_at
 from qmf.bus.engine.transactions import DECLARED, TRANSACTIONAL, read_state, write_state
 from qmf.bus.engine.values import Outcome
+from qmf.bus.frames.performatives import PADDED_TAG, TAG
 
 _OUTCOMES: dict[int, Outcome] = {
     int(proton.Delivery.ACCEPTED): Outcome.ACCEPTED,
@@ -48,9 +49,6 @@ _delivery, _outcome_received = fast_constructor(Delivery), fast_constructor(Outc
 _BUFFER = 16 * 1024
 _allocate = ffi.new_allocator(should_clear_after_alloc=False)
 
-#: Bytes of our delivery tags. On links that can be resumed they are numbers, the most significant byte first.
-_TAG_SIZE = 8
-
 #: Messages of the largest size of which a peer may have sent parts on all links of a connection together.
 _PARTIAL_MESSAGES = 4
 
@@ -58,7 +56,11 @@ OnFlow = Callable[[Link], None]
 
 
 class Deliveries:
-    """The deliveries on all links of one engine."""
+    """The deliveries on all links of one engine.
+
+    Attributes:
+        message_format: set while events are of a transfer of a message with that format; 0 otherwise.
+    """
 
     def __init__(
         self,
@@ -79,6 +81,8 @@ class Deliveries:
         native: the compiled functions; None to do without.
         """
         self._limit = limit
+        #: That of the transfer which is being read.
+        self.message_format = 0
         #: Links on which parts of a message have come, and the bytes of these parts, or more.
         self._joining: set[Link] = set()
         self._joining_size = 0
@@ -90,14 +94,20 @@ class Deliveries:
         #: Messages that will be accepted with the next message that is sent: link and delivery tag.
         self._accept_later: list[tuple[Link, int]] = []
         # The tag of a delivery must be unique among the unsettled ones of its link; proton copies it.
-        self._tag = bytearray(_TAG_SIZE)
+        self._tag = bytearray(PADDED_TAG)
         self._tag_struct = ffi.new("pn_bytes_t *")
         self._tag_start = self._tag_struct.start = ffi.from_buffer(self._tag)
-        self._tag_struct.size = len(self._tag)
         self._buffer: Any = None
 
     def send(
-        self, link: Link, data: bytes, *, settled: bool, transaction: bytes | None, delivery_tag: int | None
+        self,
+        link: Link,
+        data: bytes,
+        *,
+        settled: bool,
+        transaction: bytes | None,
+        delivery_tag: int | None,
+        message_format: int,
     ) -> int:
         """See `Engine.send`."""
         if self._accept_later:
@@ -106,12 +116,15 @@ class Deliveries:
             delivery_tag = next(self._numbers)
             tag = b"%08x" % (delivery_tag & 0xFFFFFFFF)
         else:
-            tag = delivery_tag.to_bytes(_TAG_SIZE)
+            tag = delivery_tag.to_bytes(TAG)
+        if message_format:
+            tag += message_format.to_bytes(4)  # `SentFrames` puts it into its field
         settled = settled or link.presettled
         if self._native is not None and transaction is None:
-            handle: Any = self._native.send(link.address, tag, _TAG_SIZE, data, len(data), settled)
+            handle: Any = self._native.send(link.address, tag, len(tag), data, len(data), settled)
         else:
-            self._tag[:] = tag
+            self._tag[: len(tag)] = tag
+            self._tag_struct.size = len(tag)
             impl = link.impl
             delivery = lib.pn_delivery(impl, self._tag_struct[0])
             if transaction is not None:
@@ -335,10 +348,12 @@ class Deliveries:
         if lib.pn_delivery_aborted(delivery):
             link.chunks.clear()
             link.mark_row()
-            link.chunks_size = 0
+            link.chunks_size = link.message_format = 0
             lib.pn_delivery_settle(delivery)
             lib.pn_link_flow(impl, 1)
             return
+        if self.message_format:
+            link.message_format = self.message_format
         if not lib.pn_delivery_readable(delivery) or lib.pn_link_current(impl) != delivery:
             if link.confirming and lib.pn_delivery_settled(delivery):
                 self._on_confirmed(link, delivery)
@@ -352,16 +367,17 @@ class Deliveries:
                 return
             data = whole
         lib.pn_link_advance(impl)
+        message_format, link.message_format = link.message_format, 0
         transaction = None
         if self._server and lib.pn_delivery_remote_state(delivery) == TRANSACTIONAL:
             transaction = read_state(delivery)[0]
         if lib.pn_delivery_settled(delivery):
             lib.pn_delivery_settle(delivery)
-            self._emit(_delivery(link, None, data, transaction))
+            self._emit(_delivery(link, None, data, transaction, message_format))
         else:
             delivery_tag = next(self._numbers) if link.resumption is None else _read_tag(delivery)
             link.received[delivery_tag] = self._handle(delivery)
-            self._emit(_delivery(link, delivery_tag, data, transaction))
+            self._emit(_delivery(link, delivery_tag, data, transaction, message_format))
         if link.draining:
             self.check_drained(link)
 
@@ -437,8 +453,8 @@ def _forget_transactional(link: Link, handle: Any) -> None:
 def _read_tag(delivery: Any) -> int:
     """The delivery tag that the peer chose, on a link that can be resumed."""
     tag = lib.pn_delivery_tag(delivery)
-    if tag.size != _TAG_SIZE:
-        raise ValueError(f"a delivery tag of {tag.size} bytes on a link that can be resumed, instead of {_TAG_SIZE}")
+    if tag.size != TAG:
+        raise ValueError(f"a delivery tag of {tag.size} bytes on a link that can be resumed, instead of {TAG}")
     return int.from_bytes(ffi.buffer(tag.start, tag.size)[:])
 
 

@@ -8,8 +8,9 @@ never in an exception.
 The protocol itself is proton's (`Connection`, `Transport`, `Collector`). The engine owns every proton object,
 translates proton's events, and answers detach, end and close as the protocol requires: this module for the connection,
 `link_layer.py` for sessions and links, `deliveries.py` for messages. What happens per message or per read calls
-proton's C library directly, the rest uses its Python objects. This package knows nothing of sockets, asyncio, exchanges
-and QMF.
+proton's C library directly, the rest uses its Python objects. Two things that proton does not tell, or cannot do, are
+done to the bytes that pass: message formats, and flows that ask for an answer (`qmf/bus/frames/`). This package knows
+nothing of sockets, asyncio, exchanges and QMF.
 """
 
 from __future__ import annotations
@@ -27,10 +28,14 @@ from qmf.bus.engine.events import (
     EngineEvent,
     EventBatch,
 )
-from qmf.bus.engine.link_layer import LinkLayer, error_of, text_keys
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.link_layer import LinkLayer
 from qmf.bus.engine.native import address
+from qmf.bus.engine.properties import error_of, text_keys
 from qmf.bus.engine.terminus import PROTON_DECODE_ERRORS
 from qmf.bus.engine.values import ConnectionSettings
+from qmf.bus.frames.performatives import link_flow
+from qmf.bus.frames.walker import Kind, Stop, walker
 
 #: First bytes of TLS, plain and after AMQP's own header for it. proton would start a handshake without a certificate.
 _TLS_HANDSHAKE = b"\x16"
@@ -51,6 +56,11 @@ class Engine(LinkLayer):
         self._failed = False
         self._peer_closed = False
         self._first_bytes = b""
+        self._received_frames = walker(outgoing=False)
+        #: Output that was taken from proton before.
+        self._ready: list[bytes] = []
+        #: Links on which we send, that the peer has asked for the state of, and that are not granted yet.
+        self._owed: dict[Link, None] = {}
         self._transport = proton.Transport(proton.Transport.SERVER if settings.server else proton.Transport.CLIENT)
         self._collector = proton.Collector()
         self._transport_impl: Any = self._transport._impl
@@ -104,13 +114,21 @@ class Engine(LinkLayer):
             self._first_bytes += data[: len(_TLS_HEADER) - len(self._first_bytes)]
             if self._first_bytes.startswith((_TLS_HANDSHAKE, _TLS_HEADER)):
                 self.fail("amqp:connection:framing-error", "the peer uses TLS, this port does not")
+        offset = 0
         # Released at once, since the owner may reuse its buffer after the call.
         with ffi.from_buffer(data) as source:
-            self._push(source, len(data))
+            while (stop := self._received_frames.next_stop(data, offset)) is not None:
+                self._push(source, offset, stop.start)
+                self._push_frame(source, stop)
+                offset = stop.end
+            self._push(source, offset, len(data))
+        if not self._peer_closed and not self._failed and lib.pn_transport_capacity(self._transport_impl) < 0:
+            # Otherwise the peer's close was read, and what follows it is ignored.
+            self.fail("amqp:connection:framing-error", "a frame cannot be decoded")
 
-    def _push(self, source: Any, size: int) -> None:
+    def _push(self, source: Any, offset: int, size: int) -> None:
+        """Give proton the bytes from `offset` to `size`, and handle the events of all frames that end there."""
         transport = self._transport_impl
-        offset = 0
         while offset < size and not self._failed:
             room = lib.pn_transport_capacity(transport)
             if room <= 0:
@@ -121,12 +139,88 @@ class Engine(LinkLayer):
                 self.fail("amqp:connection:framing-error", f"[{result}]: {reason}")
             offset += count
             self._collect()
-        if not self._peer_closed and not self._failed and lib.pn_transport_capacity(transport) < 0:
-            # Otherwise the peer's close was read, and what follows it is ignored.
-            self.fail("amqp:connection:framing-error", "a frame cannot be decoded")
+
+    def _push_frame(self, source: Any, stop: Stop) -> None:
+        """Give proton a frame that matters: the events that follow are of this frame."""
+        self._deliveries.message_format = stop.value if stop.kind is Kind.FORMAT else 0
+        subjects: list[proton.Session | Link] = []
+        self._subjects = subjects
+        self._push(source, stop.start, stop.end)
+        self._subjects = None
+        self._deliveries.message_format = 0
+        for subject in subjects:
+            if stop.kind is Kind.BEGIN and isinstance(subject, proton.Session):
+                self._channels[stop.channel] = subject
+            elif stop.kind is Kind.LINK_ECHO and isinstance(subject, Link):
+                self._answer_echo(subject.session_impl, subject, stop.value)
+        if stop.kind is Kind.SESSION_ECHO and (session := self._channels.get(stop.channel)) is not None:
+            self._answer_echo(session._impl, None, 0)
+
+    def _answer_echo(self, session: Any, link: Link | None, limit: int) -> None:
+        """The peer has asked for the state of a session, or of a link: a flow with it is the next output.
+
+        Args:
+            session: as C object.
+            link: or None.
+            limit: of a link on which we send: the peer's delivery count and credit in sum, modulo 2**32.
+        """
+        if self._failed or self._peer_closed:
+            return
+        if link is not None and not link.raw.state & proton.Endpoint.LOCAL_ACTIVE:
+            if link.is_sender and not link.detached:
+                self._owed[link] = None  # it is not granted yet
+            return
+        self._drain_output()  # the state is that after all that was sent
+        # No change, but proton sends a flow after it: of a link whose credit changes, or else of the session.
+        lib.pn_session_set_incoming_capacity(session, lib.pn_session_get_incoming_capacity(session))
+        if link is not None and not link.is_sender:
+            (lib.pn_link_drain if lib.pn_link_get_drain(link.impl) else lib.pn_link_flow)(link.impl, 0)
+        before = len(self._ready)
+        self._drain_output()
+        if link is None or not link.is_sender or link.handle is None or len(self._ready) != before + 1:
+            return
+        credit = lib.pn_link_credit(link.impl) + lib.pn_link_queued(link.impl)
+        self._ready[before] = link_flow(
+            self._ready[before],
+            handle=link.handle,
+            delivery_count=limit - credit,
+            credit=max(0, credit),
+            available=None if link.count_available is None else link.count_available(),
+            drain=bool(lib.pn_link_get_drain(link.impl)),
+        )
+
+    def _answer_owed(self) -> None:
+        """Answer the peer's questions about links that were not granted then, and are now."""
+        self._owed = {link: None for link in self._owed if not link.detached}
+        granted = [link for link in self._owed if link.raw.state & proton.Endpoint.LOCAL_ACTIVE]
+        # Nothing was sent before: our delivery count is 0.
+        limits = {link: lib.pn_link_credit(link.impl) + lib.pn_link_queued(link.impl) for link in granted}
+        for link, limit in limits.items():
+            del self._owed[link]
+            self._answer_echo(link.session_impl, link, limit)
+
+    def _drain_output(self) -> None:
+        """Take all that proton has for the peer."""
+        while data := self._take_output():
+            self._ready.append(data)
 
     def output(self) -> bytes:
         """Bytes for the peer; empty when there is nothing to send now."""
+        if self._owed:
+            self._answer_owed()
+        if self._ready:
+            data = b"".join(self._ready)
+            self._ready.clear()
+            return data
+        return self._take_output()
+
+    def _take_output(self) -> bytes:
+        while data := self._take_bytes():
+            if data := self._sent_frames.pass_on(data):
+                return data
+        return b""
+
+    def _take_bytes(self) -> bytes:
         if self._simple is not None:
             output, more = self._simple.output(self._transport_address, self._collector_address)
             if more:
@@ -153,7 +247,8 @@ class Engine(LinkLayer):
         proton has no output left as soon as our own close is out. Closing the socket before the peer's close was
         received could reset the connection, and the peer would lose ours.
         """
-        return (self._failed or self._peer_closed) and lib.pn_transport_pending(self._transport_impl) < 0
+        closed = self._failed or self._peer_closed
+        return closed and not self._ready and lib.pn_transport_pending(self._transport_impl) < 0
 
     def tick(self, now: float) -> float | None:
         """Process the time: due heartbeats become output, a silent peer becomes `ConnectionFailed`.
@@ -202,6 +297,8 @@ class Engine(LinkLayer):
         self._handlers.clear()
         # Both know the engine by its methods: without these it is gone with its last user, not when a cycle is found.
         self._deliveries.close()
+        self._ready.clear()
+        self._owed.clear()
         self._simple = None
         self._transport.unbind()
         self._connection.free()
@@ -242,7 +339,7 @@ class Engine(LinkLayer):
     def _collect(self, *, flow: bool = True) -> None:
         collector, links = self._collector_impl, self._links
         while True:
-            simple = None if self._failed else self._simple
+            simple = None if self._failed or self._deliveries.message_format else self._simple
             if simple is not None and not simple.collect(self._collector_address, flow=flow):
                 return
             event = lib.pn_collector_peek(collector)
@@ -302,6 +399,8 @@ class Engine(LinkLayer):
     def _on_begin(self, event: proton.Event) -> None:
         session = event.session
         assert session is not None
+        if self._subjects is not None:
+            self._subjects.append(session)
         if session.state & proton.Endpoint.LOCAL_UNINIT:
             self._on_peer_begin(session)
         elif not self._open_reported:

@@ -123,12 +123,14 @@ class Delivery:
         delivery_tag: for `Engine.settle`; None when the peer has settled the message already.
         data: the encoded message.
         transaction: id of the transaction that the message is part of, or None; only on the server's side.
+        message_format: what the bytes mean, in 32 bits; 0 for a message as AMQP defines it.
     """
 
     link: Link
     delivery_tag: int | None
     data: bytes
     transaction: bytes | None = None
+    message_format: int = 0
 
 
 @attrs.frozen(weakref_slot=False)
@@ -163,7 +165,7 @@ class OutcomeReceived:
 
 @attrs.frozen
 class DeliveryBatch:
-    """Messages that have arrived one after the other on a link; none is part of a transaction.
+    """Messages that have arrived one after the other on a link; none is part of a transaction, or has a format.
 
     Attributes:
         link: on which link.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import proton
@@ -32,8 +32,10 @@ class Link:
         max_message: bytes of the largest message that the peer accepts, where we are the sender; 0 for no limit.
         holding: set by the owner of a link on which we send: messages that the peer accepts without settling them stay
             unsettled until `Engine.settle_sent`.
+        count_available: set by the owner of a link on which we send: counts the messages that wait for credit, for a
+            peer that asks; None to tell no number.
         raw, session, impl, session_impl, address, session_address, number, table, place, received, sent, confirming,
-            transactional, chunks, chunks_size, draining, detached: for the engine alone.
+            transactional, chunks, chunks_size, message_format, draining, detached, handle: for the engine alone.
     """
 
     __slots__ = (
@@ -42,11 +44,14 @@ class Link:
         "chunks",
         "chunks_size",
         "confirming",
+        "count_available",
         "detached",
         "draining",
+        "handle",
         "impl",
         "is_sender",
         "max_message",
+        "message_format",
         "name",
         "number",
         "place",
@@ -101,6 +106,11 @@ class Link:
         #: Transfers of the message that is being received: AMQP allows one at a time per link.
         self.chunks: list[bytes] = []
         self.chunks_size = 0
+        #: Format of the message that is being received.
+        self.message_format = 0
+        #: Of a link on which we send: its number in our frames, once our attach is written.
+        self.handle: int | None = None
+        self.count_available: Callable[[], int] | None = None
         #: The peer was asked to use or return all credit, and has not done so yet.
         self.draining = False
         #: We have detached the link and wait for the peer's answer, or it has ended.
@@ -148,6 +158,7 @@ class Link:
         self.transactional.clear()
         self.chunks.clear()
         self.chunks_size = 0
+        self.count_available = None
 
     def __repr__(self) -> str:
         return f"<Link {self.name!r} {'out' if self.is_sender else 'in'}>"

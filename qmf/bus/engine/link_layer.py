@@ -22,7 +22,9 @@ from qmf.bus.engine.events import (
 )
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.native import native
-from qmf.bus.engine.resumption import LINK_RESUMPTION, Resumption, read_resumption, write_resumption
+from qmf.bus.engine.properties import error_of, text_keys, write_properties
+from qmf.bus.engine.resumption import LINK_RESUMPTION, Resumption, read_resumption
+from qmf.bus.engine.sent_frames import SentFrames
 from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.simple_events import SimpleEvents
 from qmf.bus.engine.terminus import read_terminus, write_terminus
@@ -54,6 +56,9 @@ class LinkLayer:
         self._events: deque[EngineEvent | EventBatch] = deque()
         #: By C object, which each link keeps alive.
         self._links: dict[Any, Link] = {}
+        self._sent_frames = SentFrames()
+        #: While a frame that matters is handled: the session or the link that it is for.
+        self._subjects: list[proton.Session | Link] | None = None
         compiled = native()
         self._deliveries = Deliveries(
             settings.max_message, self._events.append, self.detach, server=settings.server, native=compiled
@@ -68,6 +73,8 @@ class LinkLayer:
         #: C objects of the sessions that the peer has begun: those granted, and those refused that it has not ended.
         self._peer_sessions: set[Any] = set()
         self._refused_sessions: set[Any] = set()
+        #: All sessions by the peer's channel.
+        self._channels: dict[int, proton.Session] = {}
 
     # Sessions
 
@@ -129,7 +136,7 @@ class LinkLayer:
         write_terminus(raw.target if is_sender else raw.source, terminus)
         if own_terminus is not None:
             write_terminus(raw.source if is_sender else raw.target, own_terminus)
-        _write_properties(raw, properties or {}, resumption)
+        write_properties(raw, properties or {}, resumption)
         if resumption is not None:
             raw.rcv_settle_mode = proton.Link.RCV_SECOND
         if not is_sender:
@@ -159,7 +166,7 @@ class LinkLayer:
         raw.rcv_settle_mode = raw.remote_rcv_settle_mode
         if not link.is_sender:
             raw.max_message_size = self.settings.max_message
-        _write_properties(raw, {}, resumption)
+        write_properties(raw, {}, resumption)
         raw.open()
 
     def refuse_link(self, link: Link, condition: str, description: str) -> None:
@@ -241,6 +248,7 @@ class LinkLayer:
         settled: bool = False,
         transaction: bytes | None = None,
         delivery_tag: int | None = None,
+        message_format: int = 0,
     ) -> int:
         """Send one message. The owner has checked `credit` before.
 
@@ -250,11 +258,19 @@ class LinkLayer:
             settled: settle it at once: there will be no outcome.
             transaction: id of the transaction that the message is part of.
             delivery_tag: on a link that can be resumed; each one is used for one message, on whatever connection.
+            message_format: of the message, in 32 bits.
 
         Returns:
             delivery tag, the same as in `OutcomeReceived`.
         """
-        return self._deliveries.send(link, data, settled=settled, transaction=transaction, delivery_tag=delivery_tag)
+        return self._deliveries.send(
+            link,
+            data,
+            settled=settled,
+            transaction=transaction,
+            delivery_tag=delivery_tag,
+            message_format=message_format,
+        )
 
     def settle(
         self,
@@ -374,6 +390,7 @@ class LinkLayer:
                 if own is self._session:
                     self._session = None
                 break
+        self._channels = {channel: each for channel, each in self._channels.items() if each != session}
         session.close()
         session.free()
 
@@ -422,6 +439,8 @@ class LinkLayer:
     def _on_flow(self, link: Link) -> None:
         if link.detached:
             return
+        if self._subjects is not None:
+            self._subjects.append(link)
         if link.is_sender:
             self._events.append(CreditChanged(link))
         elif link.draining:
@@ -432,12 +451,13 @@ class LinkLayer:
     def _add_link(self, raw: proton.Link) -> Link:
         link = Link(raw)
         self._links[link.impl] = link
+        self._sent_frames.expect(link)
         if self._simple is not None:
             self._simple.add(link)
         return link
 
     def _remove_link(self, impl: Any) -> None:
-        del self._links[impl]
+        self._sent_frames.forget(self._links.pop(impl))
         if self._simple is not None:
             self._simple.forget_table()
 
@@ -448,26 +468,9 @@ class LinkLayer:
         for link in self._links.values():
             link.mark_detached()
         self._links.clear()
+        self._sent_frames.clear()
+        self._channels.clear()
         if self._simple is not None:
             self._simple.forget_table()
         self._session = None
         self._sessions.clear()
-
-
-def _write_properties(raw: proton.Link, properties: Mapping[str, object], resumption: Resumption | None) -> None:
-    values: dict[Any, Any] = {proton.symbol(key): value for key, value in properties.items()}
-    if resumption is not None:
-        values[proton.symbol(LINK_RESUMPTION)] = write_resumption(resumption)
-    if values:
-        raw.properties = values
-
-
-def text_keys(properties: object) -> Mapping[str, object]:
-    """A map of a peer with its keys as text; empty for anything else."""
-    return {str(name): value for name, value in properties.items()} if isinstance(properties, dict) else {}
-
-
-def error_of(endpoint: proton.Connection | proton.Session | proton.Link) -> tuple[str, str]:
-    """Condition and description of the peer's error; empty when it gave none."""
-    condition = endpoint.remote_condition
-    return (condition.name, condition.description or "") if condition else ("", "")

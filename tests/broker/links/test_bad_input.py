@@ -252,10 +252,35 @@ OTHERS = st.builds(
     st.sampled_from([b"", b"\x00\x53\x77\xa1\x04text", DECLARE, discharge((1).to_bytes(8)), b"\xff"]),
 )
 
+NUMBERS = (st.integers(0, 3) | st.integers(0, 2**32 - 1)).map(UInt32)
+#: Flows that ask for an answer, with counts that need not be right.
+ECHOES = st.builds(
+    lambda window, link, drain: frame(Described(UInt64(0x13), [*window, *link, drain, True])),
+    st.lists(NUMBERS, min_size=4, max_size=4),
+    st.just([None] * 4) | st.lists(NUMBERS, min_size=4, max_size=4),
+    st.booleans(),
+)
+#: Messages with a format, some in several frames, some aborted.
+FORMATS = st.builds(
+    lambda handle, number, message_format, more, aborted, payload: frame(
+        Described(
+            UInt64(0x14),
+            [UInt32(handle), UInt32(number), b"t", message_format, False, more, None, None, None, aborted],
+        ),
+        payload,
+    ),
+    st.integers(0, 1),
+    st.integers(0, 2),
+    NUMBERS,
+    st.booleans(),
+    st.booleans(),
+    st.binary(max_size=300),
+)
+
 
 @pytest.mark.slow
 @examples(60)
-@given(frames=st.lists(LINKS | OTHERS, min_size=1, max_size=8))
+@given(frames=st.lists(LINKS | OTHERS | ECHOES | FORMATS, min_size=1, max_size=8))
 def test_no_sequence_of_links_and_messages_raises_an_exception(frames: Sequence[bytes]) -> None:
     async def run() -> None:
         faults: list[dict[str, Any]] = []

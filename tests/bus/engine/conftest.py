@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 from qmf.bus.engine.native import native
+from qmf.bus.frames.walker import compiled_walker
 
 
 @pytest.fixture(autouse=True, params=["compiled", "pure"])
 def _compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "pure":
         monkeypatch.setattr("qmf.bus.engine.link_layer.native", lambda: None)
-    elif native() is None:
+        monkeypatch.setattr("qmf.bus.frames.walker.compiled_walker", lambda: None)
+    elif native() is None or compiled_walker() is None:
         pytest.skip("the engine's compiled functions are not installed (qmf/bus/engine/batches_build.py)")

@@ -1,0 +1,213 @@
+"""Walks the frames of a connection in one direction, and stops at the few that the engine has to know of.
+
+Bytes come in pieces of any size. Of what the peer sends only heads of frames are kept, everything else is skipped. What
+is sent to the peer can be held back, and is looked at only where heads are whole.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import importlib
+import os
+from typing import Any, Protocol
+
+import attrs
+
+from qmf.bus.frames.performatives import (
+    ATTACH,
+    BEGIN,
+    FLOW,
+    TRANSFER,
+    has_padded_tag,
+    is_null,
+    read_fields,
+    read_flag,
+    read_number,
+    read_performative,
+)
+
+#: Set in the environment to do without the compiled walker.
+NO_NATIVE = "QMF_NO_NATIVE"
+
+#: Bytes of a frame that are looked at; all fields that matter are among them.
+HEAD = 256
+
+#: Of the compiled module that fits; see `version` there.
+_VERSION = 1
+#: A protocol header begins with this, and has the size of a frame without body. As size of a frame it would be 1 GB.
+_PROTOCOL = b"AMQP"
+_FRAME_HEADER = 8
+
+
+class Kind(enum.IntEnum):
+    """Why a walker stops."""
+
+    FORMAT = 1  #: received: a transfer of a message with a format; the value is the format
+    LINK_ECHO = 2  #: received: a flow that asks for the link's state; the value is delivery count and credit in sum
+    SESSION_ECHO = 3  #: received: a flow that asks for the session's state
+    BEGIN = 4  #: received
+    ATTACH = 5  #: sent
+    PADDED_TAG = 6  #: sent: a transfer of a message with a format; the value is the position of the tag in the frame
+    INCOMPLETE = 7  #: sent: too little of the frame is there to look at it
+
+
+@attrs.frozen(weakref_slot=False)
+class Stop:
+    """A frame that matters.
+
+    Attributes:
+        kind: why.
+        start, end: of the frame in the data; a frame that came in pieces starts at the walk's beginning, and an
+            incomplete one, or a transfer that is sent, may have the end of the data.
+        channel: of its session; meaningless for an incomplete frame.
+        value: see `Kind`.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    channel: int = 0
+    value: int = 0
+
+
+class Walker(Protocol):
+    """Walks one direction of a connection."""
+
+    def next_stop(self, data: bytes | memoryview, offset: int) -> Stop | None:
+        """Walk on.
+
+        Args:
+            data: the next bytes, or those of the last stop.
+            offset: 0 for new bytes, else the end of the last stop. After an incomplete frame, the next call is for
+                bytes that begin with it.
+
+        Returns:
+            the next stop; None at the end of the data.
+        """
+
+
+def walker(*, outgoing: bool) -> Walker:
+    """A walker for what is received or, with `outgoing`, for what is sent."""
+    module = compiled_walker()
+    return PythonWalker(outgoing=outgoing) if module is None else CompiledWalker(module, outgoing=outgoing)
+
+
+@functools.cache
+def compiled_walker() -> Any:
+    """The compiled module; None where it is not installed, or not wanted."""
+    if os.environ.get(NO_NATIVE):
+        return None
+    try:
+        module = importlib.import_module("qmf.bus.frames._walker")
+    except ImportError:
+        return None
+    return module if module.lib.version() == _VERSION else None
+
+
+class CompiledWalker:
+    """A `Walker` by `walker.c`."""
+
+    __slots__ = ("_from_buffer", "_next", "_state", "_stop")
+
+    def __init__(self, module: Any, *, outgoing: bool) -> None:
+        self._state = module.ffi.new("walker_t *", {"outgoing": outgoing})
+        self._stop = module.ffi.new("stop_t *")
+        self._next, self._from_buffer = module.lib.next_stop, module.ffi.from_buffer
+
+    def next_stop(self, data: bytes | memoryview, offset: int) -> Stop | None:
+        """See `Walker`."""
+        stop = self._stop
+        # Released at once, since the owner may reuse its buffer after the call.
+        with self._from_buffer(data) as source:
+            if not self._next(self._state, source, len(data), offset, stop):
+                return None
+        return Stop(Kind(stop.kind), stop.start, stop.end, stop.channel, stop.value)
+
+
+class PythonWalker:
+    """A `Walker` in Python."""
+
+    __slots__ = ("_due", "_head", "_lost", "_outgoing", "_skip")
+
+    def __init__(self, *, outgoing: bool) -> None:
+        self._outgoing = outgoing
+        #: Bytes of the frame that are still to come, and what it is if it matters.
+        self._skip = 0
+        self._due: Stop | None = None
+        #: The beginning of a frame that comes in pieces.
+        self._head = b""
+        #: This is not AMQP: nothing is looked at any more.
+        self._lost = False
+
+    def next_stop(self, data: bytes | memoryview, offset: int) -> Stop | None:
+        """See `Walker`."""
+        size = len(data)
+        position = start = offset
+        while position < size and not self._lost:
+            if not self._skip:
+                if not self._head:
+                    start = position
+                frame = self._head + bytes(data[position : position + HEAD - len(self._head)])
+                if len(frame) < _FRAME_HEADER or len(frame) < _wanted(frame):
+                    if self._outgoing:
+                        return Stop(Kind.INCOMPLETE, start, size)
+                    self._head = frame
+                    return None
+                length = _frame_length(frame)
+                if length < _FRAME_HEADER:
+                    self._lost = True
+                    return None
+                due = _look(frame, min(len(frame), length), outgoing=self._outgoing)
+                if due is not None and due.kind is Kind.ATTACH and size - start < length:
+                    return Stop(Kind.INCOMPLETE, start, size)
+                # What is there of the frame; that of its head may have come before.
+                self._due, self._skip, self._head = due, length - len(self._head), b""
+            step = min(self._skip, size - position)
+            position += step
+            self._skip -= step
+            if (not self._skip or self._outgoing) and self._due is not None:
+                due, self._due = self._due, None
+                return Stop(due.kind, start, position, due.channel, due.value)
+        return None
+
+
+def _frame_length(head: bytes) -> int:
+    return _FRAME_HEADER if head.startswith(_PROTOCOL) else int.from_bytes(head[:4])
+
+
+def _wanted(head: bytes) -> int:
+    """Bytes of a frame that have to be there to look at it."""
+    return min(_frame_length(head), HEAD)
+
+
+def _look(frame: bytes, known: int, *, outgoing: bool) -> Stop | None:
+    """Why a frame of which `known` bytes are there matters, if it does; without its place."""
+    if frame.startswith(_PROTOCOL):
+        return None
+    code, channel, position = read_performative(frame, known)
+    kind, value = (
+        _look_at_sent(frame, known, code, position) if outgoing else _look_at_received(frame, known, code, position)
+    )
+    return None if kind is None else Stop(kind, 0, 0, channel, value)
+
+
+def _look_at_sent(frame: bytes, known: int, code: int, position: int) -> tuple[Kind | None, int]:
+    if code == TRANSFER:
+        fields = read_fields(frame, position, known, 4)
+        return (Kind.PADDED_TAG, fields[2]) if len(fields) == 4 and has_padded_tag(frame, fields) else (None, 0)
+    return (Kind.ATTACH if code == ATTACH else None), 0
+
+
+def _look_at_received(frame: bytes, known: int, code: int, position: int) -> tuple[Kind | None, int]:
+    if code == TRANSFER:
+        fields = read_fields(frame, position, known, 4)
+        value = read_number(frame, fields[3]) if len(fields) == 4 else 0
+        return (Kind.FORMAT if value else None), value
+    if code == FLOW:
+        fields = read_fields(frame, position, known, 10)
+        if len(fields) < 10 or not read_flag(frame, fields[9]):
+            return None, 0
+        value = (read_number(frame, fields[5]) + read_number(frame, fields[6])) & 0xFFFFFFFF
+        return (Kind.SESSION_ECHO if is_null(frame, fields[4]) else Kind.LINK_ECHO), value
+    return (Kind.BEGIN if code == BEGIN else None), 0
