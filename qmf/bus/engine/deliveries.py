@@ -11,7 +11,6 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import proton
 from cproton import ffi, lib
 
 from qmf._compile import fast_constructor
@@ -27,20 +26,12 @@ from qmf.bus.engine.events import (
 )
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.native import FLOW, MESSAGE, OUTCOME, SETTLED_MESSAGE, Native, address, delivery_at
+from qmf.bus.engine.outcomes import OUTCOMES, STATES, read_annotations, update, wrap
 from qmf.bus.engine.transactions import DECLARED, TRANSACTIONAL, read_state, write_state
 from qmf.bus.engine.values import Outcome
 from qmf.bus.frames.performatives import PADDED_TAG, TAG
 
-_OUTCOMES: dict[int, Outcome] = {
-    int(proton.Delivery.ACCEPTED): Outcome.ACCEPTED,
-    int(proton.Delivery.REJECTED): Outcome.REJECTED,
-    int(proton.Delivery.RELEASED): Outcome.RELEASED,
-    int(proton.Delivery.MODIFIED): Outcome.MODIFIED,
-}
-_STATES = {outcome: state for state, outcome in _OUTCOMES.items()}
-#: A proton object of a C object.
-_wrap: Callable[[Any], proton.Delivery] = proton.Delivery.wrap
-_ACCEPTED = _STATES[Outcome.ACCEPTED]
+_ACCEPTED = STATES[Outcome.ACCEPTED]
 _MESSAGES = (MESSAGE, SETTLED_MESSAGE)
 #: One of each is created for every message; they take all fields, in their order.
 _delivery, _outcome_received = fast_constructor(Delivery), fast_constructor(OutcomeReceived)
@@ -185,7 +176,7 @@ class Deliveries:
         if handle is None:
             return
         if outcome is not Outcome.ACCEPTED:
-            _update(self._delivery(handle), outcome, condition, description).settle()
+            update(self._delivery(handle), outcome, condition, description).settle()
         elif self._native is not None:
             self._native.accept(handle)
         else:
@@ -197,12 +188,12 @@ class Deliveries:
         handle = link.received.pop(delivery_tag, None)
         if handle is not None:
             delivery = self._delivery(handle)
-            _update(delivery, Outcome.MODIFIED, "", "", failed=failed, undeliverable=undeliverable).settle()
+            update(delivery, Outcome.MODIFIED, "", "", failed=failed, undeliverable=undeliverable).settle()
 
     def set_outcome(self, link: Link, delivery_tag: int, outcome: Outcome, transaction: bytes) -> None:
         """See `Engine.set_outcome`, with a transaction."""
         if (handle := link.received.get(delivery_tag)) is not None:
-            write_state(self._delivery(handle), TRANSACTIONAL, transaction, _STATES[outcome])
+            write_state(self._delivery(handle), TRANSACTIONAL, transaction, STATES[outcome])
 
     def await_settlement(
         self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str, *, failed: bool
@@ -215,7 +206,7 @@ class Deliveries:
         if outcome is Outcome.ACCEPTED:
             lib.pn_delivery_update(delivery, _ACCEPTED)
         else:
-            _update(delivery, outcome, condition, description, failed=failed)
+            update(delivery, outcome, condition, description, failed=failed)
 
     def settle_as_is(self, link: Link, delivery_tag: int) -> None:
         """Settle a message that was received with the outcome that it has."""
@@ -238,7 +229,7 @@ class Deliveries:
         """See `Engine.settle_sent`."""
         if (handle := link.transactional.pop(delivery_tag, None)) is not None:
             delivery = self._delivery(handle)
-            lib.pn_delivery_update(delivery, _STATES[outcome])
+            lib.pn_delivery_update(delivery, STATES[outcome])
             lib.pn_delivery_settle(delivery)
 
     def on_batch(self, rows: Iterable[tuple[int, ...]], data: Any, links: Sequence[Link], on_flow: OnFlow) -> None:
@@ -291,7 +282,7 @@ class Deliveries:
         if link is None or link.detached:
             # Nothing waits for it any more. A message settled without an outcome would count as accepted.
             if lib.pn_link_is_receiver(lib.pn_delivery_link(delivery)) and not lib.pn_delivery_local_state(delivery):
-                lib.pn_delivery_update(delivery, _STATES[Outcome.RELEASED])
+                lib.pn_delivery_update(delivery, STATES[Outcome.RELEASED])
             lib.pn_delivery_settle(delivery)
         elif link.is_sender:
             self._on_outcome(link, delivery)
@@ -302,7 +293,7 @@ class Deliveries:
         if not lib.pn_delivery_updated(delivery):
             return
         state = lib.pn_delivery_remote_state(delivery)
-        outcome = _OUTCOMES.get(state)
+        outcome = OUTCOMES.get(state)
         if outcome is None and state not in (DECLARED, TRANSACTIONAL) and not lib.pn_delivery_settled(delivery):
             return
         handle = self._handle(delivery)
@@ -327,16 +318,16 @@ class Deliveries:
         """The event for all states but acceptance."""
         if state in (DECLARED, TRANSACTIONAL):
             transaction, number = read_state(delivery)
-            inner = Outcome.ACCEPTED if number is None else _OUTCOMES.get(number, Outcome.ACCEPTED)
+            inner = Outcome.ACCEPTED if number is None else OUTCOMES.get(number, Outcome.ACCEPTED)
             final = not self._server or bool(lib.pn_delivery_settled(delivery))
             return _outcome_received(link, delivery_tag, inner, "", "", False, False, transaction, final, b"")
-        outcome = _OUTCOMES.get(state)
-        remote = _wrap(delivery).remote
+        outcome = OUTCOMES.get(state)
+        remote = wrap(delivery).remote
         if outcome is Outcome.REJECTED and (condition := remote.condition):
             return OutcomeReceived(link, delivery_tag, outcome, condition.name, condition.description or "")
         if outcome is Outcome.MODIFIED:
             failed, undeliverable = bool(remote.failed), bool(remote.undeliverable)
-            annotations = _read_annotations(delivery)
+            annotations = read_annotations(delivery)
             return OutcomeReceived(
                 link, delivery_tag, outcome, failed=failed, undeliverable=undeliverable, annotations=annotations
             )
@@ -427,7 +418,7 @@ class Deliveries:
         link.chunks_size += len(data)
         error = self._excess(link, len(data))
         if error is not None:
-            _update(delivery, Outcome.REJECTED, *error).settle()
+            update(delivery, Outcome.REJECTED, *error).settle()
             self._detach(link, *error)
             return None
         if lib.pn_delivery_partial(delivery):
@@ -456,27 +447,3 @@ def _read_tag(delivery: Any) -> int:
     if tag.size != TAG:
         raise ValueError(f"a delivery tag of {tag.size} bytes on a link that can be resumed, instead of {TAG}")
     return int.from_bytes(ffi.buffer(tag.start, tag.size)[:])
-
-
-def _read_annotations(delivery: Any) -> bytes:
-    """The message annotations of the peer's outcome `modified`, encoded; empty where there are none."""
-    data = lib.pn_disposition_annotations(lib.pn_delivery_remote(delivery))
-    size = lib.pn_data_encoded_size(data)
-    if size <= 0:
-        return b""
-    buffer = _allocate("char[]", size)
-    return bytes(ffi.buffer(buffer, max(0, lib.pn_data_encode(data, buffer, size)))[:])
-
-
-def _update(
-    impl: Any, outcome: Outcome, condition: str, description: str, *, failed: bool = False, undeliverable: bool = False
-) -> proton.Delivery:
-    """Report an outcome other than acceptance."""
-    delivery = _wrap(impl)
-    if condition:
-        delivery.local.condition = proton.Condition(condition, description)
-    if outcome is Outcome.MODIFIED:
-        delivery.local.failed = failed
-        delivery.local.undeliverable = undeliverable
-    delivery.update(_STATES[outcome])
-    return delivery

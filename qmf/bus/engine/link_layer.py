@@ -468,7 +468,6 @@ class LinkLayer:
         for link in self._links.values():
             link.mark_detached()
         self._links.clear()
-        self._sent_frames.clear()
         self._channels.clear()
         if self._simple is not None:
             self._simple.forget_table()

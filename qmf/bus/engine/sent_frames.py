@@ -30,10 +30,6 @@ class SentFrames:
             self._unattached[link.name].remove(link)
             self._tidy(link.name)
 
-    def clear(self) -> None:
-        """All links are gone."""
-        self._unattached.clear()
-
     def pass_on(self, data: bytes) -> bytes:
         """What is to be sent of these bytes and those that were held back; the end of it may be held back again."""
         if self._held:
