@@ -106,7 +106,7 @@ def main() -> int:
     arguments = options.parse_args()
     if arguments.list:
         for program in PROGRAMS:
-            print(f"{program.name:18}{program.title}")
+            print(f"{program.name:24}{program.title}")
         return 0
     known = {program.name: program for program in PROGRAMS}
     unknown = [name for name in arguments.names if name not in known]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import random
 import re
 import sys
 import tempfile
@@ -18,12 +17,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from invented_queues import InventedQueues
 from shell_picture import Terminal, drawn
 from terminal_svg import terminal_svg
 
 from qmf.agent import Agent
 from qmf.broker import EmbeddedBroker
-from qmf.models.broker.agent import Binding, Broker, Exchange, Queue, QueueDeclare, Subscribe, Vhost
 
 SIZES = ((80, 24), (120, 40), (200, 50))
 #: Seconds for which a screen runs before it is drawn, so that there are rates.
@@ -36,73 +35,19 @@ SCREENS = (
     ("events", "events -f\r", "", r"queueDeclare"),
     ("list", "list queue limit 15\r", "", r"more beyond"),
 )
-NAMES = ("orders", "invoices", "returns", "audit", "mail", "billing.eu-central-1.retries", "stock")
 
 
-class Shop:
-    """An agent with invented queues, to which messages come."""
-
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-        self._random = random.Random(7)
-        broker = Broker(name="mq1")
-        agent.add(broker)
-        vhost = Vhost(name="/", brokerRef=broker)
-        agent.add(vhost)
-        exchange = Exchange(name="amq.topic", vhostRef=vhost, type="topic", durable=True, autoDelete=False)
-        agent.add(exchange)
-        names = [*NAMES, *(f"customer.{number:05}.requests" for number in range(1, 113))]
-        self._queues = [
-            Queue(name=name, vhostRef=vhost, durable=True, autoDelete=False, exclusive=False, arguments={})
-            for name in names
-        ]
-        for queue in self._queues:
-            agent.add(queue)
-            self._grow(queue, self._random.randrange(10, 200_000))
-        self._grow(self._queues[0], 2_300_000)
-        self._grow(self._queues[1], 410_000)
-        agent.add(
-            Binding(exchangeRef=exchange, queueRef=self._queues[0], bindingKey="shop.orders.#", arguments={}, origin="")
-        )
-        agent.register(Subscribe)
-        agent.register(QueueDeclare)
-        self._beats = 0
-
-    def work(self, ended: threading.Event) -> None:
-        """Let messages come, until `ended` is set; on a thread of its own."""
-        while not ended.wait(0.7):
-            self._beats += 1
-            for queue in self._random.sample(self._queues, 12):
-                self._grow(queue, self._random.randrange(1, 900))
-            self._grow(self._queues[0], self._random.randrange(900, 1600))
-            if self._beats % 2:
-                name = self._random.choice(NAMES)
-                self._agent.raise_event(
-                    Subscribe(
-                        rhost="10.4.0.17:40122", user="shop", qName=name, dest=f"{name}-worker", excl=False, args={}
-                    )
-                )
-            else:
-                self._agent.raise_event(
-                    QueueDeclare(
-                        rhost="10.4.0.9:51820",
-                        user="admin",
-                        qName=f"customer.{self._beats:05}.requests",
-                        durable=True,
-                        excl=False,
-                        autoDel=False,
-                        altEx="",
-                        args={"qpid.max_count": 5000},
-                        disp="created",
-                    )
-                )
-
-    def _grow(self, queue: Queue, count: int) -> None:
-        queue.msgTotalEnqueues.inc(count)
-        queue.byteTotalEnqueues.inc(count * 612)
-        done = count - self._random.randrange(0, count // 8 + 1)
-        queue.msgTotalDequeues.inc(done)
-        queue.byteTotalDequeues.inc(done * 612)
+def work(queues: InventedQueues, ended: threading.Event) -> None:
+    """Let messages come, until `ended` is set; on a thread of its own."""
+    queues.add_messages(2_300_000, 410_000)
+    beats = 0
+    while not ended.wait(0.7):
+        beats += 1
+        queues.let_messages_come(12, busy=1, least=900)
+        if beats % 2:
+            queues.subscribe()
+        else:
+            queues.declare(beats)
 
 
 def picture(url: str, port: int, home: str, size: tuple[int, int], keys: tuple[str, str], seen: str) -> str:
@@ -146,7 +91,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         contextlib.ExitStack() as stack,
     ):
         ended = threading.Event()
-        worker = threading.Thread(target=Shop(thread.agent).work, args=(ended,))
+        queues = InventedQueues(thread.agent, 112, ["shop.orders.#"])
+        worker = threading.Thread(target=work, args=(queues, ended))
         worker.start()
         stack.callback(worker.join)
         stack.callback(ended.set)

@@ -23,6 +23,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 
 import attrs
+from invented_queues import InventedQueues
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
@@ -30,7 +31,6 @@ from examples.shop.app import customers, furnish
 from qmf.agent import Agent
 from qmf.broker import EmbeddedBroker
 from qmf.console.aio import ObjectId
-from qmf.models.broker.agent import Binding, Broker, Exchange, Queue, QueueDeclare, Subscribe, Vhost
 from qmf.models.pipeline.agent import Alert, AlertRaised, Correlator, Rule
 from qmf.web.pages.views.page_urls import GraphUrl, PlotsUrl, PlottedValue, object_url
 
@@ -40,7 +40,6 @@ PHONE, PHONE_DARK = (390, 844, "light"), (390, 844, "dark")
 #: Seconds that values are recorded before the pictures are made.
 RUNNING = 45.0
 PATIENCE = 60_000.0
-NAMES = ("orders", "invoices", "returns", "audit", "mail", "billing.eu-central-1.retries", "stock")
 
 
 @attrs.frozen
@@ -127,63 +126,13 @@ PICTURES = (
 )
 
 
-class Queues:
-    """An agent with invented queues, to which messages come."""
-
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-        self._random = random.Random(7)
-        broker = Broker(name="mq1")
-        agent.add(broker)
-        vhost = Vhost(name="/", brokerRef=broker)
-        agent.add(vhost)
-        exchange = Exchange(name="amq.topic", vhostRef=vhost, type="topic", durable=True, autoDelete=False)
-        agent.add(exchange)
-        names = [*NAMES, *(f"customer.{number:05}.requests" for number in range(1, 1994))]
-        self._queues = [
-            Queue(name=name, vhostRef=vhost, durable=True, autoDelete=False, exclusive=False, arguments={})
-            for name in names
-        ]
-        for queue in self._queues:
-            agent.add(queue)
-            self._grow(queue, self._random.randrange(10, 200_000))
-        for queue, key in zip(self._queues, ("shop.orders.#", "shop.invoices.#", "shop.returns"), strict=False):
-            agent.add(Binding(exchangeRef=exchange, queueRef=queue, bindingKey=key, arguments={}, origin=""))
-        self._beats = 0
-
-    def beat(self) -> None:
-        """Let some messages come."""
-        self._beats += 1
-        for queue in self._random.sample(self._queues, 40):
-            self._grow(queue, self._random.randrange(1, 900))
-        for queue in self._queues[:4]:
-            self._grow(queue, self._random.randrange(300, 1600))
-        name = self._random.choice(NAMES)
-        if self._beats % 7 == 0:
-            self._agent.raise_event(
-                Subscribe(rhost="10.4.0.17:40122", user="shop", qName=name, dest=f"{name}-worker", excl=False, args={})
-            )
-        elif self._beats % 11 == 0:
-            self._agent.raise_event(
-                QueueDeclare(
-                    rhost="10.4.0.9:51820",
-                    user="admin",
-                    qName=f"customer.{self._beats:05}.requests",
-                    durable=True,
-                    excl=False,
-                    autoDel=False,
-                    altEx="",
-                    args={"qpid.max_count": 5000},
-                    disp="created",
-                )
-            )
-
-    def _grow(self, queue: Queue, count: int) -> None:
-        queue.msgTotalEnqueues.inc(count)
-        queue.byteTotalEnqueues.inc(count * 612)
-        done = count - self._random.randrange(0, count // 8 + 1)
-        queue.msgTotalDequeues.inc(done)
-        queue.byteTotalDequeues.inc(done * 612)
+def beat(queues: InventedQueues, number: int) -> None:
+    """Let some messages come, and now and then a client."""
+    queues.let_messages_come(40, busy=4, least=300)
+    if number % 7 == 0:
+        queues.subscribe()
+    elif number % 11 == 0:
+        queues.declare(number)
 
 
 def add_alerts(agent: Agent) -> None:
@@ -229,13 +178,13 @@ def add_alerts(agent: Agent) -> None:
 
 
 @contextlib.asynccontextmanager
-async def agents(url: str) -> AsyncIterator[Queues]:
+async def agents(url: str) -> AsyncIterator[InventedQueues]:
     """The agents, until the end of the block."""
     random.seed(3)
     shop = Agent(url, vendor="example.org", product="shop", instance="1", interval=1)
     tills = furnish(shop, "High Street", 6)
     mq = Agent(url, vendor="example.org", product="mq", instance="1", interval=1)
-    queues = Queues(mq)
+    queues = InventedQueues(mq, 1993, ("shop.orders.#", "shop.invoices.#", "shop.returns"))
     alerts = Agent(url, vendor="example.org", product="alerts", instance="1", interval=1)
     async with shop, mq, alerts:
         for till, cashier in zip(tills, ("Ada", "Boris", "Carla", "Dan"), strict=False):
@@ -253,8 +202,10 @@ async def agents(url: str) -> AsyncIterator[Queues]:
 async def _run_agents(url: str, ended: threading.Event, ready: threading.Event) -> None:
     async with agents(url) as queues:
         ready.set()
+        number = 0
         while not ended.is_set():
-            queues.beat()
+            number += 1
+            beat(queues, number)
             await asyncio.sleep(0.5)
 
 

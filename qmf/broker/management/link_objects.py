@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from qmf.broker.management.client_objects import ManagedConnection
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.values import sstr
@@ -19,14 +21,7 @@ class ManagedIncoming(model.Incoming, SampledObject):
         session, connection: that it belongs to.
         link: of the broker.
         """
-        super().__init__(
-            sessionRef=session,
-            containerid=connection.container,
-            name=sstr(link.name),
-            source=sstr(link.source),
-            target=sstr(link.target),
-            domain="",
-        )
+        super().__init__(**_properties(session, connection, link))
         self._link = link
 
     def sample(self) -> None:
@@ -39,19 +34,24 @@ class ManagedOutgoing(model.Outgoing, SampledObject):
 
     def __init__(self, session: model.Session, connection: ManagedConnection, link: ClientLink) -> None:
         """Args as of `ManagedIncoming`."""
-        super().__init__(
-            sessionRef=session,
-            containerid=connection.container,
-            name=sstr(link.name),
-            source=sstr(link.source),
-            target=sstr(link.target),
-            domain="",
-        )
+        super().__init__(**_properties(session, connection, link))
         self._link = link
 
     def sample(self) -> None:
         """See `SampledObject`."""
         self.transfers.set(self._link.transfers)
+
+
+def _properties(session: model.Session, connection: ManagedConnection, link: ClientLink) -> dict[str, Any]:
+    """The properties that links of both directions have."""
+    return {
+        "sessionRef": session,
+        "containerid": connection.container,
+        "name": sstr(link.name),
+        "source": sstr(link.source),
+        "target": sstr(link.target),
+        "domain": "",
+    }
 
 
 class ManagedSubscription(model.Subscription, SampledObject):
