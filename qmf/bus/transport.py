@@ -154,6 +154,12 @@ class AmqpTransport(asyncio.BufferedProtocol):
                 self._actions = 0
                 self._flush()
 
+    def flush_now(self) -> None:
+        """Write at once what `flush_soon` has left for the end of the turn: nothing else will be sent in it."""
+        if self._scheduled is not None and not self._dispatching:
+            self._scheduled.cancel()
+            self._flush_scheduled()
+
     def accept_later(self, link: Link, delivery_tag: int) -> None:
         """Accept a message that was received together with whatever is sent next, or after `ACCEPT_DELAY`.
 
@@ -273,6 +279,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
         while not self._paused and (data := self._output()):
             self.octets_out += len(data)
             transport.write(data)
+            if not self.engine.has_output:
+                break
         if not self._paused and self.engine.finished:
             self._close_transport()
 
@@ -282,7 +290,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
         if len(data) < MIN_OUTPUT:
             return data
         parts, size = [data], len(data)
-        while size < MAX_WRITE and (data := self.engine.output()):
+        while size < MAX_WRITE and self.engine.has_output and (data := self.engine.output()):
             parts.append(data)
             size += len(data)
         return b"".join(parts) if len(parts) > 1 else parts[0]

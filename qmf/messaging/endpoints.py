@@ -230,7 +230,7 @@ class Sender(ConnectedEndpoint):
         super().__init__(core, loop, registry)
         self.session = session
         self._durable = durable
-        self._wakeup = Wakeup(loop, core.on_credit)
+        self._wakeup = Wakeup(loop, core.on_credit, core.flush)
 
     @property
     def target(self) -> Address:
@@ -300,7 +300,7 @@ class Receiver(ConnectedEndpoint):
     def __init__(self, core: aio.Receiver, session: Session, loop: ConnectionLoop, registry: Registry) -> None:
         super().__init__(core, loop, registry)
         self.session = session
-        self._wakeup = Wakeup(loop, core.grant)
+        self._wakeup = Wakeup(loop, core.grant, core.flush)
 
     @property
     def source(self) -> Address:
@@ -329,7 +329,12 @@ class Receiver(ConnectedEndpoint):
         self._loop.check_process()
         delivery = self._core.pop()
         if delivery is None:
-            return self._loop.run(self._core.fetch(timeout))
+            if timeout == 0:
+                return self._loop.run(self._core.fetch(timeout))
+            self._loop.check_thread()
+            delivery = self._core.wait_on_thread(timeout, self._wakeup)
+            if delivery is None:
+                return self._loop.run(self._core.fetch_last(timeout))
         if self._core.needs_grant():
             try:
                 self._wakeup.let_run(if_busy=self._core.available() >= MANY)

@@ -15,6 +15,7 @@ class _Engine:
     """Has output after each action, and no events."""
 
     finished = has_events = False
+    has_output = True
 
     def __init__(self) -> None:
         self.waiting = 0

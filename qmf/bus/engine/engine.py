@@ -48,12 +48,17 @@ _allocate = ffi.new_allocator(should_clear_after_alloc=False)
 
 
 class Engine(LinkLayer):
-    """One end of an AMQP connection."""
+    """One end of an AMQP connection.
+
+    Attributes:
+        has_output: False when the last call of `output` has returned all that there was.
+    """
 
     def __init__(self, settings: ConnectionSettings) -> None:
         """A client opens the connection and a session at once: their frames are the first `output`."""
         super().__init__(settings)
         self._failed = False
+        self.has_output = True
         self._peer_closed = False
         self._first_bytes = b""
         self._received_frames = walker(outgoing=False)
@@ -222,9 +227,10 @@ class Engine(LinkLayer):
 
     def _take_bytes(self) -> bytes:
         if self._simple is not None:
-            output, more = self._simple.output(self._transport_address, self._collector_address)
+            output, more, self.has_output = self._simple.output(self._transport_address, self._collector_address)
             if more:
                 self._collect(flow=False)
+                self.has_output = True
             return output
         transport = self._transport_impl
         size = lib.pn_transport_pending(transport)
@@ -338,6 +344,8 @@ class Engine(LinkLayer):
 
     def _collect(self, *, flow: bool = True) -> None:
         collector, links = self._collector_impl, self._links
+        if not lib.pn_collector_peek(collector):
+            return
         while True:
             simple = None if self._failed or self._deliveries.message_format else self._simple
             if simple is not None and not simple.collect(self._collector_address, flow=flow):

@@ -106,18 +106,18 @@ class Native:
             return (), scratch.bytes, bool(more[0])
         return _RECORD.iter_unpack(scratch.rows[: count * _RECORD.size]), scratch.bytes, bool(more[0])
 
-    def output(self, transport: int, collector: int) -> tuple[bytes, bool]:
+    def output(self, transport: int, collector: int) -> tuple[bytes, bool, bool]:
         """Take bytes for the peer, without the flow events that proton raises for its own output.
 
         Args:
             transport, collector: their addresses.
 
         Returns:
-            some or all of the bytes, and whether an event is left.
+            some or all of the bytes, whether an event is left, and whether bytes may be left.
         """
         scratch = self._scratch
         size = self._lib.output(transport, collector, scratch.buffer, _BUFFER, scratch.more)
-        return scratch.bytes[:size], bool(scratch.more[0])
+        return scratch.bytes[:size], bool(scratch.more[0]), size == _BUFFER
 
 
 class _Scratch(threading.local):

@@ -54,7 +54,7 @@ class SimpleEvents:
         number: int = self._native.readiness(link.address, link.session_address, backlog)
         return number
 
-    def output(self, transport: int, collector: int) -> tuple[bytes, bool]:
+    def output(self, transport: int, collector: int) -> tuple[bytes, bool, bool]:
         """See `Native.output`."""
         return self._native.output(transport, collector)
 

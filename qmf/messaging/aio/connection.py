@@ -201,6 +201,7 @@ class Connection:
                 session.fail(closed)
             self.sessions.clear()
             self.condition.notify()
+            self.condition.cancel_timer()
 
     async def _end(self, timeout: float | None) -> None:
         keeper, self._keeper = self._keeper, None

@@ -105,6 +105,11 @@ class Endpoint(LinkOwner, abc.ABC):
         if self._state is LinkState.CLOSED:
             raise LinkClosed(text=f"{type(self).__name__.lower()} of {self.address.name!r} is closed")
 
+    def flush(self) -> None:
+        """Write at once what would be written at the end of this turn of the loop."""
+        if self._driver is not None:
+            self._driver.transport.flush_now()
+
     # For the session
 
     def attach(self, driver: Driver, session: EngineSession) -> None:

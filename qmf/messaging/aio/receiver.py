@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from qmf.bus.engine.events import Delivery, DeliveryBatch
@@ -32,8 +32,8 @@ MAX_CREDIT = 100_000
 class ReceiverSession(EndpointSession, Protocol):
     """What a receiver needs of its session."""
 
-    def arrived(self) -> None:
-        """A message is there to be fetched."""
+    def arrived(self, count: int) -> None:
+        """So many messages are there to be fetched."""
 
 
 class Receiver(Endpoint):
@@ -48,6 +48,7 @@ class Receiver(Endpoint):
         self._acknowledgements = acknowledgements
         self._owner = session
         self._capacity = capacity
+        self._window = _window(capacity)
         self._arrived: deque[ReceivedDelivery] = deque()
         #: Messages that the broker may still send.
         self._credit = 0
@@ -57,8 +58,9 @@ class Receiver(Endpoint):
         self._confirming: dict[int, ReceivedDelivery] = {}
         #: With exactly-once: all messages whose outcome the broker has not confirmed.
         self._unconfirmed = UnconfirmedDeliveries()
-        #: Calls of `fetch` that wait for a message.
+        #: Calls of `fetch` that wait for a message: those of coroutines, and those on other threads.
         self._fetching = 0
+        self._blocked: set[object] = set()
 
     @property
     def capacity(self) -> int | Constant:
@@ -68,6 +70,7 @@ class Receiver(Endpoint):
     @capacity.setter
     def capacity(self, value: int | Constant) -> None:
         self._capacity = value
+        self._window = _window(value)
         self.grant()
 
     def available(self) -> int:
@@ -103,10 +106,19 @@ class Receiver(Endpoint):
             finally:
                 self._fetching -= 1
             self.grant()
-        if message is None:
-            await self._drain()
-            message = self._take()
-        if message is not None:
+        return await self.fetch_last(timeout) if message is None else message
+
+    async def fetch_last(self, timeout: float | None) -> Message:
+        """The message that the broker still has when nobody waits for one any more.
+
+        Args:
+            timeout: seconds for which a message was waited for.
+
+        Raises:
+            MessagingError: as of `fetch`.
+        """
+        await self._drain()
+        if (message := self._take()) is not None:
             return message
         self.check()
         raise Empty(text=f"no message from {self.address.name!r}" + ("" if not timeout else f" within {timeout:g} s"))
@@ -184,6 +196,50 @@ class Receiver(Endpoint):
         except IndexError:
             return None
 
+    def wait_on_thread(self, timeout: float | None, grant_soon: Callable[[], None]) -> ReceivedDelivery | None:
+        """`pop` on another thread than the loop's, when there is a message.
+
+        Args:
+            timeout: seconds to wait; None for no limit.
+            grant_soon: has the loop's thread call `grant`.
+
+        Returns:
+            None if there was no message in time.
+
+        Raises:
+            MessagingError: the receiver, its session or its connection failed, and no message is left.
+        """
+        delivery: ReceivedDelivery | None = None
+
+        def has_message() -> bool:
+            nonlocal delivery
+            error = self._failure()
+            delivery = self.pop()
+            if delivery is None and error is not None:
+                raise error
+            return delivery is not None
+
+        waiting = object()
+        self._blocked.add(waiting)
+        try:
+            if self.needs_grant():
+                grant_soon()
+            self._session.condition.wait_on_thread(has_message, timeout)
+        except BaseException:
+            if delivery is not None:
+                self.put_back(delivery)
+            raise
+        finally:
+            self._blocked.discard(waiting)
+        return delivery
+
+    def _failure(self) -> MessagingError | None:
+        try:
+            self.check()
+        except MessagingError as error:
+            return error
+        return None
+
     def put_back(self, delivery: ReceivedDelivery) -> None:
         """Undo `pop`."""
         self._arrived.appendleft(delivery)
@@ -232,7 +288,12 @@ class Receiver(Endpoint):
             self._flow(missing)
 
     def _limit(self) -> int:
-        return MAX_CREDIT if isinstance(self._capacity, Constant) else max(self._capacity, self._fetching)
+        """Messages that the broker may have sent and that are not fetched.
+
+        Messages that have arrived for a `fetch` that waits are as good as fetched: the broker may send others at once.
+        """
+        waiting = self._fetching + len(self._blocked)
+        return max(self._window + min(waiting, len(self._arrived)), waiting) if waiting else self._window
 
     def _flow(self, credit: int) -> None:
         if self._link is not None and self._driver is not None and self._state is LinkState.ATTACHED:
@@ -319,8 +380,8 @@ class Receiver(Endpoint):
         else:
             self.grant()
             return
-        self._owner.arrived()
-        self._session.condition.notify()
+        self._owner.arrived(1)
+        self._notify_arrival()
 
     def on_deliveries(self, batch: DeliveryBatch) -> None:
         """See `LinkOwner`. Links that can be resumed have no batches."""
@@ -328,9 +389,13 @@ class Receiver(Endpoint):
         assert driver is not None
         self._credit -= len(batch.deliveries)
         link, arrived = batch.link, self._arrived
-        for delivery_tag, data in batch.deliveries:
-            arrived.append(ReceivedDelivery(self, driver, link, delivery_tag, data))
-            self._owner.arrived()
+        arrived.extend([ReceivedDelivery(self, driver, link, tag, data) for tag, data in batch.deliveries])
+        self._owner.arrived(len(batch.deliveries))
+        self._notify_arrival()
+
+    def _notify_arrival(self) -> None:
+        if self._fetching or self._blocked:
+            self.grant()
         self._session.condition.notify()
 
     def on_settled(self, delivery_tag: int) -> None:
@@ -346,3 +411,7 @@ class Receiver(Endpoint):
         self._credit = 0
         self.grant()
         self._session.condition.notify()
+
+
+def _window(capacity: int | Constant) -> int:
+    return MAX_CREDIT if isinstance(capacity, Constant) else capacity

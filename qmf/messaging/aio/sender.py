@@ -214,6 +214,8 @@ class Sender(Endpoint):
         """Queue an encoded message, and send it when there is credit."""
         self._waiting.append(_Outgoing(data, answer))
         self.on_credit()
+        if answer is not None and len(self._unsettled) == 1:  # the program waits for the answer to this message alone
+            self.flush()
 
     def check_all(self) -> None:
         """`check`, and the error of an earlier message, once."""

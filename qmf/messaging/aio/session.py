@@ -405,9 +405,11 @@ class Session:
 
     # For receivers
 
-    def arrived(self) -> None:
+    def arrived(self, count: int) -> None:
         """See `ReceiverSession`."""
-        if self._on_message is not None:
+        if self._on_message is None:
+            return
+        for _ in range(count):
             try:
                 self._on_message(self)
             except Exception:

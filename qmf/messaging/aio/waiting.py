@@ -1,26 +1,45 @@
-"""Waiting for a condition on the loop's thread."""
+"""Waiting for a condition of the loop's thread, there and on other threads."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
+import time
+from collections import deque
 from collections.abc import Callable
 
 #: Seconds without any answer after which closing a sender or receiver gives up, if the caller sets no limit.
 CLOSE_PATIENCE = 10.0
 
+#: Seconds after which a thread that waits looks again. A signal that arrives just before it begins to wait does not end
+#: the wait: Python runs its handler only between instructions of the main thread.
+_INTERVAL = 0.2
+
 
 class Condition:
-    """Wakes up coroutines that wait for a predicate; for one event loop."""
+    """Wakes up coroutines of one event loop, and other threads, that wait for a predicate."""
 
     def __init__(self) -> None:
-        self._waiters: list[asyncio.Future[None]] = []
+        #: What waits, and until which time of the loop.
+        self._waiters: dict[asyncio.Future[None], float | None] = {}
+        #: One timer for all, since most waits end long before their deadline; and when it is due.
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._due = 0.0
+        #: Locks that their threads have acquired, and wait for.
+        self._threads: deque[threading.Lock] = deque()
 
     def notify(self) -> None:
         """Something changed: every predicate is evaluated again."""
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+        if self._waiters:
+            waiters, self._waiters = self._waiters, {}
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+        for _ in range(len(self._threads)):
+            with contextlib.suppress(IndexError):  # it gave up
+                self._threads.popleft().release()
 
     async def wait_for(self, predicate: Callable[[], bool], deadline: float | None = None) -> bool:
         """Wait until the predicate is true.
@@ -35,23 +54,70 @@ class Condition:
         loop = asyncio.get_running_loop()
         while not predicate():
             waiter: asyncio.Future[None] = loop.create_future()
-            self._waiters.append(waiter)
-            timer = None if deadline is None else loop.call_at(deadline, _give_up, waiter)
+            self._waiters[waiter] = deadline
+            if deadline is not None and (self._timer is None or deadline < self._due or loop is not self._loop):
+                self._set_timer(loop, deadline)
             try:
                 await waiter
             except TimeoutError:
                 return predicate()
             finally:
-                if timer is not None:
-                    timer.cancel()
-                if waiter in self._waiters:
-                    self._waiters.remove(waiter)
+                self._waiters.pop(waiter, None)
         return True
 
+    def wait_on_thread(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
+        """Wait on another thread than the loop's until the predicate is true.
 
-def _give_up(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_exception(TimeoutError())
+        Args:
+            predicate: may raise, which ends the wait; evaluated on the thread that waits.
+            timeout: seconds to wait; None for no limit.
+
+        Returns:
+            False if it was not true within `timeout` seconds.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        lock = threading.Lock()
+        lock.acquire()
+        self._threads.append(lock)
+        try:
+            while not predicate():
+                left = _INTERVAL if deadline is None else min(_INTERVAL, deadline - time.monotonic())
+                if left <= 0:
+                    return False
+                if lock.acquire(timeout=left):
+                    self._threads.append(lock)
+            return True
+        finally:
+            with contextlib.suppress(ValueError):
+                self._threads.remove(lock)
+
+    def cancel_timer(self) -> None:
+        """No coroutine waits any more; to be called on the loop's thread."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _set_timer(self, loop: asyncio.AbstractEventLoop, deadline: float) -> None:
+        if loop is self._loop:
+            self.cancel_timer()
+        self._loop, self._due = loop, deadline
+        self._timer = loop.call_at(deadline, self._give_up, loop)
+
+    def _give_up(self, loop: asyncio.AbstractEventLoop) -> None:
+        """End the waits whose deadline has come."""
+        if loop is not self._loop:
+            return
+        self._timer, now = None, max(loop.time(), self._due)  # timers may be early by the clock's resolution
+        later: list[float] = []
+        for waiter, deadline in self._waiters.items():
+            if deadline is None or waiter.done():
+                continue
+            if deadline <= now:
+                waiter.set_exception(TimeoutError())
+            else:
+                later.append(deadline)
+        if later:
+            self._set_timer(loop, min(later))
 
 
 def deadline_of(timeout: float | None) -> float | None:

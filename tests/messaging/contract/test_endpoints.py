@@ -44,6 +44,29 @@ def test_capacity_of_a_receiver(session: Session, queue: MakeQueue) -> None:
     session.acknowledge()
 
 
+@pytest.mark.parametrize("capacity", [0, 1])
+def test_messages_for_a_fetch_that_waits_are_beyond_the_capacity(
+    session: Session, queue: MakeQueue, capacity: int
+) -> None:
+    address = queue()
+    sender, receiver = session.sender(address), session.receiver(address, capacity=capacity)
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.append(receiver.fetch(timeout=20).content))
+    thread.start()
+    for number in range(5):
+        sender.send(str(number))
+    thread.join()
+    wait_until(lambda: receiver.available() == capacity)
+    other = session.receiver(address, capacity=10)
+    found += [other.fetch(timeout=10).content for _ in range(4 - capacity)]
+    with pytest.raises(Empty):
+        other.fetch(timeout=0)
+    assert receiver.available() == capacity
+    found += [receiver.fetch(timeout=10).content for _ in range(capacity)]
+    assert sorted(found) == list("01234")
+    session.acknowledge()
+
+
 def test_next_receiver_follows_the_order_of_arrival(session: Session, queue: MakeQueue) -> None:
     one, two = queue(), queue()
     first, second = session.receiver(one, capacity=5), session.receiver(two, capacity=5)
