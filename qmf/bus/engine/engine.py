@@ -216,6 +216,7 @@ class Engine(LinkLayer):
         if self._ready:
             data = b"".join(self._ready)
             self._ready.clear()
+            self.has_output = True
             return data
         return self._take_output()
 

@@ -236,6 +236,17 @@ def test_the_state_is_that_after_what_was_sent_before() -> None:
     assert seen[0][2][3] == FORMAT
 
 
+def test_output_after_an_answer_is_announced() -> None:
+    pair = Pair()
+    _, far = pair.link(sending=False, credit=10)
+    pair.server.feed(link_flow(0, 0, 15))
+    pair.server.send(far, b"after the answer")
+    written = pair.server.output()
+    while pair.server.has_output and (more := pair.server.output()):
+        written += more
+    assert b"after the answer" in written
+
+
 def test_credit_that_was_taken_back() -> None:
     """The peer has reduced its credit, and messages had been sent before it arrived."""
     pair = Pair()
