@@ -14,7 +14,7 @@ from qmf._completion import add_completion_option
 from qmf._version import __version__
 from qmf.errors import QmfError
 from qmf.pipeline.commands import COMMANDS, config_file
-from qmf.pipeline.commands.base import add_common
+from qmf.pipeline.commands.base import Subcommand, add_common
 
 _EXIT_ERROR = 2
 
@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    """The parser of the whole command line, and that of each subcommand."""
+    """The parser of the whole command line, and that of each subcommand; ``COMMAND ACTION`` of one with actions."""
     parser = argparse.ArgumentParser(
         prog="qmf-pipeline", description="Record a QMF bus, and process the recording with Spark."
     )
@@ -58,8 +58,19 @@ def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     commands: dict[str, argparse.ArgumentParser] = {}
     for command in COMMANDS:
         made = subparsers.add_parser(command.name, help=command.help, description=f"{command.help}.")
-        add_common(made, spark=command.spark)
-        command.options(made)
-        made.set_defaults(run=command.run)
         commands[command.name] = made
+        if not command.actions:
+            _complete(made, command)
+            continue
+        actions = made.add_subparsers(dest="action", required=True, metavar="ACTION")
+        for action in command.actions:
+            inner = actions.add_parser(action.name, help=action.help, description=f"{action.help}.")
+            commands[f"{command.name} {action.name}"] = inner
+            _complete(inner, action)
     return parser, commands
+
+
+def _complete(parser: argparse.ArgumentParser, command: Subcommand) -> None:
+    add_common(parser, spark=command.spark, lake=command.lake)
+    command.options(parser)
+    parser.set_defaults(run=command.run)

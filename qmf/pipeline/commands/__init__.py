@@ -6,7 +6,17 @@ command runs.
 
 from __future__ import annotations
 
-from qmf.pipeline.commands import audit, correlate, maintenance, mirror, record, report, rollup
+from qmf.pipeline.commands import (
+    alerts,
+    audit,
+    correlate,
+    maintenance,
+    mirror,
+    record,
+    report,
+    rollup,
+    silences,
+)
 from qmf.pipeline.commands.base import Subcommand
 
 COMMANDS: tuple[Subcommand, ...] = (
@@ -16,6 +26,8 @@ COMMANDS: tuple[Subcommand, ...] = (
     mirror.COMMAND,
     rollup.COMMAND,
     correlate.COMMAND,
+    alerts.COMMAND,
+    silences.COMMAND,
     audit.COMMAND,
     report.COMMAND,
 )

@@ -41,13 +41,17 @@ class Subcommand:
         options: adds its own options to a parser that has `--config`, `--lake` and `--verbose`.
         run: does the work; a `QmfError` becomes one line and exit code 2.
         spark: it runs on Spark: adds `--master` and `--conf`, for `spark_session`.
+        lake: it needs `--lake`; otherwise its own options say where its data are.
+        actions: subcommands of its own, of which one must be given; then only name and help of this one count.
     """
 
     name: str
     help: str
-    options: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], None]
+    options: Callable[[argparse.ArgumentParser], None] = lambda _parser: None
+    run: Callable[[argparse.Namespace], None] = lambda _options: None
     spark: bool = False
+    lake: bool = True
+    actions: tuple[Subcommand, ...] = ()
 
 
 def print_line(text: str) -> None:
@@ -126,13 +130,14 @@ def local_lake(lake: str) -> Lake:
     return Lake(local_path(lake))
 
 
-def add_common(parser: argparse.ArgumentParser, *, spark: bool) -> None:
+def add_common(parser: argparse.ArgumentParser, *, spark: bool, lake: bool = True) -> None:
     """Add the options that every subcommand has."""
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="TOML file with options in tables [all] and [COMMAND]"
     )
-    lake = "folder of the lake, or any Hadoop path" if spark else "folder of the lake"
-    parser.add_argument("--lake", required=True, metavar="DIR", help=lake)
+    if lake:
+        text = "folder of the lake, or any Hadoop path" if spark else "folder of the lake"
+        parser.add_argument("--lake", required=True, metavar="DIR", help=text)
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
     if spark:
         parser.add_argument("--master", metavar="URL", help=f"URL of Spark's master; default: {DEFAULT_MASTER}")

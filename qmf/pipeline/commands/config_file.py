@@ -23,7 +23,7 @@ def parse_options(
 
     Args:
         parser: of the whole line.
-        commands: the parser of each subcommand.
+        commands: the parser of each subcommand, see `cli.parsers`.
         arguments: without the program's name.
 
     Raises:
@@ -32,7 +32,7 @@ def parse_options(
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument("--config", type=Path)
     file = finder.parse_known_args(list(arguments))[0].config
-    command = commands.get(arguments[0]) if arguments else None
+    command = commands.get(" ".join(arguments[:2])) or commands.get(" ".join(arguments[:1]))
     if file is not None and command is not None:
         _set_defaults(command, arguments[0], file, commands)
     return parser.parse_args(arguments)
@@ -50,16 +50,22 @@ def _set_defaults(
             command.error(f"{file}: there is no subcommand {key!r}")
         if not isinstance(value, dict):
             command.error(f"{file}: {key} must be a table")
-    known = {option[2:]: action for action in command._actions for option in action.option_strings}
+    known = _known(command)
+    siblings = {key for full, other in commands.items() if full.startswith(f"{name} ") for key in _known(other)}
     own = content.get(name, {})
     for key, value in {**content.get(_ALL, {}), **own}.items():
         action = known.get(key)
         if action is not None:
             _set_default(command, action, value, f"{file}: {key}")
-        elif key in own:
+        elif key in own and key not in siblings:
             command.error(f"{file}: {name} has no option {key!r}")
     if "conf" in known:
         known["conf"].default = [(key, str(value)) for key, value in _flattened(content.get(_SPARK, {}), "spark.")]
+
+
+def _known(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """The options of a command by their names."""
+    return {option[2:]: action for action in command._actions for option in action.option_strings}
 
 
 def _set_default(command: argparse.ArgumentParser, action: argparse.Action, value: object, where: str) -> None:

@@ -241,7 +241,7 @@ class Dispatcher:
                     self._owe(alert, key)
             elif (told is Told.OWED and muting.of(alert)) or (told is Told.FIRING and not integration.send_resolved):
                 self._state.tell(alert_id, key, None)
-        if integration.resend_interval is not None:
+        if integration.resend_interval is not None and group.resend.get(key, 0) <= now:
             group.resend[key] = now + integration.resend_interval
         if self._content(group, integration, muting, now) is not None:
             group.waiting.add(key)

@@ -7,10 +7,12 @@ doesn't have is the same as an empty one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
+
+from qmf.pipeline.correlate.alerts import NAME_LABEL
 
 _MATCHER = re.compile(r"\s*([A-Za-z_][\w.:-]*)\s*(=~|!~|!=|=)\s*(.*?)\s*", re.DOTALL | re.ASCII)
 _ESCAPES = {"n": "\n", '"': '"', "\\": "\\"}
@@ -91,6 +93,17 @@ def parse_matchers(texts: Iterable[str]) -> tuple[Matcher, ...]:
         ValueError: one of them is none.
     """
     return tuple(parse_matcher(text) for text in texts)
+
+
+def parse_query(texts: Sequence[str]) -> tuple[Matcher, ...]:
+    """Matchers of a command line, where the first may be the name of an alert alone, as for Alertmanager's `amtool`.
+
+    Raises:
+        ValueError: one of them is none.
+    """
+    if texts and not _MATCHER.fullmatch(texts[0]) and not set(texts[0]) & set('="'):
+        return (Matcher(NAME_LABEL, texts[0]), *parse_matchers(texts[1:]))
+    return parse_matchers(texts)
 
 
 def all_match(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:

@@ -29,7 +29,7 @@ SECOND = 10**9
 POLL = 1.0
 
 #: Names of texts in the state file.
-STEP_TEXT, INHIBIT_TEXT = "step", "inhibit"
+STEP_TEXT, INHIBIT_TEXT, PENDING_TEXT = "step", "inhibit", "pending"
 
 #: Seconds that alerts are remembered after their end, so that a batch over old days doesn't notify them again.
 _REMEMBERED = 400 * 86_400
@@ -99,6 +99,7 @@ class Notifier:
         self._poll_time = poll
         self._polled_at = -float("inf")
         self._complaint = ""
+        self._pending = "[]"
         self._workers: dict[str, tuple[IntegrationConfig, Worker]] = {}
         try:
             self._dispatcher = Dispatcher(self._notification_plan(), self._state, clock(), max_age=max_age)
@@ -134,6 +135,18 @@ class Notifier:
             self._store.save(self._state, **({} if step is None else {STEP_TEXT: str(step)}))
             self._step = self._step if step is None else step
         self._changed.set()
+
+    def set_pending(self, alerts: Sequence[ActiveAlert]) -> None:
+        """The alerts that may fire later; only shown, by `qmf-pipeline alerts`.
+
+        Raises:
+            LakeError: the state can't be written.
+        """
+        text = json.dumps([alert.to_json() for alert in alerts])
+        with self._lock:
+            if text != self._pending:
+                self._store.save(self._state, **{PENDING_TEXT: text})
+                self._pending = text
 
     def release(self) -> None:
         """The job has reached the present: notify alerts of the past that still fire.

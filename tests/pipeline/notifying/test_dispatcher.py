@@ -269,11 +269,12 @@ def test_pending_alerts_are_not_told() -> None:
 
 
 def test_who_forgets_is_sent_again_what_fires() -> None:
-    world = World(plan(resend_interval=60 * S))
+    world = World(plan(interval=50, resend_interval=60 * S))
     world.update(alert("1", 0))
     world.send(30)
-    world.quiet(89)
-    assert world.send(90) == [(["1"], [])]
+    for at in (90, 150, 210):
+        world.quiet(at - 1)
+        assert world.send(at) == [(["1"], [])]
     world.dispatcher.set_silences([silence("agent=a")])
     world.quiet(1000)
     assert world.dispatcher.next_at() > 1000 * S

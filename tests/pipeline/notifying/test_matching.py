@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from qmf.pipeline.correlate.alerts import Alert, AlertState
 from qmf.pipeline.notifying.active_alert import ActiveAlert, common_pairs, fingerprint, newest
 from qmf.pipeline.notifying.inhibition import Inhibitor, InhibitRule
-from qmf.pipeline.notifying.matchers import Matcher, parse_matcher, parse_matchers
+from qmf.pipeline.notifying.matchers import Matcher, parse_matcher, parse_matchers, parse_query
 from qmf.pipeline.notifying.routes import Route
 from qmf.pipeline.notifying.silences import (
     Silence,
@@ -69,6 +69,15 @@ def test_what_is_no_matcher(text: str, reason: str) -> None:
         parse_matcher(text)
 
 
+def test_the_first_of_a_query_may_be_a_name() -> None:
+    assert parse_query(["disk-full", "a=b"]) == parse_matchers(["alertname=disk-full", "a=b"])
+    assert parse_query(["a=b"]) == parse_matchers(["a=b"])
+    assert parse_query([]) == ()
+    for texts in (["a=b", "disk-full"], ['disk"full'], ["=x"]):
+        with pytest.raises(ValueError, match="is not a matcher"):
+            parse_query(texts)
+
+
 @given(st.from_regex(r"[a-zA-Z_]\w*", fullmatch=True).filter(str.isascii), st.text(), st.booleans())
 def test_a_matcher_survives_its_text_and_json(name: str, value: str, is_equal: bool) -> None:
     matcher = Matcher(name, value, is_equal=is_equal)
@@ -85,6 +94,9 @@ def test_json_that_is_no_matcher(content: dict[str, object]) -> None:
 
 
 def test_fingerprints_are_those_of_alertmanager() -> None:
+    # As Alertmanager 0.25 told its webhook.
+    recorded = {"alertname": "disk-full", "severity": "crit", "agent": "qmf:host:box", "subject": 'ä "quoted"'}
+    assert fingerprint(recorded) == "782a1b495c8fb507"
     assert fingerprint({}) == "cbf29ce484222325"
     assert fingerprint({"b": "2", "a": "1"}) == fingerprint({"a": "1", "b": "2"}) != fingerprint({"a": "12", "b": ""})
 

@@ -1,0 +1,167 @@
+"""`qmf-pipeline alerts`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qmf.pipeline.commands.base import Subcommand, print_line
+from qmf.pipeline.durations import format_duration
+from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.lake.location import local_path
+
+if TYPE_CHECKING:
+    from qmf.pipeline.notifying.matchers import Matcher
+    from qmf.pipeline.notifying.overview import Overview, ShownAlert
+
+_SECOND = 10**9
+
+_STATES = ("firing", "pending", "silenced", "inhibited", "resolved")
+
+
+def add_state(parser: argparse.ArgumentParser) -> None:
+    """Add `--lake` and `--state`: where the state of notifications is, for `state_folder`."""
+    parser.add_argument("--lake", metavar="DIR", help="folder of the lake")
+    parser.add_argument(
+        "--state",
+        metavar="DIR",
+        help="folder of the notifications' state, where correlate has --out or --state; "
+        "default: LAKE/_tables/correlate/_notify",
+    )
+
+
+def state_folder(options: argparse.Namespace) -> Path:
+    """The folder of the state.
+
+    Raises:
+        PipelineError: neither option was given, or there is no such lake.
+    """
+    from qmf.pipeline.notifying.overview import NOTIFY_FOLDER
+
+    if options.state:
+        return Path(options.state)
+    if options.lake:
+        if not local_path(options.lake).is_dir():
+            raise PipelineError(f"{options.lake}: no such folder")
+        return local_path(f"{options.lake.rstrip('/')}/_tables/correlate/{NOTIFY_FOLDER}")
+    raise PipelineError("give --lake, or --state with the folder of the notifications' state")
+
+
+def add_matchers(parser: argparse.ArgumentParser, help: str, *, needed: bool = False) -> None:
+    """Add matchers as arguments, for `read_matchers`."""
+    parser.add_argument("matchers", nargs="+" if needed else "*", metavar="MATCHER", help=help)
+
+
+def read_matchers(options: argparse.Namespace) -> tuple[Matcher, ...]:
+    """The matchers of a command line.
+
+    Raises:
+        PipelineError: one is none.
+    """
+    from qmf.pipeline.notifying.matchers import parse_query
+
+    try:
+        return parse_query(options.matchers)
+    except ValueError as error:
+        raise PipelineError(str(error)) from error
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    add_state(parser)
+    add_matchers(parser, "only alerts with these labels: NAME, severity=crit, agent=~'qmf:host:.*'")
+    parser.add_argument(
+        "--only", choices=_STATES, metavar="STATE", help=f"only alerts in this state: {', '.join(_STATES)}"
+    )
+    parser.add_argument("--receivers", action="store_true", help="show what was delivered to each receiver instead")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _run(options: argparse.Namespace) -> None:
+    from qmf.pipeline.notifying.overview import read_overview
+
+    now = time.time_ns()
+    overview = read_overview(state_folder(options), read_matchers(options), now)
+    if options.receivers:
+        _print_receivers(overview, as_json=options.json)
+        return
+    alerts = [item for item in overview.alerts if options.only in (None, item.state)]
+    if options.json:
+        print_line(json.dumps([item.to_json() for item in alerts], indent=2, ensure_ascii=False))
+        return
+    rows = [
+        (item.state, item.alert.name, item.alert.labels.get("severity", ""), _age(item, now), item.alert.summary)
+        for item in alerts
+    ]
+    lines = table(("STATE", "ALERT", "SEVERITY", "SINCE", "SUMMARY"), rows)
+    print_line(lines[0] if alerts else "no alerts")
+    for item, line in zip(alerts, lines[1:], strict=True):
+        print_line(line)
+        for detail in _details(item, now):
+            print_line(f"    {detail}")
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines with columns of the same width."""
+    clean = [[" ".join(cell.split()) for cell in row] for row in (head, *rows)]
+    widths = [max(len(row[index]) for row in clean) for index in range(len(head) - 1)]
+    return ["  ".join([*map(str.ljust, row[:-1], widths), row[-1]]).rstrip() for row in clean]
+
+
+def _age(item: ShownAlert, now: int) -> str:
+    return format_duration(max(0, now - item.alert.starts_ns) // _SECOND * _SECOND)
+
+
+def _details(item: ShownAlert, now: int) -> list[str]:
+    """What more there is to know, a line each."""
+    labels = {name: value for name, value in item.alert.labels.items() if name not in ("alertname", "severity")}
+    found = [", ".join(f"{name}={value}" for name, value in labels.items())] if labels else []
+    silence, source = item.mute.silence, item.mute.inhibited_by
+    if silence is not None:
+        left = format_duration((silence.ends_ns - now) // _SECOND * _SECOND)
+        found.append(f"silenced by {silence.created_by} for another {left}: {silence.comment} ({silence.id[:8]})")
+    if source is not None:
+        found.append(f"inhibited by {source.name}: {source.summary}")
+    if item.owed:
+        found.append(f"still to be told: {', '.join(item.owed)}")
+    return found
+
+
+def _print_receivers(overview: Overview, *, as_json: bool) -> None:
+    from qmf.pipeline.notifying.silences import format_time
+
+    if as_json:
+        content = {
+            key: {
+                "delivered": counts.delivered,
+                "failed": counts.failed,
+                "alerts": counts.alerts,
+                "lastError": counts.last_error,
+                "lastAttempt": format_time(counts.last_at),
+            }
+            for key, counts in sorted(overview.counts.items())
+        }
+        print_line(json.dumps(content, indent=2, ensure_ascii=False))
+        return
+    rows = [
+        (
+            key,
+            str(counts.delivered),
+            str(counts.failed),
+            str(counts.alerts),
+            format_time(counts.last_at // _SECOND * _SECOND),
+            counts.last_error,
+        )
+        for key, counts in sorted(overview.counts.items())
+    ]
+    if not rows:
+        print_line("nothing was sent yet")
+        return
+    for line in table(("RECEIVER", "DELIVERED", "FAILED", "ALERTS", "LAST ATTEMPT", "ERROR"), rows):
+        print_line(line)
+
+
+COMMAND = Subcommand("alerts", "Show the active alerts, and what silences or inhibits them", _options, _run, lake=False)

@@ -1,0 +1,105 @@
+"""The alerts of a job as a command shows them: active ones, and what mutes them now."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.notifying.active_alert import ActiveAlert
+from qmf.pipeline.notifying.inhibition import Inhibitor, InhibitRule
+from qmf.pipeline.notifying.matchers import Matcher, all_match
+from qmf.pipeline.notifying.muting import Mute, Muting
+from qmf.pipeline.notifying.notifier import INHIBIT_TEXT, PENDING_TEXT
+from qmf.pipeline.notifying.payload import webhook_alert
+from qmf.pipeline.notifying.silence_file import SilenceFile
+from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, Told
+from qmf.pipeline.notifying.state_file import read_state
+
+#: The folder of the notifications' state, in the folder of the tables of alerts.
+NOTIFY_FOLDER = "_notify"
+
+
+@attrs.frozen(kw_only=True)
+class ShownAlert:
+    """An active alert.
+
+    Attributes:
+        alert: the alert.
+        mute: what mutes it.
+        told: the integrations that were told of it.
+        owed: those that were to be told and weren't yet.
+    """
+
+    alert: ActiveAlert
+    mute: Mute
+    told: tuple[str, ...] = ()
+    owed: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """``pending``, ``firing``, ``silenced``, ``inhibited``, or ``resolved`` while somebody must be told of it."""
+        if not self.alert.is_firing:
+            return self.alert.state.value
+        return "silenced" if self.mute.silence else "inhibited" if self.mute.inhibited_by else "firing"
+
+    def to_json(self) -> dict[str, Any]:
+        """Like an alert of Alertmanager's API."""
+        silence, source = self.mute.silence, self.mute.inhibited_by
+        return {
+            **webhook_alert(self.alert),
+            "status": {
+                "state": self.state,
+                "silencedBy": [silence.id] if silence else [],
+                "inhibitedBy": [source.fingerprint] if source else [],
+            },
+            "told": list(self.told),
+            "owed": list(self.owed),
+        }
+
+
+@attrs.frozen
+class Overview:
+    """What a job knows.
+
+    Attributes:
+        alerts: by their start.
+        counts: of notifications, by integration.
+    """
+
+    alerts: tuple[ShownAlert, ...]
+    counts: dict[str, IntegrationCounts]
+
+
+def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> Overview:
+    """Read the state of a job that runs or has ended.
+
+    Args:
+        folder: of the state.
+        matchers: that the alerts must match.
+        now: ns since 1970, for silences.
+
+    Raises:
+        LakeError: there is no state, or it can't be read.
+    """
+    state, texts = read_state(folder, INHIBIT_TEXT, PENDING_TEXT)
+    rules = [InhibitRule.from_json(item) for item in json.loads(texts[INHIBIT_TEXT] or "[]")]
+    pending = [ActiveAlert.from_json(item) for item in json.loads(texts[PENDING_TEXT] or "[]")]
+    muting = Muting(Inhibitor(rules, state.alerts.values()), SilenceFile(folder).read(), now)
+    shown = [
+        ShownAlert(
+            alert=alert,
+            mute=muting.of(alert),
+            told=_integrations(state, alert, Told.FIRING),
+            owed=_integrations(state, alert, Told.OWED),
+        )
+        for alert in sorted((*state.alerts.values(), *pending), key=lambda alert: (alert.starts_ns, alert.id))
+        if all_match(matchers, alert.labels)
+    ]
+    return Overview(tuple(shown), dict(state.counts))
+
+
+def _integrations(state: NotificationState, alert: ActiveAlert, told: Told) -> tuple[str, ...]:
+    return tuple(sorted(key for key, value in state.told.get(alert.id, {}).items() if value is told))
