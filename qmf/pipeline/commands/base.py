@@ -121,6 +121,14 @@ def check_lake(lake: str) -> None:
         raise PipelineError(f"{lake}: not a lake: it has no table of {RowKind.SCHEMAS.value}")
 
 
+def check_followed(lake: str) -> None:
+    """Say when a lake that is to be followed cannot be read yet."""
+    try:
+        check_lake(lake)
+    except PipelineError as error:
+        print(f"qmf-pipeline: waiting: {error}", file=sys.stderr, flush=True)
+
+
 def local_lake(lake: str) -> Lake:
     """The lake to write to.
 
@@ -230,12 +238,10 @@ def _names_other_file_system(options: argparse.Namespace) -> bool:
 
 
 def _check_input(options: argparse.Namespace) -> None:
-    try:
+    if getattr(options, "stream", False):
+        check_followed(options.lake)
+    else:
         check_lake(options.lake)
-    except PipelineError as error:
-        if not getattr(options, "stream", False):
-            raise
-        print(f"qmf-pipeline: waiting: {error}", file=sys.stderr, flush=True)
 
 
 def _setting(text: str) -> tuple[str, str]:

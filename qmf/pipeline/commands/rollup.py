@@ -5,24 +5,27 @@ from __future__ import annotations
 import argparse
 
 from qmf.pipeline.aggregation.job import roll_up_lake
+from qmf.pipeline.aggregation.stream_job import follow_lake
 from qmf.pipeline.aggregation.tables import RollupOptions
 from qmf.pipeline.commands.base import (
     Subcommand,
     add_classes,
     add_days,
     add_stream,
+    check_followed,
     check_lake,
     comma_separated,
     print_line,
     spark_session,
 )
+from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.lake.location import is_local
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Roll samples up by windows of time. A batch over a lake in a local folder needs no Spark, unless --master or "
-        "--conf is given."
+        "Roll samples up by windows of time. A lake in a local folder needs no Spark, "
+        "unless --master or --conf is given."
     )
     parser.add_argument("--out", metavar="DIR", help="folder of the tables; default: LAKE/_tables/rollup")
     parser.add_argument(
@@ -48,12 +51,17 @@ def _run(options: argparse.Namespace) -> None:
     if _needs_spark(options, rollup_options):
         _run_on_spark(options, rollup_options)
         return
-    check_lake(options.lake)
-    _print_rows(roll_up_lake(rollup_options, print_line), rollup_options)
+    if not options.stream:
+        check_lake(options.lake)
+        _print_rows(roll_up_lake(rollup_options, print_line), rollup_options)
+        return
+    check_followed(options.lake)
+    every = parse_duration(options.every) / 10**9
+    _print_rows(follow_lake(rollup_options, print_line, every=every, once=options.once), rollup_options)
 
 
 def _needs_spark(options: argparse.Namespace, rollup_options: RollupOptions) -> bool:
-    is_asked_for = options.stream or options.master is not None or options.conf
+    is_asked_for = options.master is not None or options.conf
     return bool(is_asked_for) or not (is_local(rollup_options.lake) and is_local(rollup_options.out))
 
 

@@ -173,16 +173,24 @@ class LakeTable:
     # -- writing
 
     def append(
-        self, rows: Any, *, writer: str, batch: int, partition_by: Sequence[str] = (DATE,), optional: bool = True
+        self,
+        rows: Any,
+        *,
+        writer: str,
+        batch: int,
+        partition_by: Sequence[str] = (DATE,),
+        optional: bool = True,
+        numbers: Mapping[str, int] | None = None,
     ) -> bool:
         """Commit a batch of a writer, unless it was committed before. Columns that the table lacks are added to it.
 
         Args:
-            rows: an Arrow table.
+            rows: an Arrow table; if not `optional` anything that streams Arrow.
             writer: its name, unique among the writers of the table.
             batch: its number; each is larger than the one before.
             partition_by: columns of the folders; those of the first batch hold for the table.
             optional: an empty batch makes no commit.
+            numbers: to commit with it, by name; `last_batch` reads them.
 
         Returns:
             False where the batch had been committed.
@@ -192,37 +200,54 @@ class LakeTable:
         """
         if optional and not rows.num_rows:
             return True
-        return self._commit(rows, writer, batch, mode="append", schema_mode="merge", partition_by=list(partition_by))
+        return self._commit(
+            rows, writer, batch, numbers, mode="append", schema_mode="merge", partition_by=list(partition_by)
+        )
 
     def replace(
-        self, rows: Any, *, where: str | None, writer: str, batch: int, partition_by: Sequence[str] = (DATE,)
+        self,
+        rows: Any,
+        *,
+        where: str | None,
+        writer: str,
+        batch: int,
+        partition_by: Sequence[str] = (DATE,),
+        numbers: Mapping[str, int] | None = None,
     ) -> bool:
         """Commit a batch that replaces rows; otherwise as `append`.
 
         Args:
-            rows: an Arrow table.
+            rows: an Arrow table, or anything that streams Arrow.
             where: a condition in SQL for the rows that go, e.g. ``_date = '2030-01-31'``; all new rows must meet it.
                 None replaces all.
-            writer, batch, partition_by: as of `append`.
+            writer, batch, partition_by, numbers: as of `append`.
         """
         if self._refreshed() is None:
             where = None
         return self._commit(
-            rows, writer, batch, mode="overwrite", schema_mode="merge", partition_by=list(partition_by), predicate=where
+            rows,
+            writer,
+            batch,
+            numbers,
+            mode="overwrite",
+            schema_mode="merge",
+            partition_by=list(partition_by),
+            predicate=where,
         )
 
-    def _commit(self, rows: Any, writer: str, batch: int, **options: Any) -> bool:
+    def _commit(self, rows: Any, writer: str, batch: int, numbers: Mapping[str, int] | None, **options: Any) -> bool:
         last = self.last_batch(writer)
         if last is not None and last >= batch:
             return False
         delta = import_deltalake()
+        transactions = [delta.Transaction(name, number) for name, number in {**(numbers or {}), writer: batch}.items()]
         with delta_errors(self.url):
             delta.write_deltalake(
                 self._opened if self._opened is not None else self.url,
                 rows,
                 storage_options=self._options or None,
                 writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
-                commit_properties=delta.CommitProperties(app_transactions=[delta.Transaction(writer, batch)]),
+                commit_properties=delta.CommitProperties(app_transactions=transactions),
                 # Old entries of the log go with `vacuum`, when the operator decides.
                 post_commithook_properties=delta.PostCommitHookProperties(cleanup_expired_logs=False),
                 **options,

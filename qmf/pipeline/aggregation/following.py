@@ -1,0 +1,122 @@
+"""The classes of a lake as it grows: their files, and which of them are new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import attrs
+
+from qmf.pipeline.aggregation.source import ClassSource
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.classes import choose_classes, local_class_versions
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.lake.lake_table import LakeTable, TableFile
+from qmf.pipeline.lake.layout import LOG, class_folder, date_of
+from qmf.pipeline.lake.location import is_local, local_path
+
+#: The position in a lake with a log of its own.
+_ENTRY = "log"
+
+#: Files with the URL of their table.
+Files = list[tuple[str, TableFile]]
+
+
+@attrs.frozen
+class FollowedClass:
+    """One class at some moment.
+
+    Attributes:
+        source: all its samples.
+        new: files whose rows came since the last look.
+    """
+
+    source: ClassSource
+    new: Files
+
+
+class LakeFollower:
+    """Looks for what was added to a lake. Classes that appear later are found; so is a lake that does not exist yet."""
+
+    def __init__(self, lake: str, names: Sequence[str], position: Callable[[str], int | None]) -> None:
+        """Follow a lake.
+
+        Args:
+            lake: a folder, or a URL that the library's object stores know.
+            names: of classes, with or without ``package:``; none for all.
+            position: what an earlier follower had read, by the key of `positions`; None for nothing.
+        """
+        self.positions: dict[str, int] = {}
+        """What was read: versions by the path of a table. New with each look."""
+        self._position = position
+        self._url = lake
+        self._names = names
+        self._delta = DeltaLake(lake)
+        self._known: dict[str, frozenset[str]] = {}
+
+    def look(self) -> list[FollowedClass]:
+        """The classes there are now, each with what is new.
+
+        Raises:
+            LakeError: a table cannot be read, what was not read yet was removed, or versions disagree about a type.
+        """
+        if self._delta.exists():
+            return [self._class(versions) for versions in self._chosen(self._delta.class_versions())]
+        if is_local(self._url) and (local_path(self._url) / LOG).is_dir():
+            return self._look_in_log(Lake(local_path(self._url)))
+        return []
+
+    def _chosen(self, versions: Iterable[ClassVersion]) -> list[list[ClassVersion]]:
+        return [found for found in choose_classes(list(versions)) if self._is_wanted(found[0])]
+
+    def _is_wanted(self, version: ClassVersion) -> bool:
+        wanted = [(package, name) for package, _, name in (text.rpartition(":") for text in self._names)]
+        return not wanted or any(
+            package in ("", version.package) and name.lower() == version.name.lower() for package, name in wanted
+        )
+
+    def _class(self, versions: Sequence[ClassVersion]) -> FollowedClass:
+        files: Files = []
+        new: Files = []
+        for path in self._delta.tables_of(versions):
+            table = self._delta.table(path)
+            if table.version() is None:
+                continue
+            snapshot = table.snapshot()
+            files += [(table.url, file) for file in snapshot.files]
+            new += [(table.url, file) for file in self._added(path, table, snapshot.version, snapshot.files)]
+            self.positions[path] = snapshot.version
+        return FollowedClass(ClassSource.of(versions, files), new)
+
+    def _added(self, path: str, table: LakeTable, version: int, files: Sequence[TableFile]) -> Sequence[TableFile]:
+        """The new files of a table."""
+        before, self._known[path] = self._known.get(path), frozenset(file.path for file in files)
+        if before is not None and before <= self._known[path]:
+            return [file for file in files if file.path not in before]  # without a look into the table's log
+        return table.added(self._read(path), version)
+
+    def _read(self, key: str) -> int | None:
+        return self.positions[key] if key in self.positions else self._position(key)
+
+    def _look_in_log(self, lake: Lake) -> list[FollowedClass]:
+        start, end = self._read(_ENTRY), lake.last_entry()
+        current = lake.files()
+        if start is None:
+            added = set(current)
+        else:
+            added = {path for entry in lake.entries(start, end) if not entry.moved for path in entry.added}
+        self.positions[_ENTRY] = end
+        if not any(path.startswith(f"{RowKind.SCHEMAS.value}/") for path in current):
+            return []
+        found = []
+        for versions in self._chosen(local_class_versions(lake)):
+            folder = class_folder(RowKind.OBJECTS, versions[0].package, versions[0].name)
+            paths = {path for path in (*current, *added) if path.startswith(folder)}
+            files = {
+                path: (str(lake.root), TableFile(path, str(lake.find(path)), date_of(path), current.get(path, 0), 0))
+                for path in paths
+            }
+            source = ClassSource.of(versions, [file for path, file in files.items() if path in current])
+            found.append(FollowedClass(source, [file for path, file in files.items() if path in added]))
+        return found

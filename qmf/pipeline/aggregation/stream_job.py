@@ -1,0 +1,45 @@
+"""The job `rollup --stream` in this process: looks at the lake again and again until a signal ends it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+from qmf.pipeline.aggregation.stream import RollupStream
+from qmf.pipeline.aggregation.tables import RollupOptions
+from qmf.pipeline.shutdown import stop_on_signals
+
+
+def follow_lake(options: RollupOptions, print_line: Callable[[str], None], *, every: float, once: bool) -> int:
+    """Roll up a lake as it grows.
+
+    Args:
+        options: of the roll-up; `first` and `last` are ignored.
+        print_line: called for each commit, and at the end.
+        every: seconds from look to look.
+        once: end when everything is read that is in the lake now; the last windows are written although later samples
+            may belong to them, and a later stream replaces them.
+
+    Returns:
+        rows written.
+
+    Raises:
+        PipelineError: not a size of windows.
+        LakeError: the lake cannot be read, or the table cannot be written.
+        MissingExtraError: DuckDB or deltalake is not installed.
+    """
+    sizes = ",".join(options.sizes)
+    with stop_on_signals() as stop, closing(RollupStream(options)) as stream:
+        print_line(f"Following {options.lake}")
+        try:
+            while not stop.is_set():
+                started = time.monotonic()
+                rows = stream.step(last=once)
+                if rows:
+                    print_line(f"Wrote {rows} rows")
+                if once or stop.wait(max(0.0, every - (time.monotonic() - started))):
+                    break
+        finally:
+            print_line(f"rollup by {sizes}: {stream.counts}")
+        return stream.counts.rows
