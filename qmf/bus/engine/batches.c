@@ -45,7 +45,7 @@ static struct functions {
     void (*transport_pop)(void *, size_t);
 } pn;
 
-static int DELIVERY_EVENT, FLOW_EVENT;
+static int DELIVERY_EVENT, FLOW_EVENT, TRANSPORT_EVENT;
 static uint64_t ACCEPTED, TRANSACTIONAL;
 
 /* A link. HOLDS: messages that the peer accepts without settling them stay unsettled. SKIP: nothing of it is simple. */
@@ -68,14 +68,15 @@ typedef struct {
 enum { MESSAGE = 1, SETTLED_MESSAGE = 2, OUTCOME = 3, HELD_OUTCOME = 4, FLOW = 5 };
 
 /* Changes with what native.py and this file say to each other: a module that was compiled before is not used then. */
-static int version(void) { return 3; }
+static int version(void) { return 4; }
 
-static void bind(const uintptr_t *addresses, int delivery_event, int flow_event, uint64_t accepted,
-                 uint64_t transactional)
+static void bind(const uintptr_t *addresses, int delivery_event, int flow_event, int transport_event,
+                 uint64_t accepted, uint64_t transactional)
 {
     memcpy(&pn, addresses, sizeof pn);
     DELIVERY_EVENT = delivery_event;
     FLOW_EVENT = flow_event;
+    TRANSPORT_EVENT = transport_event;
     ACCEPTED = accepted;
     TRANSACTIONAL = transactional;
 }
@@ -135,6 +136,9 @@ static const link_t *find(const link_t *links, int count, uintptr_t address)
     return NULL;
 }
 
+/* Whether proton raises events of this type for its own output; `TRANSPORT_EVENT` only says that there is some. */
+static int is_of_output(int type) { return type == FLOW_EVENT || type == TRANSPORT_EVENT; }
+
 /*
  * Read events until one that is not simple: of another kind, on none of the links, or of a message that is.
  *
@@ -152,7 +156,7 @@ static int collect(uintptr_t collector_address, const link_t *links, int link_co
     while ((event = pn.collector_peek(collector))) {
         int type = pn.event_type(event);
         void *delivery = type == DELIVERY_EVENT ? pn.event_delivery(event) : 0;
-        if (type == FLOW_EVENT && !flow) {
+        if (type == TRANSPORT_EVENT || (type == FLOW_EVENT && !flow)) {
             pn.collector_pop(collector);
             continue;
         }
@@ -225,7 +229,7 @@ static int readiness(uintptr_t link, uintptr_t session, size_t backlog)
 }
 
 /*
- * Write what there is for the peer to the buffer, which holds at least one frame, without the flow events that proton
+ * Write what there is for the peer to the buffer, which holds at least one frame, without the events that proton
  * raises for its own output. Returns the number of bytes, and sets *more if an event is left.
  */
 static size_t output(uintptr_t transport_address, uintptr_t collector_address, char *buffer, size_t size, int *more)
@@ -236,7 +240,7 @@ static size_t output(uintptr_t transport_address, uintptr_t collector_address, c
     *more = 0;
     while (used < size) {
         ssize_t count = pn.transport_pending(transport);
-        while ((event = pn.collector_peek(collector)) && pn.event_type(event) == FLOW_EVENT)
+        while ((event = pn.collector_peek(collector)) && is_of_output(pn.event_type(event)))
             pn.collector_pop(collector);
         *more = event != NULL;
         if (count <= 0)

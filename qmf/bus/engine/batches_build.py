@@ -25,7 +25,8 @@ typedef struct {
     uint32_t size;
 } record_t;
 int version(void);
-void bind(const uintptr_t *addresses, int delivery_event, int flow_event, uint64_t accepted, uint64_t transactional);
+void bind(const uintptr_t *addresses, int delivery_event, int flow_event, int transport_event, uint64_t accepted,
+          uint64_t transactional);
 int collect(uintptr_t collector, const link_t *links, int link_count, record_t *out, int most, char *buffer,
             size_t size, size_t limit, int flow, int *more);
 uintptr_t send_message(uintptr_t link, const char *tag, size_t tag_size, const char *data, size_t size, int settled);

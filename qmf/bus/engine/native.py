@@ -55,7 +55,7 @@ _FUNCTIONS = (
     "pn_transport_pop",
 )
 #: Of the module that fits; see `version` there.
-_VERSION = 3
+_VERSION = 4
 _TRANSACTIONAL = 0x34
 _RECORD = struct.Struct("=IIQII")
 #: Records of one call, and bytes of their messages: a read of the socket brings no more than that in most cases.
@@ -73,8 +73,8 @@ class Native:
         self.accept, self.accept_all = self._lib.accept_message, self._lib.accept_all
         addresses = [address(ffi.addressof(lib, name)) for name in _FUNCTIONS]
         accepted = int(proton.Delivery.ACCEPTED)
-        delivery, flow = proton.Event.DELIVERY.number, proton.Event.LINK_FLOW.number
-        self._lib.bind(addresses, delivery, flow, accepted, _TRANSACTIONAL)
+        events = (proton.Event.DELIVERY.number, proton.Event.LINK_FLOW.number, proton.Event.TRANSPORT.number)
+        self._lib.bind(addresses, *events, accepted, _TRANSACTIONAL)
 
     def link_table(self, links: Iterable[tuple[int, int, int]]) -> Any:
         """A table of the links of a connection, which `collect` needs; its rows have `number` and `flags`.
@@ -107,7 +107,7 @@ class Native:
         return _RECORD.iter_unpack(scratch.rows[: count * _RECORD.size]), scratch.bytes, bool(more[0])
 
     def output(self, transport: int, collector: int) -> tuple[bytes, bool, bool]:
-        """Take bytes for the peer, without the flow events that proton raises for its own output.
+        """Take bytes for the peer, without the events that proton raises for its own output.
 
         Args:
             transport, collector: their addresses.

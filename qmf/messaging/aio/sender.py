@@ -150,6 +150,9 @@ class Sender(Endpoint):
         self.put(data, answer)
         if answer is None:
             return
+        if deadline is None:
+            await answer
+            return
         try:
             async with asyncio.timeout_at(deadline):
                 await answer
