@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import platform
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -11,14 +10,12 @@ from typing import TYPE_CHECKING
 
 from qmf.pipeline.commands.base import (
     Subcommand,
-    add_broker,
     add_days,
     add_stream,
-    broker_target,
-    duration,
     print_line,
     spark_session,
 )
+from qmf.pipeline.commands.notify_options import add_notify, open_notifier
 from qmf.pipeline.correlate import load_rules
 from qmf.pipeline.correlate.message_templates import iso
 from qmf.pipeline.correlate.options import CorrelateOptions
@@ -27,8 +24,8 @@ from qmf.pipeline.shutdown import stop_on_signals
 
 if TYPE_CHECKING:
     from qmf.pipeline.correlate.alerts import AlertRow
-    from qmf.pipeline.correlate.reporter import CorrelationReporter
     from qmf.pipeline.correlate.stream import CorrelationStream
+    from qmf.pipeline.notifying.job import JobNotifier
 
 #: Default of `--late`.
 _LATE = "30 seconds"
@@ -43,18 +40,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add_days(parser)
     add_stream(parser)
     parser.set_defaults(late=_LATE)
-    parser.add_argument(
-        "--raise", dest="publish", action="store_true", help="publish the alerts on the bus, as an agent"
-    )
-    add_broker(parser, "for --raise: ")
-    parser.add_argument("--instance", metavar="NAME", help="last part of the agent's name; default: the machine's name")
-    parser.add_argument(
-        "--max-age",
-        type=duration,
-        default="1 hour",
-        metavar="TIME",
-        help="--raise leaves out alerts that ended longer ago than this",
-    )
+    add_notify(parser)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -72,7 +58,7 @@ def _run(options: argparse.Namespace) -> None:
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
         spark = stack.enter_context(spark_session(options))
-        reporter = _reporter(stack, options, correlate_options, stop) if options.publish else None
+        reporter = open_notifier(stack, options, correlate_options, stop)
         if not options.stream:
             from qmf.pipeline.correlate.batch import correlate_batch
 
@@ -81,6 +67,7 @@ def _run(options: argparse.Namespace) -> None:
             print_line(f"Wrote {len(result.alerts)} rows to {out}/batch; {result.counts}")
             if reporter is not None:
                 reporter.report_batch(result.alerts)
+                reporter.drain(stop)
             return
         from qmf.pipeline.correlate.stream import CorrelationStream
 
@@ -92,7 +79,7 @@ def _run(options: argparse.Namespace) -> None:
 
 def _follow(
     stream: CorrelationStream,
-    reporter: CorrelationReporter | None,
+    reporter: JobNotifier | None,
     stop: threading.Event,
     every: float,
     *,
@@ -115,32 +102,12 @@ def _follow(
             if reporter is not None:
                 reporter.report_present()
             if once:
+                if reporter is not None:
+                    reporter.drain(stop)
                 break
             stop.wait(max(every, _TICK))
     busy = f"; {totals}" if totals is not None else ""
     print_line(f"{steps} steps in {seconds:.1f} s, {alerts} rows written{busy}")
-
-
-def _reporter(
-    stack: ExitStack, options: argparse.Namespace, correlate_options: CorrelateOptions, stop: threading.Event
-) -> CorrelationReporter:
-    from qmf.pipeline.correlate.reporter import CorrelationReporter
-
-    target = broker_target(options)
-    reporter = CorrelationReporter(
-        target.make_bus(),
-        correlate_options.rules,
-        correlate_options.out,
-        stop,
-        lake=options.lake,
-        late=correlate_options.late,
-        max_age=parse_duration(options.max_age),
-        domain=target.domain,
-        instance=options.instance or platform.node() or "localhost",
-    )
-    stack.callback(reporter.close)
-    print_line(f"Raising alerts at {target} as {reporter.name}")
-    return reporter
 
 
 def _print_alerts(alerts: Sequence[AlertRow]) -> None:

@@ -9,17 +9,16 @@ from qmf.bus import Bus
 from qmf.pipeline.correlate.alert_agent import AlertAgent
 from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.ledger import AlertLedger
-from qmf.pipeline.correlate.publishing import MAX_AGE, AlertPublisher
+from qmf.pipeline.correlate.publishing import AlertPublisher
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.stream import StepResult
-from qmf.pipeline.correlate.table import StreamTable
 from qmf.pipeline.lake.location import local_path
 
 _FOLDER = "_told"
 
 
 class CorrelationReporter:
-    """Connects when it is made, until `close`. Belongs to the job's thread."""
+    """Connects when it is made, until `close`."""
 
     def __init__(
         self,
@@ -32,7 +31,6 @@ class CorrelationReporter:
         late: int,
         instance: str,
         domain: str = "default",
-        max_age: int = MAX_AGE,
     ) -> None:
         """Connect, and publish the alerts that are open.
 
@@ -44,7 +42,6 @@ class CorrelationReporter:
             lake, late: properties of the job.
             instance: last part of the agent's name.
             domain: QMF domain.
-            max_age: ns, see `AlertPublisher`.
 
         Raises:
             QmfError: no connection; the file system failed.
@@ -65,41 +62,33 @@ class CorrelationReporter:
         except BaseException:
             self._ledger.close()
             raise
-        self._publisher = AlertPublisher(self._agent, self._ledger, stop, max_age=max_age)
+        self._publisher = AlertPublisher(self._agent, self._ledger, stop)
+        self._lock = threading.Lock()
 
     @property
     def name(self) -> str:
         """Name of the agent."""
         return self._agent.name
 
-    def catch_up(self, table: StreamTable) -> None:
-        """Publish the alerts of committed steps that were not published before the job ended."""
-        if not self._publisher.publish_unconfirmed():
-            return
-        for number in table.steps(self._ledger.step):
-            if not self._publisher.publish_found(table.alerts(number), number):
-                return
-
     def report_step(self, step: StepResult) -> None:
-        """Publish the alerts and statistics of a step."""
+        """Publish the statistics of a step."""
         job = self._agent.job
-        job.steps.inc()
-        job.rows.inc(step.counts.rows)
-        job.tooLate.inc(step.counts.too_late)
-        job.misdated.inc(step.counts.misdated)
-        job.stepTime.sample(round(step.seconds * 10**9))
-        job.horizon = max(0, step.horizon)
-        if step.alerts:
-            self._publisher.publish_found(step.alerts, step.number)
+        with self._lock:
+            job.steps.inc()
+            job.rows.inc(step.counts.rows)
+            job.tooLate.inc(step.counts.too_late)
+            job.misdated.inc(step.counts.misdated)
+            job.stepTime.sample(round(step.seconds * 10**9))
+            job.horizon = max(0, step.horizon)
 
-    def report_batch(self, alerts: Sequence[AlertRow]) -> None:
-        """Publish the alerts of a batch that were not published before."""
-        if self._publisher.publish_unconfirmed() and self._publisher.publish_found(alerts):
-            self._publisher.publish_deferred()
+    def publish(self, alerts: Sequence[AlertRow]) -> bool:
+        """Publish alerts that were not published before, and wait for the broker; may be called from any thread.
 
-    def report_present(self) -> None:
-        """Publish deferred alerts: the job has reached the present."""
-        self._publisher.publish_deferred()
+        Returns:
+            False where it was stopped.
+        """
+        with self._lock:
+            return self._publisher.publish(alerts)
 
     def close(self) -> None:
         """Close the agent and the ledger."""

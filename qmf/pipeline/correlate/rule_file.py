@@ -22,6 +22,7 @@ from typing import Any
 from qmf.pipeline.correlate.message_templates import template_fields
 from qmf.pipeline.correlate.rule_table import RuleError, RuleTable
 from qmf.pipeline.correlate.rules import (
+    NOTIFY_TABLES,
     SECOND,
     AbsenceRule,
     CountRule,
@@ -73,6 +74,8 @@ def parse_rules(text: str, file: str = "rules") -> tuple[Rule, ...]:
         raise RuleError(f"{file}: {error}") from error
     errors: list[str] = []
     rules: list[Rule] = []
+    for name in NOTIFY_TABLES & tables.keys():
+        tables.pop(name)
     for name, content in tables.items():
         table = RuleTable(content if isinstance(content, dict) else {}, f"{file}: {name}", errors)
         if len(name.encode()) > _NAME_OCTETS:

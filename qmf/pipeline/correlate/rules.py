@@ -16,6 +16,9 @@ from qmf.schema import Severity
 
 SECOND = 10**9
 
+#: Tables of a file of rules that are not rules, but about notifications.
+NOTIFY_TABLES = frozenset({"route", "receiver", "inhibit"})
+
 
 class RuleKind(enum.Enum):
     """What a rule detects; the value is the keyword in the file."""

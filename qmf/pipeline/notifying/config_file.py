@@ -35,6 +35,7 @@ from typing import Any
 
 import attrs
 
+from qmf.pipeline.correlate.rules import NOTIFY_TABLES
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.notifying.config import NotifyConfig
 from qmf.pipeline.notifying.config_table import ConfigError, ConfigTable
@@ -43,9 +44,6 @@ from qmf.pipeline.notifying.matchers import Matcher
 from qmf.pipeline.notifying.receiver_tables import read_receivers
 from qmf.pipeline.notifying.routes import GROUP_INTERVAL, GROUP_WAIT, REPEAT_INTERVAL, Route
 from qmf.pipeline.toml_lines import key_lines, syntax_errors
-
-#: Tables of a file of rules that are not rules.
-NOTIFY_TABLES = frozenset({"route", "receiver", "inhibit"})
 
 
 def load_config(path: str | Path) -> NotifyConfig:

@@ -129,10 +129,11 @@ class Notifier:
             if step is not None and step <= self._step:
                 return
             if step is None:
-                finished = self._store.finished([alert.id for alert in alerts])
-                alerts = [alert for alert in alerts if alert.id not in finished]
-            self._dispatcher.update(self._with_detail(alerts), self._clock())
-            self._store.save(self._state, **({} if step is None else {STEP_TEXT: str(step)}))
+                finished = self._store.finished([alert.incident for alert in alerts])
+                alerts = [alert for alert in alerts if alert.incident not in finished]
+            self._dispatcher.update(self._linked(alerts), self._clock())
+            ended = [alert.incident for alert in alerts if alert.ends_ns is not None]
+            self._store.save(self._state, ended, **({} if step is None else {STEP_TEXT: str(step)}))
             self._step = self._step if step is None else step
         self._changed.set()
 
@@ -288,15 +289,26 @@ class Notifier:
             if key not in self._workers:
                 self._workers[key] = config, Worker(key, self._make_sender(config), self._finished)
 
-    def _with_detail(self, alerts: Sequence[ActiveAlert]) -> list[ActiveAlert]:
-        """Keep the details of an alert's beginning, for receivers that are told of it at its end."""
-        known: dict[str, ActiveAlert] = {}
+    def _linked(self, alerts: Sequence[ActiveAlert]) -> list[ActiveAlert]:
+        """Changes as the dispatcher takes them: an incident has one open alert, which knows it from its beginning.
+
+        Another severity ends the alert of the one before; the end of the incident ends the alert that is open.
+        """
+        open_alerts = {alert.incident: alert for alert in self._state.alerts.values() if alert.ends_ns is None}
         found: list[ActiveAlert] = []
         for alert in alerts:
-            before = known.get(alert.id) or self._state.alerts.get(alert.id)
-            if before is not None and before.detail:
+            before = open_alerts.get(alert.incident)
+            if before is not None:
                 alert = attrs.evolve(alert, detail={**before.detail, **alert.detail})
-            known[alert.id] = alert
+                if alert.ends_ns is not None:
+                    alert = attrs.evolve(alert, id=before.id, labels=before.labels)
+                elif alert.id != before.id:
+                    ended = max(before.starts_ns, self._clock())
+                    found.append(attrs.evolve(before, ends_ns=ended, reason="the severity changed"))
+            if alert.ends_ns is None:
+                open_alerts[alert.incident] = alert
+            else:
+                open_alerts.pop(alert.incident, None)
             found.append(alert)
         return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO
@@ -82,8 +82,8 @@ class StateFile:
         """A text that was stored with `save`; empty where there is none."""
         return _text(self._connection, self.path, name)
 
-    def finished(self, ids: list[str]) -> set[str]:
-        """Which of some alerts were removed from the state before."""
+    def finished(self, ids: Sequence[str]) -> set[str]:
+        """Which of some incidents have ended."""
         with _database_errors(self.path):
             return {
                 id
@@ -91,28 +91,29 @@ class StateFile:
                 if self._connection.execute("SELECT 1 FROM finished WHERE id = ?", (id,)).fetchone() is not None
             }
 
-    def save(self, state: NotificationState, **texts: str) -> None:
+    def save(self, state: NotificationState, finished: Sequence[str] = (), **texts: str) -> None:
         """Write what changed, in one transaction.
 
         Args:
             state: its changes are cleared when they are on the disk.
+            finished: incidents that have ended.
             texts: to store with it, by name.
 
         Raises:
             LakeError: the file system failed; nothing was written.
         """
         tracked = (state.alerts, state.held, state.told, state.sent, state.counts)
-        if not texts and not any(item.changes for item in tracked):
+        if not texts and not finished and not any(item.changes for item in tracked):
             return
         with _database_errors(self.path), self._connection as run:
             run.executemany("INSERT OR REPLACE INTO texts VALUES (?, ?)", texts.items())
+            run.executemany("INSERT OR REPLACE INTO finished VALUES (?, unixepoch())", [(id,) for id in finished])
             for id, alert in state.alerts.changes.items():
                 if alert is not None:
                     content = json.dumps(alert.to_json(), ensure_ascii=False)
                     run.execute("INSERT OR REPLACE INTO alerts VALUES (?, ?)", (id, content))
                 else:
                     run.execute("DELETE FROM alerts WHERE id = ?", (id,))
-                    run.execute("INSERT OR REPLACE INTO finished VALUES (?, unixepoch())", (id,))
             for id, held in state.held.changes.items():
                 statement = "INSERT OR REPLACE INTO held VALUES (?)" if held else "DELETE FROM held WHERE id = ?"
                 run.execute(statement, (id,))
@@ -135,7 +136,7 @@ class StateFile:
             item.changes.clear()
 
     def forget_finished(self, before: int) -> None:
-        """Forget alerts that were removed before a time, in s since 1970."""
+        """Forget incidents that ended before a time, in s since 1970."""
         with _database_errors(self.path), self._connection as run:
             run.execute("DELETE FROM finished WHERE at < ?", (before,))
 

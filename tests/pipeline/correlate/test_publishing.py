@@ -84,18 +84,17 @@ class Job:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.sink = FakeSink()
-        self.now = 10 * HOUR + 10
         self.start()
 
     def start(self) -> None:
         self.ledger = AlertLedger(self.path)
-        self.publisher = AlertPublisher(self.sink, self.ledger, threading.Event(), max_age=HOUR, clock=lambda: self.now)
+        self.publisher = AlertPublisher(self.sink, self.ledger, threading.Event())
 
     def restart(self) -> None:
         """As after a kill."""
         self.ledger.close()
         self.start()
-        assert self.publisher.publish_unconfirmed()
+        assert self.publisher.publish([])
 
 
 @pytest.fixture
@@ -106,13 +105,12 @@ def job(tmp_path: Path) -> Iterator[Job]:
 
 
 def test_each_alert_is_published_once_however_often_it_is_found(job: Job) -> None:
-    assert job.publisher.publish_found([RAISED], 1)
+    assert job.publisher.publish([RAISED])
     job.restart()
-    assert job.ledger.step == 1
     assert list(job.ledger.open) == ["1"]
-    assert job.publisher.publish_found([RAISED, CLEARED], 2)
+    assert job.publisher.publish([RAISED, CLEARED])
     job.restart()
-    assert job.publisher.publish_found([RAISED, CLEARED])
+    assert job.publisher.publish([RAISED, CLEARED])
     assert job.sink.published == [("1 raised", False), ("1 cleared", False)]
     assert job.ledger.open == {}
 
@@ -121,35 +119,34 @@ def test_each_alert_is_published_once_however_often_it_is_found(job: Job) -> Non
 def test_unconfirmed_alerts_are_published_again_with_a_mark(job: Job, moment: str) -> None:
     setattr(job.sink, moment, True)
     with pytest.raises(Killed):
-        job.publisher.publish_found([RAISED], 1)
+        job.publisher.publish([RAISED])
     setattr(job.sink, moment, False)
     job.sink.published.clear()
     job.restart()
     assert job.sink.published == [("1 raised", True)]
     job.restart()
-    assert job.publisher.publish_found([RAISED], 1)
+    assert job.publisher.publish([RAISED])
     assert job.sink.published == [("1 raised", True)]
 
 
 def test_after_a_stop_without_a_broker_alerts_are_unconfirmed(job: Job) -> None:
     job.sink.answer = False
-    assert not job.publisher.publish_found([RAISED], 1)
-    assert job.ledger.step == 0
+    assert not job.publisher.publish([RAISED])
     job.sink.answer = True
     job.restart()
     assert job.sink.published[-1] == ("1 raised", True)
 
 
 def test_a_line_that_a_kill_cut_off_was_not_written(job: Job) -> None:
-    job.publisher.publish_found([RAISED], 1)
+    job.publisher.publish([RAISED])
     job.ledger.close()
     whole = job.path.read_bytes()
     for cut in range(len(whole)):
         job.path.write_bytes(whole[:cut])
         job.sink.published.clear()
         job.start()
-        assert job.publisher.publish_unconfirmed()
-        assert job.publisher.publish_found([RAISED], 1)
+        assert job.publisher.publish([])
+        assert job.publisher.publish([RAISED])
         assert list(job.ledger.open) == ["1"]
         assert len(job.sink.published) <= 1
         job.ledger.close()
@@ -163,20 +160,6 @@ def test_a_file_that_is_not_a_ledger_is_an_error(job: Job) -> None:
         AlertLedger(job.path)
     job.path.write_text("")
     job.start()
-
-
-def test_incidents_of_the_past_are_published_only_if_they_are_open(job: Job) -> None:
-    old: dict[str, Any] = {"at_ns": 2 * HOUR}
-    assert job.publisher.publish_found([other(1, **old), other(2, **old)], 1)
-    assert job.publisher.publish_found([other(1, CLEARED, at_ns=3 * HOUR), other(3)], 2)
-    assert job.sink.published == [("3 raised", False)]
-    job.restart()
-    assert job.publisher.publish_deferred()
-    assert job.sink.published == [("3 raised", False), ("2 raised", False)]
-    job.restart()
-    assert job.publisher.publish_deferred()
-    assert job.publisher.publish_found([other(2, CLEARED)], 3)
-    assert job.sink.published[2:] == [("2 cleared", False)]
 
 
 def test_order_is_by_time_and_a_raise_comes_before_its_end() -> None:
@@ -223,10 +206,10 @@ async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Pat
         try:
             assert agent.name == "qmf:correlate:box"
             await until(lambda: any(a.name == agent.name for a in listener.client.agents), "the agent")
-            publisher = AlertPublisher(agent, ledger, stop, clock=lambda: 10 * HOUR)
+            publisher = AlertPublisher(agent, ledger, stop)
             long = "[" + ",".join(f'{{"seq": {n}}}' for n in range(MAX_EVIDENCE + 5)) + "]"
             first = [RAISED, other(2, message="m" * 90_000, evidence=long, agent=None)]
-            assert await asyncio.to_thread(publisher.publish_found, first, 1)
+            assert await asyncio.to_thread(publisher.publish, first)
             await until(lambda: len(listener.events) == 2, "both events")
             raised, clipped = listener.events
             assert isinstance(raised, model.AlertRaised)
@@ -245,7 +228,7 @@ async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Pat
                 await shown["1"].acknowledge(" ", "")
             await shown["1"].acknowledge("me", "on my way")
             await until(lambda: len(listener.events) == 3, "the acknowledgement")
-            assert await asyncio.to_thread(publisher.publish_found, [attrs.evolve(CLEARED, alert_id="2")], 2)
+            assert await asyncio.to_thread(publisher.publish, [attrs.evolve(CLEARED, alert_id="2")])
             await until(lambda: len(listener.events) == 4, "the end of the alert")
             assert [type(event) for event in listener.events[2:]] == [model.AlertAcknowledged, model.AlertCleared]
             assert listener.events[3].severity == Severity.INFORM
@@ -281,7 +264,7 @@ def test_a_stop_ends_the_waiting_for_a_broker(tmp_path: Path) -> None:
     try:
         broker.close()
         threading.Timer(0.1, stop.set).start()
-        assert not AlertPublisher(agent, ledger, stop, clock=lambda: 10 * HOUR).publish_found([RAISED], 1)
+        assert not AlertPublisher(agent, ledger, stop).publish([RAISED])
         assert list(ledger.unconfirmed) == [RAISED.key]
     finally:
         agent.close()

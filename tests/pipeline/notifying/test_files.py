@@ -119,7 +119,7 @@ def test_the_state_survives(tmp_path: Path) -> None:
     of.held.discard("2")
     of.sent.discard(("one", "group"))
     of.counts.discard("one")
-    file.save(of)
+    file.save(of, ["2"])
     assert file.finished(["1", "2", "3"]) == {"2"}
     file.forget_finished(0)
     assert file.finished(["2"]) == {"2"}

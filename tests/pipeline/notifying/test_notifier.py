@@ -271,6 +271,21 @@ def test_details_of_the_beginning_are_kept_for_the_end(tmp_path: Path, job: Job)
         notifier.close()
 
 
+def test_another_severity_is_another_alert_of_the_same_incident(job: Job) -> None:
+    def at(severity: str, end: int | None = None) -> ActiveAlert:
+        return attrs.evolve(alert("1", job.now, end, severity=severity), id=f"1 {severity}", detail={severity: 1})
+
+    job.takes(at("warn"), step=1)
+    job.shows(("ops/webhook/0", ["1 warn"], []))
+    job.takes(at("crit"), step=2)
+    wait_until(lambda: len(job.seen) == 3, "both alerts")
+    assert sorted(job.seen[1:]) == [("ops/webhook/0", [], ["1 warn"]), ("ops/webhook/0", ["1 crit"], [])]
+    job.restart()
+    job.takes(at("warn", job.now), step=3)  # whatever severity its end has
+    wait_until(lambda: len(job.seen) == 4, "the end")
+    assert job.seen[3] == ("ops/webhook/0", [], ["1 crit"])
+
+
 def test_two_cannot_notify_from_one_folder(job: Job) -> None:
     with pytest.raises(LakeError, match="another process notifies"):
         Notifier(job.folder, Plan(parse_config(AT_ONCE)), job.make_sender, job.lines.append)
