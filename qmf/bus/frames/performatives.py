@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import attrs
 
 #: Descriptors.
-ATTACH, FLOW, TRANSFER, BEGIN = 0x12, 0x13, 0x14, 0x11
+BEGIN, ATTACH, FLOW, TRANSFER, DISPOSITION = 0x11, 0x12, 0x13, 0x14, 0x15
 
 #: Bytes of our delivery tags, which are numbers on links that can be resumed, the most significant byte first; and of
 #: the tags that proton gets for messages with a format: it follows in four bytes.

@@ -10,6 +10,7 @@ import enum
 import functools
 import importlib
 import os
+import struct
 from typing import Any, Protocol
 
 import attrs
@@ -17,7 +18,9 @@ import attrs
 from qmf.bus.frames.performatives import (
     ATTACH,
     BEGIN,
+    DISPOSITION,
     FLOW,
+    TAG,
     TRANSFER,
     has_padded_tag,
     is_null,
@@ -38,6 +41,15 @@ _VERSION = 1
 #: A protocol header begins with this, and has the size of a frame without body. As size of a frame it would be 1 GB.
 _PROTOCOL = b"AMQP"
 _FRAME_HEADER = 8
+
+#: A frame without extended header, up to the descriptor in its short form; and where fields of its list begin.
+_COMMON_HEAD = struct.Struct(">IBBHBBB")
+_LIST8_FIELDS, _LIST32_FIELDS = _COMMON_HEAD.size + 3, _COMMON_HEAD.size + 9
+_SMALLULONG, _LIST8, _BINARY8 = 0x53, 0xC0, 0xA0
+#: Bytes of unsigned numbers by their codes; 0 for other values.
+_NUMBER_SIZES = bytes({0x43: 1, 0x52: 2, 0x70: 5}.get(code, 0) for code in range(256))
+#: Codes of a field for the message format that says nothing.
+_NO_FORMAT = b"\x40\x43"
 
 
 class Kind(enum.IntEnum):
@@ -147,7 +159,9 @@ class PythonWalker:
         while position < size and not self._lost:
             if not self._skip:
                 if not self._head:
-                    start = position
+                    start = position = _skip_common(data, position, size, TAG if self._outgoing else -1)
+                    if position == size:
+                        break
                 frame = self._head + bytes(data[position : position + HEAD - len(self._head)])
                 if len(frame) < _FRAME_HEADER or len(frame) < _wanted(frame):
                     if self._outgoing:
@@ -170,6 +184,43 @@ class PythonWalker:
                 due, self._due = self._due, None
                 return Stop(due.kind, start, position, due.channel, due.value)
         return None
+
+
+def _skip_common(data: bytes | memoryview, position: int, size: int, tag_size: int) -> int:
+    """Skip whole frames that do not matter, in the forms that nearly all have: this takes a tenth of the time.
+
+    Args:
+        data: the bytes.
+        position: of the first frame.
+        size: of the data.
+        tag_size: of a delivery tag that does not matter; negative if none does.
+
+    Returns:
+        position of the first frame that is to be looked at.
+    """
+    while size - position > _COMMON_HEAD.size:
+        length, data_offset, kind, _, zero, form, code = _COMMON_HEAD.unpack_from(data, position)
+        end = position + length
+        if data_offset != 2 or kind or zero or form != _SMALLULONG or end > size or length <= _COMMON_HEAD.size:
+            break
+        if code == TRANSFER:
+            at = position + (_LIST8_FIELDS if data[position + _COMMON_HEAD.size] == _LIST8 else _LIST32_FIELDS)
+            if at + 2 > end:
+                break
+            handle = _NUMBER_SIZES[data[at]]
+            number = _NUMBER_SIZES[data[at + handle]] if at + handle < end else 0
+            at += handle + number
+            if not handle or not number:
+                break
+            if at + 2 > end or data[at] != _BINARY8 or 0 <= tag_size != data[at + 1]:
+                break
+            at += 2 + data[at + 1]
+            if at >= end or data[at] not in _NO_FORMAT:
+                break
+        elif code != DISPOSITION:
+            break
+        position = end
+    return position
 
 
 def _frame_length(head: bytes) -> int:

@@ -75,6 +75,11 @@ def test_a_large_message_in_small_frames(rhea: ForeignProgram, url: str) -> None
     assert rhea("large", url, "jobs", "2000000", "1024") == ["accepted", "the same"]
 
 
+@pytest.mark.parametrize("size", ["20", "100000"])
+def test_messages_of_another_format(rhea: ForeignProgram, url: str, size: str) -> None:
+    assert rhea("format", url, "jobs", str(0x80013700), size) == ["0 before", "2147563264 the same", "0 after"]
+
+
 def messages(*found: Mapping[str, object]) -> list[str]:
     return [json.dumps(message) for message in found]
 

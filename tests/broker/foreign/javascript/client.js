@@ -208,6 +208,27 @@ const uses = {
     await close(connection);
   },
 
+  // QUEUE FORMAT SIZE: bytes that are no AMQP message, sent with a message format between two usual messages.
+  async format(url, queue, format, size) {
+    const connection = await connect(url, { max_frame_size: 1024 });
+    const sender = await openSender(connection, { target: queue });
+    const payload = Buffer.alloc(Number(size)).fill('\u00ff no sections ');
+    await send(sender, [{ body: 'before' }]);
+    while (!sender.sendable()) await once(sender, 'sendable');
+    sender.send(payload, undefined, Number(format));
+    await once(sender, 'accepted');
+    await send(sender, [{ body: 'after' }]);
+    const receiver = await openReceiver(connection, { source: queue });
+    receiver.add_credit(3);
+    for (let count = 0; count < 3; count += 1) {
+      const [message, delivery] = await receiver.next();
+      delivery.accept();
+      const body = delivery.format ? (payload.equals(message) ? 'the same' : 'another') : message.body;
+      say(`${delivery.format} ${body}`);
+    }
+    await close(connection);
+  },
+
   // QUEUE: what becomes of a message by its outcome.
   async outcomes(url, queue) {
     const connection = await connect(url);
