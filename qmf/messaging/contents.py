@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from qmf.codec import amqp010, amqp10
@@ -34,6 +34,46 @@ DEFAULT_PRIORITY = 4
 
 _HEADER = b"\x00\x53\x70"
 _MAP, _LIST = "amqp/map", "amqp/list"
+
+
+class FormattedData(bytes):
+    """An encoded message with a format.
+
+    Attributes:
+        message_format: see `Message`.
+    """
+
+    message_format: int
+
+    def __new__(cls, data: bytes, message_format: int) -> Self:
+        """See the attributes."""
+        made = super().__new__(cls, data)
+        made.message_format = message_format
+        return made
+
+
+def encode_formatted(message: Message) -> FormattedData:
+    """The bytes of a message with a format.
+
+    Raises:
+        EncodeError: the content is no bytes, or the format no number of 32 bits.
+    """
+    content, message_format = message.content, message.message_format
+    if not isinstance(content, bytes):
+        kind = type(content).__name__
+        raise EncodeError(
+            text=f"message cannot be encoded: the content of a message with a format is bytes, not {kind}"
+        )
+    if type(message_format) is not int or not 0 < message_format < 1 << 32:
+        raise EncodeError(text=f"message cannot be encoded: its format {message_format!r} is no number of 32 bits")
+    return FormattedData(content, message_format)
+
+
+def decode_formatted(data: FormattedData) -> Message:
+    """The message of such bytes."""
+    message = Message(bytes(data))
+    message.message_format = data.message_format
+    return message
 
 
 def encode(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from qmf.codec.message import Section, split_message
-from qmf.messaging.contents import decode, encode, is_text
+from qmf.messaging.contents import FormattedData, decode, decode_formatted, encode, encode_formatted, is_text
 from qmf.messaging.message import Message, implied_content_type
 
 #: Bytes of a short content, and of what is remembered of the sections before it, at most.
@@ -49,6 +49,8 @@ class MessageEncoder:
 
     def encode(self, message: Message) -> bytes:
         """See `contents.encode`."""
+        if message.message_format:
+            return encode_formatted(message)
         content = message.content
         kind = type(content)
         if kind not in _CODES or message.content_type != _IMPLIED[kind] or not _is_plain(message):
@@ -99,6 +101,10 @@ class MessageDecoder:
         Raises:
             DecodeError: as of `contents.decode`.
         """
+        if type(data) is FormattedData:
+            message = decode_formatted(data)
+            message.delivery = delivery
+            return message
         head, short, long, text, known = self._known
         if not data.startswith(head):
             return self._decode(data, delivery)

@@ -50,9 +50,13 @@ class Message:
         ttl: seconds until the message expires; None for no limit.
         redelivered: True if the message was delivered before.
         properties: values by name: str, bytes, bool, int, float, None, `UUID`.
+        message_format: 0 for a message as AMQP defines it. Any other number of 32 bits says what the bytes of `content`
+            are, which then stand for the whole encoded message: no other attribute is sent or received.
 
     Source: High Level Client API, "Messaging Properties"; published Python API, `Message`.
     """
+
+    message_format = 0
 
     def __init__(
         self,
@@ -113,7 +117,7 @@ class Message:
 
 
 _SHOWN_IF_SET = ("id", "subject", "to", "user_id", "reply_to", "correlation_id", "priority", "ttl")
-_SHOWN_IF_TRUE = ("durable", "redelivered", "properties")
+_SHOWN_IF_TRUE = ("durable", "redelivered", "properties", "message_format")
 
 
 class Disposition:

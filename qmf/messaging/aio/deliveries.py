@@ -6,9 +6,11 @@ import itertools
 from collections.abc import Iterable
 from typing import Protocol
 
+from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.driver import Driver
+from qmf.messaging.contents import FormattedData
 from qmf.messaging.exceptions import MessagingError
 
 _numbers = itertools.count()
@@ -25,6 +27,11 @@ class DeliveryReceiver(Protocol):
 
     def await_confirmation(self, delivery: ReceivedDelivery) -> None:
         """Mark a message as confirmed when the broker has settled it."""
+
+
+def data_of(delivery: Delivery) -> bytes:
+    """The encoded message that the engine reports; with its format where it has one."""
+    return FormattedData(delivery.data, delivery.message_format) if delivery.message_format else delivery.data
 
 
 class ReceivedDelivery:

@@ -10,7 +10,7 @@ from qmf.bus.engine.events import Delivery, DeliveryBatch
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.acknowledgement import Acknowledgements
-from qmf.messaging.aio.deliveries import ReceivedDelivery
+from qmf.messaging.aio.deliveries import ReceivedDelivery, data_of
 from qmf.messaging.aio.endpoint import Endpoint, EndpointSession
 from qmf.messaging.aio.link_states import LinkState
 from qmf.messaging.aio.unconfirmed import UnconfirmedDeliveries
@@ -374,7 +374,7 @@ class Receiver(Endpoint):
         self._credit -= 1
         if delivery.link.resumption is None:
             link, tag = delivery.link, delivery.delivery_tag
-            self._arrived.append(ReceivedDelivery(self, self._driver, link, tag, delivery.data))
+            self._arrived.append(ReceivedDelivery(self, self._driver, link, tag, data_of(delivery)))
         elif (added := self._unconfirmed.add(self, self._driver, delivery)) is not None:
             self._arrived.append(added)
         else:

@@ -17,6 +17,7 @@ from qmf.messaging.aio.failures import send_error
 from qmf.messaging.aio.link_states import LinkState
 from qmf.messaging.aio.waiting import CLOSE_PATIENCE, deadline_of
 from qmf.messaging.constants import UNLIMITED, Constant
+from qmf.messaging.contents import FormattedData
 from qmf.messaging.exceptions import LinkClosed, MessagingError, SendError, Timeout
 from qmf.messaging.link_codec import MessageEncoder
 from qmf.messaging.message import Message
@@ -312,12 +313,14 @@ class Sender(Endpoint):
                 continue
             if self.resumable and outgoing.delivery_tag is None:
                 outgoing.delivery_tag = next(self._tags)
+            data = outgoing.data
             tag = engine.send(
                 link,
-                outgoing.data,
+                data,
                 settled=self._settled,
                 transaction=transaction,
                 delivery_tag=outgoing.delivery_tag,
+                message_format=data.message_format if isinstance(data, FormattedData) else 0,
             )
             sent = True
             if self._settled:

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.values import Outcome
-from qmf.messaging.aio.deliveries import DeliveryReceiver, ReceivedDelivery
+from qmf.messaging.aio.deliveries import DeliveryReceiver, ReceivedDelivery, data_of
 from qmf.messaging.aio.driver import Driver
 
 
@@ -26,7 +26,7 @@ class ResumableDelivery(ReceivedDelivery):
     keeps_outcome = True
 
     def __init__(self, receiver: DeliveryReceiver, driver: Driver, delivery: Delivery) -> None:
-        super().__init__(receiver, driver, delivery.link, delivery.delivery_tag, delivery.data)
+        super().__init__(receiver, driver, delivery.link, delivery.delivery_tag, data_of(delivery))
         self.outcome: Outcome | None = None
         self._condition = self._description = ""
 
