@@ -61,9 +61,7 @@ def encode_formatted(message: Message) -> FormattedData:
     content, message_format = message.content, message.message_format
     if not isinstance(content, bytes):
         kind = type(content).__name__
-        raise EncodeError(
-            text=f"message cannot be encoded: the content of a message with a format is bytes, not {kind}"
-        )
+        raise EncodeError(text=f"message cannot be encoded: with a format its content has to be bytes, not {kind}")
     if type(message_format) is not int or not 0 < message_format < 1 << 32:
         raise EncodeError(text=f"message cannot be encoded: its format {message_format!r} is no number of 32 bits")
     return FormattedData(content, message_format)
