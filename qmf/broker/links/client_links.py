@@ -149,6 +149,8 @@ class ClientLinks:
             self._transport.engine.fail("amqp:resource-limit-exceeded", too_many)
             return
         try:
+            if not link.named:
+                raise LinkRefused("amqp:invalid-field", "name: a link must have one")
             if len(self._outgoing) + len(self._incoming) + len(self._coordinator_links) >= self._max_links:
                 raise LinkRefused("amqp:resource-limit-exceeded", too_many)
             if link.resumption is not None and self._resume(link, link.resumption):
@@ -340,6 +342,8 @@ class ClientLinks:
             incoming = ResumableIncomingLink(
                 self._transport, link, self._registry, node, relay=relay, origin=origin, key=key, granted=granted
             )
+        elif isinstance(node, Exchange) and node.kind == "xml":
+            incoming = _querying_link(self._transport, link, self._registry, node, origin)
         else:
             incoming = IncomingLink(self._transport, link, self._registry, node, relay=relay, origin=origin)
         self._grant(incoming, granted)
@@ -427,3 +431,14 @@ class ClientLinks:
         else:
             engine.settle(link, tag, Outcome.REJECTED, result.condition, result.description)
         self._transport.flush_soon()
+
+
+def _querying_link(
+    transport: AmqpTransport, link: Link, registry: NodeRegistry, exchange: Exchange, origin: str
+) -> IncomingLink:
+    # Imported here, because few brokers have such exchanges.
+    from qmf.broker.links.querying import QueryingIncomingLink
+    from qmf.broker.nodes.xml_exchange import XmlExchange
+
+    assert isinstance(exchange, XmlExchange)
+    return QueryingIncomingLink(transport, link, registry, exchange, origin=origin)

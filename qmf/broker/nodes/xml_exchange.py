@@ -3,15 +3,21 @@
 As with qpidd, the routing key must equal the binding key; then the query of the binding (its argument ``xquery``)
 decides. The content, where it is XML, is the context item; the application properties are external variables. A binding
 without a query matches all messages with its key. Queries and content come from clients: they can read neither files
-nor the network, documents with a document type declaration count as no XML, and a query has a limit of time.
+nor the network, documents with a document type declaration count as no XML, and a query has a limit of time. Links ask
+before they publish a message (`XmlExchange.ask`), so that the broker need not wait; for all others it waits.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import importlib.util
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import attrs
 
 from qmf.broker.nodes.bindings import XQUERY, Binding, BindingRefused
 from qmf.broker.nodes.exchanges import KeyedExchange
@@ -27,6 +33,16 @@ log = logging.getLogger("qmf.broker")
 _STATIC = ("XPST", "XQST")
 #: Seconds for which a query is not tried when it has taken too long.
 REST = 10.0
+
+
+@attrs.frozen
+class _Questions:
+    """Queries with the bindings that they belong to, and what they are about."""
+
+    bindings: Sequence[Binding]
+    queries: Sequence[str]
+    properties: Mapping[str, object]
+    content: bytes
 
 
 class XmlExchange(KeyedExchange):
@@ -67,10 +83,54 @@ class XmlExchange(KeyedExchange):
         self._slow: dict[Binding, float] = {}
         #: The log has a line about a content that took too long.
         self._warned = False
+        self._closed = False
+        #: Evaluates one message after the other; None before the first.
+        self._executor: ThreadPoolExecutor | None = None
+        #: The bindings whose queries match the message that is being published, where that is known already.
+        self._decided: Collection[Binding] | None = None
 
     def close(self) -> None:
-        """See `Exchange`."""
+        """See `Exchange`. What `ask` was to report is reported as no match."""
+        self._closed = True
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown(wait=False, cancel_futures=True)
         self._process.close()
+        if executor is not None:
+            executor.shutdown()
+
+    def ask(self, message: Message, on_answer: Callable[[Collection[Binding]], None]) -> bool:
+        """Evaluate the queries for a message on a thread. Belongs to the broker's loop.
+
+        Args:
+            message: to be published next, in `decided`.
+            on_answer: called in a later turn of the loop with the bindings whose queries match.
+
+        Returns:
+            False if there are no queries to evaluate: nothing is called.
+        """
+        questions = self._questions(message)
+        if questions is None:
+            return False
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(1, "qmf-broker-queries")
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(self._executor, self._evaluate, questions)
+
+        def finish(future: asyncio.Future[list[Answer | str] | None]) -> None:
+            on_answer(() if future.cancelled() else self._matches(questions, future.result()))
+
+        future.add_done_callback(finish)
+        return True
+
+    @contextlib.contextmanager
+    def decided(self, matching: Collection[Binding]) -> Iterator[None]:
+        """Publish a message whose queries were evaluated: those of these bindings match."""
+        self._decided = matching
+        try:
+            yield
+        finally:
+            self._decided = None
 
     def _on_bound(self, binding: Binding) -> None:
         text = binding.spec.headers.get(XQUERY, "")
@@ -90,40 +150,60 @@ class XmlExchange(KeyedExchange):
 
     def _matching(self, message: Message) -> Sequence[Binding]:
         found = super()._matching(message)
-        asked = {binding: None for binding in found if self._queries[binding]}
-        if not asked:
+        if not any(self._queries[binding] for binding in found):
             return found
-        matching = self._ask(asked, message)
-        return [binding for binding in found if binding not in asked or binding in matching]
+        matching = self._decided
+        if matching is None:
+            questions = self._questions(message)
+            matching = () if questions is None else self._matches(questions, self._evaluate(questions))
+        return [binding for binding in found if not self._queries[binding] or binding in matching]
 
-    def _ask(self, asked: Collection[Binding], message: Message) -> Collection[Binding]:
-        """The bindings whose queries match; those that rest do not."""
+    def _questions(self, message: Message) -> _Questions | None:
+        """What is to be evaluated for a message: not the queries that rest; None for nothing."""
+        if self._closed:
+            return None
         now = self._clock()
-        usable = [binding for binding in asked if self._slow.get(binding, now) <= now] if self._slow else list(asked)
+        bindings = [
+            binding
+            for binding in super()._matching(message)
+            if self._queries[binding] and self._slow.get(binding, now) <= now
+        ]
+        if not bindings:
+            return None
         try:
             content, properties = decode_message(message.data).body, message.headers
         except DecodeError:
-            return ()
+            return None
         data = content.encode() if isinstance(content, str) else content
+        return _Questions(
+            bindings,
+            [self._queries[binding] for binding in bindings],
+            _variables(properties),
+            bytes(data) if isinstance(data, bytes | memoryview) else b"",
+        )
+
+    def _evaluate(self, questions: _Questions) -> list[Answer | str] | None:
+        """The answers, or None if the content takes too long; on any thread."""
         try:
-            answers = self._process.evaluate(
-                [self._queries[binding] for binding in usable],
-                _variables(properties),
-                bytes(data) if isinstance(data, bytes | memoryview) else b"",
-            )
+            return self._process.evaluate(questions.queries, questions.properties, questions.content)
         except ContentTooLong:
+            return None
+
+    def _matches(self, questions: _Questions, answers: list[Answer | str] | None) -> Collection[Binding]:
+        """The bindings whose queries match."""
+        if answers is None:
             self.too_long += 1
             if not self._warned:
                 self._warned = True
                 log.warning(
                     "exchange %s: a content of %d bytes took longer than %g s to be read as XML: no query matches it",
                     self.name,
-                    len(message.data),
+                    len(questions.content),
                     self._limit,
                 )
             return ()
         matching = set()
-        for binding, answer in zip(usable, answers, strict=True):
+        for binding, answer in zip(questions.bindings, answers, strict=True):
             if answer is Answer.YES:
                 matching.add(binding)
             elif answer is Answer.TOO_LONG:
@@ -134,6 +214,8 @@ class XmlExchange(KeyedExchange):
 
     def _on_too_long(self, binding: Binding) -> None:
         """A query has taken too long for a message, which does not match then."""
+        if binding not in self._queries:
+            return  # removed meanwhile
         self.too_long += 1
         if binding not in self._slow:
             log.warning(

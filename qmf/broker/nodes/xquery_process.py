@@ -9,6 +9,7 @@ import os
 import select
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -36,7 +37,7 @@ class ContentTooLong(Exception):
 
 
 class QueryProcess:
-    """The process, which runs while it is needed. Calls block; they belong to one thread."""
+    """The process, which runs while it is needed. Calls block, and may come from any thread."""
 
     def __init__(self, limit: float = LIMIT) -> None:
         """Args:
@@ -45,6 +46,8 @@ class QueryProcess:
         """
         self._limit = limit
         self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._closing = False
 
     def evaluate(
         self, queries: Sequence[str], properties: Mapping[str, object], content: bytes = b""
@@ -57,20 +60,29 @@ class QueryProcess:
             content: the context item, if it is XML.
 
         Returns:
-            for each query the answer, or the text of the error with which it ended.
+            for each query the answer, or the text of the error with which it ended; `Answer.TOO_LONG` after `close`.
 
         Raises:
             ContentTooLong: the content cannot be read within the limit.
         """
         answers: list[Answer | str] = []
-        while len(answers) < len(queries):
-            if not self._ask(queries[len(answers) :], properties, content, answers):
-                self.close()
-                answers.append(Answer.TOO_LONG)
+        with self._lock:
+            while len(answers) < len(queries):
+                if self._closing or not self._ask(queries[len(answers) :], properties, content, answers):
+                    self._end()
+                    answers.append(Answer.TOO_LONG)
         return answers
 
     def close(self) -> None:
-        """End the process. A later call starts it again."""
+        """End the process, and what another thread evaluates. A later call starts it again."""
+        self._closing = True
+        if (process := self._process) is not None:
+            process.kill()
+        with self._lock:
+            self._end()
+            self._closing = False
+
+    def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -90,7 +102,7 @@ class QueryProcess:
         if process is None and self._ended_by_itself():
             process = self._send(request)
         if process is None:
-            self.close()
+            self._end()
             raise ContentTooLong
         for _ in queries:
             answer = self._read(process, 1)
@@ -112,7 +124,7 @@ class QueryProcess:
         """Send a request to the process, which has read the content then; None if it has ended."""
         process = self._process
         if process is None or process.poll() is not None:
-            self.close()
+            self._end()
             process = self._process = self._start()
         assert process.stdin is not None
         try:

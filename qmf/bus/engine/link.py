@@ -72,7 +72,7 @@ class Link:
     )
 
     def __init__(self, raw: proton.Link) -> None:
-        self.name: str = raw.name
+        self.name: str = raw.name or ""
         self.is_sender: bool = raw.is_sender
         self.source: Terminus | None = None
         self.target: Terminus | None = None
@@ -147,6 +147,11 @@ class Link:
         """Identifies the session among those of the connection."""
         key: Hashable = self.session_impl
         return key
+
+    @property
+    def named(self) -> bool:
+        """False for a link that the peer has given no name, against the protocol."""
+        return self.raw.name is not None
 
     def mark_detached(self) -> None:
         """The link is detached: forget its deliveries."""

@@ -76,6 +76,8 @@ REFUSED_LINKS = [
     (attach(RECEIVES, source("nowhere"), target("x")), b"amqp:not-found"),
     (attach(SENDS, source("x"), target("nowhere")), b"amqp:not-found"),
     (attach(SENDS, source("x"), None), b"amqp:invalid-field"),
+    (attach(SENDS, source("x"), target("q"), name=None), b"amqp:invalid-field"),
+    (attach(RECEIVES, source("q"), target("x"), name=None), b"amqp:invalid-field"),
     (attach(RECEIVES, None, target("x")), b"amqp:not-found"),
     (attach(RECEIVES, source(""), target("x")), b"amqp:not-allowed"),
     (filtered(SELECTOR, "a = = b"), b"amqp:invalid-field"),
@@ -126,7 +128,7 @@ def quiet(caplog: pytest.LogCaptureFixture) -> bool:
 async def test_a_link_that_cannot_be_is_refused_and_the_connection_kept(
     frames: bytes, condition: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with Broker(port=0, queues=["q"], management=3600) as broker:
         reader, writer = await connect(broker)
         writer.write(AMQP + OPEN + BEGIN + frames)
         assert condition in await answer(reader, condition)
@@ -238,7 +240,7 @@ LINKS = st.builds(
     lambda name, handle, role, source, target, more: frame(
         Described(UInt64(0x12), [name, UInt32(handle), role, None, None, source, target, *more])
     ),
-    st.sampled_from(["a", "b", "c"]),
+    st.sampled_from(["a", "b", "c", None]),
     st.integers(0, 3),
     st.booleans(),
     st.none() | TERMINI,
@@ -285,7 +287,7 @@ def test_no_sequence_of_links_and_messages_raises_an_exception(frames: Sequence[
     async def run() -> None:
         faults: list[dict[str, Any]] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
-        async with Broker(port=0, queues=["q"]) as broker:
+        async with Broker(port=0, queues=["q"], management=3600) as broker:
             _, writer = await connect(broker)
             writer.write(AMQP + OPEN + BEGIN + b"".join(frames))
             writer.write_eof()
