@@ -26,7 +26,7 @@ help:
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml scripts/setup.sh scripts/java.sh scripts/build_hook.py $(wildcard qmf/bus/engine/batches* qmf/bus/frames/walker* qmf/agent/model/unknown_names*)
+$(STAMP): pyproject.toml scripts/setup.sh scripts/java.sh scripts/build_hook.py $(wildcard qmf/bus/engine/native* qmf/bus/frames/walker* qmf/agent/model/unknown_names*)
 	@sh scripts/setup.sh $(VENV)
 	@touch $@
 
@@ -70,4 +70,4 @@ check-generated: $(STAMP)
 check: lint typecheck check-generated test
 
 clean:
-	rm -rf $(VENV) qmf/bus/engine/_batches.* qmf/bus/frames/_walker.* qmf/agent/model/_unknown_names.* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) qmf/bus/engine/*.so qmf/bus/frames/_walker.* qmf/agent/model/_unknown_names.* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -14,7 +14,7 @@ NO_NATIVE = "QMF_NO_NATIVE"
 
 #: What compiles a module, and what it means if that fails.
 MODULES = {
-    "qmf/bus/engine/batches_build.py": "The AMQP engine is not compiled, and slower without",
+    "qmf/bus/engine/native_build.py": "The AMQP engine is not compiled, and slower without",
     "qmf/bus/frames/walker_build.py": "The walker of AMQP frames is not compiled, and slower without",
     "qmf/agent/model/unknown_names_build.py": "Errors of unknown attributes name no similar ones",
 }

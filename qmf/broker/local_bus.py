@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 
@@ -93,6 +93,16 @@ class LocalSubscription(Subscription):
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._run)
+
+    def room(self) -> int:
+        """See `Consumer`."""
+        return self._window - len(self._arrived) - len(self._unsettled)
+
+    def deliver_all(self, entries: Sequence[Entry]) -> int:
+        """See `Consumer`."""
+        for entry in entries:
+            self.deliver(entry)
+        return len(entries)
 
     async def close(self) -> None:
         """See `Subscription`."""

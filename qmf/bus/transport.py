@@ -17,7 +17,6 @@ from typing import Protocol, cast
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import ConnectionFailed, ConnectionOpened, EngineEvent, EventBatch
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.link_layer import Readiness
 
 #: Bytes that may wait in the engine per session before `can_send` becomes False. Enough for one turn of the loop at
 #: full speed; a message of any size may be sent while less than this is waiting.
@@ -32,10 +31,6 @@ MAX_FACTOR = 4
 #: few reads and a quiet one little memory.
 MIN_READ_BUFFER = 4 * 1024
 MAX_READ_BUFFER = 256 * 1024
-
-#: Bytes of one write, at most; and those of the engine's output after which more is to be expected.
-MAX_WRITE = 256 * 1024
-MIN_OUTPUT = 4 * 1024
 
 #: Seconds that `accept_later` may take. Answers to requests come sooner, mostly; and whoever closes a connection after
 #: the last outcome does not notice it.
@@ -139,17 +134,20 @@ class AmqpTransport(asyncio.BufferedProtocol):
 
     # For owners
 
-    def flush_soon(self) -> None:
-        """Write the engine's output in this turn of the loop; to be called after every action on the engine."""
+    def flush_soon(self, actions: int = 1) -> None:
+        """Write the engine's output in this turn of the loop; to be called after actions on the engine.
+
+        Args:
+            actions: number of them.
+        """
         if self._dispatching:
             self._flush_requested = True
-        elif self._scheduled is None:
-            if self._transport is not None:
+        elif self._transport is not None:
+            if self._scheduled is None:
                 self._scheduled = self._loop.call_soon(self._flush_scheduled)
                 self._pending.count += 1
-                self._actions = 0
-        else:
-            self._actions += 1
+                self._actions = -1
+            self._actions += actions
             if self._actions >= MAX_ACTIONS and self._actions >= MAX_ACTIONS * min(self._pending.count, MAX_FACTOR):
                 self._actions = 0
                 self._flush()
@@ -171,12 +169,26 @@ class AmqpTransport(asyncio.BufferedProtocol):
 
     def can_send(self, link: Link) -> bool:
         """True when there is credit on `link`, and a message would be written without piling up in memory."""
+        return self.room(link) > 0
+
+    def room(self, link: Link) -> int:
+        """Messages that may be sent on `link` now: the credit; 0 if they would pile up in memory."""
         if self._paused:
-            return False
-        readiness = self.engine.readiness(link, MAX_BACKLOG)
-        if readiness is Readiness.BACKLOG:
+            return 0
+        room = self.engine.room(link, MAX_BACKLOG)
+        if room < 0:
             self._backlog_full = True
-        return readiness is Readiness.READY
+            return 0
+        return room
+
+    def send_all(self, link: Link, messages: list[bytes]) -> list[int]:
+        """Send messages on `link`, in their order, while `can_send` is true; returns their delivery tags."""
+        tags: list[int] = []
+        while len(tags) < len(messages) and self.room(link):
+            sent = self.engine.send_all(link, messages, len(tags), MAX_BACKLOG)
+            tags += sent
+            self.flush_soon(len(sent))
+        return tags
 
     def close(self) -> None:
         """Write what is waiting, then close the transport. `on_disconnected` follows within `LINGER` seconds."""
@@ -276,24 +288,13 @@ class AmqpTransport(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        while not self._paused and (data := self._output()):
+        while not self._paused and (data := self.engine.output()):
             self.octets_out += len(data)
             transport.write(data)
             if not self.engine.has_output:
                 break
         if not self._paused and self.engine.finished:
             self._close_transport()
-
-    def _output(self) -> bytes:
-        """The engine's output up to `MAX_WRITE` bytes or a little more, for one system call."""
-        data = self.engine.output()
-        if len(data) < MIN_OUTPUT:
-            return data
-        parts, size = [data], len(data)
-        while size < MAX_WRITE and self.engine.has_output and (data := self.engine.output()):
-            parts.append(data)
-            size += len(data)
-        return b"".join(parts) if len(parts) > 1 else parts[0]
 
     def _close_transport(self) -> None:
         if self._transport is None or self._transport.is_closing():

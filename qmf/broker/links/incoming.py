@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 
-from qmf.broker.links.routing import ACCEPTED, publish_message, read_and_resolve, reject
+from qmf.broker.links.routing import ACCEPTED, full, publish_message, read_and_resolve, reject
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, Recorder
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node
@@ -119,9 +120,11 @@ class IncomingLink:
             message_format: of all.
         """
         registry = self._registry
-        count = 0
-        accepted: list[int] = []
-        second = self.link.settles_second
+        # Messages that are published together, since they are routed alike, and their delivery tags.
+        messages: list[Message] = []
+        tags: list[int | None] = []
+        target, subject = self.node, ""
+        by_subject = not isinstance(target, Queue)
         for delivery_tag, data in deliveries:
             try:
                 message, node = read_and_resolve(
@@ -131,28 +134,47 @@ class IncomingLink:
                 self._settle(Delivery(self.link, delivery_tag, data), *reject(registry, error))
                 continue
             message.origin = self._origin
+            if messages and (node is not target or (by_subject and message.subject != subject)):
+                self._publish_all(messages, tags, target)
+                messages, tags = [], []
             if message.durable and registry.recorder is not None:
+                self._publish_all(messages, tags, target)
+                messages, tags = [], []
                 self._publish_durable(Delivery(self.link, delivery_tag, data), message, node, registry.recorder)
                 continue
-            result = publish_message(registry, message, node)
-            if result is not ACCEPTED or second:
-                self._settle(Delivery(self.link, delivery_tag, data), *result)
+            if node is not target:
+                target, by_subject = node, not isinstance(node, Queue)
+            subject = message.subject
+            messages.append(message)
+            tags.append(delivery_tag)
+        self._publish_all(messages, tags, target)
+
+    def _publish_all(self, messages: Sequence[Message], tags: Sequence[int | None], node: Node | None) -> None:
+        """Publish messages that are routed alike, settle them, and give credit for the next ones."""
+        if not messages:
+            return
+        registry, link = self._registry, self.link
+        refused = registry.publish_all(node, messages)
+        if registry.stopped is not None:
+            self._wait(registry.stopped)
+        if refused or link.settles_second:
+            for place, (message, tag) in enumerate(zip(messages, tags, strict=True)):
+                reason = refused.get(place)
+                self._settle(Delivery(link, tag, message.data), *(ACCEPTED if reason is None else full(reason)))
+            return
+        accepted: list[int] = []
+        for message, tag in zip(messages, tags, strict=True):
+            if tag is None:
+                continue
+            if self._batchable and message.correlated:
+                self._transport.accept_later(link, tag)
             else:
-                count += 1
-                if delivery_tag is None:
-                    pass
-                elif message.correlated and self._batchable:
-                    self._transport.accept_later(self.link, delivery_tag)
-                else:
-                    accepted.append(delivery_tag)
-            if registry.stopped is not None:
-                self._wait(registry.stopped)
+                accepted.append(tag)
         if accepted:
-            self._transport.engine.accept_all(self.link, accepted)
+            self._transport.engine.accept_all(link, accepted)
             self._transport.flush_soon()
-        if count:
-            self.transfers += count
-            self._finish(count)
+        self.transfers += len(messages)
+        self._finish(len(messages))
 
     def _publish_durable(self, event: Delivery, message: Message, node: Node | None, recorder: Recorder) -> None:
         """Route a message, and settle it when it is on the disk, if a durable queue has it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 
 import attrs
 
@@ -103,6 +103,33 @@ class OutgoingLink:
         if not self.presettled:
             self._unsettled[delivery_tag] = entry
 
+    def room(self) -> int:
+        """See `Consumer`."""
+        most = MAX_UNSETTLED - len(self._unsettled)
+        return min(most, self._transport.room(self.link)) if most > 0 else 0
+
+    def deliver_all(self, entries: Sequence[Entry]) -> int:
+        """See `Consumer`."""
+        messages: list[bytes] = []
+        for entry in entries:
+            message = entry.message
+            if message.message_format:
+                return self._deliver_singly(entries)
+            messages.append(message.data)
+        tags = self._transport.send_all(self.link, messages)
+        self.transfers += len(tags)
+        if not self.presettled:
+            self._unsettled.update(zip(tags, entries, strict=False))
+        return len(tags)
+
+    def _deliver_singly(self, entries: Sequence[Entry]) -> int:
+        """See `deliver_all`."""
+        for place, entry in enumerate(entries):
+            if not self.ready():
+                return place
+            self.deliver(entry)
+        return len(entries)
+
     def unsettled(self) -> tuple[int, int]:
         """See `ClientLink`."""
         entries = [*self._unsettled.values(), *(acquisition.entry for acquisition in self._acquired)]
@@ -122,9 +149,7 @@ class OutgoingLink:
         """The client accepted and settled messages: they are done."""
         pop = self._unsettled.pop
         queue = self.queue
-        for delivery_tag in delivery_tags:
-            if (entry := pop(delivery_tag, None)) is not None:
-                queue.accept(entry)
+        queue.accept_all([entry for tag in delivery_tags if (entry := pop(tag, None)) is not None])
         if len(queue):
             queue.dispatch()
 

@@ -9,7 +9,7 @@ that the client has received stay delivered to it, the others return to the queu
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -207,6 +207,14 @@ class ResumableOutgoingLink(OutgoingLink):
             engine.send(self.link, b"", delivery_tag=self._resuming.popleft())
             self._transport.flush_soon()
         super().dispatch()
+
+    def room(self) -> int:
+        """See `Consumer`."""
+        return 1 if self.ready() else 0
+
+    def deliver_all(self, entries: Sequence[Entry]) -> int:
+        """See `Consumer`."""
+        return self._deliver_singly(entries)
 
     def deliver(self, entry: Entry) -> None:
         """See `Consumer`."""

@@ -72,5 +72,10 @@ def route_message(registry: NodeRegistry, data: bytes, target: Node | None, *, r
 def publish_message(registry: NodeRegistry, message: Message, target: Node | None) -> tuple[Outcome, str, str]:
     """Publish a message that `read_and_resolve` has read; the result is that of `route_message`."""
     if registry.publish(target, message) is RoutingResult.QUEUE_FULL:
-        return Outcome.REJECTED, "amqp:resource-limit-exceeded", registry.refusal
+        return full(registry.refusal)
     return ACCEPTED
+
+
+def full(reason: str) -> tuple[Outcome, str, str]:
+    """The outcome of a message that a queue refused; the result is that of `route_message`."""
+    return Outcome.REJECTED, "amqp:resource-limit-exceeded", reason

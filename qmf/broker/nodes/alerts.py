@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import attrs
 
-from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.entries import DepthObserver, Entry
 from qmf.broker.nodes.settings import QueueSettings, Threshold
 
 #: Per cent of a limit that was asked for at which a queue is reported, where no threshold was asked for; the default of
@@ -30,8 +30,8 @@ class Crossing:
     size: int
 
 
-class Alerts:
-    """Watches the depth of a queue; an `EntryObserver`."""
+class Alerts(DepthObserver):
+    """Watches the depth of a queue."""
 
     def __init__(
         self, up: Threshold, down: Threshold, depth: Callable[[], tuple[int, int]], report: Callable[[Crossing], None]
@@ -51,6 +51,15 @@ class Alerts:
         self._size_down = _lower(down.size, self._size_up)
         self._count_low = self._size_low = True
 
+    def is_quiet(self, count: int, size: int) -> bool:
+        """See `DepthObserver`."""
+        return (
+            self._size_low
+            and self._count_low
+            and (not self._size_up or size < self._size_up)
+            and (not self._count_up or count < self._count_up)
+        )
+
     def on_enqueued(self, entry: Entry) -> None:  # noqa: ARG002
         """See `EntryObserver`."""
         count, size = self._depth()
@@ -60,15 +69,6 @@ class Alerts:
         if self._count_low and self._count_up and count >= self._count_up:
             self._count_low = False
             self._report(Crossing(True, self._repeats, count, size))
-
-    def on_acquired(self, entry: Entry) -> None:
-        """See `EntryObserver`: nothing."""
-
-    on_released = on_acquired
-
-    def on_changed(self, entry: Entry, growth: int) -> None:  # noqa: ARG002
-        """See `EntryObserver`."""
-        self.on_enqueued(entry)
 
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""

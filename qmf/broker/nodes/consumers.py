@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from qmf.broker.nodes.entries import AVAILABLE, Entry
 from qmf.broker.nodes.groups import MessageGroups
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.orders import Order
+from qmf.broker.nodes.orders import FifoOrder, Order
 
 
 class Consumer(Protocol):
@@ -34,6 +34,15 @@ class Consumer(Protocol):
     def deliver(self, entry: Entry) -> None:
         """Send the message to the receiver."""
 
+    def room(self) -> int:
+        """Messages that it takes now, as far as is known: 0 when it is not ready."""
+
+    def deliver_all(self, entries: Sequence[Entry]) -> int:
+        """Send messages to the receiver, in their order, while it is ready; returns how many were sent.
+
+        They are acquired after this call.
+        """
+
 
 class Browser(Protocol):
     """Reads the messages of a queue and leaves them there. It calls `Queue.on_browsed` for each."""
@@ -52,6 +61,9 @@ class AlternateExchange(Protocol):
     def reroute(self, message: Message) -> bool:
         """Publish a message; False if no queue has it."""
 
+
+#: Entries that are delivered together, at most.
+_TOGETHER = 256
 
 #: Entries that a selector has chosen and that others have got, besides as many as are available.
 _SLACK = 1_000
@@ -122,6 +134,35 @@ class Consumers:
             if consumer.ready():
                 return consumer
         return None
+
+    def deliver(self, order: FifoOrder) -> list[tuple[Consumer, Sequence[Entry]]]:
+        """Deliver the first entries to the consumers that are ready, in turn, whatever their selectors.
+
+        Returns:
+            who got which, for the queue to take them out of the order; empty when nobody is ready, or nothing waits.
+        """
+        if len(self._all) == 1:
+            consumer = self._all[0]
+            if (room := consumer.room()) <= 0 or not (entries := order.front(min(room, _TOGETHER))):
+                return []
+            sent = consumer.deliver_all(entries)
+            return [(consumer, entries if sent == len(entries) else entries[:sent])] if sent else []
+        rooms = [(consumer, room) for consumer in self._all if (room := consumer.room()) > 0]
+        shares: dict[Consumer, list[Entry]] = {consumer: [] for consumer, _ in rooms}
+        turns = deque(rooms)
+        last = None
+        for entry in order.front(min(sum(room for _, room in rooms), _TOGETHER)) if rooms else ():
+            last, room = turns.popleft()
+            shares[last].append(entry)
+            if room > 1:
+                turns.append((last, room - 1))
+        if last is not None:  # it is the last one in the next turn, too
+            self._all.rotate(-1 - self._all.index(last))
+        delivered: list[tuple[Consumer, Sequence[Entry]]] = []
+        for consumer, share in shares.items():
+            if share and (sent := consumer.deliver_all(share)):
+                delivered.append((consumer, share[:sent]))
+        return delivered
 
     def next_match(self) -> tuple[Consumer, Entry] | None:
         """The next consumer that is ready and for which there is an entry, and the first such entry."""

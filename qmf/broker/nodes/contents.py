@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
 from qmf.broker.nodes.delays import Delays
-from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, DELAYED, GONE, Entry, EntryObserver
+from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, DELAYED, GONE, DepthObserver, Entry, EntryObserver
 from qmf.broker.nodes.last_values import LastValueOrder
 from qmf.broker.nodes.memory import MemoryUse
 from qmf.broker.nodes.message import Message
@@ -57,6 +57,9 @@ class QueueContents:
         #: Messages that had to make room for the one that is being put.
         self._given_up: list[Message] = []
         self._observers: tuple[EntryObserver, ...] = ()
+        #: Those of them that need not be notified of each entry; and whether there are others.
+        self._depth_observers: tuple[DepthObserver, ...] = ()
+        self._shows_each = False
 
     def __len__(self) -> int:
         """Number of messages that are available."""
@@ -91,6 +94,10 @@ class QueueContents:
     def observe(self, observer: EntryObserver) -> None:
         """Notify an observer of what happens to entries from now on."""
         self._observers = (*self._observers, observer)
+        if isinstance(observer, DepthObserver):
+            self._depth_observers = (*self._depth_observers, observer)
+        else:
+            self._shows_each = True
 
     def fits(self, count: int, size: int) -> bool:
         """True if the limits leave room for so many messages, of so many bytes together."""
@@ -210,6 +217,28 @@ class QueueContents:
             self._broker_counters.dropped += 1
         self._remove(entry)
         self._given_up.append(entry.message)
+
+    def _is_quiet(self, count: int, size: int) -> bool:
+        """True if no observer has to be notified while the depth is at most this."""
+        return not self._observers or (
+            not self._shows_each and all(observer.is_quiet(count, size) for observer in self._depth_observers)
+        )
+
+    def _forget_all(self, entries: Sequence[Entry]) -> None:
+        """Entries that the queue has acquired leave it. No observer has to be notified; none is delayed, or barred."""
+        acquired = self._acquired
+        size = mortal = 0
+        for entry in entries:
+            del acquired[entry]
+            entry.state = GONE
+            size += entry.size
+            if entry.message.expires_at is not None:
+                mortal += 1
+        self._count -= len(entries)
+        self._size -= size
+        self._mortal -= mortal
+        if self.memory is not None:
+            self.memory.add(-len(entries), -size)
 
     def _entries(self) -> list[Entry]:
         """The available entries in their order, then the delayed ones."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import enum
 from typing import Protocol
 
@@ -65,3 +66,29 @@ class EntryObserver(Protocol):
 
     def on_dequeued(self, entry: Entry) -> None:
         """An entry has left the queue. Its state still is the one that it had in the queue."""
+
+
+class DepthObserver(abc.ABC):
+    """An `EntryObserver` that looks at the depth of its queue alone, and need not be notified of each entry."""
+
+    @abc.abstractmethod
+    def is_quiet(self, count: int, size: int) -> bool:
+        """True if it does nothing while the depth is at most this, in messages and bytes, and grows or shrinks."""
+
+    @abc.abstractmethod
+    def on_enqueued(self, entry: Entry) -> None:
+        """See `EntryObserver`."""
+
+    def on_acquired(self, entry: Entry) -> None:  # noqa: B027 - the depth stays
+        """See `EntryObserver`: nothing."""
+
+    def on_released(self, entry: Entry) -> None:  # noqa: B027 - the depth stays
+        """See `EntryObserver`: nothing."""
+
+    def on_changed(self, entry: Entry, growth: int) -> None:  # noqa: ARG002
+        """See `EntryObserver`."""
+        self.on_enqueued(entry)
+
+    @abc.abstractmethod
+    def on_dequeued(self, entry: Entry) -> None:
+        """See `EntryObserver`."""

@@ -31,6 +31,8 @@ class Exchange(abc.ABC):
 
     #: Name of the type, in AMQP 0-10's words.
     kind: str
+    #: Messages with the same subject go to the same queues.
+    by_subject = True
 
     def __init__(self, name: str, settings: ExchangeSettings | None = None) -> None:
         self.name = name
@@ -106,6 +108,10 @@ class Exchange(abc.ABC):
 
     def close(self) -> None:  # noqa: B027 - most types have nothing to close
         """The exchange is deleted, or the broker ends."""
+
+    def matching(self, message: Message) -> Sequence[Binding]:
+        """The same as `route`, which `DefaultExchange` has as well."""
+        return self.route(message)
 
     def route(self, message: Message) -> Sequence[Binding]:
         """The bindings that match the message; one for each queue."""
@@ -209,6 +215,7 @@ class HeadersExchange(Exchange):
     """The application properties must match the headers of a binding; its key only names it."""
 
     kind = "headers"
+    by_subject = False
 
     def _on_bound(self, binding: Binding) -> None:
         if binding.spec.headers.get("x-match", "all") not in ("all", "any"):
@@ -225,11 +232,13 @@ class DefaultExchange:
     """The nameless exchange of AMQP 0-10: every queue is bound to it with its own name as key.
 
     Attributes:
-        name, kind, settings, counters: as of `Exchange`.
+        name, kind, by_subject, prepares, counters: as of `Exchange`.
     """
 
     name = ""
     kind = DirectExchange.kind
+    by_subject = True
+    prepares = False
 
     def __init__(self, bindings: Mapping[str, Binding]) -> None:
         """Args:
@@ -247,6 +256,11 @@ class DefaultExchange:
     def route(self, message: Message) -> Binding | None:
         """The binding of the queue whose name is the routing key, or None."""
         return self._bindings.get(message.subject)
+
+    def matching(self, message: Message) -> Sequence[Binding]:
+        """The same binding, if there is one, in a sequence."""
+        found = self.route(message)
+        return () if found is None else (found,)
 
 
 def _xml_exchange(name: str, settings: ExchangeSettings) -> Exchange:

@@ -6,14 +6,14 @@ import logging
 from collections.abc import Callable
 
 from qmf.broker.nodes.counters import QueueCounters
-from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.entries import DepthObserver, Entry
 from qmf.broker.nodes.settings import QueueSettings, Threshold
 
 log = logging.getLogger("qmf.broker")
 
 
-class FlowControl:
-    """Watches the depth of a queue; an `EntryObserver`.
+class FlowControl(DepthObserver):
+    """Watches the depth of a queue.
 
     Attributes:
         stopped: senders are to get no more credit.
@@ -43,6 +43,10 @@ class FlowControl:
         """Call back once, when senders may have credit again."""
         self._waiting.append(callback)
 
+    def is_quiet(self, count: int, size: int) -> bool:
+        """See `DepthObserver`."""
+        return not self.stopped and not _above(count, self._stop.count) and not _above(size, self._stop.size)
+
     def on_enqueued(self, entry: Entry) -> None:  # noqa: ARG002
         """See `EntryObserver`."""
         if self.stopped:
@@ -52,16 +56,6 @@ class FlowControl:
             self.stopped = True
             self._counters.flow_stops += 1
             log.info("queue %s holds %d messages, %d bytes: its senders get no more credit", self._name, count, size)
-
-    def on_acquired(self, entry: Entry) -> None:
-        """See `EntryObserver`: nothing."""
-
-    def on_released(self, entry: Entry) -> None:
-        """See `EntryObserver`: nothing."""
-
-    def on_changed(self, entry: Entry, growth: int) -> None:  # noqa: ARG002
-        """See `EntryObserver`."""
-        self.on_enqueued(entry)
 
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import abc
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from qmf.broker.nodes.entries import AVAILABLE, Entry
 
@@ -77,6 +78,28 @@ class FifoOrder(Order):
         entry.linked = True
         self._entries.append(entry)
         self._available += 1
+
+    def extend(self, entries: Sequence[Entry]) -> None:
+        """Add new entries."""
+        for entry in entries:
+            entry.linked = True
+        self._entries.extend(entries)
+        self._available += len(entries)
+
+    def front(self, most: int) -> list[Entry]:
+        """The first entries that are available."""
+        if self.first() is None:
+            return []
+        if self._available == len(self._entries):
+            return list(islice(self._entries, most))
+        return list(islice(self, most))
+
+    def take_all(self, entries: Sequence[Entry]) -> None:
+        """Entries, mostly the first, are not available any more."""
+        self._available -= len(entries)
+        self.first()  # drops them where they are the first
+        if len(self._entries) > 2 * self._available + _SLACK:
+            self._compact()
 
     def restore(self, entry: Entry) -> bool:
         """See `Order`."""

@@ -7,15 +7,14 @@ journal of a durable queue. A plain queue has none of the latter. This module kn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from qmf.broker.nodes.consumers import AlternateExchange, Browser, Consumer, Consumers
-from qmf.broker.nodes.contents import QueueContents
+from qmf.broker.nodes.consumed import ConsumedContents
+from qmf.broker.nodes.consumers import AlternateExchange, Consumer
 from qmf.broker.nodes.counters import BrokerCounters, DurableCounts, PageCounts
 from qmf.broker.nodes.delays import Delays
-from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, DELAYED, GONE, Entry, EntryObserver
+from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, DELAYED, GONE, Entry
 from qmf.broker.nodes.flow_control import FlowControl
-from qmf.broker.nodes.groups import MessageGroups
 from qmf.broker.nodes.limits import overflow_of
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.orders import FifoOrder
@@ -24,13 +23,14 @@ from qmf.broker.nodes.settings import OverflowPolicy, QueueSettings
 from qmf.broker.nodes.timers import CallLater
 
 
-class Queue(QueueContents):
+class Queue(ConsumedContents):
     """A queue.
 
     Attributes:
         name: unique in the broker.
         settings: how it behaves.
         counters: read them, but don't write.
+        groups: of messages; None where there are none.
         alternate: where messages go that are rejected, dropped or orphaned; None for nowhere.
         redirected: the queue that gets the messages of this one, and this one its messages; None for none.
         redirect_source: of the two, it is the one whose messages were to be redirected.
@@ -70,42 +70,17 @@ class Queue(QueueContents):
         self._overflow = overflow_of(settings)
         self._position = 0
         self._rerouting = False
-        self._consumers = Consumers(self._order, self._barred)
-        #: Selectors are tried when messages come, rather than when consumers are ready.
-        self._is_fifo = isinstance(self._order, FifoOrder) and self._values is None and not settings.group_key
-        self._browsers: list[Browser] = []
-        #: A message that comes while nothing waits may be delivered at once.
-        self._is_plain = False
-        self._check_plain()
-        self.groups = (
-            MessageGroups(settings.group_key, timestamps=settings.group_timestamp) if settings.group_key else None
-        )
         self.flow = FlowControl(name, settings, self.counters, self.depth) if settings.flow_stop else None
         durable = DurableCounts(self.counters) if settings.durable else None
         pages = PageCounts(self.counters) if settings.overflow is OverflowPolicy.FLOW_TO_DISK else None
-        for observer in (self.groups, self.flow, durable, pages):
+        for observer in (self.flow, durable, pages):
             if observer is not None:
                 self.observe(observer)
-
-    @property
-    def consumer_count(self) -> int:
-        """Number of consumers."""
-        return len(self._consumers)
-
-    @property
-    def browser_count(self) -> int:
-        """Number of browsers."""
-        return len(self._browsers)
 
     @property
     def exclusive(self) -> bool:
         """Only one consumer is allowed."""
         return self.settings.exclusive
-
-    def observe(self, observer: EntryObserver) -> None:
-        """See `QueueContents`."""
-        super().observe(observer)
-        self._is_plain = False
 
     def set_filter(self, selector: Callable[[Message], bool]) -> None:
         """Keep only messages that a selector matches."""
@@ -130,6 +105,57 @@ class Queue(QueueContents):
             refused.
         """
         return self.put(message) if self.redirected is None else self.redirected.put(message)
+
+    def enqueue_all(self, messages: Sequence[Message]) -> Mapping[int, str]:
+        """As `enqueue`, for messages that come one after the other.
+
+        Returns:
+            why messages were refused, by their places in `messages`.
+        """
+        queue = self if self.redirected is None else self.redirected
+        if queue._put_together(messages):
+            return {}
+        refused: dict[int, str] = {}
+        for place, message in enumerate(messages):
+            if not queue.put(message):
+                refused[place] = queue.refusal(message)
+        return refused
+
+    def _put_together(self, messages: Sequence[Message]) -> bool:
+        """Enqueue messages in one go; False if they have to be looked at one by one."""
+        count = len(messages)
+        if (
+            not self._is_simple
+            or count == 1
+            or self.filter is not None
+            or self.pager is not None
+            or self.held is not None
+        ):
+            return False
+        sizes = [len(message.data) for message in messages]
+        size = sum(sizes)
+        depth, held = self._count + count, self._size + size
+        if (
+            depth > self._most
+            or held > self._most_bytes
+            or (self.memory is not None and not self.memory.fits(count, size))
+            or not self._is_quiet(depth, held)
+            or any(message.deliver_at is not None for message in messages)
+        ):
+            return False
+        first = self._position + 1
+        self._position += count
+        entries = list(map(Entry, messages, range(first, first + count), sizes))
+        self.counters.enqueues += count
+        self.counters.enqueued_bytes += size
+        self._count, self._size = depth, held
+        if self.memory is not None:
+            self.memory.add(count, size)
+        self._mortal += sum([message.expires_at is not None for message in messages])
+        assert isinstance(self._order, FifoOrder)
+        self._order.extend(entries)
+        self.dispatch()
+        return True
 
     def put(self, message: Message) -> bool:
         """Enqueue a message here, even if the queue is redirected; see `enqueue`."""
@@ -270,13 +296,6 @@ class Queue(QueueContents):
         if self._consumers:
             self.dispatch()
 
-    def _announce(self, entry: Entry) -> None:
-        """An entry is available for the first time."""
-        if self._consumers.choose:
-            self._consumers.on_added(entry)
-        for browser in self._browsers:
-            browser.on_stored(entry)
-
     def _delay(self, entry: Entry) -> None:
         """An entry that comes is not available before its time."""
         if self._delays is None:
@@ -323,14 +342,6 @@ class Queue(QueueContents):
 
     # Messages that go
 
-    def accept(self, entry: Entry, *, transactional: bool = False) -> None:
-        """A consumer is done with an entry that it had acquired. Does nothing for one that is gone."""
-        if entry.state is ACQUIRED:
-            if transactional:
-                self.counters.transactional_dequeues += 1
-                self.counters.transactional_dequeued_bytes += entry.size
-            self._remove(entry)
-
     def release(self, entries: Iterable[Entry], *, failed: bool = False) -> None:
         """Consumers give back entries that they had acquired. Those that are gone are left out.
 
@@ -349,17 +360,6 @@ class Queue(QueueContents):
                     continue
             self._restore(entry)
         self.dispatch()
-
-    def _restore(self, entry: Entry) -> None:
-        super()._restore(entry)
-        if entry.state is AVAILABLE and self._consumers.choose:
-            self._consumers.on_restored(entry)
-
-    def bar(self, entry: Entry, consumer: Consumer) -> None:
-        """A consumer that gives an entry back next must not get it again."""
-        if entry.state is ACQUIRED:
-            self._barred.setdefault(entry, set()).add(consumer)
-            self._check_plain()
 
     def put_back(self, entries: Iterable[Entry]) -> None:
         """As `release`, for entries that the broker itself had taken."""
@@ -400,93 +400,3 @@ class Queue(QueueContents):
         self._remove(entry)
         if self.alternate is not None:
             self.alternate.reroute(entry.message)
-
-    # Consumers and browsers
-
-    def add_consumer(self, consumer: Consumer) -> None:
-        """Deliver to this consumer, too. What waits already is delivered by the next `dispatch`."""
-        self._consumers.add(consumer)
-        self._check_plain()
-
-    def remove_consumer(self, consumer: Consumer) -> None:
-        """Deliver nothing more to this consumer. Does nothing when it was removed before."""
-        self._consumers.remove(consumer)
-        for entry, consumers in list(self._barred.items()):
-            consumers.discard(consumer)
-            if not consumers:
-                del self._barred[entry]
-        self._check_plain()
-
-    def add_browser(self, browser: Browser) -> None:
-        """Notify a browser of the messages that will be stored."""
-        self._browsers.append(browser)
-        self._check_plain()
-
-    def remove_browser(self, browser: Browser) -> None:
-        """Notify a browser no more."""
-        if browser in self._browsers:
-            self._browsers.remove(browser)
-            self._check_plain()
-
-    def dispatch(self) -> None:
-        """Deliver available messages to the consumers that are ready, in turn."""
-        if not self._consumers:
-            return
-        if self._consumers.choose or self.groups is not None:
-            if self._is_fifo:
-                self._dispatch_matches()
-            else:
-                self._dispatch_chosen()
-            return
-        order = self._order
-        while (entry := order.first()) is not None:
-            if entry.message.expires_at is not None and entry.message.is_expired(self._clock()):
-                self._expire(entry)
-                continue
-            consumer = self._consumers.next_ready()
-            if consumer is None:
-                return
-            self._deliver(consumer, entry)
-
-    def _dispatch_matches(self) -> None:
-        """Deliver to each consumer that is ready the next message that its selector has chosen."""
-        while (match := self._consumers.next_match()) is not None:
-            consumer, entry = match
-            if entry.message.expires_at is not None and entry.message.is_expired(self._clock()):
-                self._expire(entry)
-            else:
-                self._deliver(consumer, entry)
-
-    def _dispatch_chosen(self) -> None:
-        """Deliver each available message to the next consumer that is ready and takes it."""
-        self.expire()
-        for entry in list(self._order):
-            if not self._consumers.any_ready():
-                return
-            if entry.state is AVAILABLE and (taker := self._consumers.next_taker(entry, self.groups)) is not None:
-                self._deliver(taker, entry)
-
-    def _deliver(self, consumer: Consumer, entry: Entry) -> None:
-        if self._counts_turns:
-            self._order.on_delivered(entry)
-        self._broker_counters.delivered += 1
-        if consumer.presettled and not self._observers:
-            self.counters.acquires += 1
-            entry.state = GONE
-            self._order.take(entry)
-            self._forget(entry)
-        else:
-            self._acquire(entry, consumer)
-            if consumer.presettled:
-                self._remove(entry)
-        consumer.deliver(entry)
-
-    def _check_plain(self) -> None:
-        """Find out whether what comes may be delivered at once when nothing waits."""
-        self._is_plain = (
-            not self._observers
-            and not self._browsers
-            and not self._consumers.choose
-            and not self.settings.sequence_key
-            and self._is_fifo
-        )

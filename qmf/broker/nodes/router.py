@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 from qmf.broker.nodes.bindings import Binding
-from qmf.broker.nodes.counters import BrokerCounters
+from qmf.broker.nodes.counters import BrokerCounters, ExchangeCounters
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.flow_control import FlowControl
@@ -81,6 +82,70 @@ class Router:
         else:
             self.counters.discarded += 1
         return result
+
+    def publish_all(self, node: Node | None, messages: Sequence[Message]) -> Mapping[int, str]:
+        """Publish messages that came one after the other, and that have the same subject unless `node` is a queue.
+
+        Returns:
+            why messages were refused, by their places in `messages`.
+        """
+        self.stopped = None
+        if isinstance(node, Queue):
+            self.counters.received += len(messages)
+            refused = node.enqueue_all(messages)
+            node.counters.by_name += len(messages) - len(refused)
+            if node.flow is not None and node.flow.stopped:
+                self.stopped = node.flow
+            self.counters.rejected += len(refused)
+            return refused
+        found: Sequence[Binding] = ()
+        if node is not None and node.by_subject and not node.prepares:
+            found = node.matching(messages[0])
+        if found:
+            assert node is not None
+            return self._publish_to_bindings(node.counters, found, messages)
+        stopped = None
+        one_by_one: dict[int, str] = {}
+        for place, message in enumerate(messages):
+            if self.publish(node, message) is _QUEUE_FULL:
+                one_by_one[place] = self.refusal
+            stopped = stopped or self.stopped
+        self.stopped = stopped
+        return one_by_one
+
+    def _publish_to_bindings(
+        self, counters: ExchangeCounters, found: Sequence[Binding], messages: Sequence[Message]
+    ) -> Mapping[int, str]:
+        """Publish messages to all queues of some bindings; see `publish_all`."""
+        count = len(messages)
+        size = sum([len(message.data) for message in messages])
+        self.counters.received += count
+        counters.received += count
+        counters.received_bytes += size
+        copies = len(found) - 1
+        counters.copies += copies * count
+        counters.copies_bytes += copies * size
+        reasons: dict[int, str] = {}
+        refusals: Counter[int] = Counter()
+        for binding in found:
+            queue = binding.queue
+            refused = queue.enqueue_all(messages)
+            binding.matched += count - len(refused)
+            if refused:
+                reasons.update(refused)
+                refusals.update(refused.keys())
+            if queue.flow is not None and queue.flow.stopped:
+                self.stopped = queue.flow
+        for place, times in refusals.items():
+            size = len(messages[place].data)
+            lost = min(times, copies)
+            counters.copies -= lost
+            counters.copies_bytes -= lost * size
+            if times > copies:
+                counters.discarded += 1
+                counters.discarded_bytes += size
+        self.counters.rejected += len(reasons)
+        return reasons
 
     def _publish_to_exchange(self, exchange: Exchange | DefaultExchange, message: Message) -> RoutingResult:
         counters, size = exchange.counters, len(message.data)

@@ -53,6 +53,7 @@ class XmlExchange(KeyedExchange):
     """
 
     kind = "xml"
+    by_subject = False
 
     def __init__(
         self,

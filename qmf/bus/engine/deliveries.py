@@ -7,7 +7,7 @@ is rare.
 
 from __future__ import annotations
 
-import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -25,20 +25,22 @@ from qmf.bus.engine.events import (
     OutcomeReceived,
 )
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.native import FLOW, MESSAGE, OUTCOME, SETTLED_MESSAGE, Native, address, delivery_at
+from qmf.bus.engine.native import ACCEPTED, FLOW, HELD, MESSAGES, Batch, Native, delivery_at, number_of
 from qmf.bus.engine.outcomes import OUTCOMES, STATES, read_annotations, update, wrap
 from qmf.bus.engine.transactions import DECLARED, TRANSACTIONAL, read_state, write_state
 from qmf.bus.engine.values import Outcome
 from qmf.bus.frames.performatives import PADDED_TAG, TAG
 
 _ACCEPTED = STATES[Outcome.ACCEPTED]
-_MESSAGES = (MESSAGE, SETTLED_MESSAGE)
 #: One of each is created for every message; they take all fields, in their order.
 _delivery, _outcome_received = fast_constructor(Delivery), fast_constructor(OutcomeReceived)
 
 #: Transfers up to this size are read through one buffer per engine; larger ones get a buffer of their own.
 _BUFFER = 16 * 1024
 _allocate = ffi.new_allocator(should_clear_after_alloc=False)
+
+#: Bytes that may wait to be written, for a message that is sent however many they are.
+_NO_BACKLOG = 1 << 62
 
 #: Messages of the largest size of which a peer may have sent parts on all links of a connection together.
 _PARTIAL_MESSAGES = 4
@@ -50,13 +52,14 @@ class Deliveries:
     """The deliveries on all links of one engine.
 
     Attributes:
+        next_tag: a delivery tag that was not used; all greater ones were not, either.
         message_format: set while events are of a transfer of a message with that format; 0 otherwise.
     """
 
     def __init__(
         self,
         limit: int,
-        emit: Callable[[EngineEvent | EventBatch], None],
+        events: deque[EngineEvent | EventBatch],
         detach: Callable[[Link, str, str], None],
         *,
         server: bool,
@@ -65,7 +68,7 @@ class Deliveries:
         """Args:
 
         limit: largest message that is accepted, in bytes.
-        emit: called with each event.
+        events: of the engine, where those of deliveries are appended.
         detach: ends a link whose peer exceeds the limit: link, condition, description.
         server: True on the side that has the transactions: `Delivery` names them, and messages with an outcome within
             one stay unsettled until it ends.
@@ -79,9 +82,10 @@ class Deliveries:
         self._joining_size = 0
         self._native = native
         self._server = server
-        self._emit = emit
+        self._events = events
+        self._emit: Callable[[EngineEvent], None] = events.append
         self._detach = detach
-        self._numbers = itertools.count(1)
+        self.next_tag = 1
         #: Messages that will be accepted with the next message that is sent: link and delivery tag.
         self._accept_later: list[tuple[Link, int]] = []
         # The tag of a delivery must be unique among the unsettled ones of its link; proton copies it.
@@ -103,40 +107,71 @@ class Deliveries:
         """See `Engine.send`."""
         if self._accept_later:
             self.accept_waiting()
+        settled = settled or link.presettled
         if delivery_tag is None:
-            delivery_tag = next(self._numbers)
+            delivery_tag = self._take_tag()
+            if self._native is not None and transaction is None and not message_format:
+                addresses = link.address, link.session_address
+                if self._native.send(*addresses, link.sent, [data], 0, settled, _NO_BACKLOG, delivery_tag):
+                    return delivery_tag
             tag = b"%08x" % (delivery_tag & 0xFFFFFFFF)
         else:
             tag = delivery_tag.to_bytes(TAG)
         if message_format:
             tag += message_format.to_bytes(4)  # `SentFrames` puts it into its field
-        settled = settled or link.presettled
-        if self._native is not None and transaction is None:
-            handle: Any = self._native.send(link.address, tag, len(tag), data, len(data), settled)
-        else:
-            self._tag[: len(tag)] = tag
-            self._tag_struct.size = len(tag)
-            impl = link.impl
-            delivery = lib.pn_delivery(impl, self._tag_struct[0])
-            if transaction is not None:
-                write_state(delivery, TRANSACTIONAL, transaction)
-            lib.pn_link_send(impl, data, len(data))
-            lib.pn_link_advance(impl)
-            if settled:
-                lib.pn_delivery_settle(delivery)
-            handle = self._handle(delivery)
-        if not settled:
-            link.sent[handle] = delivery_tag
+        self._send_one(link, data, tag, delivery_tag, settled=settled, transaction=transaction)
         return delivery_tag
+
+    def send_all(self, link: Link, messages: list[bytes], start: int, backlog: int) -> int:
+        """See `Engine.send_all`; the first delivery tag is that of `next_tag`."""
+        if self._accept_later:
+            self.accept_waiting()
+        settled = link.presettled
+        if self._native is not None:
+            sent: int = self._native.send(
+                link.address, link.session_address, link.sent, messages, start, settled, backlog, self.next_tag
+            )
+            self.next_tag += sent
+            return sent
+        impl, session = link.impl, link.session_impl
+        for number in range(start, len(messages)):
+            if lib.pn_link_credit(impl) <= 0 or lib.pn_session_outgoing_bytes(session) >= backlog:
+                return number - start
+            tag = self._take_tag()
+            short = b"%08x" % (tag & 0xFFFFFFFF)
+            self._send_one(link, messages[number], short, tag, settled=settled, transaction=None)
+        return len(messages) - start
+
+    def _take_tag(self) -> int:
+        tag = self.next_tag
+        self.next_tag += 1
+        return tag
+
+    def _send_one(
+        self, link: Link, data: bytes, tag: bytes, delivery_tag: int, *, settled: bool, transaction: bytes | None
+    ) -> None:
+        self._tag[: len(tag)] = tag
+        self._tag_struct.size = len(tag)
+        impl = link.impl
+        delivery = lib.pn_delivery(impl, self._tag_struct[0])
+        if transaction is not None:
+            write_state(delivery, TRANSACTIONAL, transaction)
+        lib.pn_link_send(impl, data, len(data))
+        lib.pn_link_advance(impl)
+        if settled:
+            lib.pn_delivery_settle(delivery)
+        else:
+            link.sent[self._handle(delivery)] = delivery_tag
 
     def close(self) -> None:
         """Report nothing any more, and forget the engine."""
+        self._events = deque()
         self._emit = _ignore
         self._detach = _ignore
 
     def _handle(self, delivery: Any) -> Any:
         """What a delivery is in the dictionaries of links: its address for the compiled functions, else itself."""
-        return delivery if self._native is None else address(delivery)
+        return delivery if self._native is None else number_of(delivery)
 
     def _delivery(self, handle: Any) -> Any:
         """The C object of a handle."""
@@ -152,14 +187,7 @@ class Deliveries:
         """See `Engine.accept_all`."""
         if self._accept_later:
             self.accept_waiting()
-        pop = link.received.pop
-        handles = [handle for tag in delivery_tags if (handle := pop(tag, None)) is not None]
-        if self._native is not None:
-            self._native.accept_all(handles, len(handles))
-            return
-        for handle in handles:
-            lib.pn_delivery_update(handle, _ACCEPTED)
-            lib.pn_delivery_settle(handle)
+        self._accept(link, delivery_tags if isinstance(delivery_tags, list) else [*delivery_tags])
 
     def accept_later(self, link: Link, delivery_tag: int) -> None:
         """See `Engine.accept_later`."""
@@ -172,16 +200,19 @@ class Deliveries:
             self._settle_one(link, delivery_tag, Outcome.ACCEPTED, "", "")
 
     def _settle_one(self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str) -> None:
-        handle = link.received.pop(delivery_tag, None)
-        if handle is None:
-            return
-        if outcome is not Outcome.ACCEPTED:
+        if outcome is Outcome.ACCEPTED:
+            self._accept(link, [delivery_tag])
+        elif (handle := link.received.pop(delivery_tag, None)) is not None:
             update(self._delivery(handle), outcome, condition, description).settle()
-        elif self._native is not None:
-            self._native.accept(handle)
-        else:
-            lib.pn_delivery_update(handle, _ACCEPTED)
-            lib.pn_delivery_settle(handle)
+
+    def _accept(self, link: Link, delivery_tags: list[int]) -> None:
+        if self._native is not None:
+            self._native.accept(link.received, delivery_tags)
+            return
+        for tag in delivery_tags:
+            if (handle := link.received.pop(tag, None)) is not None:
+                lib.pn_delivery_update(handle, _ACCEPTED)
+                lib.pn_delivery_settle(handle)
 
     def modify(self, link: Link, delivery_tag: int, *, failed: bool, undeliverable: bool) -> None:
         """See `Engine.modify`."""
@@ -232,50 +263,46 @@ class Deliveries:
             lib.pn_delivery_update(delivery, STATES[outcome])
             lib.pn_delivery_settle(delivery)
 
-    def on_batch(self, rows: Iterable[tuple[int, ...]], data: Any, links: Sequence[Link], on_flow: OnFlow) -> None:
+    def on_batches(self, batches: Sequence[Batch], on_flow: OnFlow) -> None:
         """Simple messages and outcomes were read by the compiled functions.
 
         Args:
-            rows, data: see `Native.collect`.
-            links: by number.
+            batches: see `native.py`.
             on_flow: called with each link whose credit has changed.
         """
-        emit, numbers = self._emit, self._numbers
-        messages: list[tuple[int | None, bytes]] = []
-        accepted: list[int] = []
-        # What the last event was, and of which link: the next one may be of the same batch.
-        last_kind = last_number = -1
-        for number, kind, handle, offset, size in rows:
-            link = links[number]
-            if kind in _MESSAGES:
-                if last_kind != MESSAGE or last_number != number:
-                    messages = []
-                    emit(DeliveryBatch(link, messages))
-                    last_kind, last_number = MESSAGE, number
-                delivery_tag = None
-                if kind == MESSAGE:
-                    delivery_tag = next(numbers)
-                    link.received[delivery_tag] = handle
-                messages.append((delivery_tag, data[offset : offset + size]))
-            elif kind == OUTCOME:
-                if (tag := link.sent.pop(handle, None)) is None:
-                    _forget_transactional(link, handle)
-                    continue
-                if last_kind != OUTCOME or last_number != number:
-                    accepted = []
-                    emit(AcceptedBatch(link, accepted))
-                    last_kind, last_number = OUTCOME, number
-                accepted.append(tag)
-            else:
-                last_kind = kind
-                if kind == FLOW:
-                    on_flow(link)
-                elif (tag := link.sent.pop(handle, None)) is not None:  # a held outcome
+        for kind, link, items in batches:
+            if kind == FLOW:
+                on_flow(link)
+            elif not items:
+                continue
+            elif kind == MESSAGES:
+                self._emit_messages(link, items)
+            elif kind == ACCEPTED:
+                self._emit_accepted(link, items)
+            elif kind == HELD:
+                for tag, handle in items:
                     link.transactional[tag] = handle
-                    emit(_outcome_received(link, tag, Outcome.ACCEPTED, "", "", False, False, None, False, b""))
-            if link.draining:
-                last_kind = -1
-                self.check_drained(link)
+                    self._emit(_outcome_received(link, tag, Outcome.ACCEPTED, "", "", False, False, None, False, b""))
+            else:
+                for handle in items:
+                    _forget_transactional(link, handle)
+        # All of what was read is in the batches now: a link is drained only after its messages.
+        for link in {link for _, link, _ in batches if link.draining}:
+            self.check_drained(link)
+
+    def _emit_messages(self, link: Link, deliveries: list[tuple[int | None, bytes]]) -> None:
+        last = self._events[-1] if self._events else None
+        if isinstance(last, DeliveryBatch) and last.link is link:
+            last.deliveries.extend(deliveries)
+        else:
+            self._events.append(DeliveryBatch(link, deliveries))
+
+    def _emit_accepted(self, link: Link, delivery_tags: list[int]) -> None:
+        last = self._events[-1] if self._events else None
+        if isinstance(last, AcceptedBatch) and last.link is link:
+            last.delivery_tags.extend(delivery_tags)
+        else:
+            self._events.append(AcceptedBatch(link, delivery_tags))
 
     def on_changed(self, link: Link | None, delivery: Any) -> None:
         """Something happened to a delivery; `link` is None when the engine has forgotten the link."""
@@ -366,7 +393,7 @@ class Deliveries:
             lib.pn_delivery_settle(delivery)
             self._emit(_delivery(link, None, data, transaction, message_format))
         else:
-            delivery_tag = next(self._numbers) if link.resumption is None else _read_tag(delivery)
+            delivery_tag = self._take_tag() if link.resumption is None else _read_tag(delivery)
             link.received[delivery_tag] = self._handle(delivery)
             self._emit(_delivery(link, delivery_tag, data, transaction, message_format))
         if link.draining:
@@ -374,7 +401,7 @@ class Deliveries:
 
     def check_drained(self, link: Link) -> None:
         """Report the end of a drain: the peer has used all credit for messages, or returned the rest."""
-        if not lib.pn_link_draining(link.impl):
+        if not lib.pn_link_draining(link.impl) and not lib.pn_link_queued(link.impl):
             link.draining = False
             lib.pn_link_set_drain(link.impl, False)
             self._emit(Drained(link))

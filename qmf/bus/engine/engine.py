@@ -32,6 +32,7 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.link_layer import LinkLayer
 from qmf.bus.engine.native import address
 from qmf.bus.engine.properties import error_of, text_keys
+from qmf.bus.engine.simple_events import SimpleEvents
 from qmf.bus.engine.terminus import PROTON_DECODE_ERRORS
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.frames.performatives import link_flow
@@ -40,6 +41,9 @@ from qmf.bus.frames.walker import Kind, Stop, walker
 #: First bytes of TLS, plain and after AMQP's own header for it. proton would start a handshake without a certificate.
 _TLS_HANDSHAKE = b"\x16"
 _TLS_HEADER = b"AMQP\x02"
+
+#: Bytes of one call of `output`: one system call writes all.
+MAX_OUTPUT = 256 * 1024
 
 _DELIVERY = proton.Event.DELIVERY.number
 _LINK_FLOW = proton.Event.LINK_FLOW.number
@@ -123,16 +127,24 @@ class Engine(LinkLayer):
         # Released at once, since the owner may reuse its buffer after the call.
         with ffi.from_buffer(data) as source:
             while (stop := self._received_frames.next_stop(data, offset)) is not None:
-                self._push(source, offset, stop.start)
-                self._push_frame(source, stop)
+                self._push(data, source, offset, stop.start)
+                self._push_frame(data, source, stop)
                 offset = stop.end
-            self._push(source, offset, len(data))
+            self._push(data, source, offset, len(data))
         if not self._peer_closed and not self._failed and lib.pn_transport_capacity(self._transport_impl) < 0:
             # Otherwise the peer's close was read, and what follows it is ignored.
             self.fail("amqp:connection:framing-error", "a frame cannot be decoded")
 
-    def _push(self, source: Any, offset: int, size: int) -> None:
-        """Give proton the bytes from `offset` to `size`, and handle the events of all frames that end there."""
+    def _push(self, data: bytes | memoryview, source: Any, offset: int, size: int) -> None:
+        """Give proton the bytes from `offset` to `size`, and handle the events of all frames that end there.
+
+        Args:
+            data, source: all bytes, and the same as C object.
+            offset, size: see above.
+        """
+        if self._simple is not None and not self._deliveries.message_format:
+            self._push_simple(self._simple, data, offset, size)
+            return
         transport = self._transport_impl
         while offset < size and not self._failed:
             room = lib.pn_transport_capacity(transport)
@@ -140,17 +152,33 @@ class Engine(LinkLayer):
                 break
             count = min(room, size - offset)
             if (result := lib.pn_transport_push(transport, source + offset, count)) != count:
-                reason = pn_error_text(lib.pn_transport_error(transport)) if result < 0 else "not all bytes were read"
-                self.fail("amqp:connection:framing-error", f"[{result}]: {reason}")
+                self._fail_push(result)
             offset += count
             self._collect()
 
-    def _push_frame(self, source: Any, stop: Stop) -> None:
+    def _push_simple(self, simple: SimpleEvents, data: bytes | memoryview, offset: int, size: int) -> None:
+        """The same by the compiled functions; events that are not simple are handled before those go on."""
+        while offset < size and not self._failed:
+            before = offset
+            more, offset, failure = simple.feed(self._transport_address, self._collector_address, data, offset, size)
+            if failure is not None:
+                self._fail_push(failure)
+            if more or failure is not None:
+                self._collect()
+            elif offset == before:
+                break
+
+    def _fail_push(self, result: int) -> None:
+        error = lib.pn_transport_error(self._transport_impl)
+        reason = pn_error_text(error) if result < 0 else "not all bytes were read"
+        self.fail("amqp:connection:framing-error", f"[{result}]: {reason}")
+
+    def _push_frame(self, data: bytes | memoryview, source: Any, stop: Stop) -> None:
         """Give proton a frame that matters: the events that follow are of this frame."""
         self._deliveries.message_format = stop.value if stop.kind is Kind.FORMAT else 0
         subjects: list[proton.Session | Link] = []
         self._subjects = subjects
-        self._push(source, stop.start, stop.end)
+        self._push(data, source, stop.start, stop.end)
         self._subjects = None
         self._deliveries.message_format = 0
         for subject in subjects:
@@ -210,7 +238,7 @@ class Engine(LinkLayer):
             self._ready.append(data)
 
     def output(self) -> bytes:
-        """Bytes for the peer; empty when there is nothing to send now."""
+        """Bytes for the peer, up to `MAX_OUTPUT` or a frame more; empty when there is nothing to send now."""
         if self._owed:
             self._answer_owed()
         if self._ready:
@@ -228,11 +256,20 @@ class Engine(LinkLayer):
 
     def _take_bytes(self) -> bytes:
         if self._simple is not None:
-            output, more, self.has_output = self._simple.output(self._transport_address, self._collector_address)
+            output, more = self._simple.output(self._transport_address, self._collector_address, MAX_OUTPUT)
+            self.has_output = more or len(output) >= MAX_OUTPUT
             if more:
                 self._collect(flow=False)
-                self.has_output = True
             return output
+        parts: list[bytes] = []
+        size = 0
+        while size < MAX_OUTPUT and (data := self._take_frames()):
+            parts.append(data)
+            size += len(data)
+        self.has_output = size >= MAX_OUTPUT
+        return b"".join(parts) if len(parts) != 1 else parts[0]
+
+    def _take_frames(self) -> bytes:
         transport = self._transport_impl
         size = lib.pn_transport_pending(transport)
         # proton raises a flow event for every message that it encodes; only the peer's flow frames count.
@@ -349,7 +386,7 @@ class Engine(LinkLayer):
             return
         while True:
             simple = None if self._failed or self._deliveries.message_format else self._simple
-            if simple is not None and not simple.collect(self._collector_address, flow=flow):
+            if simple is not None and not simple.feed(self._transport_address, self._collector_address, flow=flow)[0]:
                 return
             event = lib.pn_collector_peek(collector)
             if not event:

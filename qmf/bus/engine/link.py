@@ -7,7 +7,7 @@ from typing import Any
 
 import proton
 
-from qmf.bus.engine.native import HOLDS, SKIP
+from qmf.bus.engine.native import HOLDS, SKIP, set_flags
 from qmf.bus.engine.resumption import Resumption
 from qmf.bus.engine.values import Terminus
 
@@ -34,7 +34,7 @@ class Link:
             unsettled until `Engine.settle_sent`.
         count_available: set by the owner of a link on which we send: counts the messages that wait for credit, for a
             peer that asks; None to tell no number.
-        raw, session, impl, session_impl, address, session_address, number, table, place, received, sent, confirming,
+        raw, session, impl, session_impl, address, session_address, table, place, received, sent, confirming,
             transactional, chunks, chunks_size, message_format, draining, detached, handle: for the engine alone.
     """
 
@@ -53,7 +53,6 @@ class Link:
         "max_message",
         "message_format",
         "name",
-        "number",
         "place",
         "presettled",
         "properties",
@@ -89,11 +88,10 @@ class Link:
         self.impl: Any = raw._impl
         self.session_impl: Any = self.session._impl
         #: The same as addresses, and the place in the table of links, for the compiled functions; unused without them.
-        #: A row alone would not keep the memory of the table, which is replaced when links come and go.
-        self.address = self.session_address = self.number = 0
-        self.table: Any = None
+        self.address = self.session_address = 0
+        self.table: bytearray | None = None
         self.place = 0
-        #: Unsettled deliveries as C objects, or their addresses for the compiled functions: received ones by delivery
+        #: Unsettled deliveries as C objects, or their numbers for the compiled functions: received ones by delivery
         #: tag, and the tags of sent ones. Both are cleared when the link ends: proton frees the deliveries then, and
         #: must not be called with them later.
         self.received: dict[int, Any] = {}
@@ -136,9 +134,9 @@ class Link:
     def mark_row(self) -> None:
         """Something that the flags depend on has changed."""
         if self.table is not None:
-            self.table[self.place].flags = self.flags
+            set_flags(self.table, self.place, self.flags)
 
-    def set_row(self, table: Any, place: int) -> None:
+    def set_row(self, table: bytearray, place: int) -> None:
         """The link has a row in another table."""
         self.table, self.place = table, place
 

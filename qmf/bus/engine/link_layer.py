@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -31,18 +30,6 @@ from qmf.bus.engine.terminus import read_terminus, write_terminus
 from qmf.bus.engine.values import ConnectionSettings, Outcome, Terminus
 
 
-class Readiness(enum.Enum):
-    """Whether a message may be sent on a link."""
-
-    NO_CREDIT = "the peer has not asked for one"
-    READY = "it may"
-    BACKLOG = "too much waits to be written"
-
-
-#: As the compiled function counts them.
-_READINESS = tuple(Readiness)
-
-
 class LinkLayer:
     """Sessions, links and messages of a connection; the base of `Engine`.
 
@@ -61,12 +48,12 @@ class LinkLayer:
         self._subjects: list[proton.Session | Link] | None = None
         compiled = native()
         self._deliveries = Deliveries(
-            settings.max_message, self._events.append, self.detach, server=settings.server, native=compiled
+            settings.max_message, self._events, self.detach, server=settings.server, native=compiled
         )
         self._simple: SimpleEvents | None = None
         if compiled is not None:
-            on_batch = self._deliveries.on_batch
-            self._simple = SimpleEvents(compiled, self._links, settings.max_message, on_batch, self._on_flow)
+            deliveries = self._deliveries
+            self._simple = SimpleEvents(compiled, self._links, settings.max_message, deliveries, self._on_flow)
         #: The session that a client has from the start, and all sessions that this side began.
         self._session: EngineSession | None = None
         self._sessions: list[EngineSession] = []
@@ -223,20 +210,21 @@ class LinkLayer:
         size: int = lib.pn_session_outgoing_bytes(link.session_impl)
         return size
 
-    def readiness(self, link: Link, backlog: int) -> Readiness:
-        """Whether a message may be sent now, with a limit for what is not in `output` yet.
+    def room(self, link: Link, backlog: int) -> int:
+        """Messages that may be sent now: the credit, or -1 if too much waits to be written.
 
         Args:
             link: on which we send.
             backlog: bytes given to `send` on the session that may wait.
         """
         if link.detached:
-            return Readiness.NO_CREDIT
+            return 0
         if self._simple is not None:
-            return _READINESS[self._simple.readiness(link, backlog)]
-        if self.credit(link) <= 0:
-            return Readiness.NO_CREDIT
-        return Readiness.READY if self.backlog(link) < backlog else Readiness.BACKLOG
+            return self._simple.room(link, backlog)
+        credit = self.credit(link)
+        if credit <= 0:
+            return 0
+        return credit if self.backlog(link) < backlog else -1
 
     # Messages
 
@@ -271,6 +259,23 @@ class LinkLayer:
             delivery_tag=delivery_tag,
             message_format=message_format,
         )
+
+    def send_all(self, link: Link, messages: list[bytes], start: int, backlog: int) -> range:
+        """Send messages, as long as there is credit, and not too much waits to be written. The link cannot be resumed.
+
+        Args:
+            link: on which we send.
+            messages: encoded ones.
+            start: the first of them that is sent.
+            backlog: bytes given to `send` on the session that may wait.
+
+        Returns:
+            delivery tags of those that were sent.
+        """
+        if link.detached:
+            return range(0)
+        sent = self._deliveries.send_all(link, messages, start, backlog)
+        return range(self._deliveries.next_tag - sent, self._deliveries.next_tag)
 
     def settle(
         self,

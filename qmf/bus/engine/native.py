@@ -1,7 +1,7 @@
-"""The compiled part of the engine (`batches.c`), where it is installed: what happens to every message in one call.
+"""The compiled part of the engine (`native.c`), where it is installed: what happens to every message, many in a call.
 
-It calls proton's functions in the library that proton's Python package has loaded. Links and deliveries are addresses
-there, as numbers.
+It calls proton's functions in the library that proton's Python package has loaded. Connections and links are
+addresses there, as numbers.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import functools
 import importlib
 import os
 import struct
-import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,9 +19,11 @@ from cproton import ffi, lib
 #: Set in the environment to do without.
 NO_NATIVE = "QMF_NO_NATIVE"
 
-#: Kinds of records; see `batches.c`.
-MESSAGE, SETTLED_MESSAGE, OUTCOME, HELD_OUTCOME, FLOW = range(1, 6)
-#: Flags of links; see there.
+#: Kinds of batches. Their items: delivery tag and data of messages; delivery tags of messages that the peer has
+#: accepted and settled; tag and number of those that it has not settled; numbers of such as had an outcome before; for
+#: changes of credit none.
+MESSAGES, ACCEPTED, HELD, FORGOTTEN, FLOW = range(1, 6)
+#: Flags of links; see `native.c`.
 HOLDS, SKIP = 1, 2
 
 #: In the order of `struct functions`.
@@ -50,85 +51,45 @@ _FUNCTIONS = (
     "pn_link_advance",
     "pn_link_credit",
     "pn_session_outgoing_bytes",
+    "pn_transport_capacity",
+    "pn_transport_push",
     "pn_transport_pending",
     "pn_transport_peek",
     "pn_transport_pop",
 )
-#: Of the module that fits; see `version` there.
-_VERSION = 4
+#: Of the module that fits; see `VERSION` there.
+_VERSION = 1
 _TRANSACTIONAL = 0x34
-_RECORD = struct.Struct("=IIQII")
-#: Records of one call, and bytes of their messages: a read of the socket brings no more than that in most cases.
-_RECORDS, _BUFFER = 256, 64 * 1024
+_LOW_60 = (1 << 60) - 1
+_ROW, _FLAGS = struct.Struct("=QII"), struct.Struct("=I")
+
+#: A batch: kind, link, items.
+Batch = tuple[int, Any, list[Any]]
 
 
 class Native:
-    """The functions of the compiled module."""
+    """The functions of the compiled module; they are described there."""
 
     def __init__(self, module: Any) -> None:
-        self._ffi = module.ffi
-        self._lib = module.lib
-        self._scratch = _Scratch(self._ffi)
-        self.send, self.readiness = self._lib.send_message, self._lib.readiness
-        self.accept, self.accept_all = self._lib.accept_message, self._lib.accept_all
-        addresses = [address(ffi.addressof(lib, name)) for name in _FUNCTIONS]
-        accepted = int(proton.Delivery.ACCEPTED)
+        self.feed, self.output = module.feed, module.output
+        self.send, self.room, self.accept = module.send, module.room, module.accept
         events = (proton.Event.DELIVERY.number, proton.Event.LINK_FLOW.number, proton.Event.TRANSPORT.number)
-        self._lib.bind(addresses, *events, accepted, _TRANSACTIONAL)
-
-    def link_table(self, links: Iterable[tuple[int, int, int]]) -> Any:
-        """A table of the links of a connection, which `collect` needs; its rows have `number` and `flags`.
-
-        Args:
-            links: address, number and flags of each.
-        """
-        return self._ffi.new("link_t[]", sorted(links))
-
-    def collect(
-        self, collector: int, links: Any, limit: int, *, flow: bool
-    ) -> tuple[Iterable[tuple[int, ...]], Any, bool]:
-        """Take simple events. The result is valid until the next call in this thread.
-
-        Args:
-            collector: its address.
-            links: the table of `link_table`.
-            limit: bytes of the largest message that is accepted.
-            flow: report changes of credit.
-
-        Returns:
-            records (number of the link, kind, delivery, offset and size of the message), the bytes of the messages, and
-            whether an event is left that is not simple.
-        """
-        scratch = self._scratch
-        records, buffer, more = scratch.records, scratch.buffer, scratch.more
-        count = self._lib.collect(collector, links, len(links), records, _RECORDS, buffer, _BUFFER, limit, flow, more)
-        if not count:
-            return (), scratch.bytes, bool(more[0])
-        return _RECORD.iter_unpack(scratch.rows[: count * _RECORD.size]), scratch.bytes, bool(more[0])
-
-    def output(self, transport: int, collector: int) -> tuple[bytes, bool, bool]:
-        """Take bytes for the peer, without the events that proton raises for its own output.
-
-        Args:
-            transport, collector: their addresses.
-
-        Returns:
-            some or all of the bytes, whether an event is left, and whether bytes may be left.
-        """
-        scratch = self._scratch
-        size = self._lib.output(transport, collector, scratch.buffer, _BUFFER, scratch.more)
-        return scratch.bytes[:size], bool(scratch.more[0]), size == _BUFFER
+        addresses = [address(ffi.addressof(lib, name)) for name in _FUNCTIONS]
+        module.bind(addresses, *events, int(proton.Delivery.ACCEPTED), _TRANSACTIONAL)
 
 
-class _Scratch(threading.local):
-    """Where records and messages are put by one call; a thread has its own, since others run while C code does."""
+def link_table(links: Iterable[tuple[int, int, int]]) -> bytearray:
+    """A table of the links of a connection, as the compiled functions see them.
 
-    def __init__(self, ffi: Any) -> None:
-        self.records = ffi.new("record_t[]", _RECORDS)
-        self.buffer = ffi.new("char[]", _BUFFER)
-        self.more = ffi.new("int *")
-        self.rows = ffi.buffer(self.records)
-        self.bytes = ffi.buffer(self.buffer)
+    Args:
+        links: address, number and flags of each, in the order of their addresses.
+    """
+    return bytearray(b"".join(_ROW.pack(*link) for link in links))
+
+
+def set_flags(table: bytearray, place: int, flags: int) -> None:
+    """Change the flags of the link at a place of a table."""
+    _FLAGS.pack_into(table, place * _ROW.size + _ROW.size - _FLAGS.size, flags)
 
 
 def address(pointer: Any) -> int:
@@ -136,9 +97,15 @@ def address(pointer: Any) -> int:
     return int(ffi.cast("uintptr_t", pointer))
 
 
+def number_of(delivery: Any) -> int:
+    """A delivery as a number: its address, rotated, since the lowest bits of all addresses are the same."""
+    found = address(delivery)
+    return found >> 4 | (found & 15) << 60
+
+
 def delivery_at(number: int) -> Any:
-    """The delivery at an address."""
-    return ffi.cast("pn_delivery_t *", number)
+    """The delivery with a number."""
+    return ffi.cast("pn_delivery_t *", (number & _LOW_60) << 4 | number >> 60)
 
 
 @functools.cache
@@ -147,7 +114,7 @@ def native() -> Native | None:
     if os.environ.get(NO_NATIVE):
         return None
     try:
-        module = importlib.import_module("qmf.bus.engine._batches")
+        module = importlib.import_module("qmf.bus.engine._native")
     except ImportError:
         return None
-    return Native(module) if module.lib.version() == _VERSION else None
+    return Native(module) if module.VERSION == _VERSION else None

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from qmf.bus.engine.deliveries import Deliveries, OnFlow
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.native import Native, address
-
-#: Called with the rows and the bytes of a batch, the links by number, and what is called for changes of credit.
-OnBatch = Callable[[Iterable[tuple[int, ...]], Any, Sequence[Link], Callable[[Link], None]], None]
+from qmf.bus.engine.native import Native, address, link_table
 
 
 class SimpleEvents:
     """The simple events of one engine, and the table of its links that the compiled functions look at."""
 
     def __init__(
-        self,
-        native: Native,
-        links: Mapping[Any, Link],
-        limit: int,
-        on_batch: OnBatch,
-        on_flow: Callable[[Link], None],
+        self, native: Native, links: Mapping[Any, Link], limit: int, deliveries: Deliveries, on_flow: OnFlow
     ) -> None:
         """Args:
 
         native: the compiled functions.
         links: of the engine, which owns them.
         limit: bytes of the largest message that is accepted.
-        on_batch: handles what was read.
+        deliveries: of the engine: they handle what was read.
         on_flow: handles a change of credit.
         """
         self._native = native
         self._links = links
         self._limit = limit
-        self._on_batch = on_batch
+        self._deliveries = deliveries
         self._on_flow = on_flow
         #: None when a link has come or gone since it was made.
-        self._table: Any = None
-        self._numbered: Sequence[Link] = ()
+        self._table: bytearray | None = None
+        self._numbered: list[Link] = []
 
     def add(self, link: Link) -> None:
         """A link has come."""
@@ -49,39 +42,60 @@ class SimpleEvents:
         """Links are gone: proton may use their addresses again."""
         self._table = None
 
-    def readiness(self, link: Link, backlog: int) -> int:
-        """See `batches.c`; the link has not ended."""
-        number: int = self._native.readiness(link.address, link.session_address, backlog)
-        return number
+    def room(self, link: Link, backlog: int) -> int:
+        """See `LinkLayer.room`; the link has not ended."""
+        room: int = self._native.room(link.address, link.session_address, backlog)
+        return room
 
-    def output(self, transport: int, collector: int) -> tuple[bytes, bool, bool]:
-        """See `Native.output`."""
-        return self._native.output(transport, collector)
+    def output(self, transport: int, collector: int, most: int) -> tuple[bytes, bool]:
+        """Take bytes for the peer, up to `most` or a frame more, without the events of our own output.
 
-    def collect(self, collector: int, *, flow: bool) -> bool:
-        """Handle events.
+        Returns:
+            the bytes, and whether an event is left.
+        """
+        found: tuple[bytes, bool] = self._native.output(transport, collector, most)
+        return found
+
+    def feed(
+        self,
+        transport: int,
+        collector: int,
+        data: bytes | memoryview = b"",
+        offset: int = 0,
+        end: int = 0,
+        *,
+        flow: bool = True,
+    ) -> tuple[bool, int, int | None]:
+        """Give bytes of the peer to proton, and handle simple events, until one that is not simple.
 
         Args:
-            collector: its address.
+            transport, collector: their addresses.
+            data: the bytes.
+            offset, end: which of them, from where to where.
             flow: handle changes of credit; otherwise they are dropped.
 
         Returns:
-            True if the next event is not simple, False if there is none.
+            whether an event is left that is not simple, how far the data was used, and what proton returned for bytes
+            that it did not take as a whole, or None.
         """
         if self._table is None:
             self._make_table()
-        while True:
-            rows, data, more = self._native.collect(collector, self._table, self._limit, flow=flow)
-            if not rows:
-                return more
-            self._on_batch(rows, data, self._numbered, self._on_flow)
-            if not more:
-                return False
+        deliveries = self._deliveries
+        batches, more, deliveries.next_tag, offset, failure = self._native.feed(
+            transport, collector, self._table, self._numbered, data, offset, end, self._limit, flow, deliveries.next_tag
+        )
+        if batches:
+            deliveries.on_batches(batches, self._on_flow)
+        return more, offset, failure
 
     def _make_table(self) -> None:
-        self._numbered = list(self._links.values())
-        for number, link in enumerate(self._numbered):
-            link.number = number
-        self._table = self._native.link_table((link.address, link.number, link.flags) for link in self._numbered)
-        for place, row in enumerate(self._table):
-            self._numbered[row.number].set_row(self._table, place)
+        # Links are numbered in the order of their addresses: their numbers are their places in the table.
+        self._numbered = sorted(self._links.values(), key=_address)
+        rows = [(link.address, number, link.flags) for number, link in enumerate(self._numbered)]
+        self._table = link_table(rows)
+        for place, link in enumerate(self._numbered):
+            link.set_row(self._table, place)
+
+
+def _address(link: Link) -> int:
+    return link.address

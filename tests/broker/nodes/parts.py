@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -43,6 +43,15 @@ class RecordingConsumer:
     def deliver(self, entry: Entry) -> None:
         self.credit -= 1
         self.entries.append(entry)
+
+    def room(self) -> int:
+        return self.credit
+
+    def deliver_all(self, entries: Sequence[Entry]) -> int:
+        sent = min(self.credit, len(entries))
+        for entry in entries[:sent]:
+            self.deliver(entry)
+        return sent
 
 
 def message(

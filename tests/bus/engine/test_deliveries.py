@@ -7,6 +7,7 @@ from support.engines import Pair
 
 from qmf.bus.engine.events import (
     Delivery,
+    Drained,
     EventBatch,
     LinkDetached,
     LinkRequested,
@@ -185,3 +186,68 @@ def test_a_batch_is_the_same_as_its_events() -> None:
             expected.append((one.delivery_tag, one.data))
     assert found == expected
     assert [data for _, data in found] == [b"one", b"two"]
+
+
+def test_several_messages_are_sent_as_far_as_there_is_credit() -> None:
+    pair = Pair()
+    mine, _ = pair.link(sending=True, credit=3)
+    messages = [b"0", b"1", b"2", b"3", b"4"]
+    tags = list(pair.client.send_all(mine, messages, 1, 1000))
+    assert len(tags) == 3
+    assert list(pair.client.send_all(mine, messages, 4, 1000)) == []
+    pair.pump()
+    received = [event for event in pair.at_server if isinstance(event, Delivery)]
+    assert [event.data for event in received] == [b"1", b"2", b"3"]
+    for event in received:
+        assert event.delivery_tag is not None
+        pair.server.settle(event.link, event.delivery_tag)
+    pair.pump()
+    assert pair.at_client == [OutcomeReceived(mine, tag, Outcome.ACCEPTED) for tag in tags]
+    pair.client.detach(mine)
+    assert list(pair.client.send_all(mine, messages, 0, 1000)) == []
+
+
+def test_several_messages_are_sent_until_too_much_waits() -> None:
+    pair = Pair()
+    mine, _ = pair.link(sending=True)
+    messages = [b"x" * 100] * 5
+    assert pair.client.room(mine, 150) == 10
+    assert len(pair.client.send_all(mine, messages, 0, 150)) == 2
+    assert pair.client.room(mine, 150) == -1
+    assert len(pair.client.send_all(mine, messages, 2, 150)) == 0
+    pair.pump()
+    assert pair.client.room(mine, 150) == 8
+    assert len(pair.client.send_all(mine, messages, 2, 150)) == 2
+
+
+def test_messages_of_many_reads_are_one_batch() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=True)
+    for number in range(10):
+        pair.client.send(mine, b"%d" % number * 50)
+    data = pair.client.output()
+    for start in range(0, len(data), 7):
+        pair.server.feed(data[start : start + 7])
+    found: list[bytes] = []
+    events = 0
+    while (event := pair.server.next_batch()) is not None:
+        events += 1
+        each = event.events() if isinstance(event, EventBatch) else [event]
+        found += [one.data for one in each if isinstance(one, Delivery)]
+    assert found == [b"%d" % number * 50 for number in range(10)]
+    assert events in (1, 10)  # without the compiled functions there are no batches
+    assert pair.server.room(theirs, 1) == 0  # the peer is the sender
+
+
+def test_a_link_is_drained_after_all_its_messages() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=False, credit=5)
+    pair.client.drain(mine, 2)
+    pair.pump()
+    for number in range(3):
+        pair.server.send(theirs, b"%d" % number)
+    pair.server.answer_drain(theirs)
+    pair.pump()
+    *messages, last = pair.at_client
+    assert [event.data for event in messages if isinstance(event, Delivery)] == [b"0", b"1", b"2"]
+    assert last == Drained(mine)

@@ -1,0 +1,539 @@
+/*
+ * What happens to every message, for many messages in one call: bytes of the peer are given to proton and its events of
+ * simple messages are read; messages are sent, or accepted; output is taken. See native.py, which calls this, and
+ * native_build.py.
+ *
+ * proton is not linked. Its functions are in the library that its Python package has loaded: native.py gives their
+ * addresses once, in the order of `struct functions`. Connections and links are addresses, as numbers.
+ */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+
+typedef struct {
+    size_t size;
+    const char *start;
+} bytes_t; /* pn_bytes_t */
+
+static struct functions {
+    void *(*collector_peek)(void *);
+    bool (*collector_pop)(void *);
+    int (*event_type)(void *);
+    void *(*event_delivery)(void *);
+    void *(*event_link)(void *);
+    void *(*delivery)(void *, bytes_t);
+    void *(*delivery_link)(void *);
+    bool (*delivery_updated)(void *);
+    bool (*delivery_aborted)(void *);
+    bool (*delivery_readable)(void *);
+    bool (*delivery_partial)(void *);
+    bool (*delivery_settled)(void *);
+    size_t (*delivery_pending)(void *);
+    uint64_t (*delivery_remote_state)(void *);
+    void (*delivery_update)(void *, uint64_t);
+    void (*delivery_settle)(void *);
+    bool (*link_is_receiver)(void *);
+    void *(*link_current)(void *);
+    ssize_t (*link_recv)(void *, char *, size_t);
+    ssize_t (*link_send)(void *, const char *, size_t);
+    bool (*link_advance)(void *);
+    int (*link_credit)(void *);
+    size_t (*session_outgoing_bytes)(void *);
+    ssize_t (*transport_capacity)(void *);
+    ssize_t (*transport_push)(void *, const char *, size_t);
+    ssize_t (*transport_pending)(void *);
+    ssize_t (*transport_peek)(void *, char *, size_t);
+    void (*transport_pop)(void *, size_t);
+} pn;
+
+enum { FUNCTIONS = sizeof pn / sizeof(void *) };
+
+static int DELIVERY_EVENT, FLOW_EVENT, TRANSPORT_EVENT;
+static uint64_t ACCEPTED, TRANSACTIONAL;
+
+/* Names of attributes of links. */
+static PyObject *name_received, *name_sent;
+
+/* A link. HOLDS: messages that the peer accepts without settling them stay unsettled. SKIP: nothing of it is simple. */
+typedef struct {
+    uint64_t address;
+    uint32_t number;
+    uint32_t flags;
+} link_t;
+
+enum { HOLDS = 1, SKIP = 2 };
+
+/* Kinds of batches; what their last item is, see `collect`. */
+enum { MESSAGES = 1, ACCEPTED_ALL = 2, HELD = 3, FORGOTTEN = 4, FLOW = 5 };
+
+/* A delivery as a number: its address, rotated. The lowest bits of addresses are all the same, and dictionaries would
+ * put many of them in one place. See native.py, where it is done as well. */
+static PyObject *number_of(void *delivery)
+{
+    uint64_t address = (uintptr_t)delivery;
+    return PyLong_FromUnsignedLongLong(address >> 4 | address << 60);
+}
+
+static void *delivery_at(PyObject *number)
+{
+    uint64_t rotated = PyLong_AsUnsignedLongLong(number);
+    return (void *)(uintptr_t)(rotated << 4 | rotated >> 60);
+}
+
+/* What was read so far: batches, and the one that the next message or outcome may belong to. References are borrowed
+ * from `batches`, but for `known`. */
+typedef struct {
+    PyObject *links;
+    PyObject *batches;
+    PyObject *items;
+    PyObject *link;
+    PyObject *known; /* of the link: its messages received or sent, by delivery tag or by address */
+    int kind;
+    uint32_t number;
+    unsigned long long next; /* delivery tag */
+} reading_t;
+
+/* Make what comes next part of a batch: of this kind, and on this link. Returns 0 or, with an exception, -1. */
+static int choose_batch(reading_t *reading, int kind, uint32_t number)
+{
+    if (reading->kind == kind && reading->number == number)
+        return 0;
+    if ((Py_ssize_t)number >= PyList_GET_SIZE(reading->links)) {
+        PyErr_SetString(PyExc_IndexError, "a link that is not in the list");
+        return -1;
+    }
+    if (!reading->link || reading->number != number || (reading->kind == MESSAGES) != (kind == MESSAGES))
+        Py_CLEAR(reading->known);
+    reading->link = PyList_GET_ITEM(reading->links, number);
+    reading->kind = 0;
+    if (!reading->known && kind != FLOW) {
+        reading->known = PyObject_GetAttr(reading->link, kind == MESSAGES ? name_received : name_sent);
+        if (!reading->known || !PyDict_Check(reading->known)) {
+            if (reading->known)
+                PyErr_SetString(PyExc_TypeError, "the messages of a link are not in a dictionary");
+            return -1;
+        }
+    }
+    PyObject *items = PyList_New(0);
+    PyObject *batch = items ? Py_BuildValue("iOO", kind, reading->link, items) : NULL;
+    Py_XDECREF(items);
+    int failed = batch ? PyList_Append(reading->batches, batch) : -1;
+    Py_XDECREF(batch);
+    if (failed)
+        return -1;
+    reading->items = items;
+    reading->kind = kind;
+    reading->number = number;
+    return 0;
+}
+
+/* Append to the batch; takes the reference. */
+static int append(reading_t *reading, PyObject *item)
+{
+    int failed = item ? PyList_Append(reading->items, item) : -1;
+    Py_XDECREF(item);
+    return failed;
+}
+
+/* A message that was received whole. Returns 1; 0 if it is not that simple; or, with an exception, -1. */
+static int read_message(reading_t *reading, uint32_t number, void *delivery, void *link, size_t limit)
+{
+    if (pn.delivery_aborted(delivery) || !pn.delivery_readable(delivery) || pn.link_current(link) != delivery ||
+        pn.delivery_partial(delivery) || pn.delivery_remote_state(delivery) == TRANSACTIONAL)
+        return 0;
+    size_t pending = pn.delivery_pending(delivery);
+    if (pending > limit)
+        return 0;
+    if (choose_batch(reading, MESSAGES, number))
+        return -1;
+    int settled = pn.delivery_settled(delivery);
+    PyObject *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)pending);
+    PyObject *tag = settled ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(reading->next);
+    PyObject *address = settled ? NULL : number_of(delivery);
+    int failed = !data || !tag || (!settled && !address);
+    if (!failed && pending) {
+        ssize_t count = pn.link_recv(link, PyBytes_AS_STRING(data), pending);
+        if (count != (ssize_t)pending)
+            failed = _PyBytes_Resize(&data, count > 0 ? count : 0);
+    }
+    if (!failed && !settled)
+        failed = PyDict_SetItem(reading->known, tag, address);
+    if (!failed)
+        failed = append(reading, PyTuple_Pack(2, tag, data));
+    Py_XDECREF(data);
+    Py_XDECREF(tag);
+    Py_XDECREF(address);
+    if (failed)
+        return -1;
+    pn.link_advance(link);
+    if (settled)
+        pn.delivery_settle(delivery);
+    else
+        reading->next++;
+    return 1;
+}
+
+/* The peer has accepted a message. Returns 1; 0 for any other outcome; or, with an exception, -1. */
+static int read_outcome(reading_t *reading, uint32_t number, void *delivery, unsigned holds)
+{
+    if (!pn.delivery_updated(delivery) || pn.delivery_remote_state(delivery) != ACCEPTED)
+        return 0;
+    int held = holds && !pn.delivery_settled(delivery);
+    if (choose_batch(reading, held ? HELD : ACCEPTED_ALL, number))
+        return -1;
+    PyObject *address = number_of(delivery);
+    PyObject *tag = address ? PyDict_GetItemWithError(reading->known, address) : NULL;
+    int failed = 0;
+    if (!address || (!tag && PyErr_Occurred())) {
+        failed = -1;
+    } else if (tag) {
+        Py_INCREF(tag);
+        failed = PyDict_DelItem(reading->known, address);
+        if (!failed)
+            failed = append(reading, held ? PyTuple_Pack(2, tag, address) : Py_NewRef(tag));
+        Py_DECREF(tag);
+    } else if (!held) {
+        failed = choose_batch(reading, FORGOTTEN, number) || append(reading, Py_NewRef(address));
+    }
+    Py_XDECREF(address);
+    if (failed)
+        return -1;
+    if (!held)
+        pn.delivery_settle(delivery);
+    return 1;
+}
+
+/* The link at an address among `count` links, which are in the order of their addresses; NULL if it is not there. */
+static const link_t *find(const link_t *links, Py_ssize_t count, uintptr_t address)
+{
+    Py_ssize_t low = 0;
+    while (low < count) {
+        Py_ssize_t middle = (low + count) / 2;
+        if (links[middle].address < address)
+            low = middle + 1;
+        else if (links[middle].address > address)
+            count = middle;
+        else
+            return links + middle;
+    }
+    return NULL;
+}
+
+/* Whether proton raises events of this type for its own output; `TRANSPORT_EVENT` only says that there is some. */
+static bool is_of_output(int type) { return type == FLOW_EVENT || type == TRANSPORT_EVENT; }
+
+/*
+ * Read events until one that is not simple: of another kind, on none of the links, or of a message that is.
+ *
+ * Returns 1 if an event is left that the caller has to handle, 0 if none is, and -1 with an exception.
+ */
+static int read_events(reading_t *reading, void *collector, const Py_buffer *table, size_t limit, int flow)
+{
+    const link_t *links = table->buf, *last = NULL;
+    Py_ssize_t count = table->len / (Py_ssize_t)sizeof(link_t);
+    void *event;
+    while ((event = pn.collector_peek(collector))) {
+        int type = pn.event_type(event);
+        void *delivery = type == DELIVERY_EVENT ? pn.event_delivery(event) : NULL;
+        if (type == TRANSPORT_EVENT || (type == FLOW_EVENT && !flow)) {
+            pn.collector_pop(collector);
+            continue;
+        }
+        if (!delivery && type != FLOW_EVENT)
+            return 1;
+        void *link = delivery ? pn.delivery_link(delivery) : pn.event_link(event);
+        if (!last || last->address != (uintptr_t)link)
+            last = find(links, count, (uintptr_t)link);
+        if (!last || last->flags & SKIP)
+            return 1;
+        int simple;
+        if (!delivery)
+            simple = choose_batch(reading, FLOW, last->number) ? -1 : 1;
+        else if (pn.link_is_receiver(link))
+            simple = read_message(reading, last->number, delivery, link, limit);
+        else
+            simple = read_outcome(reading, last->number, delivery, last->flags & HOLDS);
+        if (simple != 1)
+            return simple < 0 ? -1 : 1;
+        pn.collector_pop(collector);
+    }
+    return 0;
+}
+
+PyDoc_STRVAR(feed_doc,
+"feed(transport, collector, table, links, data, offset, end, limit, flow, next)\n\n"
+"Give the bytes of the peer from `offset` to `end` to proton, and read simple events meanwhile, until one that is not\n"
+"simple.\n\n"
+"Returns: batches of what was read, (kind, link, items) each; whether an event is left that is not simple; the delivery\n"
+"tag to go on with; how far the data was used; what proton returned for bytes that it did not take as a whole, else None.\n");
+
+static PyObject *feed(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 10 || !PyList_Check(arguments[3])) {
+        PyErr_SetString(PyExc_TypeError, "feed takes 10 arguments, of which the fourth is a list");
+        return NULL;
+    }
+    void *transport = PyLong_AsVoidPtr(arguments[0]), *collector = PyLong_AsVoidPtr(arguments[1]);
+    Py_ssize_t offset = PyLong_AsSsize_t(arguments[5]), end = PyLong_AsSsize_t(arguments[6]);
+    size_t limit = PyLong_AsSize_t(arguments[7]);
+    int flow = PyObject_IsTrue(arguments[8]);
+    reading_t reading = {.links = arguments[3], .next = PyLong_AsUnsignedLongLong(arguments[9])};
+    if (PyErr_Occurred())
+        return NULL;
+    Py_buffer table, data;
+    if (PyObject_GetBuffer(arguments[2], &table, PyBUF_SIMPLE))
+        return NULL;
+    if (PyObject_GetBuffer(arguments[4], &data, PyBUF_SIMPLE)) {
+        PyBuffer_Release(&table);
+        return NULL;
+    }
+    if (end > data.len)
+        end = data.len;
+    PyObject *failure = Py_None;
+    int more = -1;
+    if ((reading.batches = PyList_New(0)))
+        more = read_events(&reading, collector, &table, limit, flow);
+    while (more == 0 && offset >= 0 && offset < end) {
+        ssize_t room = pn.transport_capacity(transport);
+        if (room <= 0)
+            break;
+        if (room > end - offset)
+            room = end - offset;
+        ssize_t taken = pn.transport_push(transport, (const char *)data.buf + offset, (size_t)room);
+        offset += room;
+        if (taken != room) {
+            failure = PyLong_FromSsize_t(taken);
+            if (!failure)
+                more = -1;
+            break;
+        }
+        more = read_events(&reading, collector, &table, limit, flow);
+    }
+    Py_CLEAR(reading.known);
+    PyBuffer_Release(&table);
+    PyBuffer_Release(&data);
+    if (more < 0) {
+        Py_XDECREF(reading.batches);
+        return NULL;
+    }
+    return Py_BuildValue("NNKnN", reading.batches, PyBool_FromLong(more), reading.next, offset, failure == Py_None ? Py_NewRef(failure) : failure);
+}
+
+PyDoc_STRVAR(send_doc,
+"send(link, session, sent, messages, start, settled, backlog, tag)\n\n"
+"Send the messages of a list from `start` on, while there is credit and the bytes of the session that wait to be\n"
+"written are fewer than `backlog`; delivery tags are numbers from `tag` on. Unsettled ones are noted in `sent`.\n\n"
+"Returns: how many were sent.\n");
+
+static PyObject *send_messages(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 8 || !PyDict_Check(arguments[2]) || !PyList_Check(arguments[3])) {
+        PyErr_SetString(PyExc_TypeError, "send takes 8 arguments, of which the third is a dict and the fourth a list");
+        return NULL;
+    }
+    void *link = PyLong_AsVoidPtr(arguments[0]), *session = PyLong_AsVoidPtr(arguments[1]);
+    PyObject *sent = arguments[2], *messages = arguments[3];
+    Py_ssize_t start = PyLong_AsSsize_t(arguments[4]), sum = 0;
+    int settled = PyObject_IsTrue(arguments[5]);
+    size_t backlog = PyLong_AsSize_t(arguments[6]);
+    unsigned long long next = PyLong_AsUnsignedLongLong(arguments[7]);
+    if (PyErr_Occurred())
+        return NULL;
+    static const char digits[] = "0123456789abcdef";
+    for (Py_ssize_t i = start < 0 ? 0 : start; i < PyList_GET_SIZE(messages); i++) {
+        if (pn.link_credit(link) <= 0 || pn.session_outgoing_bytes(session) >= backlog)
+            break;
+        PyObject *data = PyList_GET_ITEM(messages, i);
+        if (!PyBytes_Check(data)) {
+            PyErr_SetString(PyExc_TypeError, "a message is not bytes");
+            return NULL;
+        }
+        /* The tag of a delivery must be unique among the unsettled ones of its link; proton copies it. */
+        char tag[8];
+        for (int digit = 0; digit < 8; digit++)
+            tag[digit] = digits[(next >> (28 - 4 * digit)) & 15];
+        bytes_t bytes = {sizeof tag, tag};
+        void *delivery = pn.delivery(link, bytes);
+        pn.link_send(link, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
+        pn.link_advance(link);
+        if (settled) {
+            pn.delivery_settle(delivery);
+        } else {
+            PyObject *address = number_of(delivery), *number = PyLong_FromUnsignedLongLong(next);
+            int failed = !address || !number || PyDict_SetItem(sent, address, number);
+            Py_XDECREF(address);
+            Py_XDECREF(number);
+            if (failed)
+                return NULL;
+        }
+        next++;
+        sum++;
+    }
+    return PyLong_FromSsize_t(sum);
+}
+
+PyDoc_STRVAR(accept_doc,
+"accept(received, tags)\n\n"
+"Accept and settle messages that are in `received`, addresses by delivery tag; they are taken out. Other tags are left\n"
+"out.\n");
+
+static PyObject *accept(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 2 || !PyDict_Check(arguments[0]) || !PyList_Check(arguments[1])) {
+        PyErr_SetString(PyExc_TypeError, "accept takes a dict and a list");
+        return NULL;
+    }
+    PyObject *received = arguments[0], *tags = arguments[1];
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tags); i++) {
+        PyObject *tag = PyList_GET_ITEM(tags, i);
+        PyObject *address = PyDict_GetItemWithError(received, tag);
+        if (!address) {
+            if (PyErr_Occurred())
+                return NULL;
+            continue;
+        }
+        void *delivery = delivery_at(address);
+        if (PyErr_Occurred() || PyDict_DelItem(received, tag))
+            return NULL;
+        pn.delivery_update(delivery, ACCEPTED);
+        pn.delivery_settle(delivery);
+    }
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(room_doc,
+"room(link, session, backlog)\n\n"
+"Credit of a link, or -1 if so many bytes of its session wait to be written that no message may be sent.\n");
+
+static PyObject *room(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 3) {
+        PyErr_SetString(PyExc_TypeError, "room takes 3 arguments");
+        return NULL;
+    }
+    void *link = PyLong_AsVoidPtr(arguments[0]), *session = PyLong_AsVoidPtr(arguments[1]);
+    size_t backlog = PyLong_AsSize_t(arguments[2]);
+    if (PyErr_Occurred())
+        return NULL;
+    long credit = pn.link_credit(link);
+    if (credit > 0 && pn.session_outgoing_bytes(session) >= backlog)
+        credit = -1;
+    else if (credit < 0)
+        credit = 0;
+    return PyLong_FromLong(credit);
+}
+
+PyDoc_STRVAR(output_doc,
+"output(transport, collector, most)\n\n"
+"Take bytes for the peer, up to `most` or a frame more, without the events that proton raises for its own output.\n\n"
+"Returns: the bytes, and whether an event is left.\n");
+
+/* Where output is put together. It grows, and is kept: only one thread at a time runs this, the one that holds the GIL. */
+static char *output_buffer;
+static size_t output_size;
+
+static PyObject *output(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count != 3) {
+        PyErr_SetString(PyExc_TypeError, "output takes 3 arguments");
+        return NULL;
+    }
+    void *transport = PyLong_AsVoidPtr(arguments[0]), *collector = PyLong_AsVoidPtr(arguments[1]);
+    size_t most = PyLong_AsSize_t(arguments[2]), used = 0;
+    if (PyErr_Occurred())
+        return NULL;
+    void *event = NULL;
+    do {
+        ssize_t pending = pn.transport_pending(transport);
+        while ((event = pn.collector_peek(collector)) && is_of_output(pn.event_type(event)))
+            pn.collector_pop(collector);
+        if (pending <= 0)
+            break;
+        if ((size_t)pending > output_size - used) {
+            size_t wanted = 2 * (used + (size_t)pending);
+            char *grown = PyMem_Realloc(output_buffer, wanted);
+            if (!grown)
+                return PyErr_NoMemory();
+            output_buffer = grown;
+            output_size = wanted;
+        }
+        pending = pn.transport_peek(transport, output_buffer + used, (size_t)pending);
+        if (pending <= 0)
+            break;
+        pn.transport_pop(transport, (size_t)pending);
+        used += (size_t)pending;
+    } while (used < most);
+    return Py_BuildValue("y#N", output_buffer ? output_buffer : "", (Py_ssize_t)used, PyBool_FromLong(event != NULL));
+}
+
+PyDoc_STRVAR(bind_doc,
+"bind(addresses, delivery_event, flow_event, transport_event, accepted, transactional)\n\n"
+"Tell where proton's functions are, and its numbers of what is looked for.\n");
+
+static PyObject *bind(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *addresses;
+    unsigned long long accepted, transactional;
+    if (!PyArg_ParseTuple(arguments, "O!iiiKK", &PyList_Type, &addresses, &DELIVERY_EVENT, &FLOW_EVENT, &TRANSPORT_EVENT,
+                          &accepted, &transactional))
+        return NULL;
+    if (PyList_GET_SIZE(addresses) != FUNCTIONS) {
+        PyErr_SetString(PyExc_ValueError, "a wrong number of functions");
+        return NULL;
+    }
+    uintptr_t found[FUNCTIONS];
+    for (int i = 0; i < FUNCTIONS; i++) {
+        found[i] = (uintptr_t)PyLong_AsVoidPtr(PyList_GET_ITEM(addresses, i));
+        if (!found[i]) {
+            if (!PyErr_Occurred())
+                PyErr_SetString(PyExc_ValueError, "a function is missing");
+            return NULL;
+        }
+    }
+    memcpy(&pn, found, sizeof pn);
+    ACCEPTED = accepted;
+    TRANSACTIONAL = transactional;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"bind", bind, METH_VARARGS, bind_doc},
+    {"feed", (PyCFunction)(void (*)(void))feed, METH_FASTCALL, feed_doc},
+    {"send", (PyCFunction)(void (*)(void))send_messages, METH_FASTCALL, send_doc},
+    {"accept", (PyCFunction)(void (*)(void))accept, METH_FASTCALL, accept_doc},
+    {"room", (PyCFunction)(void (*)(void))room, METH_FASTCALL, room_doc},
+    {"output", (PyCFunction)(void (*)(void))output, METH_FASTCALL, output_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static int start(PyObject *module)
+{
+    name_received = PyUnicode_InternFromString("received");
+    name_sent = PyUnicode_InternFromString("sent");
+    if (!name_received || !name_sent)
+        return -1;
+    /* Changes with what native.py and this file say to each other: a module that was compiled before is not used. */
+    return PyModule_AddIntConstant(module, "VERSION", 1);
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, start},
+    {0, NULL},
+};
+
+static struct PyModuleDef module_definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_native",
+    .m_methods = methods,
+    .m_slots = module_slots,
+};
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    return PyModuleDef_Init(&module_definition);
+}
