@@ -183,11 +183,11 @@ class Engine(LinkLayer):
         self._deliveries.message_format = 0
         for subject in subjects:
             if stop.kind is Kind.BEGIN and isinstance(subject, proton.Session):
-                self._channels[stop.channel] = subject
+                self._channels[stop.channel] = subject._impl
             elif stop.kind is Kind.LINK_ECHO and isinstance(subject, Link):
                 self._answer_echo(subject.session_impl, subject, stop.value)
         if stop.kind is Kind.SESSION_ECHO and (session := self._channels.get(stop.channel)) is not None:
-            self._answer_echo(session._impl, None, 0)
+            self._answer_echo(session, None, 0)
 
     def _answer_echo(self, session: Any, link: Link | None, limit: int) -> None:
         """The peer has asked for the state of a session, or of a link: a flow with it is the next output.

@@ -60,8 +60,8 @@ class LinkLayer:
         #: C objects of the sessions that the peer has begun: those granted, and those refused that it has not ended.
         self._peer_sessions: set[Any] = set()
         self._refused_sessions: set[Any] = set()
-        #: All sessions by the peer's channel.
-        self._channels: dict[int, proton.Session] = {}
+        #: C objects of all sessions, by the peer's channel.
+        self._channels: dict[int, Any] = {}
 
     # Sessions
 
@@ -395,7 +395,7 @@ class LinkLayer:
                 if own is self._session:
                     self._session = None
                 break
-        self._channels = {channel: each for channel, each in self._channels.items() if each != session}
+        self._channels = {channel: each for channel, each in self._channels.items() if each != session._impl}
         session.close()
         session.free()
 

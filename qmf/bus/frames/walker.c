@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Bytes of a frame that are looked at; all fields that matter are among them. */
-enum { HEAD = 256 };
+enum { HEAD = 128 };
 
 /* As `Kind` in walker.py. */
 enum { FORMAT = 1, LINK_ECHO, SESSION_ECHO, BEGIN, ATTACH, PADDED_TAG, INCOMPLETE };
@@ -26,14 +26,15 @@ typedef struct {
     uint32_t outgoing; /* the direction */
     uint32_t lost;     /* this is not AMQP: nothing is looked at any more */
     uint32_t head_size;
-    stop_t due; /* of the frame; its kind is 0 if it is none of those that matter */
+    stop_t due;   /* of the frame; its kind is 0 if it is none of those that matter */
+    stop_t found; /* by the last call */
     uint8_t head[HEAD];
 } walker_t;
 
 static const uint8_t PROTOCOL[] = "AMQP";
 
 /* Changes with what walker.py and this file say to each other: a module that was compiled before is not used then. */
-static int version(void) { return 1; }
+static int version(void) { return 2; }
 
 static uint32_t read_uint32(const uint8_t *bytes)
 {
@@ -143,8 +144,9 @@ static int collect_head(walker_t *walker, const uint8_t *bytes, size_t size, siz
     return 1;
 }
 
-static int stop_incomplete(const walker_t *walker, size_t size, stop_t *out)
+static int stop_incomplete(walker_t *walker, size_t size)
 {
+    stop_t *out = &walker->found;
     out->kind = INCOMPLETE;
     out->start = walker->due.start;
     out->end = size;
@@ -152,8 +154,8 @@ static int stop_incomplete(const walker_t *walker, size_t size, stop_t *out)
     return 1;
 }
 
-/* Walk on from `offset`; 1 if there is a stop, 0 at the end of the data. */
-static int next_stop(walker_t *walker, const char *data, size_t size, size_t offset, stop_t *out)
+/* Walk on from `offset`; 1 if a stop is found, 0 at the end of the data. */
+static int next_stop(walker_t *walker, const char *data, size_t size, size_t offset)
 {
     const uint8_t *bytes = (const uint8_t *)data;
     size_t pos = offset;
@@ -166,7 +168,7 @@ static int next_stop(walker_t *walker, const char *data, size_t size, size_t off
                 walker->due.start = pos;
             if (walker->head_size || known < 8 || known < wanted(frame)) {
                 if (walker->outgoing)
-                    return stop_incomplete(walker, size, out);
+                    return stop_incomplete(walker, size);
                 if (!collect_head(walker, bytes, size, &pos))
                     return 0;
                 frame = walker->head;
@@ -182,7 +184,7 @@ static int next_stop(walker_t *walker, const char *data, size_t size, size_t off
             if (memcmp(frame, PROTOCOL, 4))
                 look(frame, known < length ? known : length, (int)walker->outgoing, &walker->due);
             if (walker->due.kind == ATTACH && known < length)
-                return stop_incomplete(walker, size, out);
+                return stop_incomplete(walker, size);
             walker->skip = length - copied;
         }
         uint64_t step = walker->skip < size - pos ? walker->skip : size - pos;
@@ -190,8 +192,8 @@ static int next_stop(walker_t *walker, const char *data, size_t size, size_t off
         walker->skip -= step;
         /* What is sent has to be changed now. */
         if ((!walker->skip || walker->outgoing) && walker->due.kind) {
-            *out = walker->due;
-            out->end = pos;
+            walker->found = walker->due;
+            walker->found.end = pos;
             walker->due.kind = 0;
             return 1;
         }

@@ -34,10 +34,10 @@ from qmf.bus.frames.performatives import (
 NO_NATIVE = "QMF_NO_NATIVE"
 
 #: Bytes of a frame that are looked at; all fields that matter are among them.
-HEAD = 256
+HEAD = 128
 
 #: Of the compiled module that fits; see `version` there.
-_VERSION = 1
+_VERSION = 2
 #: A protocol header begins with this, and has the size of a frame without body. As size of a frame it would be 1 GB.
 _PROTOCOL = b"AMQP"
 _FRAME_HEADER = 8
@@ -120,20 +120,20 @@ def compiled_walker() -> Any:
 class CompiledWalker:
     """A `Walker` by `walker.c`."""
 
-    __slots__ = ("_from_buffer", "_next", "_state", "_stop")
+    __slots__ = ("_module", "_state")
 
     def __init__(self, module: Any, *, outgoing: bool) -> None:
         self._state = module.ffi.new("walker_t *", {"outgoing": outgoing})
-        self._stop = module.ffi.new("stop_t *")
-        self._next, self._from_buffer = module.lib.next_stop, module.ffi.from_buffer
+        self._module = module
 
     def next_stop(self, data: bytes | memoryview, offset: int) -> Stop | None:
         """See `Walker`."""
-        stop = self._stop
+        module, state = self._module, self._state
         # Released at once, since the owner may reuse its buffer after the call.
-        with self._from_buffer(data) as source:
-            if not self._next(self._state, source, len(data), offset, stop):
+        with module.ffi.from_buffer(data) as source:
+            if not module.lib.next_stop(state, source, len(data), offset):
                 return None
+        stop = state.found
         return Stop(Kind(stop.kind), stop.start, stop.end, stop.channel, stop.value)
 
 

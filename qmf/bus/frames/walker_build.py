@@ -25,10 +25,11 @@ typedef struct {
     uint32_t lost;
     uint32_t head_size;
     stop_t due;
-    uint8_t head[256];
+    stop_t found;
+    uint8_t head[128];
 } walker_t;
 int version(void);
-int next_stop(walker_t *walker, const char *data, size_t size, size_t offset, stop_t *out);
+int next_stop(walker_t *walker, const char *data, size_t size, size_t offset);
 """
 
 
