@@ -39,7 +39,7 @@ from qmf.pipeline.correlate.rules import NOTIFY_TABLES
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.notifying.config import NotifyConfig
 from qmf.pipeline.notifying.config_table import ConfigError, ConfigTable
-from qmf.pipeline.notifying.inhibition import InhibitRule
+from qmf.pipeline.notifying.inhibition import OUTLAST, InhibitRule
 from qmf.pipeline.notifying.matchers import Matcher
 from qmf.pipeline.notifying.receiver_tables import read_receivers
 from qmf.pipeline.notifying.routes import GROUP_INTERVAL, GROUP_WAIT, REPEAT_INTERVAL, Route
@@ -155,6 +155,13 @@ def _inhibit(table: ConfigTable) -> tuple[InhibitRule, ...]:
     for item in table.tables("inhibit"):
         source: tuple[Matcher, ...] = item.matchers("source_matchers", needed=True)
         target: tuple[Matcher, ...] = item.matchers("target_matchers", needed=True)
-        found.append(InhibitRule(name=item.text("name") or "", source=source, target=target, equal=item.texts("equal")))
-        item.end("name, source_matchers, target_matchers, equal")
+        rule = InhibitRule(
+            name=item.text("name") or "",
+            source=source,
+            target=target,
+            equal=item.texts("equal"),
+            outlast=item.duration("outlast", OUTLAST, zero=True),
+        )
+        item.end("name, source_matchers, target_matchers, equal, outlast")
+        found.append(rule)
     return tuple(found)

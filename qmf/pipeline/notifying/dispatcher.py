@@ -56,6 +56,7 @@ class Dispatcher:
         self._max_age = max_age
         self._silences: tuple[Silence, ...] = ()
         self._lines: dict[str, _Line] = {}
+        self._ended: dict[str, tuple[ActiveAlert, int]] = {}  # that fired until a short time ago, and when they ended
         self.reconfigure(plan, now)
 
     # -- what the caller feeds
@@ -96,6 +97,9 @@ class Dispatcher:
         """Take changes of alerts, in order: each replaces what was known of the same id."""
         for alert in alerts:
             if self._is_wanted(alert, now):
+                known = self._state.alerts.get(alert.id)
+                if alert.ends_ns is not None and known is not None and known.is_firing:
+                    self._ended[alert.id] = alert, now
                 self._state.alerts.put(alert.id, alert)
                 self._place(alert, now)
                 self._drop_if_done(alert)
@@ -184,7 +188,10 @@ class Dispatcher:
 
     def muting(self, now: int) -> Muting:
         """What mutes which alerts at a time."""
-        return Muting(Inhibitor(self._plan.inhibit, self._state.alerts.values()), self._silences, now)
+        longest = max((rule.outlast for rule in self._plan.inhibit), default=0)
+        self._ended = {id: (alert, at) for id, (alert, at) in self._ended.items() if now - at < longest}
+        ended = [(alert, now - at) for alert, at in self._ended.values()]
+        return Muting(Inhibitor(self._plan.inhibit, self._state.alerts.values(), ended), self._silences, now)
 
     # -- alerts
 
@@ -259,6 +266,9 @@ class Dispatcher:
             group.waiting.discard(key)
         else:
             line.under_way.add(group.key)
+            for alert in notification.firing:
+                if self._state.told_of(alert.id, key) is Told.OWED:
+                    self._state.tell(alert.id, key, Told.SENT)
         return notification
 
     def _content(self, group: Group, integration: Integration, muting: Muting, now: int) -> Notification | None:
@@ -272,7 +282,7 @@ class Dispatcher:
             if alert.is_firing:
                 if not muting.of(alert):
                     firing.append(alert)
-                    changed |= told is Told.OWED
+                    changed |= told in (Told.OWED, Told.SENT)
             elif told is not None:
                 resolved.append(alert)
                 changed = True

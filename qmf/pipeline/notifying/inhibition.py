@@ -13,6 +13,9 @@ from qmf.pipeline.correlate.rules import RowSource, Rule
 from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.matchers import Matcher, all_match
 
+#: Default of `InhibitRule.outlast`.
+OUTLAST = 60 * 10**9
+
 
 @attrs.frozen(kw_only=True)
 class InhibitRule:
@@ -22,12 +25,15 @@ class InhibitRule:
         name: for people; may be empty.
         source, target: matchers of labels.
         equal: labels whose values must be the same in both.
+        outlast: ns that an ended source still inhibits alerts that began before its end: what follows from it ends a
+            little later.
     """
 
     name: str = ""
     source: tuple[Matcher, ...]
     target: tuple[Matcher, ...]
     equal: tuple[str, ...] = ()
+    outlast: int = OUTLAST
 
     def to_json(self) -> dict[str, Any]:
         """For a file."""
@@ -36,6 +42,7 @@ class InhibitRule:
             "source": [matcher.to_json() for matcher in self.source],
             "target": [matcher.to_json() for matcher in self.target],
             "equal": list(self.equal),
+            "outlast": self.outlast,
         }
 
     @classmethod
@@ -46,6 +53,7 @@ class InhibitRule:
             source=tuple(Matcher.from_json(item) for item in content["source"]),
             target=tuple(Matcher.from_json(item) for item in content["target"]),
             equal=tuple(content["equal"]),
+            outlast=content["outlast"],
         )
 
 
@@ -82,19 +90,28 @@ def _one_of(names: Iterable[str]) -> Matcher:
 
 
 class Inhibitor:
-    """Answers which firing alert inhibits another; made from the alerts that are active at one time."""
+    """Answers which alert inhibits another; made from the alerts that are active at one time."""
 
-    def __init__(self, rules: Sequence[InhibitRule], alerts: Iterable[ActiveAlert]) -> None:
-        """Index the sources among some alerts; those that are not firing are ignored."""
+    def __init__(
+        self, rules: Sequence[InhibitRule], alerts: Iterable[ActiveAlert], ended: Iterable[tuple[ActiveAlert, int]] = ()
+    ) -> None:
+        """Index the sources among some alerts.
+
+        Args:
+            rules: to apply.
+            alerts: those that are not firing are ignored.
+            ended: alerts that fired until a short time ago, with the ns since then.
+        """
         self._rules = rules
         firing = sorted((alert for alert in alerts if alert.is_firing), key=lambda alert: (alert.starts_ns, alert.id))
-        self._sources: list[dict[tuple[str, ...], list[tuple[ActiveAlert, bool]]]] = []
+        self._sources: list[dict[tuple[str, ...], list[_Source]]] = []
+        candidates = [*((alert, 0) for alert in firing), *ended]
         for rule in rules:
-            found: dict[tuple[str, ...], list[tuple[ActiveAlert, bool]]] = {}
-            for alert in firing:
-                if all_match(rule.source, alert.labels):
+            found: dict[tuple[str, ...], list[_Source]] = {}
+            for alert, ago in candidates:
+                if (alert.is_firing or ago < rule.outlast) and all_match(rule.source, alert.labels):
                     both = all_match(rule.target, alert.labels)
-                    found.setdefault(_values(rule, alert.labels), []).append((alert, both))
+                    found.setdefault(_values(rule, alert.labels), []).append(_Source(alert, both))
             self._sources.append(found)
 
     def inhibited_by(self, alert: ActiveAlert) -> ActiveAlert | None:
@@ -107,10 +124,17 @@ class Inhibitor:
             if not sources or not all_match(rule.target, alert.labels):
                 continue
             is_source = all_match(rule.source, alert.labels)
-            for source, both in sources.get(_values(rule, alert.labels), ()):
-                if not (is_source and both):
-                    return source
+            for source in sources.get(_values(rule, alert.labels), ()):
+                ends = source.alert.ends_ns
+                if not (is_source and source.is_target) and (ends is None or alert.starts_ns <= ends):
+                    return source.alert
         return None
+
+
+@attrs.frozen
+class _Source:
+    alert: ActiveAlert
+    is_target: bool
 
 
 def _values(rule: InhibitRule, labels: Mapping[str, str]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from qmf.pipeline.notifying.notification import Notification, Outcome
 from qmf.pipeline.notifying.receivers.base import Sender
 from qmf.pipeline.notifying.routes import NotificationPlan
 from qmf.pipeline.notifying.silence_file import SilenceFile
+from qmf.pipeline.notifying.state import Told
 from qmf.pipeline.notifying.state_file import StateFile
 from qmf.pipeline.notifying.worker import Worker
 
@@ -188,7 +189,9 @@ class Notifier:
                 f"{key}: {counts.delivered} delivered, {counts.failed} failed"
                 for key, counts in sorted(self._state.counts.items())
             ]
-            owed = sum(any(told.value == "owed" for told in told.values()) for told in self._state.told.values())
+            owed = sum(
+                any(told is not Told.FIRING for told in entries.values()) for entries in self._state.told.values()
+            )
         if owed:
             parts.append(f"{owed} alerts are still to be told")
         return "; ".join(parts)

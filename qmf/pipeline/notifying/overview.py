@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Set
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +93,8 @@ def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> Over
         ShownAlert(
             alert=alert,
             mute=muting.of(alert),
-            told=_integrations(state, alert, Told.FIRING),
-            owed=_integrations(state, alert, Told.OWED),
+            told=_integrations(state, alert, {Told.FIRING}),
+            owed=_integrations(state, alert, {Told.OWED, Told.SENT}),
         )
         for alert in sorted((*state.alerts.values(), *pending), key=lambda alert: (alert.starts_ns, alert.id))
         if all_match(matchers, alert.labels)
@@ -101,5 +102,5 @@ def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> Over
     return Overview(tuple(shown), dict(state.counts))
 
 
-def _integrations(state: NotificationState, alert: ActiveAlert, told: Told) -> tuple[str, ...]:
-    return tuple(sorted(key for key, value in state.told.get(alert.id, {}).items() if value is told))
+def _integrations(state: NotificationState, alert: ActiveAlert, told: Set[Told]) -> tuple[str, ...]:
+    return tuple(sorted(key for key, value in state.told.get(alert.id, {}).items() if value in told))

@@ -42,10 +42,12 @@ class TrackedDict(dict[K, V]):
 class Told(enum.Enum):
     """What an integration was told of an alert.
 
-    OWED: nothing yet, but it must be told even if the alert ends before that; FIRING: that it fires.
+    OWED: nothing yet, but it must be told even if the alert ends before that, unless it is muted by then; SENT: perhaps
+    that it fires, since that was sent and not confirmed; FIRING: that it fires.
     """
 
     OWED = "owed"
+    SENT = "sent"
     FIRING = "firing"
 
 

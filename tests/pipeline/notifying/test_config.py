@@ -69,6 +69,7 @@ http_config.basic_auth = {username = "u", password_env = "P"}
 source_matchers = "alertname=dead"
 target_matchers = ["severity!=crit"]
 equal = ["agent"]
+outlast = "5s"
 """
 
 
@@ -106,7 +107,10 @@ def test_a_whole_configuration(folder: Path) -> None:
     assert manager.http.password == Secret(variable="P")
     assert config.inhibit == (
         InhibitRule(
-            source=parse_matchers(["alertname=dead"]), target=parse_matchers(["severity!=crit"]), equal=("agent",)
+            source=parse_matchers(["alertname=dead"]),
+            target=parse_matchers(["severity!=crit"]),
+            equal=("agent",),
+            outlast=5 * S,
         ),
     )
     assert config.uses_bus

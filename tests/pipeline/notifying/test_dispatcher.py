@@ -175,6 +175,19 @@ def test_a_source_inhibits_and_its_end_lets_go() -> None:
     assert sorted(world.send(330)) == [([], ["dead"]), (["1", "2"], [])]
 
 
+def test_what_ends_a_little_after_its_source_is_never_told() -> None:
+    world = World(plan(wait=0, interval=10, by=("...",)))
+    world.update(alert("dead", 0, dead="yes"), alert("1", 0), alert("2", 0))
+    assert world.send(0) == [(["dead"], [])]
+    world.now = 21
+    world.update(alert("dead", 0, 21, dead="yes"), alert("3", 22))  # the last one began after the end of the source
+    assert sorted(world.send(22)) == [([], ["dead"]), (["3"], [])]
+    world.now = 40
+    world.update(alert("1", 0, 40))
+    world.quiet(80)
+    assert [world.send(at) for at in range(81, 93)].count([(["2"], [])]) == 1
+
+
 def test_failures_are_tried_again_with_growing_pauses_and_the_current_content() -> None:
     world = World()
     world.update(alert("1", 0))
