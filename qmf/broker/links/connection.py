@@ -164,12 +164,15 @@ class ServerConnection:
         self._stop_timer()
         if error is not None:
             log.debug("lost: %s: %s", self, error)
-        self._links.on_disconnected()
-        if self._info is not None:
-            self._counts.remove(_host(self._address), self._info.user)
-            self._registry.observer.on_disconnected(self)
-        self.ended.set_result(None)
-        self._on_end(self)
+        try:
+            self._links.on_disconnected()
+            if self._info is not None:
+                self._counts.remove(_host(self._address), self._info.user)
+                self._registry.observer.on_disconnected(self)
+        finally:
+            # Whatever happens here, the broker must not wait for this connection when it ends.
+            self.ended.set_result(None)
+            self._on_end(self)
         del self._links  # they know this connection: all is gone with its last user, not when the cycle is found
 
     # Details

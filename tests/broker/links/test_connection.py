@@ -155,3 +155,22 @@ async def test_an_ended_connection_is_gone_with_its_last_user() -> None:
             await until(lambda: len(seen) == 3 and not any(part() for part in seen), "the end of all parts")
         finally:
             gc.enable()
+
+
+async def test_a_broker_ends_though_an_observer_fails_when_a_connection_is_gone() -> None:
+    class Failing(BrokerObserver):
+        def on_disconnected(self, client: BrokerClient) -> None:
+            """See `BrokerObserver`."""
+            raise LookupError("a bug")
+
+    faults: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context["exception"]))
+    async with VisibleBroker(port=0) as broker:
+        broker.registry.observer = Failing()
+        client = Client(*await connect(broker))
+        client.engine.attach("out", is_sender=True, terminus=Terminus("amq.topic"))
+        await client.exchange(LinkAttached)
+        client.writer.close()
+        await until(lambda: faults, "the fault")
+        assert broker.connections == 0
+    assert isinstance(faults[0], LookupError)
