@@ -1,64 +1,162 @@
-"""The jobs on a Spark with executors in separate processes, as on a cluster."""
+"""The roll-up on a Spark with executors in separate processes, as on a cluster: ``local-cluster``, and a standalone
+master with two workers from pyspark's own distribution, of which one is killed.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+import psutil
 import pytest
-from pipeline.lakes import Shop
+from pipeline.delta_shop import DeltaShop
 from pipeline.quick import QUICK
+from support.waiting import wait_until
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.aggregation.tables import RollupOptions  # noqa: E402
-from qmf.pipeline.rollup import job  # noqa: E402
+from qmf.pipeline.aggregation.job import roll_up_lake  # noqa: E402
+from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table  # noqa: E402
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+pytestmark = pytest.mark.slow
 
-pytestmark = [pytest.mark.slow, pytest.mark.soak]
+#: Seconds for anything that starts Java.
+PATIENCE = 240.0
 
-#: Rolls a lake up on two executors, as a batch and as a stream; prints the executors' process ids.
+#: Rolls a lake up, and prints the folders of the executors. With a file to wait for, executors stop in the middle of
+#: the work until it is there.
 PROGRAM = """
 import json, os, sys
-from qmf.pipeline.rollup import job
+from qmf.pipeline.rollup import job, tasks
+from qmf.pipeline.aggregation.tables import RollupOptions
 from qmf.pipeline.spark import session
-lake, out = sys.argv[1:3]
-quick = json.loads(sys.argv[3])
+master, lake, out = sys.argv[1:4]
+quick = json.loads(sys.argv[4])
 quick["spark.executor.extraJavaOptions"] = quick["spark.driver.extraJavaOptions"]
-spark = session("local-cluster[2,1,512]", partitions=2, settings={**quick, "spark.executor.memory": "512m"})
-print(spark.sparkContext.applicationId)
-options = RollupOptions(lake=lake, out=out, late="0 seconds")
-job.rollup_batch(spark, options, lambda _text: None)
-(query,) = job.rollup_stream(spark, options, once=True)
-assert query.awaitTermination(120)
+spark = session(master, partitions=2, settings={**quick, "spark.executor.memory": "512m", "spark.executor.cores": "1"})
+print("application", spark.sparkContext.applicationId, flush=True)
+tasks.TASK_SAMPLES = 30
+options = RollupOptions(lake=lake, out=out, sizes=("1m", "1h"))
+rows = job.rollup_batch(spark, options, lambda _text: None)
 executors = spark.sparkContext.parallelize(range(8), 8).map(lambda _: os.environ["SPARK_EXECUTOR_DIRS"]).collect()
-print(json.dumps(sorted(set(executors))))
+print("executors", json.dumps(sorted(set(executors))))
+print("rows", rows)
 spark.stop()
 """
 
 
-def test_executors_in_separate_processes_give_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
-    shop = Shop(tmp_path / "lake")
+def ignore(_text: str) -> None:
+    """Ignore a line of output."""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> DeltaShop:
+    made = DeltaShop(tmp_path / "lake")
     for number in range(12):
-        shop.put(*((number * 20 + n, number * 20 + n) for n in range(20)), object=f"till-{number % 3}")
-    shop.put((10_000, 0))
-    there, here = tmp_path / "there", tmp_path / "here"
-    command = [sys.executable, "-c", PROGRAM, shop.root, str(there), json.dumps(QUICK)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert run.returncode == 0, run.stderr
-    application, *_, executors = run.stdout.splitlines()
-    shutil.rmtree(Path(pyspark.__file__).parent / "work" / application)  # what the executors logged
-    assert len(json.loads(executors)) == 2
-    options = RollupOptions(lake=shop.root, out=str(here))
-    job.rollup_batch(spark, options, lambda _text: None)
-    expected = sorted(job.read_rollups(spark, options).collect())
-    options = RollupOptions(lake=shop.root, out=str(there))
-    assert sorted(job.read_rollups(spark, options).collect()) == expected
-    streamed = sorted(job.read_rollups(spark, options, "stream").collect())
-    assert streamed == [row for row in expected if row["window_start"].year == 1970 and row["last_ns"] < 9_000 * 10**9]
+        made.put(*((number * 20_000 + n, number * 20 + n) for n in range(20)), object=f"till-{number % 3}")
+    return made
+
+
+def table(options: RollupOptions) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = rollup_table(options, "batch").delta().to_pyarrow_table().to_pylist()
+    return sorted(rows, key=lambda row: (row["size"], row["window_start"], row["object"], row["member"]))
+
+
+def run(master: str, shop: DeltaShop, out: Path, *, executors: int | None) -> None:
+    """Roll up on a cluster, and compare the table with that of the job in this process."""
+    command = [sys.executable, "-c", PROGRAM, master, shop.root, str(out), json.dumps(QUICK)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert ran.returncode == 0, ran.stderr
+    found = dict(line.partition(" ")[::2] for line in ran.stdout.splitlines())
+    # What the executors of a local cluster logged.
+    shutil.rmtree(Path(pyspark.__file__).parent / "work" / found["application"], ignore_errors=True)
+    if executors is not None:
+        assert len(json.loads(found["executors"])) == executors
+    here = RollupOptions(lake=shop.root, out=f"{out}-here", sizes=("1m", "1h"))
+    assert int(found["rows"]) == roll_up_lake(here, ignore)
+    assert table(RollupOptions(lake=shop.root, out=str(out))) == table(here)
+
+
+@pytest.mark.soak
+def test_executors_in_separate_processes_write_the_same_table(shop: DeltaShop, tmp_path: Path) -> None:
+    run("local-cluster[2,1,512]", shop, tmp_path / "out", executors=2)
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a program and all its children; nothing if it has ended."""
+    with suppress(psutil.NoSuchProcess):
+        main = psutil.Process(process.pid)
+        for each in [main, *main.children(recursive=True)]:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+    process.wait()
+
+
+#: All programs of Spark listen here.
+HERE = {"SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+@contextmanager
+def daemon(folder: Path, name: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """A program of Spark's distribution; yields it and its log."""
+    log = folder / f"{name}.log"
+    environment = {
+        **os.environ,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_NO_DAEMONIZE": "1",
+        "SPARK_DAEMON_MEMORY": "256m",
+    }
+    command = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), *arguments]
+    with log.open("wb") as target:
+        process = subprocess.Popen(command, stdout=target, stderr=subprocess.STDOUT, env=environment, cwd=folder)
+    try:
+        yield process, log
+    finally:
+        kill(process)
+
+
+def test_a_standalone_master_with_two_workers_of_which_one_is_killed(shop: DeltaShop, tmp_path: Path) -> None:
+    port = free_port()
+    url = f"spark://127.0.0.1:{port}"
+    with ExitStack() as stack:
+        common = ("--host", "127.0.0.1", "--webui-port", "0")
+        master = ("org.apache.spark.deploy.master.Master", *common, "--port", str(port))
+        _, log = stack.enter_context(daemon(tmp_path, "master", *master))
+        wait_until(lambda: "New state: ALIVE" in log.read_text(errors="replace"), "the master", PATIENCE)
+        workers = []
+        for number in range(2):
+            worker = ("org.apache.spark.deploy.worker.Worker", *common, "--cores", "1", "--memory", "600m")
+            place = ("--work-dir", str(tmp_path / f"worker-{number}"), url)
+            workers.append(stack.enter_context(daemon(tmp_path, f"worker-{number}", *worker, *place))[0])
+        registered = "Registering worker"
+        wait_until(lambda: log.read_text(errors="replace").count(registered) == 2, "both workers", PATIENCE)
+        command = [sys.executable, "-c", PROGRAM, url, shop.root, str(tmp_path / "out"), json.dumps(QUICK)]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **HERE}
+        ) as program:
+            # It is killed as soon as it has written a file: most of the work is still to be done.
+            written = tmp_path / "out" / "batch"
+            wait_until(
+                lambda: program.poll() is not None or any(written.rglob("*.parquet")), "a file of a task", PATIENCE
+            )
+            kill(workers[0])
+            output, errors = program.communicate(timeout=PATIENCE)
+        assert program.returncode == 0, errors
+    found = dict(line.partition(" ")[::2] for line in output.splitlines())
+    here = RollupOptions(lake=shop.root, out=str(tmp_path / "here"), sizes=("1m", "1h"))
+    assert int(found["rows"]) == roll_up_lake(here, ignore)
+    assert table(RollupOptions(lake=shop.root, out=str(tmp_path / "out"))) == table(here)

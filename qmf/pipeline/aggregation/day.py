@@ -114,7 +114,7 @@ class ClassRollup:
         for earlier, first, last in ranges:
             known = f"exists (select 1 from {_CARRIED} as c where {_SAME})" if self._carries else "false"
             self.connection.execute(f"delete from {_WANTED} as w where created >= {last} or {known}")
-            if self.connection.execute(f"select 1 from {_WANTED} limit 1").fetchone() is None:
+            if not self.connection.execute(f"select 1 from {_WANTED} limit 1").fetchall():
                 break
             samples = self.source.sql(self.connection, [earlier])
             chosen = (

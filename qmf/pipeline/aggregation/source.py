@@ -20,6 +20,7 @@ from qmf.pipeline.lake.lake import Lake
 from qmf.pipeline.lake.lake_table import LakeTable, TableFile
 from qmf.pipeline.lake.layout import class_folder, date_of
 from qmf.pipeline.lake.location import is_local, local_path
+from qmf.pipeline.lake.row_columns import Columns
 
 #: The columns of samples that a roll-up reads besides the values.
 _COLUMNS = (
@@ -44,11 +45,13 @@ class ClassSource:
         versions: of the class.
         members: its numbers.
         days: the files by day, each with the URL of its table.
+        where: condition in SQL for the samples to read; empty for all.
     """
 
     versions: Sequence[ClassVersion]
     members: Sequence[NumberMember]
     days: Mapping[str, Sequence[tuple[str, TableFile]]]
+    where: str = ""
 
     @classmethod
     def of(cls, versions: Sequence[ClassVersion], files: Iterable[tuple[str, TableFile]]) -> ClassSource:
@@ -82,10 +85,17 @@ class ClassSource:
         """The number of rows of some days, as of `between`."""
         return sum(file.rows for day in self.between(first, last) for _, file in self.days[day])
 
+    def within(self, first_ns: int, last_ns: int) -> ClassSource:
+        """The samples from one time on, before another one."""
+        return attrs.evolve(self, where=f"_ts_ns >= {first_ns} and _ts_ns < {last_ns}")
+
     def sql(self, connection: Any, days: Sequence[str]) -> str:
         """The samples of some days, with all columns of the members, as SQL for a connection to DuckDB."""
-        types = dict(columns_of_versions(RowKind.OBJECTS, self.versions))
-        columns = dict(_COLUMNS) | {name: types[name] for member in self.members for name in member.columns}
+        found = self._sql(connection, days)
+        return f"(select * from {found} where {self.where})" if self.where else found
+
+    def _sql(self, connection: Any, days: Sequence[str]) -> str:
+        columns = dict(sample_columns(self.versions, self.members))
         names = ", ".join(quoted(name) for name in columns)
         files = [item for day in days for item in self.days[day]]
         if all(is_local(url) for url, _ in files):
@@ -107,6 +117,17 @@ class ClassSource:
 
 
 _EMPTY = "qmf_no_samples"
+
+
+def sample_columns(versions: Sequence[ClassVersion], members: Sequence[NumberMember]) -> Columns:
+    """The columns that a roll-up of some members of a class reads.
+
+    Raises:
+        LakeError: versions disagree about a type.
+    """
+    types = dict(columns_of_versions(RowKind.OBJECTS, versions))
+    own = dict.fromkeys(name for member in members for name in member.columns)
+    return (*_COLUMNS, *((name, types[name]) for name in own))
 
 
 def class_sources(lake: str, names: Iterable[str] = ()) -> list[ClassSource]:

@@ -146,11 +146,10 @@ class RollupStream:
         written = max(self._progress(item.source, size).until for size in self._options.sizes)
         source = ClassSource.of(item.source.versions, item.new)
         ahead = self._is_ahead()
-        found = self._connection.execute(
+        ((read, early, late, latest),) = self._connection.execute(
             f"select count(*), count(*) filter ({ahead}), count(*) filter (not {ahead} and _ts_ns < {written}), "
             f"max(_ts_ns) filter (not {ahead}) from {source.sql(self._connection, list(source.days))} where _statistics"
-        ).fetchone()
-        read, early, late, latest = found
+        ).fetchall()
         self.counts = attrs.evolve(
             self.counts,
             read=self.counts.read + read,

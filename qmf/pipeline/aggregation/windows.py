@@ -46,7 +46,7 @@ def rolled_up(
     samples = ClassSamples(source, members, seconds, continued, _KEYS)
     try:
         connection.execute(f"create temp table {_KEYS} as {statements.keys(source)}")
-        if connection.execute(f"select 1 from {_KEYS} limit 1").fetchone() is None:
+        if not connection.execute(f"select 1 from {_KEYS} limit 1").fetchall():
             yield None
             return
         samples = _make_windows(connection, samples)
@@ -61,7 +61,7 @@ def _make_windows(connection: Any, samples: ClassSamples) -> ClassSamples:
     # Most samples have all members and need no more than 64 bits, and then it takes half the time. Whether they do is
     # known afterwards.
     samples = _aggregate(connection, samples)
-    lacks = connection.execute(statements.missing(samples, _WINDOWS)).fetchone()
+    (lacks,) = connection.execute(statements.missing(samples, _WINDOWS)).fetchall()
     sparse = tuple(number for number, lack in enumerate(lacks) if lack)
     if sparse:
         connection.execute(f"drop table {_WINDOWS}")

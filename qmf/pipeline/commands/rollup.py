@@ -19,6 +19,7 @@ from qmf.pipeline.commands.base import (
     spark_session,
 )
 from qmf.pipeline.durations import parse_duration
+from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake.location import is_local
 
 
@@ -68,14 +69,11 @@ def _needs_spark(options: argparse.Namespace, rollup_options: RollupOptions) -> 
 def _run_on_spark(options: argparse.Namespace, rollup_options: RollupOptions) -> None:
     with spark_session(options) as spark:
         from qmf.pipeline.rollup import job
-        from qmf.pipeline.spark.streaming_queries import run_until_stopped
 
         if not options.stream:
             _print_rows(job.rollup_batch(spark, rollup_options, print_line), rollup_options)
             return
-        queries = job.rollup_stream(spark, rollup_options, every=options.every, once=options.once)
-        print_line(f"Following {options.lake} with {len(queries)} {'query' if len(queries) == 1 else 'queries'}")
-        run_until_stopped(queries, print_line)
+        raise PipelineError("a stream runs in this process: without --master and --conf")
 
 
 def _print_rows(rows: int, options: RollupOptions) -> None:

@@ -166,7 +166,7 @@ class LakeTable:
         from pyarrow import dataset
 
         columns = self.schema() if schema is None else schema
-        parquet, store = dataset.ParquetFileFormat(), self._store()
+        parquet, store = dataset.ParquetFileFormat(), self.store()
         fragments = [parquet.make_fragment(file.path, store, _partition(dataset, file)) for file in files]
         return dataset.FileSystemDataset(fragments, columns, parquet, store)
 
@@ -264,8 +264,8 @@ class LakeTable:
         """
         return self._existing()
 
-    def _store(self) -> Any:
-        """The table's folder as a file system of pyarrow."""
+    def store(self) -> Any:
+        """The table's folder as a file system of pyarrow; it may not exist yet."""
         from pyarrow import fs
 
         if is_local(self.url):

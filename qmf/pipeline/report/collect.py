@@ -23,7 +23,7 @@ from qmf.pipeline.lake.classes import choose_classes
 from qmf.pipeline.report import tables
 from qmf.pipeline.report.model import ChangedSeries, Chart, Report, Series
 from qmf.pipeline.report.time_range import NS, TimeRange
-from qmf.pipeline.rollup.by_value import rollup_values, values_of
+from qmf.pipeline.rollup.job import rolled_up_lake
 from qmf.pipeline.spark import catalog, sinks
 from qmf.pipeline.spark.batch_progress import PrintLine
 from qmf.schema import Style
@@ -103,10 +103,11 @@ def _add_series(spark: SparkSession, options: ReportOptions, report: Report) -> 
     classes = choose_classes(catalog.class_versions(options.lake, spark), options.classes)
     if not classes:
         return report
-    each = [values_of(_inside(frames.class_rows(versions), time_range), versions) for versions in classes]
-    # As in the audit: a checkpoint, so that the union of many classes is planned once.
-    rows = rollup_values(reduce(DataFrame.unionByName, each), time_range.size, continued=options.continued)
-    series = _series_of(rows, options.continued).localCheckpoint()
+    times = (time_range.first_ns, time_range.last_ns)
+    rows = rolled_up_lake(
+        spark, options.lake, time_range.size, classes=options.classes, continued=options.continued, times=times
+    )
+    series = _series_of(rows).localCheckpoint()
     movers = _movers(series, (time_range.first_ns + time_range.last_ns) / 2 / NS, options.top)
     charts = _charts(series)
     wanted = ((F.col("package") == item[0].package) & (F.col("class") == item[0].name) for item in classes)
@@ -122,19 +123,9 @@ def _add_series(spark: SparkSession, options: ReportOptions, report: Report) -> 
     return attrs.evolve(report, movers=movers, charts=charts, samples=samples, objects=objects)
 
 
-def _series_of(rolled: DataFrame, continued: bool) -> DataFrame:
+def _series_of(rolled: DataFrame) -> DataFrame:
     """One value per window: the mean of gauges; the growth of counters since the window before, per second."""
-    own = Window.partitionBy(*_KEY).orderBy("window_start")
-    before = F.lag(F.struct("last", "last_ns", "last_epoch")).over(own)
-    reset = F.col("last") < before["last"]
-    if not continued:
-        reset = reset | F.coalesce(F.col("last_epoch") != before["last_epoch"], F.lit(False))
-    time_range = (F.col("last_ns") - before["last_ns"]) / F.lit(1e9)
-    grown = F.when(reset, F.col("last")).otherwise(F.col("last") - before["last"]) / time_range
-    is_rate = F.col("style") == Style.COUNT.value
-    value = F.when(is_rate, F.when(before.isNull() | (time_range <= 0), F.col("rate")).otherwise(grown)).otherwise(
-        F.col("mean")
-    )
+    value = F.when(F.col("style") == Style.COUNT.value, F.col("rate")).otherwise(F.col("mean"))
     series = rolled.select(*_KEY, F.unix_timestamp("window_start").cast("double").alias("t"), value.alias("value"))
     return series.where(F.col("value").isNotNull() & ~F.isnan("value"))
 

@@ -1,33 +1,32 @@
-"""The job `rollup` on Spark: which classes, which time, as a batch or as a stream, into the tables of
-`qmf.pipeline.aggregation.tables`.
-"""
+"""The job `rollup` as a batch on Spark: executors write the files, and one commit puts them into the table."""
 
 from __future__ import annotations
 
 import time
-from functools import reduce
+from collections import Counter
+from contextlib import nullcontext
+from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.utils import is_remote
 
-from qmf.pipeline.aggregation.tables import FOLDERS, RollupOptions, class_name, table_path
-from qmf.pipeline.frames import Frames
-from qmf.pipeline.lake.layout import WRITER_NAME
-from qmf.pipeline.rollup.by_class import rollup
-from qmf.pipeline.rollup.by_value import rollup_values, values_of
-from qmf.pipeline.spark import sinks
-from qmf.pipeline.spark.batch_progress import PrintLine, RowCounter, report_progress
-
-#: Samples from which on a class is rolled up by itself.
-LARGE = 100_000
+from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
+from qmf.pipeline.aggregation.job import replaced
+from qmf.pipeline.aggregation.source import class_sources
+from qmf.pipeline.aggregation.tables import PARTITIONS, WRITER, RollupOptions, class_name, rollup_table
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
+from qmf.pipeline.lake.lake_table import DATE, LakeTable
+from qmf.pipeline.lake.layout import day
+from qmf.pipeline.rollup.tasks import add_actions, make_tasks, rolled_up_rows, written_files
+from qmf.pipeline.spark.batch_progress import PrintLine, report_progress
 
 
 def rollup_batch(spark: SparkSession, options: RollupOptions, print_line: PrintLine) -> int:
     """Roll up the content of a lake.
 
     Args:
-        spark: to run on.
+        spark: to run on; its executors read the lake and write the table themselves.
         options: of the rollup.
         print_line: called for each class and size that is done.
 
@@ -36,98 +35,94 @@ def rollup_batch(spark: SparkSession, options: RollupOptions, print_line: PrintL
 
     Raises:
         PipelineError: no such class, or not a size of windows.
+        LakeError: a table cannot be read or written.
     """
     options.check()
-    frames = Frames(spark, options.lake, first=options.first, last=options.last)
-    classes = frames.classes(options.classes)
-    # All classes are in one plan: the cost of a class besides its rows is high, and would be paid one after the other.
-    # Small classes share one aggregation; each large class has its own, which costs less per row.
-    small = [versions for versions in classes if frames.class_row_count(versions) < LARGE]
-    large = [versions for versions in classes if versions not in small]
-    small_values = [values_of(frames.class_rows(versions), versions) for versions in small]
-    total = 0
-    for size in options.sizes if classes else ():
-        started = time.monotonic()
-        rollups = [
-            rollup(frames.class_rows(versions), versions, size, continued=options.continued) for versions in large
-        ]
-        if small_values:
-            united = reduce(DataFrame.unionByName, small_values)
-            rollups.append(rollup_values(united, size, continued=options.continued))
-        counter = RowCounter(
-            reduce(DataFrame.unionByName, rollups),
-            {
-                class_name(versions): (F.col("package") == versions[0].package) & (F.col("class") == versions[0].name)
-                for versions in classes
-            },
-        )
-        dated = sinks.with_date(counter.frame, "window_start").withColumns(
-            {folder: _escaped_column(F.col(name)) for folder, name in zip(FOLDERS, ("package", "class"), strict=True)}
-        )
-        with report_progress(spark, f"rollup by {size}", print_line):
-            sinks.overwrite(dated, table_path(options, "batch", size), (*FOLDERS, sinks.DATE_COLUMN))
-        for versions in classes:
-            name, samples = class_name(versions), frames.class_row_count(versions)
-            rows = counter.rows[name]
-            print_line(f"{name} by {size}: {samples} samples became {rows} rows")
-            total += rows
-        print_line(f"Rolled up by {size} in {time.monotonic() - started:.1f} s")
-    return total
+    started = time.monotonic()
+    sources = class_sources(options.lake, options.classes)
+    table = rollup_table(options, "batch")
+    tasks = make_tasks(
+        options.lake, sources, options.sizes, continued=options.continued, first=options.first, last=options.last
+    )
+    progress: Any = nullcontext() if is_remote() else report_progress(spark, "rollup", print_line)
+    with progress:
+        files = written_files(spark, tasks, table.url) if tasks else []
+    rows: Counter[tuple[str, str, str]] = Counter()
+    for file in files:
+        rows[file["package"], file["class"], file["size"]] += file["rows"]
+    if files:
+        _commit(table, options, files, replaced(options, sources))
+    for source in sources:
+        for size in options.sizes:
+            name, samples = class_name(source.versions), source.samples(options.first, options.last)
+            made = rows[source.package, source.name, size]
+            print_line(f"{name} by {size}: {samples} samples became {made} rows")
+    print_line(f"Rolled up in {time.monotonic() - started:.1f} s")
+    return rows.total()
 
 
-def rollup_stream(
-    spark: SparkSession, options: RollupOptions, *, every: str = "10 seconds", once: bool = False
-) -> list[StreamingQuery]:
-    """Start the rollup of a lake as it grows.
+def rolled_up_lake(
+    spark: SparkSession,
+    lake: str,
+    size: str,
+    *,
+    classes: tuple[str, ...] = (),
+    continued: bool = False,
+    times: tuple[int, int] | None = None,
+) -> DataFrame:
+    """The roll-up of a lake as a frame, with the columns of the table.
 
     Args:
         spark: to run on.
-        options: of the rollup; `first` and `last` are ignored.
-        every: time from micro-batch to micro-batch.
-        once: end when everything is read that is in the lake now.
-
-    Returns:
-        a running query for each class and size.
+        lake: a folder, or a URL that the library's object stores know.
+        size: of the windows.
+        classes: names, with or without ``package:``; none for all.
+        continued: counters outlive restarts of their agents.
+        times: the first time in nanoseconds, and the one after the last; samples outside are left out.
 
     Raises:
-        PipelineError: no such class, or not a size of windows.
+        LakeError: no lake, or no such class.
     """
-    options.check()
-    frames = Frames(spark, options.lake, stream=True)
-    return [
-        sinks.start_stream(
-            rollup(frames.class_rows(versions), versions, size, late=options.late, continued=options.continued),
-            table_path(options, "stream", size, versions),
-            name=f"{class_name(versions)} by {size}",
-            every=every,
-            once=once,
+    sources = class_sources(lake, classes)
+    if times is None:
+        return rolled_up_rows(spark, make_tasks(lake, sources, (size,), continued=continued))
+    inside = [source.within(*times) for source in sources]
+    days = {"first": day(times[0]), "last": day(times[1] - 1)}
+    return rolled_up_rows(spark, make_tasks(lake, inside, (size,), continued=continued, **days))
+
+
+def _commit(table: LakeTable, options: RollupOptions, files: list[Any], where: str) -> None:
+    """Replace the rows of a batch by those of files."""
+    delta = import_deltalake()
+    days = sorted({file[DATE] for file in files})
+    with delta_errors(table.url):
+        if table.version() is None:
+            delta.DeltaTable.create(table.url, delta.Schema.from_arrow(_schema()), partition_by=list(PARTITIONS))
+        target = table.delta()
+        if options.classes:
+            # Files of several classes must be written again without these rows.
+            target.delete(where)
+        target.create_write_transaction(
+            add_actions(files),
+            "append" if options.classes else "overwrite",
+            target.schema(),
+            list(PARTITIONS),
+            None if options.classes else [("size", "in", list(options.sizes)), (DATE, "in", days)],
+            commit_properties=delta.CommitProperties(
+                app_transactions=[delta.Transaction(WRITER, (table.last_batch(WRITER) or 0) + 1)]
+            ),
         )
-        for versions in frames.classes(options.classes)
-        for size in options.sizes
-    ]
 
 
-def read_rollups(spark: SparkSession, options: RollupOptions, by: str = "batch") -> DataFrame:
-    """The tables that a rollup wrote, with their size as `qmf_size`.
-
-    Args:
-        spark: to read with.
-        options: those of the rollup.
-        by: ``batch`` or ``stream``.
-
-    Raises:
-        PipelineError: no such class.
-    """
-    classes = Frames(spark, options.lake).classes(options.classes)
-    written = [
-        found.drop(sinks.DATE_COLUMN, sinks.BATCH_COLUMN).withColumn("qmf_size", F.lit(size))
-        for versions in classes
-        for size in options.sizes
-        if (found := sinks.read_table(spark, table_path(options, by, size, versions))) is not None
-    ]
-    return reduce(DataFrame.unionByName, written)
-
-
-def _escaped_column(name: Column) -> Column:
-    """`qmf.pipeline.aggregation.tables.escaped` in Spark."""
-    return F.when(name.rlike(rf"\A{WRITER_NAME.pattern}\z"), name).otherwise(F.lower(F.hex(name)))
+def _schema() -> Any:
+    """The columns of the table."""
+    pa = import_pyarrow()
+    types = {
+        "timestamptz": pa.timestamp("us", "UTC"),
+        "varchar": pa.string(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+    }
+    fields = [(name, types.get(type) or pa.decimal128(38, 0)) for name, type in ROLLUP_COLUMNS.items()]
+    return pa.schema([*((name, pa.string()) for name in PARTITIONS), *fields])

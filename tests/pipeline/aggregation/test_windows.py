@@ -1,13 +1,12 @@
-"""Roll-ups by DuckDB: the same rows as by plain Python, and as by Spark, whatever the samples."""
+"""Roll-ups by DuckDB: the same rows as by plain Python, whatever the samples."""
 
 from __future__ import annotations
 
 import datetime
 import random
-from collections.abc import Iterator
 from contextlib import closing
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pipeline import rollup_reference
@@ -26,16 +25,11 @@ from qmf.pipeline.aggregation.windows import rolled_up
 from qmf.pipeline.duckdb_queries import connect
 from qmf.pipeline.lake.arrow import arrow_table, columns_of
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 TABLE = ClassVersion.from_schema(TILL)
 COLUMNS = columns_of(RowKind.OBJECTS, TABLE)
 MEMBERS = number_members([TABLE])
 SECOND = 10**9
 
-#: Columns whose rules Spark's do not share: they depend on the sample before the window, and on time.
-NEW = {"before_ns", "before", "area", "held_ns", "deleted", "mean", "delta_exact", "delta", "rate", "resets"}
 HUGE = (1 << 64) - 1
 DECIMALS = {name for name, type in COLUMNS if type.value.startswith("decimal")}
 
@@ -97,26 +91,6 @@ def duckdb_rows(samples: list[Row], *, seconds: int = 60, continued: bool = Fals
         connection.execute("set timezone = 'UTC'")
         make_rows(connection, "rolled", samples, seconds=seconds, continued=continued)
         return fetch(connection, "from rolled")
-
-
-def spark_rows(spark: SparkSession, samples: list[Row], *, continued: bool) -> list[Row]:
-    """The same by Spark."""
-    from qmf.pipeline.rollup import rollup
-    from qmf.pipeline.spark.catalog import kind_schema
-
-    schema = kind_schema(RowKind.OBJECTS, [TABLE])
-    frame = spark.createDataFrame([tuple(row.get(name) for name in schema.fieldNames()) for row in samples], schema)
-    rolled = rollup(frame, [TABLE], "1m", continued=continued).orderBy("window_start", "agent", "object", "member")
-    return [row.asDict() for row in rolled.collect()]
-
-
-def plain(rows: list[Row]) -> Iterator[Row]:
-    """Rows with times without a zone, as Spark returns them in a session whose zone is UTC."""
-    for row in rows:
-        yield {
-            key: value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
-            for key, value in row.items()
-        }
 
 
 def any_samples(
@@ -239,23 +213,6 @@ def test_a_sample_of_long_ago_is_not_the_one_before() -> None:
     rows = [sample(1, 0, sales=5), sample(2, 8 * 86_400, sales=25), sample(3, 15 * 86_400 + 5, sales=27)]
     found = [row for row in duckdb_rows(rows) if row["member"] == "sales"]
     assert [(row["delta"], row["before_ns"]) for row in found] == [(0, None), (0, None), (2, 8 * 86_400 * SECOND)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("continued", [False, True])
-def test_they_are_those_of_spark(spark: SparkSession, continued: bool) -> None:
-    chance = random.Random(random.randrange(10**6))  # pytest-randomly prints the seed
-    samples = [row for n in range(60) for row in any_samples(chance, str(n))]
-    expected = list(plain(spark_rows(spark, samples, continued=continued)))
-    found = list(plain(duckdb_rows(samples, continued=continued)))
-    assert len(found) == len(expected)
-    for ours, theirs in zip(found, expected, strict=True):
-        for key in theirs.keys() - NEW:
-            value = theirs[key]
-            # Doubles may differ in their last digit: sums of them depend on the order.
-            wanted = pytest.approx(value) if isinstance(value, float) else value
-            assert ours[key] == wanted, (key, ours, theirs)
-        assert ours["sample_mean"] == pytest.approx(theirs["mean"])
 
 
 def test_samples_without_any_counter_among_others() -> None:

@@ -12,15 +12,15 @@ import pytest
 from pipeline.lakes import Shop
 
 from qmf.pipeline import PipelineError
-from qmf.pipeline.aggregation.tables import RollupOptions
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
+from pyspark.sql import functions as F
 
 from qmf.pipeline.frames import Frames
-from qmf.pipeline.rollup import job
 from qmf.pipeline.spark import sinks
 from qmf.pipeline.spark.streaming_queries import run_until_stopped
+from qmf.pipeline.spark.watermark import watermarked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,22 +35,17 @@ def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path / "lake")
 
 
-@pytest.fixture
-def options(shop: Shop) -> RollupOptions:
-    return RollupOptions(lake=shop.root, out=f"{shop.root}/_tables", sizes=("1m",), late="60 seconds")
-
-
-def test_metrics_are_printed_when_a_signal_ends_the_queries(
-    spark: SparkSession, shop: Shop, options: RollupOptions
-) -> None:
+def test_metrics_are_printed_when_a_signal_ends_the_queries(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
     shop.put((1, 10), (2, 20))
-    queries = job.rollup_stream(spark, options, every="0 seconds")
+    samples = watermarked(Frames(spark, shop.root, stream=True).objects("till"), "60 seconds")
+    counted = samples.groupBy(F.window("_ts", "60 seconds")).count()
+    queries = [sinks.start_stream(counted, str(tmp_path / "out"), name="tills", every="0 seconds")]
     queries[0].processAllAvailable()
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
     lines: list[str] = []
     run_until_stopped(queries, lines.append)
     (line,) = lines
-    assert line.startswith("org.example.shop:till by 1m: 1 batch, 2 rows read in ")
+    assert line.startswith("tills: 1 batch, 2 rows read in ")
     assert line.endswith("; 0 came too late, 0 are from the future, 1 wait in the state")
     assert not queries[0].isActive
 

@@ -1,0 +1,102 @@
+"""Roll-ups of frames: samples of one class, or rows of a roll-up, that Spark has. Executors run DuckDB on Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from qmf.pipeline.aggregation.columns import KEY, ROLLUP_COLUMNS
+from qmf.pipeline.aggregation.columns import coarser as coarser_rows
+from qmf.pipeline.aggregation.members import number_members, window_seconds
+from qmf.pipeline.aggregation.source import sample_columns
+from qmf.pipeline.aggregation.windows import rolled_up
+from qmf.pipeline.duckdb_queries import connect
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.columns import ClassVersion
+
+#: Rows of a batch that goes back to Spark.
+BATCH_ROWS = 50_000
+
+_SPARK_TYPES = {"timestamptz": "timestamp", "varchar": "string"}
+
+#: The columns of a roll-up, as Spark declares them.
+ROLLUP = ", ".join(f"`{name}` {_SPARK_TYPES.get(type, type)}" for name, type in ROLLUP_COLUMNS.items())
+
+
+def rollup(samples: DataFrame, versions: Sequence[ClassVersion], size: str, *, continued: bool = False) -> DataFrame:
+    """Roll up samples.
+
+    Args:
+        samples: of one class, as `qmf.pipeline.frames` or the data source returns them. A batch; a stream has them in
+            `foreachBatch`. All samples of an object are in the memory of one executor at a time.
+        versions: of that class.
+        size: of the windows, see `window_seconds`.
+        continued: counters outlive restarts of their agents, as those do that an agent only forwards.
+
+    Returns:
+        the columns of the table of roll-ups; no rows for classes without numbers among their statistics.
+    """
+    members = number_members(versions)
+    seconds = window_seconds(size)
+    package, name = versions[0].package, versions[0].name
+
+    def work(connection: Any) -> Iterator[Any]:
+        with rolled_up(
+            connection, _INPUT, members, package=package, name=name, seconds=seconds, continued=continued
+        ) as sql:
+            if sql is not None:
+                yield from arrow_batches(connection, sql)
+
+    if not members:
+        return samples.sparkSession.createDataFrame([], ROLLUP)
+    columns = [name for name, _ in sample_columns(versions, members)]
+    chosen = samples.where(F.col("_statistics")).select(*(F.col(f"`{name}`") for name in columns))
+    return chosen.repartition("_agent", "_object").mapInArrow(_whole(work), ROLLUP)
+
+
+def coarser(finer: DataFrame, size: str) -> DataFrame:
+    """Roll rows up to larger windows: the same rows as from the samples, exactly so for whole numbers.
+
+    Args:
+        finer: rows of one size, with the columns of the table of roll-ups.
+        size: of the new windows: a multiple of the old size.
+    """
+    seconds = window_seconds(size)
+
+    def work(connection: Any) -> Iterator[Any]:
+        yield from arrow_batches(connection, coarser_rows(_INPUT, seconds))
+
+    return finer.select(*ROLLUP_COLUMNS).repartition(*KEY).mapInArrow(_whole(work), ROLLUP)
+
+
+_INPUT = "qmf_input"
+
+
+def _whole(work: Callable[[Any], Iterator[Any]]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """A function of `mapInArrow` that runs on a whole partition, which DuckDB has as a table."""
+
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        found = [batch for batch in batches if batch.num_rows]
+        if found:
+            with closing(executor_connection()) as connection:
+                connection.register(_INPUT, import_pyarrow().Table.from_batches(found))
+                yield from work(connection)
+
+    return run
+
+
+def executor_connection() -> Any:
+    """A connection to DuckDB in an executor, which gives each of its tasks a processor."""
+    connection = connect()
+    connection.execute("set timezone = 'UTC'")
+    connection.execute("set threads = 1")
+    return connection
+
+
+def arrow_batches(connection: Any, sql: str) -> Iterator[Any]:
+    """The rows of a query as Arrow batches."""
+    yield from connection.sql(sql).to_arrow_table().to_batches(max_chunksize=BATCH_ROWS)
