@@ -1,86 +1,133 @@
-"""What does a value cost to record and to roll up, beside DuckDB and pandas on the same files, as values grow?
+"""What does a value cost to record and to roll up, beside Spark, DuckDB and pandas on the same files, as values grow?
 
-Makes a lake of one class with 7 values per sample, rolls it up to minutes as the command does (in this process, with
-the tables written) and with Spark, and computes the same growth of the counter per object and minute with the others;
-their answers must be equal. Prints values per second, ratios, and the peak memory of the process and of Spark's Java.
+Makes a lake of one class with 7 values per sample and rolls it up to minutes: as the command does, in its process and
+on Spark; then plain Spark computes number, minimum, maximum, first and last of each value, DuckDB and pandas the same
+with the growth of the counter. Each writes its rows into Parquet files; where the growth is computed, it must be the
+same. Prints seconds and processor seconds of each, and the peak memory of the process and of Spark's Java.
 
     python bench/pipeline_rollup.py [VALUES ...]        default: 1000000 10000000
 
 Needs duckdb and pandas besides the extra `pipeline`. Each size runs in a process of its own, so that peaks are its own.
-Spark's start is not counted; it rolls up a small lake first, to warm up. All have two processors.
+Spark's start is not counted; it rolls up a small lake first, to warm up. All have two processors. On a machine that
+does other work as well, compare processor seconds.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import duckdb
+import psutil
 import pyarrow
 import pyarrow.compute
 import pyarrow.parquet
 from pipeline_lake import CLASS, SECOND, VALUES, each_size, fill, peak, peaks
+from pyspark.sql import functions as F
 
 from qmf.pipeline.aggregation.job import roll_up_lake
-from qmf.pipeline.aggregation.tables import RollupOptions
-from qmf.pipeline.frames import Frames
-from qmf.pipeline.lake.classes import versions_of
+from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.rollup import rollup
+from qmf.pipeline.rollup.job import rollup_batch
 from qmf.pipeline.spark import session
-from qmf.pipeline.spark.catalog import class_versions
 
-QUERY = """
-with step as (
-    select *, _ts_ns // 60000000000 as minute,
-        lag(done) over (partition by _object, _ts_ns // 60000000000 order by _ts_ns) as before
-    from '{files}'),
-rolled as (
-    select _object, minute,
+#: The values of a sample.
+NAMES = ("done", "load", "level", "delayCount", "delayMin", "delayMax", "delayAvg")
+
+_EACH = ", ".join(
+    f'min("{name}"), max("{name}"), arg_min("{name}", _ts_ns), arg_max("{name}", _ts_ns)' for name in NAMES
+)
+
+QUERY = f"""
+copy (
+    with step as (
+        select *, _ts_ns // 60000000000 as minute, lag(done) over (partition by _object order by _ts_ns) as before
+        from '{{files}}')
+    select _object, minute, count(*),
         sum(case when done >= before then done - before when before is null then 0 else done end) as delta,
-        min(load), max(load), avg(load), min(level), max(level), avg(level),
-        min("delayMin"), max("delayMax"), sum("delayCount" * "delayAvg") / sum("delayCount")
-    from step group by _object, minute)
-select sum(delta) from rolled
+        avg(load), avg(level), sum("delayCount" * "delayAvg") / sum("delayCount"), {_EACH}
+    from step group by _object, minute
+) to '{{out}}/rows.parquet' (format parquet, compression zstd)
 """
 
 
-def timed(work: Callable[..., float], *args: object) -> tuple[float, float]:
-    """The answer, and seconds taken."""
-    started = time.perf_counter()
-    answer = work(*args)
-    return answer, time.perf_counter() - started
+def processor_seconds() -> float:
+    """Of this process and all that it started."""
+    own, ended = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    total = own.ru_utime + own.ru_stime + ended.ru_utime + ended.ru_stime
+    for child in psutil.Process().children(recursive=True):
+        times = child.cpu_times()
+        total += times.user + times.system + times.children_user + times.children_system
+    return total
 
 
-def by_spark(spark: Any, root: str) -> float:
-    """All members, as the job does; the sum of the counter's growth."""
-    of = versions_of(class_versions(root), None, "thing")
-    rolled = rollup(Frames(spark, root).class_rows(of), of, "1m")
-    (row,) = rolled.groupBy().sum("delta", "mean", "low", "high").collect()
-    return float(row["sum(delta)"])
-
-
-def by_command(root: str) -> float:
-    """All members, into the tables of the job; the sum of the counter's growth."""
+def timed(work: Callable[[str, str], float | None], root: str) -> dict[str, Any]:
+    """Run a work from a lake to a folder: its answer, seconds, and processor seconds."""
     with tempfile.TemporaryDirectory() as out:
-        roll_up_lake(RollupOptions(lake=root, out=out, classes=("thing",)), lambda _text: None)
-        (row,) = duckdb.execute(f"select sum(delta) from '{out}/**/*.parquet'").fetchall()
-    return float(row[0])
+        processor, started = processor_seconds(), time.perf_counter()
+        work(root, out)
+        took, used = time.perf_counter() - started, processor_seconds() - processor
+        return {"answer": growth(out), "seconds": took, "processor": used}
 
 
-def by_duckdb(root: str) -> float:
-    """The same per object and minute: growth of the counter, extremes and means of the others."""
+def growth(out: str) -> float | None:
+    """The growth of the counter in the rows that were written; None where it was not computed."""
+    for name in ("batch", "rows.parquet"):
+        if (Path(out) / name).exists():
+            files = f"{out}/{name}" + ("/**/*.parquet" if name == "batch" else "")
+            ((total,),) = duckdb.execute(f"select sum(delta) from '{files}'").fetchall()
+            return float(total)
+    return None
+
+
+def by_command(root: str, out: str) -> None:
+    """As the command does."""
+    roll_up_lake(RollupOptions(lake=root, out=out, classes=("thing",)), lambda _text: None)
+
+
+def on_spark(spark: Any) -> Callable[[str, str], None]:
+    """As the command does on Spark."""
+
+    def work(root: str, out: str) -> None:
+        options = RollupOptions(lake=root, out=out)
+        rollup_batch(spark, options, lambda _text: None)
+        assert rollup_table(options, "batch").version() is not None
+
+    return work
+
+
+def by_plain_spark(spark: Any) -> Callable[[str, str], None]:
+    """Spark's own aggregates, without counters."""
+
+    def work(root: str, out: str) -> None:
+        rows = spark.read.parquet(f"{root}/objects")
+        each = [
+            aggregate
+            for name in NAMES
+            for aggregate in (F.min(name), F.max(name), F.min_by(name, "_ts_ns"), F.max_by(name, "_ts_ns"))
+        ]
+        named = [aggregate.alias(f"c{number}") for number, aggregate in enumerate(each)]
+        minute = F.expr(f"_ts_ns div {60 * SECOND}").alias("minute")
+        rows.groupBy("_object", minute).agg(F.count("*").alias("n"), *named).write.parquet(f"{out}/spark")
+
+    return work
+
+
+def by_duckdb(root: str, out: str) -> None:
+    """DuckDB, with the growth of the counter."""
     connection = duckdb.connect(config={"threads": 2})
-    (row,) = connection.execute(QUERY.format(files=f"{root}/objects/**/*.parquet")).fetchall()
-    return float(row[0])
+    connection.execute(QUERY.format(files=f"{root}/objects/**/*.parquet", out=out))
+    connection.close()
 
 
-def by_pandas(root: str) -> float:
+def by_pandas(root: str, out: str) -> None:
     """The same; the exact columns would be Decimals to pandas, so Arrow makes them floats while it reads."""
     columns = ["_object", "_ts_ns", *(column.name for column in ClassVersion.from_schema(CLASS).columns)]
     read = pyarrow.parquet.read_table(f"{root}/objects", columns=columns)
@@ -90,15 +137,13 @@ def by_pandas(root: str) -> float:
     frame = read.to_pandas()
     frame["minute"] = frame["_ts_ns"] // (60 * SECOND)
     frame = frame.sort_values(["_object", "_ts_ns"])
-    groups = frame.groupby(["_object", "minute"])
-    step = groups["done"].diff()
+    step = frame.groupby("_object")["done"].diff()
     frame["delta"] = step.where(~(step < 0), frame["done"]).fillna(0)
     frame["total"] = frame["delayCount"] * frame["delayAvg"]
-    rolled = frame.groupby(["_object", "minute"]).agg(
-        {"delta": "sum", "load": ["min", "max", "mean"], "level": ["min", "max", "mean"], "delayMin": "min",
-         "delayMax": "max", "total": "sum", "delayCount": "sum"}
-    )  # fmt: skip
-    return float(rolled["delta"]["sum"].sum())
+    each: dict[str, Any] = {name: ["min", "max", "first", "last"] for name in NAMES}
+    rolled = frame.groupby(["_object", "minute"]).agg({"_ts_ns": "count", "delta": "sum", "total": "sum", **each})
+    rolled.columns = ["".join(name) if name[0] != "delta" else "delta" for name in rolled.columns]
+    rolled.to_parquet(f"{out}/rows.parquet", compression="zstd")
 
 
 def level(second: int) -> int:
@@ -114,31 +159,39 @@ def one(values: int) -> dict[str, Any]:
             Lake(path).create()
             recorded = fill(Lake(path), count // VALUES, 100_000, level)
         recording = peak(os.getpid())
+        timed(by_command, warm)
+        results = {"command": timed(by_command, root), "duckdb": timed(by_duckdb, root)}
         spark = session("local[2]", name="bench", partitions=None)
         spark.sparkContext.setLogLevel("ERROR")
-        by_spark(spark, warm)
-        answers = {"spark": timed(by_spark, spark, root)}
+        for name, work in (("on spark", on_spark(spark)), ("plain spark", by_plain_spark(spark))):
+            timed(work, warm)
+            results[name] = timed(work, root)
         spark.stop()
-        answers |= {
-            "command": timed(by_command, root),
-            "duckdb": timed(by_duckdb, root),
-            "pandas": timed(by_pandas, root),
-        }
-    agree = len({answer for answer, _ in answers.values()}) == 1
-    rates = {name: values / took for name, (_, took) in answers.items()}
-    return {"right": agree, "record": values / recorded, **rates, "recording": recording, "java": found["java"]}
+        results["pandas"] = timed(by_pandas, root)
+    answers = {result["answer"] for result in results.values() if result["answer"] is not None}
+    return {
+        "right": len(answers) == 1,
+        "record": values / recorded,
+        "recording": recording,
+        "java": found["java"],
+        "results": results,
+    }
+
+
+WORKS = ("command", "duckdb", "pandas", "on spark", "plain spark")
 
 
 def line(found: dict[str, Any]) -> str:
     """A row of the table."""
-    rates = " ".join(f"{found[name]:12,.0f}" for name in ("record", "command", "spark", "duckdb", "pandas"))
-    ratios = f"{found['duckdb'] / found['command']:15.1f} {found['command'] / found['spark']:14.1f}"
-    return f"{rates} {ratios} {found['recording']:12.0f} {found['java']:8.0f}"
+    results = found["results"]
+    each = " ".join(f"{results[name]['seconds']:7.2f} {results[name]['processor']:7.2f}" for name in WORKS)
+    return f"{found['record']:10,.0f} {each} {found['recording']:11.0f} {found['java']:8.0f}"
 
 
 HEADING = (
-    f"{'record/s':>12} {'command/s':>12} {'spark/s':>12} {'duckdb/s':>12} {'pandas/s':>12}"
-    "  duckdb:command  command:spark  recorder MB  java MB"
+    f"{'record/s':>10} "
+    + " ".join(f"{name[:7]:>7} {'cpu s':>7}" for name in ("command", "duckdb", "pandas", "our spk", "spark"))
+    + " recorder MB  java MB"
 )
 
 if __name__ == "__main__":

@@ -11,7 +11,14 @@ from qmf.pipeline.aggregation.tables import RollupOptions
 from qmf.pipeline.shutdown import stop_on_signals
 
 
-def follow_lake(options: RollupOptions, print_line: Callable[[str], None], *, every: float, once: bool) -> int:
+def follow_lake(
+    options: RollupOptions,
+    print_line: Callable[[str], None],
+    *,
+    every: float,
+    once: bool,
+    make: Callable[[RollupOptions], RollupStream] = RollupStream,
+) -> int:
     """Roll up a lake as it grows.
 
     Args:
@@ -20,6 +27,7 @@ def follow_lake(options: RollupOptions, print_line: Callable[[str], None], *, ev
         every: seconds from look to look.
         once: end when everything is read that is in the lake now; the last windows are written although later samples
             may belong to them, and a later stream replaces them.
+        make: makes the stream.
 
     Returns:
         rows written.
@@ -30,7 +38,7 @@ def follow_lake(options: RollupOptions, print_line: Callable[[str], None], *, ev
         MissingExtraError: DuckDB or deltalake is not installed.
     """
     sizes = ",".join(options.sizes)
-    with stop_on_signals() as stop, closing(RollupStream(options)) as stream:
+    with stop_on_signals() as stop, closing(make(options)) as stream:
         print_line(f"Following {options.lake}")
         try:
             while not stop.is_set():

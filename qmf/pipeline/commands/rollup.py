@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from qmf.pipeline.aggregation.job import roll_up_lake
+from qmf.pipeline.aggregation.stream import RollupStream
 from qmf.pipeline.aggregation.stream_job import follow_lake
 from qmf.pipeline.aggregation.tables import RollupOptions
 from qmf.pipeline.commands.base import (
@@ -19,7 +21,6 @@ from qmf.pipeline.commands.base import (
     spark_session,
 )
 from qmf.pipeline.durations import parse_duration
-from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake.location import is_local
 
 
@@ -57,8 +58,15 @@ def _run(options: argparse.Namespace) -> None:
         _print_rows(roll_up_lake(rollup_options, print_line), rollup_options)
         return
     check_followed(options.lake)
+    _follow(options, rollup_options, RollupStream)
+
+
+def _follow(
+    options: argparse.Namespace, rollup_options: RollupOptions, make: Callable[[RollupOptions], RollupStream]
+) -> None:
     every = parse_duration(options.every) / 10**9
-    _print_rows(follow_lake(rollup_options, print_line, every=every, once=options.once), rollup_options)
+    rows = follow_lake(rollup_options, print_line, every=every, once=options.once, make=make)
+    _print_rows(rows, rollup_options)
 
 
 def _needs_spark(options: argparse.Namespace, rollup_options: RollupOptions) -> bool:
@@ -73,7 +81,11 @@ def _run_on_spark(options: argparse.Namespace, rollup_options: RollupOptions) ->
         if not options.stream:
             _print_rows(job.rollup_batch(spark, rollup_options, print_line), rollup_options)
             return
-        raise PipelineError("a stream runs in this process: without --master and --conf")
+
+        def make(chosen: RollupOptions) -> RollupStream:
+            return job.SparkRollupStream(chosen, spark)
+
+        _follow(options, rollup_options, make)
 
 
 def _print_rows(rows: int, options: RollupOptions) -> None:

@@ -1,24 +1,28 @@
-"""The job `rollup` as a batch on Spark: executors write the files, and one commit puts them into the table."""
+"""The job `rollup` on Spark: executors write the files, and one commit puts them into the table."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
 from qmf.pipeline.aggregation.job import replaced
 from qmf.pipeline.aggregation.source import class_sources
+from qmf.pipeline.aggregation.stream import RollupStream
+from qmf.pipeline.aggregation.stream_windows import WindowRange
 from qmf.pipeline.aggregation.tables import PARTITIONS, WRITER, RollupOptions, class_name, rollup_table
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.lake_table import DATE, LakeTable
 from qmf.pipeline.lake.layout import day
-from qmf.pipeline.rollup.tasks import add_actions, make_tasks, rolled_up_rows, written_files
+from qmf.pipeline.rollup.tasks import WindowTask, add_actions, make_tasks, rolled_up_rows, written_files
 from qmf.pipeline.spark.batch_progress import PrintLine, report_progress
 
 
@@ -93,25 +97,74 @@ def rolled_up_lake(
 
 def _commit(table: LakeTable, options: RollupOptions, files: list[Any], where: str) -> None:
     """Replace the rows of a batch by those of files."""
+    if options.classes:
+        # Files of several classes must be written again without these rows.
+        commit_files(table, files, deleted=where)
+    else:
+        days = sorted({file[DATE] for file in files})
+        commit_files(table, files, replaced=[("size", "in", list(options.sizes)), (DATE, "in", days)])
+
+
+def commit_files(
+    table: LakeTable,
+    files: list[Any],
+    *,
+    deleted: str | None = None,
+    replaced: list[tuple[str, str, list[str]]] | None = None,
+    numbers: Mapping[str, int] | None = None,
+) -> None:
+    """Commit files that executors wrote.
+
+    Args:
+        table: whose files they are.
+        files: as `written_files` returns them.
+        deleted: condition in SQL for rows to delete before, in a commit of its own.
+        replaced: conditions for the partitions that the files replace; None for none.
+        numbers: to commit with them.
+    """
     delta = import_deltalake()
-    days = sorted({file[DATE] for file in files})
     with delta_errors(table.url):
         if table.version() is None:
             delta.DeltaTable.create(table.url, delta.Schema.from_arrow(_schema()), partition_by=list(PARTITIONS))
         target = table.delta()
-        if options.classes:
-            # Files of several classes must be written again without these rows.
-            target.delete(where)
+        if deleted is not None:
+            target.delete(deleted)
+        all_numbers = {**(numbers or {}), WRITER: (table.last_batch(WRITER) or 0) + 1}
+        transactions = [delta.Transaction(name, number) for name, number in all_numbers.items()]
         target.create_write_transaction(
             add_actions(files),
-            "append" if options.classes else "overwrite",
+            "append" if replaced is None else "overwrite",
             target.schema(),
             list(PARTITIONS),
-            None if options.classes else [("size", "in", list(options.sizes)), (DATE, "in", days)],
-            commit_properties=delta.CommitProperties(
-                app_transactions=[delta.Transaction(WRITER, (table.last_batch(WRITER) or 0) + 1)]
-            ),
+            replaced,
+            commit_properties=delta.CommitProperties(app_transactions=transactions),
         )
+
+
+class SparkRollupStream(RollupStream):
+    """A stream whose windows are rolled up by Spark's executors; see `RollupStream`."""
+
+    def __init__(self, options: RollupOptions, spark: SparkSession) -> None:
+        """As of `RollupStream`; `spark` is what to run on."""
+        super().__init__(options)
+        self._spark = spark
+        self._files: list[Any] = []
+
+    def _roll_up(self, ranges: Sequence[WindowRange]) -> list[int]:
+        tasks = []
+        for windows in ranges:
+            days = {day: windows.source.days[day] for day in windows.days}
+            few = attrs.evolve(windows, source=attrs.evolve(windows.source, days=days))
+            tasks.append(WindowTask(self._options, few))
+        self._files = written_files(self._spark, tasks, self._table.url)
+        rows: Counter[tuple[str, str, str]] = Counter()
+        for file in self._files:
+            rows[file["package"], file["class"], file["size"]] += file["rows"]
+        return [rows[windows.source.package, windows.source.name, windows.size] for windows in ranges]
+
+    def _store(self, where: str | None, numbers: Mapping[str, int]) -> None:
+        # A kill between the two commits leaves out windows that are not complete; the next step writes them.
+        commit_files(self._table, self._files, deleted=where, numbers=numbers)
 
 
 def _schema() -> Any:

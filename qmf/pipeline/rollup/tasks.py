@@ -21,7 +21,9 @@ from pyspark.sql import DataFrame, SparkSession
 from qmf.pipeline.aggregation.day import ClassRollup
 from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS
 from qmf.pipeline.aggregation.source import ClassSource, day_start_ns
-from qmf.pipeline.duckdb_queries import duckdb_errors
+from qmf.pipeline.aggregation.stream_windows import OUT, WindowRange, WindowRollup
+from qmf.pipeline.aggregation.tables import PARTITIONS, RollupOptions
+from qmf.pipeline.duckdb_queries import duckdb_errors, text
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import DATE, LakeTable
 from qmf.pipeline.rollup.frames import ROLLUP, arrow_batches, executor_connection
@@ -34,6 +36,46 @@ WRITTEN = (
     f"`package` string, `class` string, `size` string, `{DATE}` string, `path` string, "
     "`bytes` bigint, `rows` bigint, `stats` string"
 )
+
+
+@attrs.frozen
+class RollupPart:
+    """What some rows of a task are about.
+
+    Attributes:
+        package, name: of the class.
+        size: of the windows.
+        day: of the windows.
+    """
+
+    package: str
+    name: str
+    size: str
+    day: str
+
+
+@attrs.frozen
+class WindowTask:
+    """The roll-up of a range of windows of a stream.
+
+    Attributes:
+        options: of the roll-up.
+        windows: the range.
+    """
+
+    options: RollupOptions
+    windows: WindowRange
+
+    def run(self) -> Iterator[tuple[Any, RollupPart, str]]:
+        """As of `RollupTask`."""
+        source, size = self.windows.source, self.windows.size
+        with closing(executor_connection()) as connection, duckdb_errors(self.options.lake):
+            if not WindowRollup(connection, self.options).roll_up(self.windows):
+                return
+            for (day,) in connection.execute(f"select distinct {DATE} from {OUT} order by {DATE}").fetchall():
+                rows = f"select * exclude ({', '.join(PARTITIONS)}) from {OUT} where {DATE} = {text(day)}"
+                connection.execute(f"create or replace temp table qmf_part as {rows}")
+                yield connection, RollupPart(source.package, source.name, size, day), "qmf_part"
 
 
 @attrs.frozen
@@ -54,8 +96,8 @@ class RollupTask:
     sizes: tuple[str, ...]
     continued: bool
 
-    def run(self) -> Iterator[tuple[Any, str, str]]:
-        """Do the work: yields the connection, a size and the table with its rows."""
+    def run(self) -> Iterator[tuple[Any, RollupPart, str]]:
+        """Do the work: yields the connection, and a table with rows of one size."""
         with (
             closing(executor_connection()) as connection,
             duckdb_errors(self.lake),
@@ -63,7 +105,7 @@ class RollupTask:
             rollup.day(self.day) as tables,
         ):
             for size, table in tables.items():
-                yield connection, size, table
+                yield connection, RollupPart(self.source.package, self.source.name, size, self.day), table
 
 
 def make_tasks(
@@ -109,22 +151,22 @@ def rolled_up_rows(spark: SparkSession, tasks: Sequence[RollupTask]) -> DataFram
     return _frame(spark, tasks).mapInArrow(_each(work), ROLLUP)
 
 
-def written_files(spark: SparkSession, tasks: Sequence[RollupTask], table: str) -> list[Any]:
+def written_files(spark: SparkSession, tasks: Sequence[RollupTask | WindowTask], table: str) -> list[Any]:
     """Run tasks, each of which writes its files into the folder of a table; returns `WRITTEN` of each file."""
 
-    def work(task: RollupTask) -> Iterator[Any]:
-        for connection, size, rows in task.run():
-            yield _write(connection, rows, table, task, size)
+    def work(task: RollupTask | WindowTask) -> Iterator[Any]:
+        for connection, part, rows in task.run():
+            yield _write(connection, rows, table, part)
 
     return _frame(spark, tasks).mapInArrow(_each(work), WRITTEN).collect()
 
 
-def _frame(spark: SparkSession, tasks: Sequence[RollupTask]) -> DataFrame:
+def _frame(spark: SparkSession, tasks: Sequence[RollupTask | WindowTask]) -> DataFrame:
     """A partition for each task."""
     return spark.createDataFrame([(pickle.dumps(task),) for task in tasks], "task binary").repartition(len(tasks) or 1)
 
 
-def _each(work: Callable[[RollupTask], Iterator[Any]]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def _each(work: Callable[[Any], Iterator[Any]]) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
             for data in batch.column(0):
@@ -133,12 +175,12 @@ def _each(work: Callable[[RollupTask], Iterator[Any]]) -> Callable[[Iterable[Any
     return run
 
 
-def _write(connection: Any, rows: str, table: str, task: RollupTask, size: str) -> Any:
+def _write(connection: Any, rows: str, table: str, part: RollupPart) -> Any:
     """Write a file, and say what is in it."""
     pa = import_pyarrow()
     found = connection.sql(f"from {rows}").to_arrow_table()
     # A name of its own for each attempt: what an attempt that failed has written is never committed.
-    path = f"size={size}/{DATE}={task.day}/part-{uuid.uuid4()}.parquet"
+    path = f"size={part.size}/{DATE}={part.day}/part-{uuid.uuid4()}.parquet"
     store = LakeTable(table).store()
     store.create_dir(path.rpartition("/")[0], recursive=True)
     with store.open_output_stream(path) as target:
@@ -151,10 +193,10 @@ def _write(connection: Any, rows: str, table: str, task: RollupTask, size: str) 
         "nullCount": {"first_ns": 0},
     }
     values = {
-        "package": task.source.package,
-        "class": task.source.name,
-        "size": size,
-        DATE: task.day,
+        "package": part.package,
+        "class": part.name,
+        "size": part.size,
+        DATE: part.day,
         "path": path,
         "bytes": store.get_file_info(path).size,
         "rows": found.num_rows,

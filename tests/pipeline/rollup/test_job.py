@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from qmf.pipeline.lake.columns import ClassVersion
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
 from qmf.pipeline.aggregation.job import roll_up_lake
+from qmf.pipeline.aggregation.stream import RollupStream
 from qmf.pipeline.rollup import job, tasks
 
 if TYPE_CHECKING:
@@ -43,8 +45,8 @@ def ignore(_text: str) -> None:
     """Ignore a line of output."""
 
 
-def table(options: RollupOptions) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = rollup_table(options, "batch").delta().to_pyarrow_table().to_pylist()
+def table(options: RollupOptions, by: str = "batch") -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = rollup_table(options, by).delta().to_pyarrow_table().to_pylist()
     return sorted(
         rows, key=lambda row: tuple(str(row[name]) for name in ("size", "class", "window_start", "object", "member"))
     )
@@ -63,7 +65,8 @@ def test_it_writes_what_the_job_in_one_process_writes(
         lines.clear()
         assert job.rollup_batch(spark, there, lines.append) == count
         assert table(there) == table(here)
-    assert lines[0] == "org.example.shop:till by 1m: 12 samples became 12 rows"
+    # Where it takes long, there are lines of progress as well.
+    assert "org.example.shop:till by 1m: 12 samples became 12 rows" in lines
 
 
 def test_days_and_classes(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
@@ -86,3 +89,15 @@ def test_a_lake_as_a_frame(spark: SparkSession, shop: Shop) -> None:
     assert sorted((row["object"], row["samples"]) for row in rows) == [
         (f"till-{n}", 1) for n in range(4) for _ in range(2)
     ]
+
+
+def test_a_stream_writes_what_the_stream_in_one_process_writes(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
+    there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"), sizes=("1m", "1h"), late="60s")
+    here = attrs.evolve(there, out=str(tmp_path / "here"))
+    for last in (False, True, False, True):
+        with closing(job.SparkRollupStream(there, spark)) as ours, closing(RollupStream(here)) as theirs:
+            assert ours.step(last=last) == theirs.step(last=last)
+            assert attrs.evolve(ours.counts, busy=0) == attrs.evolve(theirs.counts, busy=0)
+        assert table(there, "stream") == table(here, "stream")
+        if last:
+            shop.put((DAY + 100, 40), (DAY + 250, 50), object="till-1")

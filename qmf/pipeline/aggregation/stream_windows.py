@@ -1,0 +1,178 @@
+"""The roll-up of windows between two times, with what is last known of each counter and gauge before them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.aggregation.job import add_rows
+from qmf.pipeline.aggregation.members import window_seconds
+from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS, carry
+from qmf.pipeline.aggregation.source import ClassSource, day_start_ns
+from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table
+from qmf.pipeline.aggregation.windows import rolled_up
+from qmf.pipeline.duckdb_queries import parquet_files, text
+from qmf.pipeline.durations import parse_duration
+from qmf.pipeline.lake.layout import day
+from qmf.pipeline.lake.location import is_local
+
+#: The table with the rows, and with the columns by which the job's tables are partitioned.
+OUT = "qmf_out"
+
+#: Later than any sample.
+END_NS = (1 << 63) - 1
+
+_ROWS, _NEXT = "qmf_rows", "qmf_next"
+_DAY_NS = 86_400 * 10**9
+
+#: Nanoseconds that an agent's clock may always be ahead of the recorder's.
+_SKEW_NS = 60 * 10**9
+
+
+@attrs.frozen
+class WindowRange:
+    """Windows of one class and size.
+
+    Attributes:
+        source: samples of the class.
+        size: of the windows.
+        start: of the first one; `-END_NS` for all.
+        end: of the last one that is complete.
+        last: those after it belong to the range as well.
+    """
+
+    source: ClassSource
+    size: str
+    start: int
+    end: int
+    last: bool
+
+    @property
+    def key(self) -> str:
+        """A name of its class and size."""
+        return f"{self.size} {self.source.package}:{self.source.name}"
+
+    @property
+    def days(self) -> list[str]:
+        """The days that have samples in it."""
+        first = None if self.start == -END_NS else day(self.start)
+        return self.source.between(first, None if self.last else day(self.end))
+
+
+def is_ahead(late: str) -> str:
+    """The condition for samples from the future: one wrong clock would end the windows of all other agents.
+
+    Args:
+        late: how long late samples are waited for.
+    """
+    return f"(_ts_ns > _received_ns + {max(parse_duration(late), _SKEW_NS)})"
+
+
+class WindowRollup:
+    """Rolls up ranges of windows; those of a class and size follow each other. Holds temporary tables."""
+
+    def __init__(self, connection: Any, options: RollupOptions) -> None:
+        """Make one.
+
+        Args:
+            connection: to DuckDB.
+            options: of the roll-up.
+        """
+        self._connection = connection
+        self._options = options
+        self._table = rollup_table(options, "stream")
+        self._carried: dict[str, str | None] = {}
+
+    def roll_up(self, windows: WindowRange) -> int:
+        """Add the rows of some windows to `OUT`; returns their number.
+
+        Raises:
+            LakeError: the table of earlier rows cannot be read.
+        """
+        rows = 0
+        for date in windows.days:
+            until = min(windows.end, day_start_ns(date) + _DAY_NS)
+            rows += self._roll_up_day(windows, date, windows.start, until)
+            if windows.last:
+                rows += self._roll_up_day(windows, date, max(windows.start, until), END_NS)
+        return rows
+
+    def forget(self) -> None:
+        """Forget what is last known: it is read from the table again."""
+        for table in self._carried.values():
+            if table is not None:
+                self._connection.execute(f"drop table {table}")
+        self._carried.clear()
+
+    def _roll_up_day(self, windows: WindowRange, date: str, first: int, until: int) -> int:
+        """Add the rows of the windows of a day between two times."""
+        source = windows.source
+        files = [
+            item
+            for item in source.days[date]
+            if (item[1].last_ns is None or item[1].last_ns >= first)
+            and (item[1].first_ns is None or item[1].first_ns < until)
+        ]
+        if not files or until <= first:
+            return 0
+        few = attrs.evolve(source, days={date: files})
+        samples = (
+            f"(select * from {few.sql(self._connection, [date])} "
+            f"where _ts_ns >= {first} and _ts_ns < {until} and not {is_ahead(self._options.late)})"
+        )
+        carried = self._known(windows)
+        with rolled_up(
+            self._connection,
+            samples,
+            source.members,
+            package=source.package,
+            name=source.name,
+            seconds=window_seconds(windows.size),
+            continued=self._options.continued,
+            carried=carried,
+        ) as sql:
+            if sql is None:
+                return 0
+            self._connection.execute(f"create or replace temp table {_ROWS} as {sql}")
+        self._keep(windows, carry(_ROWS, carried, day_start_ns(date) - LOOK_BACK_DAYS * _DAY_NS))
+        return add_rows(self._connection, OUT, _ROWS, windows.size)
+
+    def _known(self, windows: WindowRange) -> str | None:
+        """The table of what is last known before the windows that come next, for a class and a size."""
+        if windows.key not in self._carried:
+            self._carried[windows.key] = None
+            rows = self._rows(windows)
+            if rows is not None:
+                self._keep(windows, carry(rows, None, windows.start - LOOK_BACK_DAYS * _DAY_NS))
+        return self._carried[windows.key]
+
+    def _rows(self, windows: WindowRange) -> str | None:
+        """The rows of the windows before, as far back as samples are looked for; None for none."""
+        if windows.start == -END_NS or self._table.version() is None:
+            return None
+        oldest = day(windows.start - (LOOK_BACK_DAYS + 1) * _DAY_NS)
+        files = [
+            file
+            for file in self._table.snapshot().files
+            if file.path.startswith(f"size={windows.size}/") and file.date is not None and file.date >= oldest
+        ]
+        if not files:
+            return None
+        if is_local(self._table.url):
+            found = parquet_files([file.url for file in files], ", union_by_name = true")
+        else:
+            found = "qmf_written"
+            self._connection.register(found, self._table.dataset(files))
+        source = windows.source
+        return (
+            f"(select * from {found} where package = {text(source.package)} and class = {text(source.name)} "
+            f"and first_ns < {windows.start})"
+        )
+
+    def _keep(self, windows: WindowRange, sql: str) -> None:
+        table = f"qmf_carried_{list(self._carried).index(windows.key)}"
+        self._connection.execute(f"create or replace temp table {_NEXT} as {sql}")
+        self._connection.execute(f"drop table if exists {table}")
+        self._connection.execute(f"alter table {_NEXT} rename to {table}")
+        self._carried[windows.key] = table
