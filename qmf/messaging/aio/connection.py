@@ -309,8 +309,8 @@ class Connection:
             self.condition.notify()
 
     def _fail(self, error: MessagingError) -> None:
+        self.error = error  # before the state: threads that see that look for the reason
         self._move(ConnectionTrigger.FAIL)
-        self.error = error
         for session in self.sessions.values():
             session.fail(error)
         self.report(self, error)

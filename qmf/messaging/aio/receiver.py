@@ -96,17 +96,11 @@ class Receiver(Endpoint):
         """
         if (message := self._take()) is not None:
             return message
-        self.check()
-        deadline = deadline_of(timeout)
-        if timeout != 0:
-            self._fetching += 1
-            self.grant()
-            try:
-                message = await self._wait(deadline)
-            finally:
-                self._fetching -= 1
-            self.grant()
-        return await self.fetch_last(timeout) if message is None else message
+        if timeout == 0:
+            self.check()
+        elif (delivery := await self._wait(deadline_of(timeout))) is not None:
+            return self._fetched(delivery)
+        return await self.fetch_last(timeout)
 
     async def fetch_last(self, timeout: float | None) -> Message:
         """The message that the broker still has when nobody waits for one any more.
@@ -123,26 +117,32 @@ class Receiver(Endpoint):
         self.check()
         raise Empty(text=f"no message from {self.address.name!r}" + ("" if not timeout else f" within {timeout:g} s"))
 
-    async def _wait(self, deadline: float | None) -> Message | None:
-        message: Message | None = None
+    async def _wait(self, deadline: float | None) -> ReceivedDelivery | None:
+        """`pop`, as soon as there is a message."""
+        delivery: ReceivedDelivery | None = None
 
         def has_message() -> bool:
-            nonlocal message
-            message = self._take(grant=False)  # with a capacity of 0 no message may follow the one that is fetched
-            if message is None:
+            nonlocal delivery
+            delivery = self.pop()
+            if delivery is None:
                 self.check()
-            return message is not None
+            return delivery is not None
 
-        await self._session.condition.wait_for(has_message, deadline)
-        return message
+        self._fetching += 1
+        self.grant()
+        try:
+            await self._session.condition.wait_for(has_message, deadline)
+        finally:
+            self._fetching -= 1
+        return delivery
 
-    def _take(self, *, grant: bool = True) -> Message | None:
+    def _take(self) -> Message | None:
         """The first message that has arrived, if there is one; another thread may be quicker."""
         delivery = self.pop()
-        if delivery is None:
-            return None
-        if grant:
-            self.grant()
+        return None if delivery is None else self._fetched(delivery)
+
+    def _fetched(self, delivery: ReceivedDelivery) -> Message:
+        self.grant()
         try:
             return self.decode(delivery)
         except DecodeError as error:

@@ -296,6 +296,8 @@ class Sender(Endpoint):
 
     def on_credit(self) -> None:
         """See `LinkOwner`."""
+        if not self._waiting:
+            return
         link, driver, transactions = self._link, self._driver, self._transactions
         if link is None or driver is None or self._state is not LinkState.ATTACHED:
             return

@@ -45,6 +45,9 @@ class SessionConnection(Protocol):
     def detached(self) -> bool:
         """True before the connection is opened, and after it was detached."""
 
+    def attached(self) -> bool:
+        """True while there is a network connection; it has not failed then."""
+
     def check_error(self) -> None:
         """Raise why the connection failed."""
 
@@ -100,8 +103,9 @@ class Session:
             SessionClosed: it was closed.
             MessagingError: it failed, or its connection did.
         """
-        self._check_open()
-        self._connection.check()
+        if self.error is not None or self._closed or not self._connection.attached():
+            self._check_open()
+            self._connection.check()
 
     def report(self, endpoint: object, error: MessagingError) -> None:
         """See `EndpointSession`."""
