@@ -433,7 +433,8 @@ PyDoc_STRVAR(output_doc,
 "Take bytes for the peer, up to `most` or a frame more, without the events that proton raises for its own output.\n\n"
 "Returns: the bytes, and whether an event is left.\n");
 
-/* Where output is put together. It grows, and is kept: only one thread at a time runs this, the one that holds the GIL. */
+/* Where output is put together: kept, once it has grown. A call takes it for itself, since proton may call Python, and
+ * Python another thread. */
 static char *output_buffer;
 static size_t output_size;
 
@@ -448,27 +449,41 @@ static PyObject *output(PyObject *Py_UNUSED(module), PyObject *const *arguments,
     if (PyErr_Occurred())
         return NULL;
     void *event = NULL;
+    char *buffer = output_buffer;
+    size_t size = output_size;
+    output_buffer = NULL;
+    output_size = 0;
     do {
         ssize_t pending = pn.transport_pending(transport);
         while ((event = pn.collector_peek(collector)) && is_of_output(pn.event_type(event)))
             pn.collector_pop(collector);
         if (pending <= 0)
             break;
-        if ((size_t)pending > output_size - used) {
+        if ((size_t)pending > size - used) {
             size_t wanted = 2 * (used + (size_t)pending);
-            char *grown = PyMem_Realloc(output_buffer, wanted);
-            if (!grown)
+            char *grown = PyMem_Realloc(buffer, wanted);
+            if (!grown) {
+                PyMem_Free(buffer);
                 return PyErr_NoMemory();
-            output_buffer = grown;
-            output_size = wanted;
+            }
+            buffer = grown;
+            size = wanted;
         }
-        pending = pn.transport_peek(transport, output_buffer + used, (size_t)pending);
+        pending = pn.transport_peek(transport, buffer + used, (size_t)pending);
         if (pending <= 0)
             break;
         pn.transport_pop(transport, (size_t)pending);
         used += (size_t)pending;
     } while (used < most);
-    return Py_BuildValue("y#N", output_buffer ? output_buffer : "", (Py_ssize_t)used, PyBool_FromLong(event != NULL));
+    PyObject *found = Py_BuildValue("y#N", buffer ? buffer : "", (Py_ssize_t)used, PyBool_FromLong(event != NULL));
+    if (size > output_size) {
+        PyMem_Free(output_buffer);
+        output_buffer = buffer;
+        output_size = size;
+    } else {
+        PyMem_Free(buffer);
+    }
+    return found;
 }
 
 PyDoc_STRVAR(bind_doc,
