@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from qmf.broker.nodes.bindings import Binding
@@ -89,6 +88,8 @@ class Router:
         Returns:
             why messages were refused, by their places in `messages`.
         """
+        if len(messages) == 1:
+            return {0: self.refusal} if self.publish(node, messages[0]) is _QUEUE_FULL else {}
         self.stopped = None
         if isinstance(node, Queue):
             self.counters.received += len(messages)
@@ -126,14 +127,15 @@ class Router:
         counters.copies += copies * count
         counters.copies_bytes += copies * size
         reasons: dict[int, str] = {}
-        refusals: Counter[int] = Counter()
+        refusals: dict[int, int] = {}
         for binding in found:
             queue = binding.queue
             refused = queue.enqueue_all(messages)
             binding.matched += count - len(refused)
             if refused:
                 reasons.update(refused)
-                refusals.update(refused.keys())
+                for place in refused:
+                    refusals[place] = refusals.get(place, 0) + 1
             if queue.flow is not None and queue.flow.stopped:
                 self.stopped = queue.flow
         for place, times in refusals.items():
