@@ -21,6 +21,7 @@ from qmf.broker.connection_limits import MAX_LINKS, MAX_SESSIONS, ConnectionCoun
 from qmf.broker.links.connection import ServerConnection
 from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.links.sasl import SaslEngine
+from qmf.broker.links.sole_connections import SOLE_CONNECTION, SoleConnections
 from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
@@ -163,7 +164,7 @@ class Broker:
             max_message=max_message,
             max_sessions=max_sessions,
             mechanisms=None,  # of `SaslEngine`
-            capabilities=("ANONYMOUS-RELAY", "DELAYED_DELIVERY", "SHARED-SUBS", LINK_RESUMPTION),
+            capabilities=("ANONYMOUS-RELAY", "DELAYED_DELIVERY", "SHARED-SUBS", SOLE_CONNECTION, LINK_RESUMPTION),
             properties={"product": "qmf-broker", "version": __version__},
         )
         self._users = None if users is None else Users(users)
@@ -174,6 +175,7 @@ class Broker:
         self._backlog = backlog
         self._connection_limits = connection_limits or ConnectionLimits()
         self._connection_counts = ConnectionCounts(self._connection_limits)
+        self._sole_connections = SoleConnections()
         self._pending_writes = PendingWrites()
         self._expiry_interval = expiry_interval
         self._socket = listening
@@ -342,6 +344,7 @@ class Broker:
             open_timeout=self._open_timeout,
             max_links=self._max_links,
             counts=self._connection_counts,
+            sole=self._sole_connections,
             pending=self._pending_writes,
             on_start=self._on_connection_start,
             on_end=self._connections.discard,

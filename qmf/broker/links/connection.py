@@ -10,6 +10,7 @@ from qmf.broker.connection_limits import ConnectionCounts
 from qmf.broker.links.client_links import ClientLinks
 from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.links.sasl import SaslEngine
+from qmf.broker.links.sole_connections import SoleConnections
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
@@ -30,6 +31,7 @@ from qmf.bus.engine.events import (
     OutcomeConfirmed,
     OutcomeReceived,
 )
+from qmf.bus.engine.opening import Refusal
 from qmf.bus.transport import AmqpTransport, PendingWrites
 
 log = logging.getLogger("qmf.broker")
@@ -52,6 +54,7 @@ class ServerConnection:
         open_timeout: float,
         max_links: int,
         counts: ConnectionCounts,
+        sole: SoleConnections,
         pending: PendingWrites,
         on_start: Callable[[ServerConnection], None],
         on_end: Callable[[ServerConnection], None],
@@ -63,6 +66,7 @@ class ServerConnection:
         open_timeout: seconds that the client has for its handshakes.
         max_links: that the client may have.
         counts: the open connections of the broker, with their limits.
+        sole: the same by container.
         pending: shared by the broker's connections.
         on_start: called once, when the client is connected; never when its TLS handshake fails.
         on_end: called once after that, when the connection is gone.
@@ -75,9 +79,13 @@ class ServerConnection:
         self._links = ClientLinks(self, self.transport, registry, resumable, max_links=max_links)
         self._open_timeout = open_timeout
         self._counts = counts
+        self._sole = sole
+        engine.admit = self._admit
         self._on_start = on_start
         self._on_end = on_end
         self._address = "unknown"
+        #: Container id of the client while it counts among its connections.
+        self._container: str | None = None
         #: Set by the client's open.
         self._info: ClientInfo | None = None
         #: Runs until the client's open.
@@ -150,6 +158,7 @@ class ServerConnection:
             case ConnectionOpened():
                 self._on_opened(event)
             case ConnectionClosed():
+                self._leave()
                 log.debug("closed: %s %s", self, event.description)
             case ConnectionFailed():
                 self._log_failure(f"{event.condition}: {event.description}")
@@ -165,6 +174,7 @@ class ServerConnection:
         if error is not None:
             log.debug("lost: %s: %s", self, error)
         try:
+            self._leave()
             self._links.on_disconnected()
             if self._info is not None:
                 self._counts.remove(_host(self._address), self._info.user)
@@ -176,6 +186,34 @@ class ServerConnection:
         del self._links  # they know this connection: all is gone with its last user, not when the cycle is found
 
     # Details
+
+    def _admit(self, event: ConnectionOpened) -> Refusal | None:
+        """The client opens the connection."""
+        engine = self.transport.engine
+        user = engine.user if isinstance(engine, SaslEngine) else ""
+        refusal = self._sole.add(self, user, event)
+        if refusal is None:
+            self._container = event.container
+        else:
+            # The timer goes on: it ends a client that does not answer the close.
+            self._refused = True
+            info = ClientInfo(self._address, event.container, user, engine.sasl_mechanism or "", event.properties)
+            self._log_failure(refusal.description)
+            self._registry.observer.on_connection_refused(info, refusal.description)
+        return refusal
+
+    def close_for(self, refusal: Refusal) -> None:
+        """See `Connected`."""
+        self._container = None
+        self.transport.engine.close(refusal.name, refusal.description, refusal.info)
+        self.transport.flush_soon()
+
+    def _leave(self) -> None:
+        """The client may connect again."""
+        if self._container is not None:
+            engine = self.transport.engine
+            self._sole.remove(self, engine.user if isinstance(engine, SaslEngine) else "", self._container)
+            self._container = None
 
     def _on_opened(self, event: ConnectionOpened) -> None:
         engine = self.transport.engine

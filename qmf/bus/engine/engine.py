@@ -15,7 +15,7 @@ nothing of sockets, asyncio, exchanges and QMF.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import proton
@@ -31,7 +31,8 @@ from qmf.bus.engine.events import (
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.link_layer import LinkLayer
 from qmf.bus.engine.native import address
-from qmf.bus.engine.properties import error_of, text_keys
+from qmf.bus.engine.opening import ESTABLISHMENT_FAILED, Refusal, configure, read_open
+from qmf.bus.engine.properties import error_of
 from qmf.bus.engine.simple_events import SimpleEvents
 from qmf.bus.engine.terminus import PROTON_DECODE_ERRORS
 from qmf.bus.engine.values import ConnectionSettings
@@ -77,7 +78,7 @@ class Engine(LinkLayer):
         self._collector_address = address(self._collector_impl)
         self._transport_address = address(self._transport_impl)
         self._connection.collect(self._collector)
-        self._configure()
+        configure(self._connection, self._transport, settings)
         self._transport.bind(self._connection)
         self._handlers: dict[int, Callable[[proton.Event], None]] = {
             proton.Event.CONNECTION_REMOTE_OPEN.number: self._on_open,
@@ -87,33 +88,12 @@ class Engine(LinkLayer):
             **self._link_handlers(),
         }
         self._open_reported = settings.server
+        #: Of a server: called with the peer's open, before ours; the reason why the connection is refused, or None.
+        #: A refused connection is closed, and not reported.
+        self.admit: Callable[[ConnectionOpened], Refusal | None] = _admit
         if not settings.server:
             self._connection.open()
             self._session = self.begin()
-
-    def _configure(self) -> None:
-        settings, connection, transport = self.settings, self._connection, self._transport
-        connection.container = settings.container
-        if settings.hostname is not None:
-            connection.hostname = settings.hostname
-        if settings.capabilities:
-            connection.offered_capabilities = [proton.symbol(name) for name in settings.capabilities]
-        if settings.properties:
-            connection.properties = {proton.symbol(name): value for name, value in settings.properties.items()}
-        if settings.idle_timeout is not None:
-            transport.idle_timeout = settings.idle_timeout
-        transport.max_frame_size = settings.max_frame
-        if settings.server:
-            # With SASL offered but not required, proton accepts peers with and without the SASL layer.
-            transport.require_auth(False)
-        if settings.mechanisms is not None:
-            sasl = transport.sasl()
-            sasl.allowed_mechs(" ".join(settings.mechanisms))
-            # TLS is asyncio's: to proton every connection looks unencrypted, on which it would not use PLAIN.
-            sasl.allow_insecure_mechs = True
-        if settings.username is not None:
-            connection.user = settings.username
-            connection.password = settings.password or ""
 
     # Bytes and time
 
@@ -341,6 +321,7 @@ class Engine(LinkLayer):
         self._handlers.clear()
         # Both know the engine by its methods: without these it is gone with its last user, not when a cycle is found.
         self._deliveries.close()
+        self.admit = _admit
         self._ready.clear()
         self._owed.clear()
         self._simple = None
@@ -368,12 +349,16 @@ class Engine(LinkLayer):
         """SASL mechanism that is used, or None."""
         return self._transport.sasl().mech or None if self.settings.mechanisms is not None else None
 
-    def close(self, condition: str = "", description: str = "") -> None:
-        """Close the connection, with an error where `condition` is not empty. A second call does nothing."""
+    def close(self, condition: str = "", description: str = "", info: Mapping[str, object] | None = None) -> None:
+        """Close the connection, with an error where `condition` is not empty. A second call does nothing.
+
+        Args:
+            condition, description, info: of the error; keys, and values that are text, are sent as symbols.
+        """
         if self._connection.state & proton.Endpoint.LOCAL_CLOSED:
             return
         if condition:
-            self._connection.condition = proton.Condition(condition, description)
+            self._connection.condition = Refusal(condition, description, info or {}).condition()
         if self._connection.state & proton.Endpoint.LOCAL_UNINIT:
             self._connection.open()
         self._connection.close()
@@ -421,21 +406,21 @@ class Engine(LinkLayer):
         self.fail(name, description, authentication=outcome not in (None, proton.SASL.OK))
 
     def _on_open(self, _event: proton.Event) -> None:
-        if self.settings.server:
-            if self._connection.state & proton.Endpoint.LOCAL_UNINIT:
-                self._connection.open()
-            self._report_open()
-
-    def _report_open(self) -> None:
-        offered = self._connection.remote_offered_capabilities
-        if offered is None:
-            names: frozenset[str] = frozenset()
-        elif isinstance(offered, str):
-            names = frozenset([str(offered)])
+        if not self.settings.server:
+            return
+        connection = self._connection
+        event = read_open(connection)
+        if not connection.state & proton.Endpoint.LOCAL_UNINIT:
+            self._events.append(event)
+        elif (refusal := self.admit(event)) is None:
+            connection.open()
+            self._events.append(event)
         else:
-            names = frozenset(str(name) for name in getattr(offered, "elements", offered))
-        properties = text_keys(self._connection.remote_properties)
-        self._events.append(ConnectionOpened(self._connection.remote_container or "", names, properties))
+            # The protocol has no refusal: this property says that a close follows the open.
+            connection.properties = {**(connection.properties or {}), proton.symbol(ESTABLISHMENT_FAILED): True}
+            connection.condition = refusal.condition()
+            connection.open()
+            connection.close()
 
     def _on_close(self, _event: proton.Event) -> None:
         self._peer_closed = True
@@ -453,7 +438,7 @@ class Engine(LinkLayer):
             # A broker that refuses a connection opens it, as the protocol requires, and closes it at once. Only when
             # our session has begun, the connection is known to be accepted.
             self._open_reported = True
-            self._report_open()
+            self._events.append(read_open(self._connection))
 
     def _on_peer_begin(self, session: proton.Session) -> None:
         """The peer begins a session: grant it, or end it where the peer has too many."""
@@ -469,3 +454,8 @@ class Engine(LinkLayer):
         self._refused_sessions.add(session._impl)
         session.condition = proton.Condition("amqp:resource-limit-exceeded", text)
         session.close()
+
+
+def _admit(_: ConnectionOpened) -> Refusal | None:
+    """Every connection."""
+    return None

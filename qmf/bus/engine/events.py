@@ -24,11 +24,13 @@ class ConnectionOpened:
         container: the peer's container id, or empty.
         capabilities: that the peer offers.
         properties: of the connection, such as `product`.
+        desired: capabilities that the peer asks for.
     """
 
     container: str
     capabilities: frozenset[str]
     properties: Mapping[str, object] = attrs.field(factory=dict)
+    desired: frozenset[str] = frozenset()
 
     @property
     def product(self) -> str:

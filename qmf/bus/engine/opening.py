@@ -1,0 +1,82 @@
+"""What the opens of both sides say, and how a server refuses a connection. Part of `engine.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import proton
+
+from qmf.bus.engine.events import ConnectionOpened
+from qmf.bus.engine.properties import text_keys
+from qmf.bus.engine.values import ConnectionSettings
+
+#: Property of an open after which its side closes the connection with the reason.
+ESTABLISHMENT_FAILED = "amqp:connection-establishment-failed"
+
+
+@attrs.frozen
+class Refusal:
+    """Why a connection is closed.
+
+    Attributes:
+        name, description: of the error.
+        info: more of it, by name; values that are text are sent as symbols.
+    """
+
+    name: str
+    description: str
+    info: Mapping[str, object] = attrs.field(factory=dict)
+
+    def condition(self) -> proton.Condition:
+        """The same for proton."""
+        info: dict[Any, Any] = {
+            proton.symbol(key): proton.symbol(value) if isinstance(value, str) else value
+            for key, value in self.info.items()
+        }
+        return proton.Condition(self.name, self.description, info or None)
+
+
+def configure(connection: proton.Connection, transport: proton.Transport, settings: ConnectionSettings) -> None:
+    """Set what the open and the SASL layer of our side say."""
+    connection.container = settings.container
+    if settings.hostname is not None:
+        connection.hostname = settings.hostname
+    if settings.capabilities:
+        connection.offered_capabilities = [proton.symbol(name) for name in settings.capabilities]
+    if settings.properties:
+        connection.properties = {proton.symbol(name): value for name, value in settings.properties.items()}
+    if settings.idle_timeout is not None:
+        transport.idle_timeout = settings.idle_timeout
+    transport.max_frame_size = settings.max_frame
+    if settings.server:
+        # With SASL offered but not required, proton accepts peers with and without the SASL layer.
+        transport.require_auth(False)
+    if settings.mechanisms is not None:
+        sasl = transport.sasl()
+        sasl.allowed_mechs(" ".join(settings.mechanisms))
+        # TLS is asyncio's: to proton every connection looks unencrypted, on which it would not use PLAIN.
+        sasl.allow_insecure_mechs = True
+    if settings.username is not None:
+        connection.user = settings.username
+        connection.password = settings.password or ""
+
+
+def read_open(connection: proton.Connection) -> ConnectionOpened:
+    """What the peer's open says."""
+    return ConnectionOpened(
+        connection.remote_container or "",
+        _names(connection.remote_offered_capabilities),
+        text_keys(connection.remote_properties),
+        _names(connection.remote_desired_capabilities),
+    )
+
+
+def _names(capabilities: Any) -> frozenset[str]:
+    """A field with one symbol, an array of them, or none."""
+    if capabilities is None:
+        return frozenset()
+    if isinstance(capabilities, str):
+        return frozenset([str(capabilities)])
+    return frozenset(str(name) for name in getattr(capabilities, "elements", capabilities))
