@@ -121,6 +121,8 @@ class Dispatcher:
         line.under_way.discard(notification.group_key)
         self._count(notification, outcome, now, error)
         group = self._groups.get(notification.group_key)
+        if group is not None and outcome is not Outcome.DELIVERED:
+            group.waiting.add(key)
         if outcome is Outcome.UNREACHABLE:
             line.failures += 1
             line.retry_at = now + min(LAST_RETRY, FIRST_RETRY << min(line.failures - 1, 30))
@@ -262,9 +264,8 @@ class Dispatcher:
         if not line.is_open(now) or group.refused.get(key, 0) > now:
             return None
         notification = self._content(group, integration, muting, now)
-        if notification is None:
-            group.waiting.discard(key)
-        else:
+        group.waiting.discard(key)  # until it fails, or something changes while it is under way
+        if notification is not None:
             line.under_way.add(group.key)
             for alert in notification.firing:
                 if self._state.told_of(alert.id, key) is Told.OWED:
@@ -313,7 +314,6 @@ class Dispatcher:
 
     def _delivered(self, group: Group, key: str, now: int) -> None:
         self._state.sent.put((key, group.key), now)
-        group.waiting.discard(key)
         group.refused.pop(key, None)
         integration = next((item for item in self._integrations(group) if item.key == key), None)
         if integration is not None and integration.resend_interval is not None:

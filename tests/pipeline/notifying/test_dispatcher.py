@@ -307,6 +307,18 @@ def test_another_configuration_tells_the_new_receiver_only() -> None:
     assert set(world.state.counts) == {"ops/1"}
 
 
+def test_what_changes_while_a_notification_is_under_way_is_told_next() -> None:
+    world = World(plan(wait=0, interval=0, by=("...",)))
+    world.update(alert("1", 0))
+    (first,) = world.due(0)
+    world.update(alert("1", 0, 0))
+    assert world.due(0) == []
+    world.dispatcher.finish(first, Outcome.DELIVERED, 0)
+    assert not world.dispatcher.is_idle
+    assert world.send(0) == [([], ["1"])]
+    assert world.dispatcher.is_idle
+
+
 def test_ending_looks_at_all_groups_at_once() -> None:
     world = World()
     world.update(alert("1", 0))
