@@ -55,7 +55,7 @@ class ClassRollup:
                 elif not self._roll_up(self.source.sql(self.connection, [day]), seconds[size], table):
                     break
                 made[size] = table
-            if made:
+            if made and any(later > day for later in self.source.days):
                 self._carry(next(iter(made.values())), day_start_ns(day) + _DAY_NS)
             yield made
         finally:

@@ -35,7 +35,7 @@ class _Before:
 
 
 def rows(samples: ClassSamples, package: str, name: str, table: str, carried: str | None) -> str:
-    """A row per member of each row in a table of `windows`, in the order of time, object and member.
+    """A row per member of each row in a table of `windows`, in the order of time.
 
     Args:
         samples: what `table` was made of.
@@ -49,7 +49,7 @@ def rows(samples: ClassSamples, package: str, name: str, table: str, carried: st
         _member(samples, package, name, number, is_carried=carried is not None)
         for number in range(len(samples.members))
     ]
-    return f"with linked as ({linked}) {' union all '.join(each)} order by window_start, agent, object, member"
+    return f"with linked as ({linked}) {' union all '.join(each)} order by window_start"
 
 
 def carry(rows: str, carried: str | None, oldest_ns: int) -> str:

@@ -39,6 +39,7 @@ class ClassSamples:
         keys: the table that `keys` made.
         sparse: numbers of the members that some samples lack.
         large: some whole number needs more than 64 bits.
+        steady: the samples of an object have one epoch, and none of them is its end.
     """
 
     source: str
@@ -48,6 +49,7 @@ class ClassSamples:
     keys: str
     sparse: Collection[int] = ()
     large: bool = False
+    steady: bool = False
 
     def column(self, name: str) -> str:
         """The name of a column in the statements: names of classes may be any, and differ by their case only."""
@@ -86,13 +88,24 @@ def keys(source: str) -> str:
     return (
         "select *, cast(dense_rank() over (order by _agent, _object) as integer) as _series, "
         f"dense_rank() over (order by _run) << {_SEQ_BITS} as _first_arrival "
-        f"from (select distinct _agent, _object, _run from {source} where _statistics)"
+        "from (select _agent, _object, _run, min(_epoch) as low_epoch, max(_epoch) as high_epoch, "
+        "bool_or(_epoch is null or coalesce(_delete_ns, 0) <> 0) as changes "
+        f"from {source} where _statistics group by _agent, _object, _run)"
+    )
+
+
+def steady(keys_table: str) -> str:
+    """Whether the samples of each object have one epoch, and none of them is its end."""
+    return (
+        "select bool_and(is_steady) from ("
+        "select min(low_epoch) = max(high_epoch) and not bool_or(changes) as is_steady "
+        f"from {keys_table} group by _series)"
     )
 
 
 def windows(samples: ClassSamples) -> str:
     """A row per object and window."""
-    columns = [_GROUP, *_ends(), *(f"bool_or(_back{at}) as back{at}" for at in samples.clocks)]
+    columns = [_GROUP, *_ends(samples), *(f"bool_or(_back{at}) as back{at}" for at in samples.clocks)]
     for number in range(len(samples.members)):
         columns += _aggregates(samples, number)
     return f"with {_steps(samples, _BY_TIME)} select {', '.join(columns)} from step group by {_GROUP}"
@@ -140,12 +153,13 @@ def _steps(samples: ClassSamples, order: str) -> str:
     values = [f"{_number(samples, name)} as {samples.column(name)}" for name in samples.columns]
     read = [
         *("_series", f"{window} as _window", "_ts_ns", "_first_arrival + _seq as _arrival", "_epoch"),
-        *("coalesce(_delete_ns, 0) <> 0 as _deleted", *values),
+        *(() if samples.steady else ("coalesce(_delete_ns, 0) <> 0 as _deleted",)),
+        *values,
     ]
     after = [
         "lag(_ts_ns) over p is null as _is_first",
         "lead(_ts_ns) over p as _ts_a",
-        "lead(_epoch) over p as _epoch_a",
+        *(() if samples.steady else ("lead(_epoch) over p as _epoch_a",)),
     ]
     if samples.sparse:
         after.append("row_number() over p as _n")
@@ -190,6 +204,8 @@ def _is_back(arrival: str) -> str:
 
 def _holds(samples: ClassSamples, epoch: str, deleted: str) -> str:
     """The condition for samples whose value holds until the next one: neither the object nor the agent ended."""
+    if samples.steady:
+        return "true"
     return f"not {deleted}" if samples.continued else f"not {deleted} and coalesce({epoch} = _epoch, true)"
 
 
@@ -207,7 +223,7 @@ def _aggregates(samples: ClassSamples, number: int) -> list[str]:
         f"max({high}){only} as high{number}",
         f"sum({f'{value} * {weight}' if weight else value}){only} as total{number}",
         f"{f'sum({weight})' if weight else 'count(*)'}{only} as weight{number}",
-        f"count(*) filter ({samples.is_present(number)}) as present{number}",
+        f"{f'count(*) filter ({samples.is_present(number)})' if weight else f'count({value})'} as present{number}",
     ]
     if sparse:
         columns += _sparse_ends(only, at)
@@ -218,15 +234,20 @@ def _aggregates(samples: ClassSamples, number: int) -> list[str]:
     return columns
 
 
-def _ends() -> list[str]:
+def _ends(samples: ClassSamples) -> list[str]:
     """Number, times and epochs of samples."""
+    ends = ["max(_epoch) as first_epoch", "max(_epoch) as last_epoch", "false as deleted"]
+    if not samples.steady:
+        ends = [
+            "max(_epoch) filter (_is_first) as first_epoch",
+            "max(_epoch) filter (_is_last) as last_epoch",
+            "bool_or(_deleted) filter (_is_last) as deleted",
+        ]
     return [
         "count(*) as samples",
         "min(_ts_ns) as first_ns",
         "max(_ts_ns) as last_ns",
-        "max(_epoch) filter (_is_first) as first_epoch",
-        "max(_epoch) filter (_is_last) as last_epoch",
-        "bool_or(_deleted) filter (_is_last) as deleted",
+        *ends,
         "coalesce(sum(_held), 0) as held_ns",
     ]
 
@@ -250,7 +271,7 @@ def _growth(samples: ClassSamples, number: int) -> list[str]:
     sparse = number in samples.sparse
     after, epoch = (f"_after{number}.v", f"_after{number}.e") if sparse else (f"_after{number}", "_epoch_a")
     reset = f"{after} < {value}"
-    if not samples.continued:
+    if not samples.continued and not samples.steady:
         reset = f"({reset} or coalesce(_epoch <> {epoch}, false))"
     missing_one = f"{value} is null or {after} is null"
     step = f"case when {missing_one} then 0 when {reset} then {after} else {after} - {value} end"

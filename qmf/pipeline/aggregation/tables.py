@@ -14,11 +14,7 @@ import attrs
 from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.lake_table import DATE, LakeTable
-from qmf.pipeline.lake.layout import WRITER_NAME
 from qmf.pipeline.lake.location import is_local, local_path
-
-#: The folders between a size and its days.
-FOLDERS = ("qmf_package", "qmf_class")
 
 
 @attrs.frozen(kw_only=True)
@@ -70,22 +66,3 @@ def rollup_table(options: RollupOptions, by: str) -> LakeTable:
 def class_name(versions: Sequence[ClassVersion]) -> str:
     """The name of a class with its package."""
     return f"{versions[0].package}:{versions[0].name}"
-
-
-def table_path(options: RollupOptions, by: str, size: str, versions: Sequence[ClassVersion] = ()) -> str:
-    """The folder of a table.
-
-    Args:
-        options: of the roll-up.
-        by: ``batch`` or ``stream``.
-        size: of the windows.
-        versions: of the class; none for the folder of all classes.
-    """
-    names = (versions[0].package, versions[0].name) if versions else ()
-    parts = [f"{folder}={escaped(name)}" for folder, name in zip(FOLDERS, names, strict=False)]
-    return "/".join([options.out.rstrip("/"), by, f"qmf_size={size}", *parts])
-
-
-def escaped(name: str) -> str:
-    """A name as that of a folder."""
-    return name if WRITER_NAME.fullmatch(name) else name.encode().hex()

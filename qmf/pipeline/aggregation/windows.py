@@ -49,7 +49,8 @@ def rolled_up(
         if not connection.execute(f"select 1 from {_KEYS} limit 1").fetchall():
             yield None
             return
-        samples = _make_windows(connection, samples)
+        ((steady,),) = connection.execute(statements.steady(_KEYS)).fetchall()
+        samples = _make_windows(connection, attrs.evolve(samples, steady=bool(steady)))
         yield rows.rows(samples, package, name, _WINDOWS, carried)
     finally:
         for table in (_KEYS, _WINDOWS, _CORRECTIONS):
@@ -65,7 +66,7 @@ def _make_windows(connection: Any, samples: ClassSamples) -> ClassSamples:
     sparse = tuple(number for number, lack in enumerate(lacks) if lack)
     if sparse:
         connection.execute(f"drop table {_WINDOWS}")
-        samples = _aggregate(connection, attrs.evolve(samples, sparse=sparse))
+        samples = _aggregate(connection, attrs.evolve(samples, sparse=sparse, steady=False))
     if samples.counters:
         _correct(connection, samples)
     return samples

@@ -86,7 +86,7 @@ def fetch(connection: Any, sql: str) -> list[Row]:
 
 
 def duckdb_rows(samples: list[Row], *, seconds: int = 60, continued: bool = False) -> list[Row]:
-    """The roll-up of samples, in the order of time, object and member."""
+    """The roll-up of samples, in the order of time."""
     with closing(connect()) as connection:
         connection.execute("set timezone = 'UTC'")
         make_rows(connection, "rolled", samples, seconds=seconds, continued=continued)
@@ -148,6 +148,8 @@ def test_they_are_those_of_plain_python(sparse: bool, seconds: int, continued: b
     chance = random.Random(random.randrange(10**6))  # pytest-randomly prints the seed
     large = chance.random() < 0.5
     samples = [row for n in range(60) for row in any_samples(chance, str(n), sparse=sparse, large=large)]
+    if chance.random() < 0.5:
+        samples = [{**row, "_epoch": len(row["_object"]), "_delete_ns": 0} for row in samples]
     check(samples, duckdb_rows(samples, seconds=seconds, continued=continued), seconds=seconds, continued=continued)
 
 
@@ -241,7 +243,8 @@ def test_windows_before_1970_and_at_their_edges() -> None:
 def test_no_samples() -> None:
     with closing(connect()) as connection:
         connection.execute(
-            "create table nothing as select '' as _agent, '' as _object, '' as _run, false as _statistics"
+            "create table nothing as select '' as _agent, '' as _object, '' as _run, 1 as _epoch, 0 as _delete_ns, "
+            "false as _statistics"
         )
         with rolled_up(
             connection, "nothing", MEMBERS, package=PACKAGE, name="till", seconds=60, continued=False
