@@ -371,3 +371,7 @@ def test_a_full_queue(jms: ForeignProgram, url: str) -> None:
     (error,) = jms("fill", url, "small", "10")
     assert error.startswith("3 ResourceAllocationException: Maximum depth exceeded on small"), error
     assert jms("receive", url, "small", "all") == ["message 0", "message 1", "message 2"]
+
+
+def test_a_client_id_is_used_once(jms: ForeignProgram, url: str) -> None:
+    assert jms("client-id", url, "client") == ["InvalidClientIDException", "again"]

@@ -19,6 +19,26 @@ final class Connecting {
         uses.put("refused", Connecting::refused);
         uses.put("missing", Connecting::missing);
         uses.put("fill", Connecting::fill);
+        uses.put("client-id", Connecting::clientId);
+    }
+
+    /** ID: a second connection with the same client id, and another one when the first has ended. */
+    private static void clientId(Main main, String url, String[] arguments) throws Exception {
+        JmsConnectionFactory factory = new JmsConnectionFactory(url);
+        try (Connection first = factory.createConnection()) {
+            first.setClientID(arguments[0]);
+            first.start();
+            try (Connection second = factory.createConnection()) {
+                second.setClientID(arguments[0]);
+                main.say("no error");
+            } catch (JMSException error) {
+                main.say(error.getClass().getSimpleName());
+            }
+        }
+        try (Connection again = factory.createConnection()) {
+            again.setClientID(arguments[0]);
+            main.say("again");
+        }
     }
 
     private static String reconnecting(String url) {
