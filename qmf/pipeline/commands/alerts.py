@@ -78,11 +78,24 @@ def _options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--receivers", action="store_true", help="show what was delivered to each receiver instead")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--check", type=Path, metavar="FILE", help="only check a configuration of notifications, and print all errors"
+    )
+
+
+def _check(path: Path) -> None:
+    from qmf.pipeline.notifying.config_file import load_config
+
+    integrations = load_config(path).integrations
+    print_line(f"{path}: no error; receivers: {', '.join(sorted(integrations)) or 'none'}")
 
 
 def _run(options: argparse.Namespace) -> None:
     from qmf.pipeline.notifying.overview import read_overview
 
+    if options.check is not None:
+        _check(options.check)
+        return
     now = time.time_ns()
     overview = read_overview(state_folder(options), read_matchers(options), now)
     if options.receivers:

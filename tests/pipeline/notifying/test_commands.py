@@ -179,6 +179,17 @@ def test_what_was_delivered(shell: Shell) -> None:
     assert content["ops/webhook/0"]["lastError"] == "no route"
 
 
+def test_a_configuration_is_checked(shell: Shell, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "notify.toml"
+    path.write_text('[route]\nreceiver = "x"\n[[receiver]]\nname = "x"\nbus = true\n')
+    assert main(["alerts", "--check", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path}: no error; receivers: x/bus/0\n"
+    path.write_text('[route]\nreceiver = "x"\ngroup_wait = "y"\n')
+    error = shell.fails("alerts", "--check", str(path))
+    assert f"{path}:2: route: receiver: there is no receiver 'x'" in error
+    assert f"{path}:3: route: group_wait: must be a time" in error
+
+
 def test_no_job_has_notified_here(shell: Shell) -> None:
     assert "notifications.db: no such file" in shell.fails("alerts", "--state", str(shell.folder))
     StateFile(shell.folder).close()
