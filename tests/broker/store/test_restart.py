@@ -174,16 +174,6 @@ async def test_a_damaged_store_is_refused(tmp_path: Path) -> None:
         await Broker(port=0, data_dir=tmp_path).start()
 
 
-async def test_without_a_folder_durable_nodes_are_refused() -> None:
-    async with Broker(port=0) as broker:
-        connection = await Connection.establish(broker.url, timeout=30)
-        made = await connection.session()
-        with pytest.raises(Exception, match="durable"):
-            await made.sender("q; " + DURABLE % "")
-        await connection.close()
-        await until(lambda: broker.connections == 0)
-
-
 AUTO_DELETE = ", x-declare: {auto-delete: True%s}"
 
 
