@@ -25,8 +25,9 @@ from qmf.pipeline.aggregation.tables import RollupOptions
 from qmf.pipeline.audit.job import AuditOptions, audit_batch
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.recording.buffers import RowBuffers, commit
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.recording.buffers import RowBuffers
+from qmf.pipeline.recording.lake_writer import LakeWriter
 from qmf.pipeline.report.collect import ReportOptions, collect, newest
 from qmf.pipeline.report.time_range import parse_time_range
 from qmf.pipeline.rollup.job import rollup_batch
@@ -75,12 +76,13 @@ def value(column: LakeColumn, n: int, chance: random.Random) -> object:
             return number % 100
 
 
-def fill(lake: Lake, tables: list[ClassVersion], samples: int) -> int:
+def fill(lake: DeltaLake, tables: list[ClassVersion], samples: int) -> int:
     """Record so many samples of each class; gives the rows written."""
     chance = random.Random(1)
     lake.create()
     buffers = RowBuffers()
-    seq = files = 0
+    writer = LakeWriter(lake, "bench")
+    seq = batches = 0
 
     def add(kind: RowKind, at_ns: int, cells: tuple[object, ...], table: ClassVersion | None = None) -> None:
         nonlocal seq
@@ -90,7 +92,7 @@ def fill(lake: Lake, tables: list[ClassVersion], samples: int) -> int:
 
     begin = START * SECOND
     for table in tables:
-        told = (table.package, table.name, table.hash, table.event, table.to_json(), "")
+        told = (table.package, table.name, table.hash, table.event, table.to_json(), "", None)
         add(RowKind.SCHEMAS, begin, told)
     add(RowKind.AGENTS, begin, ("added", None, 10.0))
     each = max(1, samples // COMMITS)
@@ -104,9 +106,8 @@ def fill(lake: Lake, tables: list[ClassVersion], samples: int) -> int:
                 add(RowKind.EVENTS, at_ns + n, (6, None, *cells), table)
         add(RowKind.HEARTBEATS, at_ns, (10.0,))
         if n % each == each - 1 or n == samples - 1:
-            batch = buffers.take()
-            commit(lake, "bench", RUN, files + 1, batch)
-            files += len(batch.parts)
+            batches += 1
+            writer.commit(batches, buffers.take())
     return seq
 
 
@@ -138,7 +139,7 @@ def main() -> None:
         root = options.lake or Path(folder) / "lake"
         tables = classes(options.classes)
         if not root.exists():
-            rows = fill(Lake(root), tables, options.samples)
+            rows = fill(DeltaLake(str(root)), tables, options.samples)
             print(f"{rows:,} rows of {len(tables)} classes", flush=True)
         spark = session("local[2]", name="bench")
         spark.sparkContext.setLogLevel("ERROR")

@@ -1,34 +1,31 @@
-"""What does a value cost to correlate, as values grow, and beside a rollup of the same values in the same run?
+"""What does a value cost to correlate, as values grow?
 
 Makes a lake of one class with 7 values per sample and follows three rules through it: a threshold with duration and
 hysteresis, a rate, and the absence of samples. The alerts are known beforehand, and must be found. Prints values per
-second of the batch, of a stream that takes the same lake in ten steps, and of the rollup to minutes that is the measure
-of both; and the peak memory of Spark's Java, and of the largest of its Python workers.
+second of the batch, and of a stream that takes the same lake in ten steps; and the peak memory.
 
     python bench/pipeline_correlate.py [VALUES ...]        default: 1000000 10000000
 
-Each size runs in a process of its own. Spark's start is not counted; a first small run is a warm-up.
+Each size runs in a process of its own; a first small run is a warm-up.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pipeline_lake import OBJECTS, SECOND, VALUES, each_size, fill, peaks
+from pipeline_lake import OBJECTS, VALUES, each_size, fill, peak
 
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.batch import correlate_batch
+from qmf.pipeline.correlate.lake_rows import LakeRows
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.stream import CorrelationStream
-from qmf.pipeline.frames import Frames
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.rollup import rollup
-from qmf.pipeline.spark import session
+from qmf.pipeline.lake.delta_lake import DeltaLake
 
 #: Seconds in which the level goes up and down once, and the seconds of them that it is bad.
 PERIOD, BAD = 500, 50
@@ -77,75 +74,67 @@ def ignore(_text: str) -> None:
     """Say nothing."""
 
 
-def by_batch(spark: Any, root: str) -> int:
+def by_batch(root: str) -> int:
     """Alerts of a batch."""
-    return len(correlate_batch(spark, options(root), ignore).alerts)
+    return len(correlate_batch(options(root), ignore).alerts)
 
 
-def by_stream(spark: Any, root: str, files: int) -> int:
-    """Alerts of a stream that takes so many files in a step."""
-    follower = CorrelationStream(spark, options(root), ignore, files=files)
+def by_stream(root: str) -> int:
+    """Alerts of a stream that sees two more commits in each step."""
+    whole = LakeRows.versions
+    seen = 0
+
+    def versions(self: LakeRows, paths: Any) -> dict[str, int]:
+        return {path: min(number, seen) for path, number in whole(self, paths).items()}
+
     found = 0
-    while (step := follower.step()) is not None or follower.is_behind():
-        found += 0 if step is None else len(step.alerts)
-    follower.close()
+    LakeRows.versions = versions  # type: ignore[method-assign]
+    try:
+        follower = CorrelationStream(options(root), ignore)
+        for step in range(1, STEPS + 1):
+            seen = step * COMMITS // STEPS
+            result = follower.step()
+            found += 0 if result is None else len(result.alerts)
+        follower.close()
+    finally:
+        LakeRows.versions = whole  # type: ignore[method-assign]
     return found
-
-
-def by_rollup(spark: Any, root: str) -> int:
-    """What the counter grew by, of the rollup to minutes; all members are made."""
-    frames = Frames(spark, root)
-    (of,) = frames.classes(["thing"])
-    rolled = rollup(frames.class_rows(of), of, "1m")
-    # Fetched, since Spark leaves out what nobody looks at.
-    (row,) = rolled.groupBy().sum("delta", "mean", "low", "high").collect()
-    return int(row["sum(delta)"])
 
 
 def options(root: str) -> CorrelateOptions:
     """Of both."""
-    return CorrelateOptions(lake=root, out=f"{root}/_tables/correlate", rules=parse_rules(RULES), late=5 * SECOND)
+    return CorrelateOptions(lake=root, out=f"{root}/_tables/correlate", rules=parse_rules(RULES))
 
 
-def run(spark: Any, values: int) -> tuple[list[float], bool]:
-    """Seconds of batch, stream and rollup, and whether the alerts are those that must be."""
+def run(values: int) -> tuple[list[float], bool]:
+    """Seconds of batch and stream, and whether the alerts are those that must be."""
     with tempfile.TemporaryDirectory() as folder:
         root = str(Path(folder) / "lake")
-        lake = Lake(root)
-        lake.create()
         samples = values // VALUES // OBJECTS * OBJECTS
-        fill(lake, samples, -(-samples // COMMITS), level)
+        fill(DeltaLake(root), samples, -(-samples // COMMITS), level)
         taken: list[float] = []
         found: list[int] = []
-        for work in (by_batch, partial(by_stream, files=COMMITS // STEPS), by_rollup):
+        for work in (by_batch, by_stream):
             started = time.perf_counter()
-            found.append(work(spark, root))
+            found.append(work(root))
             taken.append(time.perf_counter() - started)
-        # The stream's last seconds wait for what may come late; what happens in them is not told yet.
-        right = found[0] == expected(samples) and found[0] - 2 * OBJECTS <= found[1] <= found[0]
-        return taken, right
+        return taken, found == [expected(samples)] * 2
 
 
 def one(values: int) -> dict[str, Any]:
     """Measure one size in this process."""
-    with peaks() as found:
-        spark = session("local[2]", name="bench")
-        spark.sparkContext.setLogLevel("ERROR")
-        run(spark, 70_000)
-        taken, right = run(spark, values)
-        spark.stop()
-    rates = dict(zip(("batch", "stream", "rollup"), (values / seconds for seconds in taken), strict=True))
-    return {"right": right, **rates, **found}
+    run(70_000)
+    taken, right = run(values)
+    rates = dict(zip(("batch", "stream"), (values / seconds for seconds in taken), strict=True))
+    return {"right": right, **rates, "memory": peak(os.getpid())}
 
 
 def line(found: dict[str, Any]) -> str:
     """A row of the table."""
-    rates = " ".join(f"{found[name]:12,.0f}" for name in ("batch", "stream", "rollup"))
-    ratio = found["batch"] / found["rollup"]
-    return f"{rates} {ratio:13.2f} {1e6 / found['batch']:13.2f} {found['java']:8.0f} {found['python']:10.0f}"
+    return f"{found['batch']:12,.0f} {found['stream']:12,.0f} {1e6 / found['batch']:13.2f} {found['memory']:9.0f}"
 
 
-HEADING = f"{'batch/s':>12} {'10 steps/s':>12} {'rollup/s':>12}  batch:rollup  us per value  java MB  worker MB"
+HEADING = f"{'batch/s':>12} {'10 steps/s':>12}  us per value  peak MB"
 
 if __name__ == "__main__":
     sys.exit(each_size(__file__, __doc__ or "", HEADING, one, line))

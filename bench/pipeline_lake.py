@@ -18,8 +18,9 @@ import psutil
 
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.recording.buffers import RowBuffers, RowConverter, commit
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.recording.buffers import RowBuffers, RowConverter
+from qmf.pipeline.recording.lake_writer import LakeWriter
 from qmf.schema import TYPES, ClassSchema, Statistic
 
 OBJECTS = 100
@@ -41,7 +42,7 @@ CLASS = ClassSchema(
 _RUN = "00000000000000000001_1"
 
 
-def fill(lake: Lake, samples: int, each: int, level: Callable[[int], int]) -> float:
+def fill(lake: DeltaLake, samples: int, each: int, level: Callable[[int], int]) -> float:
     """Record so many samples as the recorder does, each second one of all objects, with `each` rows to a commit.
 
     `level` gives the statistic of that name by the second. Returns the seconds taken.
@@ -50,9 +51,10 @@ def fill(lake: Lake, samples: int, each: int, level: Callable[[int], int]) -> fl
     converters = RowConverter(table)
     buffers = RowBuffers()
     started = time.perf_counter()
-    told = (_RUN, 0, 0, 0, 0, None, None, table.package, table.name, table.hash, False, table.to_json(), "")
+    told = (_RUN, 0, 0, 0, 0, None, None, table.package, table.name, table.hash, False, table.to_json(), "", None)
     buffers.add(RowKind.SCHEMAS, None, 0, told)
-    files = 1
+    writer = LakeWriter(lake, "bench")
+    batches = 0
     for n in range(samples):
         second = n // OBJECTS
         time_ns = second * SECOND
@@ -62,9 +64,8 @@ def fill(lake: Lake, samples: int, each: int, level: Callable[[int], int]) -> fl
         common = (_RUN, n + 1, time_ns // 1000, time_ns, time_ns, "bench", 1)
         buffers.add(RowKind.OBJECTS, table, time_ns, (*common, *own, *converters.cells(values, statistics=True)))
         if n % each == each - 1 or n == samples - 1:
-            batch = buffers.take()
-            commit(lake, "bench", _RUN, files, batch)
-            files += len(batch.parts)
+            batches += 1
+            writer.commit(batches, buffers.take())
     return time.perf_counter() - started
 
 

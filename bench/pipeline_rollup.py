@@ -34,7 +34,7 @@ from pyspark.sql import functions as F
 from qmf.pipeline.aggregation.job import roll_up_lake
 from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.rollup.job import rollup_batch
 from qmf.pipeline.spark import session
 
@@ -156,8 +156,8 @@ def one(values: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, peaks() as found:
         root, warm = f"{folder}/lake", f"{folder}/warm"
         for path, count in ((warm, 20_000), (root, values)):
-            Lake(path).create()
-            recorded = fill(Lake(path), count // VALUES, 100_000, level)
+            DeltaLake(str(path)).create()
+            recorded = fill(DeltaLake(str(path)), count // VALUES, 100_000, level)
         recording = peak(os.getpid())
         timed(by_command, warm)
         results = {"command": timed(by_command, root), "duckdb": timed(by_duckdb, root)}

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pyarrow.parquet
 from figures import Figure, note, parser, report
 from pipeline_lake import CLASS, VALUES
 from qmf_shell.commands import standard
@@ -36,22 +35,23 @@ from qmf_shell.session.lake_source import LakeSource, latest
 
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.layout import LakePartition, file_name
-from qmf.pipeline.lake.maintenance import GROUP_ROWS, TARGET_BYTES
-from qmf.pipeline.recording.buffers import RowBuffers, commit
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.maintenance import TARGET_BYTES
+from qmf.pipeline.lake.table_paths import class_path
+from qmf.pipeline.recording.buffers import RowBuffers
+from qmf.pipeline.recording.lake_writer import LakeWriter
 
 #: Milliseconds that the answer may take.
 LIMIT = 1000.0
 #: 2023-11-15, and the seconds between samples.
 DAY, STEP = 1_700_006_400, 10
 SECOND = 10**9
+#: The rows of the class.
+_FOLDER = f"{class_path(RowKind.OBJECTS, CLASS.package, CLASS.key.name)}/_date=2023-11-15"
 RUN = f"{DAY * SECOND:020d}_1"
 AGENT = "example.org:bench:1"
 PEER = "DuckDB query, same files"
 SAMPLES = 86_400 // STEP
-#: Rows of the last file, so that files of the generator are read again in pieces.
-_FOLDER = LakePartition(RowKind.OBJECTS, CLASS.package, CLASS.key.name, str(CLASS.hash), "2023-11-15").folder
 
 ROWS = """
 select '{run}' as _run, (t * {objects} + o + 10)::bigint as _seq, make_timestamptz(time // 1000) as _ts,
@@ -60,7 +60,7 @@ select '{run}' as _run, (t * {objects} + o + 10)::bigint as _seq, make_timestamp
     t = 0 as _properties, true as _statistics,
     (t * 100 + o)::decimal(20, 0) as done, (hash(t, o) % 100000) / 7 as load, (hash(o, t) % 1000)::integer as level,
     3::decimal(20, 0) as "delayCount", (hash(t) % 10)::bigint as "delayMin", (hash(o) % 100)::bigint as "delayMax",
-    (hash(t + o) % 1000) / 9 as "delayAvg"
+    (hash(t + o) % 1000) / 9 as "delayAvg", '2023-11-15' as _date, '{hash}' as _hash
 from (select t, o, ({day} + t * {step}) * 1000000000 as time from range({begin}, {end}) x(t), range({objects}) y(o))
 order by t, o
 """
@@ -68,33 +68,27 @@ order by t, o
 
 def make(root: Path, objects: int, *, compacted: bool) -> None:
     """Write the rows of all kinds, as a recorder or as compaction does."""
-    lake = Lake(root)
+    lake = DeltaLake(str(root))
     lake.create()
     _write_others(lake)
-    folder = root / _FOLDER
-    folder.mkdir(parents=True)
-    added: dict[str, int] = {}
+    (path,) = lake.tables_of(lake.class_versions())
     connection = duckdb.connect(config={"threads": 2})
     # About as many rows as fit into a file of the size that compaction makes.
     samples = max(1, TARGET_BYTES // (objects * 30)) if compacted else 180
     number = 0
     for begin in range(0, SAMPLES, samples):
         end = min(SAMPLES, begin + samples)
-        sql = ROWS.format(
-            run=RUN, agent=AGENT, objects=objects, first=DAY * SECOND, day=DAY, step=STEP, begin=begin, end=end
-        )
+        times = {"first": DAY * SECOND, "day": DAY, "step": STEP, "begin": begin, "end": end}
+        sql = ROWS.format(run=RUN, agent=AGENT, hash=CLASS.hash, objects=objects, **times)
         table = connection.sql(sql).to_arrow_table()
         for at in range(0, len(table), len(table) if compacted else objects):
-            part = table if compacted else table.slice(at, objects)
             number += 1
-            name = file_name("upkeep" if compacted else "recorder", RUN, number, compacted=compacted)
-            pyarrow.parquet.write_table(part, folder / name, compression="zstd", row_group_size=GROUP_ROWS)
-            added[f"{_FOLDER}/{name}"] = len(part)
+            part = table if compacted else table.slice(at, objects)
+            lake.table(path).append(part, writer="generator", batch=number)
     connection.close()
-    lake.append_to_log(added)
 
 
-def _write_others(lake: Lake) -> None:
+def _write_others(lake: DeltaLake) -> None:
     """The agent, its heartbeats, and the class."""
     version = ClassVersion.from_schema(CLASS)
     buffers = RowBuffers()
@@ -104,10 +98,10 @@ def _write_others(lake: Lake) -> None:
         buffers.add(kind, None, time_ns, (RUN, seq, time_ns // 1000, time_ns, time_ns, AGENT, 1, *cells))
 
     add(RowKind.AGENTS, 1, first, "added", None, 10.0)
-    add(RowKind.SCHEMAS, 2, first, version.package, version.name, version.hash, False, version.to_json(), "")
+    add(RowKind.SCHEMAS, 2, first, version.package, version.name, version.hash, False, version.to_json(), "", None)
     for beat in range(SAMPLES):
         add(RowKind.HEARTBEATS, 3, first + beat * STEP * SECOND, 10.0)
-    commit(lake, "other", RUN, 1, buffers.take())
+    LakeWriter(lake, "other").commit(1, buffers.take())
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The data pipeline: records a bus in a lake of Parquet files, and processes the lake with Spark.
+"""The data pipeline: records a bus in a lake of Delta tables, and processes the lake in this process or with Spark.
 
 `lake` owns the files, `recording` writes them, `spark` gives Spark access to them, as `frames.Frames` and as the data
 source `qmf`. `rollup`, `correlate`, `audit` and `report` are the jobs; `commands` and `cli` are `qmf-pipeline`.
@@ -15,7 +15,7 @@ from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from qmf.pipeline.errors import LakeError, MissingExtraError, PipelineError
-    from qmf.pipeline.lake.lake import Lake
+    from qmf.pipeline.lake.delta_lake import DeltaLake
     from qmf.pipeline.recording.lake_recorder import LakeRecorder, RecorderCounts
 else:
     # Spark starts Python for each stream: it loads the lake, and no console.
@@ -23,9 +23,9 @@ else:
         __name__,
         {
             "qmf.pipeline.errors": "LakeError MissingExtraError PipelineError",
-            "qmf.pipeline.lake.lake": "Lake",
+            "qmf.pipeline.lake.delta_lake": "DeltaLake",
             "qmf.pipeline.recording.lake_recorder": "LakeRecorder RecorderCounts",
         },
     )
 
-__all__ = ["Lake", "LakeError", "LakeRecorder", "MissingExtraError", "PipelineError", "RecorderCounts"]
+__all__ = ["DeltaLake", "LakeError", "LakeRecorder", "MissingExtraError", "PipelineError", "RecorderCounts"]

@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from qmf.pipeline.errors import LakeError, MissingExtraError
@@ -44,12 +43,11 @@ def connect() -> Any:
 
 
 @contextmanager
-def duckdb_errors(root: Path | str) -> Iterator[None]:
+def duckdb_errors(lake: str) -> Iterator[None]:
     """Raise the errors of queries on a lake as what they mean.
 
     Raises:
-        FileNotFoundError: a file is gone; it may have been compacted since it was selected.
-        LakeError: a file cannot be read, or the query failed.
+        LakeError: a file cannot be read or is gone, or the query failed.
         KeyboardInterrupt: Ctrl-C, which DuckDB takes while a query runs.
     """
     duckdb = import_duckdb()
@@ -59,8 +57,8 @@ def duckdb_errors(root: Path | str) -> Iterator[None]:
         if isinstance(error, duckdb.IOException) and any(
             text in str(error) for text in ("No files found", "No such file")
         ):
-            raise FileNotFoundError(str(error)) from error
-        raise LakeError(f"{root}: {str(error).partition(chr(10))[0]}") from error
+            raise LakeError(f"{lake}: a file was deleted before it was read; try again") from error
+        raise LakeError(f"{lake}: {str(error).partition(chr(10))[0]}") from error
     except RuntimeError as error:
         if "interrupt" not in str(error).lower():
             raise

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
 import attrs
@@ -22,12 +22,16 @@ from pyspark.sql import types as T
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.classes import choose_classes, versions_of
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.layout import NO_HASH, RECORDED_FILES, LakePartition, class_folder, date_of
-from qmf.pipeline.lake.location import is_local, local_path
-from qmf.pipeline.lake.row_columns import PARTITION_COLUMNS
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.row_columns import HASH
+from qmf.pipeline.lake.runs import RecordedRuns, counted_condition
+from qmf.pipeline.lake.table_files import TableFile
+from qmf.pipeline.lake.table_paths import class_of_path, kind_path
 from qmf.pipeline.spark import catalog
 from qmf.pipeline.spark.lake_stream import DEFAULT_FILES
+
+#: The path of a class's table in that of a file.
+_TABLE = r"((?:objects|events)/[^/]+/[^/]+)/[^/]+/[^/]+$"
 
 
 @attrs.frozen
@@ -36,10 +40,11 @@ class Frames:
 
     Attributes:
         spark: to read with.
-        lake: path, or any URL that Spark reads.
+        lake: path or URL.
         stream: frames follow the lake, instead of reading what is in it now.
         first, last: days of a batch, ``2030-01-31``, both included; None for no limit.
-        files: files of a stream's micro-batch at most.
+        files: files of a stream's micro-batch at most, about.
+        options: of the lake's object store.
     """
 
     spark: SparkSession
@@ -48,6 +53,7 @@ class Frames:
     first: str | None = attrs.field(default=None, kw_only=True)
     last: str | None = attrs.field(default=None, kw_only=True)
     files: int = attrs.field(default=DEFAULT_FILES, kw_only=True)
+    options: Mapping[str, str] = attrs.field(factory=dict, kw_only=True)
 
     def classes(self, names: Sequence[str] = (), *, events: bool = False) -> list[list[ClassVersion]]:
         """The versions of each class that is wanted.
@@ -59,7 +65,7 @@ class Frames:
         Raises:
             LakeError: no lake, no such class, or several.
         """
-        return choose_classes(catalog.class_versions(self.lake, self.spark), names, events=events)
+        return choose_classes(self._lake.class_versions(), names, events=events)
 
     def objects(self, name: str, *, package: str | None = None, hash: str | None = None) -> DataFrame:
         """Samples of a class.
@@ -67,7 +73,7 @@ class Frames:
         Raises:
             LakeError: as of `classes`; versions disagree about a type.
         """
-        versions = versions_of(catalog.class_versions(self.lake, self.spark), package, name, hash)
+        versions = versions_of(self._lake.class_versions(), package, name, hash)
         return self.class_rows(versions, hash=hash)
 
     #: Events of a class. The same function: the name determines whether the class is one of objects or of events.
@@ -87,19 +93,25 @@ class Frames:
             LakeError: versions disagree about a type.
         """
         kind = _kind_of(versions)
-        if self.stream and is_local(self.lake):
-            return self._follow({"class": versions[0].name, "package": versions[0].package, "hash": hash or ""})
-        return self._read(kind, versions, hash)
+        options = {"class": versions[0].name, "package": versions[0].package, "hash": hash or ""}
+        if self.stream:
+            return self._follow(options)
+        if not self._lake.is_local:
+            return self._batch(options)
+        rows = self._files(kind, versions)
+        return rows.select(*catalog.kind_schema(kind, versions).fieldNames())
 
     def class_row_count(self, versions: Sequence[ClassVersion]) -> int:
-        """The number of rows of one class in a batch, from the lake's log, without reading the rows."""
-        return sum(self._selected_files(_kind_of(versions), versions).values())
+        """The number of rows of a class's tables in a batch, without reading the rows."""
+        return sum(file.rows for _path, file in self._selected(self._lake.tables_of(versions)))
 
     def table(self, kind: RowKind) -> DataFrame:
         """Rows of a kind without classes: heartbeats, agents, schemas, gaps, untyped."""
-        if self.stream and is_local(self.lake):
+        if self.stream:
             return self._follow({"kind": kind.value})
-        return self._read(kind, ())
+        if not self._lake.is_local:
+            return self._batch({"kind": kind.value})
+        return self._read([kind_path(kind)], catalog.kind_schema(kind))
 
     def any(self, kind: RowKind) -> DataFrame:
         """Objects or events of all classes; a stream includes classes that are added while it runs.
@@ -107,77 +119,76 @@ class Frames:
         Columns: those of every row and of the kind, then `package`, `class`, `hash`, and `values`: the columns of the
         class as a JSON object, without those that are null, times as nanoseconds.
         """
-        if self.stream and is_local(self.lake):
-            return self._follow({"kind": kind.value})
-        versions = [
-            version
-            for version in catalog.class_versions(self.lake, self.spark)
-            if version.event is (kind is RowKind.EVENTS)
-        ]
         if self.stream:
-            frames = [self._as_json(kind, [item], self._read(kind, [item], item.hash or NO_HASH)) for item in versions]
-        else:
-            # A scan per class would have to be planned for each, which costs more than the rows of a small lake.
-            groups = catalog.readable_groups(versions)
-            frames = [self._as_json(kind, group, self._files(kind, group)) for group in groups]
-        if not frames:
+            return self._follow({"kind": kind.value})
+        if not self._lake.is_local:
+            return self._batch({"kind": kind.value})
+        versions = [item for item in self._lake.class_versions() if item.event is (kind is RowKind.EVENTS)]
+        if not any(self._selected(self._lake.tables_of(versions))):
             return self.spark.createDataFrame([], catalog.any_class_schema(kind))
+        # A scan per class would have to be planned for each, which costs more than the rows of a small lake.
+        groups = [
+            group for group in catalog.readable_groups(versions) if any(self._selected(self._lake.tables_of(group)))
+        ]
+        frames = [self._as_json(kind, group) for group in groups]
         return reduce(DataFrame.unionByName, frames)
 
-    def _as_json(self, kind: RowKind, versions: Sequence[ClassVersion], rows: DataFrame) -> DataFrame:
-        common = catalog.kind_schema(kind).fieldNames()
+    def _as_json(self, kind: RowKind, versions: Sequence[ClassVersion]) -> DataFrame:
+        rows = self._files(kind, versions)
         columns = {column.name: column for version in versions for column in version.columns}
         values = [F.col(name) for name, column in columns.items() if column.column_type is not ColumnType.TIME]
-        if len(versions) == 1:
-            names = [F.lit(versions[0].package), F.lit(versions[0].name), F.lit(versions[0].hash)]
-        else:
-            package, name, hash = (F.col(partition) for partition in PARTITION_COLUMNS[:3])
-            names = [package, name, F.when(hash == NO_HASH, "").otherwise(hash)]
+        places = {path: class_of_path(path) for path in self._lake.tables_of(versions)}
+        path = F.regexp_extract(F.try_url_decode("_metadata.file_path"), _TABLE, 1)
+        package, name = (
+            F.create_map(*(F.lit(text) for path, place in places.items() for text in (path, place[at])))[path]
+            for at in (1, 2)
+        )
         return rows.select(
-            *common,
-            *(value.alias(name) for value, name in zip(names, ("package", "class", "hash"), strict=True)),
+            *catalog.kind_schema(kind).fieldNames(),
+            package.alias("package"),
+            name.alias("class"),
+            F.col(HASH).alias("hash"),
             # Columns that a class doesn't have are null, and so not in the text.
             (F.to_json(F.struct(*values)) if values else F.lit("{}")).alias("values"),
         )
 
-    def _follow(self, options: dict[str, str]) -> DataFrame:
-        stream = self.spark.readStream.format("qmf").option("lake", str(local_path(self.lake)))
-        return stream.options(**{key: value for key, value in options.items() if value}, files=str(self.files)).load()
+    @property
+    def _lake(self) -> DeltaLake:
+        return DeltaLake(self.lake, self.options)
 
-    def _root(self) -> str:
-        return str(local_path(self.lake)) if is_local(self.lake) else self.lake.rstrip("/")
+    def _source_options(self, options: Mapping[str, str]) -> dict[str, str]:
+        storage = {f"storage.{key}": value for key, value in self.options.items()}
+        return {**{key: value for key, value in options.items() if value}, **storage, "lake": self._lake.url}
 
-    def _read(self, kind: RowKind, versions: Sequence[ClassVersion], hash: str | None = None) -> DataFrame:
-        schema = catalog.kind_schema(kind, versions)
-        if self.stream:
-            # Compacted files hold nothing new, and are excluded by their names.
-            stream = self.spark.readStream.schema(schema).option("recursiveFileLookup", "true")
-            stream = stream.option("pathGlobFilter", RECORDED_FILES).option("maxFilesPerTrigger", self.files)
-            names = (versions[0].package, versions[0].name) if versions else ("", "")
-            return stream.parquet(f"{self._root()}/{class_folder(kind, *names, hash or '')}")
-        return self._files(kind, versions).select(*schema.fieldNames())
+    def _follow(self, options: Mapping[str, str]) -> DataFrame:
+        stream = self.spark.readStream.format("qmf").options(**self._source_options(options))
+        return stream.option("files", str(self.files)).load()
+
+    def _batch(self, options: Mapping[str, str]) -> DataFrame:
+        """Rows of an object store, which Spark may have no jar for."""
+        days = {"from": self.first or "", "to": self.last or ""}
+        return self.spark.read.format("qmf").options(**self._source_options({**options, **days})).load()
 
     def _files(self, kind: RowKind, versions: Sequence[ClassVersion]) -> DataFrame:
-        """Rows of files in the lake with its partition columns: of class versions, or of a kind without classes."""
+        """Rows of class versions with the column `HASH`."""
         schema = catalog.kind_schema(kind, versions)
-        extra = PARTITION_COLUMNS if versions else PARTITION_COLUMNS[-1:]
-        full = T.StructType([*schema.fields, *(T.StructField(name, T.StringType()) for name in extra)])
-        root = self._root()
-        found = self._selected_files(kind, versions)
-        paths = [str(Lake(root).find(path)) if is_local(self.lake) else f"{root}/{path}" for path in found]
-        if not paths:
-            return self.spark.createDataFrame([], full)
-        return self.spark.read.schema(full).option("basePath", f"{root}/{kind.value}").parquet(*paths)
+        full = T.StructType([*schema.fields, T.StructField(HASH, T.StringType())])
+        hashes = sorted({version.hash for version in versions})
+        rows = self._read(self._lake.tables_of(versions), full).where(F.col(HASH).isin(hashes))
+        # Of several recorders of an agent, the rows of one count.
+        condition = counted_condition(RecordedRuns(self._lake).left_out())
+        return rows.where(condition) if condition else rows
 
-    def _selected_files(self, kind: RowKind, versions: Sequence[ClassVersion]) -> dict[str, int]:
-        """The files of a batch of class versions, or of a kind without classes, with their numbers of rows."""
-        folders = {LakePartition(kind, item.package, item.name, item.hash).folder for item in versions} or {kind.value}
-        # A file lies in the folder of its day, which lies in the folder of its class version.
-        return {
-            path: rows
-            for path, rows in catalog.lake_files(self.lake, self.spark).items()
-            if path.rsplit("/", 2)[0] in folders and self._includes(date_of(path))
-        }
+    def _read(self, paths: Sequence[str], schema: T.StructType) -> DataFrame:
+        found = [file.url for _path, file in self._selected(paths)]
+        return self.spark.read.schema(schema).parquet(*found) if found else self.spark.createDataFrame([], schema)
+
+    def _selected(self, paths: Sequence[str]) -> Iterator[tuple[str, TableFile]]:
+        """The files of tables in a batch, with the paths of their tables."""
+        lake = self._lake
+        for path in paths:
+            if lake.table(path).version() is not None:
+                yield from ((path, file) for file in lake.table(path).snapshot().files if self._includes(file.date))
 
     def _includes(self, date: str | None) -> bool:
         return date is None or (self.first or date) <= date <= (self.last or date)

@@ -307,9 +307,9 @@ def _recorded(opened: OpenSession) -> str:
 
     reader = opened.context.past()
     if not reader.end():
-        return f"The lake {reader.root} is empty."
+        return f"The lake {reader.url} is empty."
     first, last = map(Formatter().instant, (reader.begin(), reader.end()))
-    return f"No broker: the lake {reader.root} tells about {first} to {last}."
+    return f"No broker: the lake {reader.url} reports on {first} to {last}."
 
 
 if __name__ == "__main__":

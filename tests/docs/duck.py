@@ -1,25 +1,33 @@
-"""Queries of a page, and waits for rows of a lake, by DuckDB."""
+"""Queries of a page, and waits for rows of a lake, by DuckDB.
+
+DuckDB's extension for Delta tables comes from the network, so ``delta_scan`` is done here by the library `deltalake`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import re
 from datetime import datetime
 from typing import Any
 
 import duckdb
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
 from pipeline.quick import PATIENCE
 from support.waiting import wait_until
 
+_SCAN = re.compile(r"delta_scan\('([^']+)'\)")
+
 
 def wait_for_rows(line: str) -> tuple[int, str]:
-    """Wait until a lake has rows: ``wait-for-rows from 'FILES' where CONDITION``, in DuckDB's SQL."""
+    """Wait until a lake has rows: ``wait-for-rows from delta_scan('TABLE') where CONDITION``, in DuckDB's SQL."""
     wait_until(lambda: _has_rows(line.removeprefix("wait-for-rows ")), line, PATIENCE)
     return 0, ""
 
 
 def _has_rows(source: str) -> bool:
-    # There are no such files yet, or one is being written.
-    with contextlib.suppress(duckdb.IOException, duckdb.InvalidInputException):
+    # There is no such table yet.
+    with contextlib.suppress(TableNotFoundError):
         return bool(_rows(f"select 1 {source}"))
     return False
 
@@ -33,7 +41,13 @@ def query(sql: str) -> str:
 
 def _rows(sql: str) -> list[Any]:
     with duckdb.connect() as connection:
-        return connection.execute(sql).fetchall()
+
+        def table(match: re.Match[str]) -> str:
+            name = f"table_{match.start()}"
+            connection.register(name, DeltaTable(match[1]).to_pyarrow_dataset())
+            return name
+
+        return connection.execute(_SCAN.sub(table, sql)).fetchall()
 
 
 def _cell(value: object) -> str:

@@ -22,15 +22,20 @@ def run_jobs_here(stage: Stage, spark: SparkSession, monkeypatch: pytest.MonkeyP
 
     A job that would follow the lake ends when it has read all that is in it.
     """
-    from qmf.pipeline.cli import main
 
     @contextlib.contextmanager
     def shared(options: object) -> Iterator[SparkSession]:
         yield spark
 
-    for name in ("audit", "correlate", "report", "rollup"):
+    for name in ("audit", "report", "rollup"):
         monkeypatch.setattr(importlib.import_module(f"qmf.pipeline.commands.{name}"), "spark_session", shared)
     monkeypatch.setattr("qmf.pipeline.spark.session", lambda *_, **__: spark)
+    run_pipeline_here(stage)
+
+
+def run_pipeline_here(stage: Stage) -> None:
+    """From now on, the page's commands of the pipeline run in this process; those that follow a lake end."""
+    from qmf.pipeline.cli import main
 
     def job(line: str) -> tuple[int, str]:
         _, *arguments = shlex.split(stage.as_here(line))

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pytest
 from pipeline.lakes import SECOND, Shop
 
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.alerts import AlertRow
-from qmf.pipeline.lake.columns import ClassVersion
-from qmf.schema import TYPES, Argument, EventSchema
-
-pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
-
 from qmf.pipeline.correlate.batch import BatchResult, correlate_batch
 from qmf.pipeline.correlate.options import CorrelateOptions
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.schema import TYPES, Argument, EventSchema
 
 OPENED = ClassVersion.from_schema(
     EventSchema(package="org.example.shop", name="opened", arguments=(Argument(name="till", type=TYPES["sstr"]),))
@@ -82,13 +75,12 @@ within = "1m"
 def options(shop: Shop, text: str = RULES, **more: Any) -> CorrelateOptions:
     chosen = {"late": 5 * SECOND, **more}
     return CorrelateOptions(
-        lake=shop.root, out=f"{shop.root}/_tables/correlate", rules=parse_rules(text, "rules.toml"),
-        file="rules.toml", **chosen,
+        lake=shop.root, out=f"{shop.root}/_tables/correlate", rules=parse_rules(text, "rules.toml"), **chosen,
     )  # fmt: skip
 
 
-def batch(spark: SparkSession, of: CorrelateOptions, until: float | None = None) -> BatchResult:
-    return correlate_batch(spark, of, ignore, until=None if until is None else round(until * SECOND))
+def batch(of: CorrelateOptions, until: float | None = None) -> BatchResult:
+    return correlate_batch(of, ignore, until=None if until is None else round(until * SECOND))
 
 
 def ignore(_text: str) -> None:

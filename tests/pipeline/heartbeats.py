@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
-import pyarrow.parquet
+from pipeline.lakes import recorded
 
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.recording.buffers import Cells, CommittedFile, RowBuffers, commit
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.recording.buffers import Cells, RowBuffers
+from qmf.pipeline.recording.lake_writer import LakeWriter
 
 DAY = 86_400 * 10**9
 RUN = "00000000000000000001_1"
@@ -24,28 +23,12 @@ def beats(*rows: tuple[int, int]) -> RowBuffers:
     return buffers
 
 
-def put(lake: Lake, number: int, *rows: tuple[int, int], name: str = "recorder") -> list[CommittedFile]:
-    """Commit heartbeats with these numbers and days."""
-    return commit(lake, name, RUN, number, beats(*rows).take())
+def put(lake: DeltaLake, number: int, *rows: tuple[int, int], name: str = "recorder") -> None:
+    """Commit heartbeats with these numbers and days as one batch."""
+    lake.create()
+    LakeWriter(lake, name).commit(number, beats(*rows).take())
 
 
-def seqs(lake: Lake) -> Counter[int]:
-    """The rows that a stream of the log sees."""
-    found: Counter[int] = Counter()
-    for path, rows in lake.files().items():
-        table = pyarrow.parquet.ParquetFile(lake.root / path).read()
-        assert table.num_rows == rows
-        found.update(table["_seq"].to_pylist())
-    return found
-
-
-def in_folders(lake: Lake) -> Counter[int]:
-    """The rows that a reader of the folders sees."""
-    found: Counter[int] = Counter()
-    for path in lake.root.glob("heartbeats/*/[!.]*.parquet"):
-        found.update(pyarrow.parquet.ParquetFile(path).read()["_seq"].to_pylist())
-    return found
-
-
-class Killed(BaseException):
-    """Stands for a kill: nothing after it runs, not even cleaning up."""
+def seqs(lake: DeltaLake) -> list[int]:
+    """The numbers of the heartbeats of a lake, sorted."""
+    return [row["_seq"] for row in recorded(lake, "heartbeats")]

@@ -7,14 +7,29 @@ from typing import Any
 
 from pipeline.shop import ROBBED, TILL
 
-from qmf.pipeline import Lake
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_columns import KIND_COLUMNS
-from qmf.pipeline.recording.buffers import Cells, RowBuffers, commit
+from qmf.pipeline.recording.buffers import Cells, RowBuffers
+from qmf.pipeline.recording.lake_writer import LakeWriter
 
 SECOND = 10**9
 RUN = "00000000000000000001_1"
+
+
+def recorded(lake: DeltaLake, path: str) -> list[dict[str, Any]]:
+    """All rows of a table, by run and number; none where there is no table."""
+    table = lake.table(path)
+    if table.version() is None:
+        return []
+    rows: list[dict[str, Any]] = table.dataset(table.snapshot().files).to_table().to_pylist()
+    return sorted(rows, key=lambda row: (row["_run"], row["_seq"]))
+
+
+def numbers(lake: DeltaLake) -> list[tuple[str, int]]:
+    """Run and number of every row of a lake, by run and number."""
+    return sorted((row["_run"], row["_seq"]) for path in lake.paths() for row in recorded(lake, path))
 
 
 class Shop:
@@ -23,13 +38,16 @@ class Shop:
     Times are seconds since 1970.
     """
 
-    def __init__(self, root: Path, *, run: str = RUN, name: str = "shop") -> None:
-        self.lake = Lake(root)
+    def __init__(
+        self, root: Path | str, *, run: str = RUN, name: str = "shop", options: dict[str, str] | None = None
+    ) -> None:
+        self.lake = DeltaLake(str(root), options)
         self.lake.create()
         self.root = str(root)
         self._run = run
-        self._name = name
-        self._seq = self._files = 0
+        self._writer = LakeWriter(self.lake, f"{name}-{run}")
+        self._seq = 0
+        self._batches = self._writer.next_batch() - 1
         self._schemas: set[tuple[str, str, str]] = set()
         self._buffers = RowBuffers()
 
@@ -116,13 +134,12 @@ class Shop:
 
     def commit(self) -> None:
         """Commit the rows that wait."""
-        batch = self._buffers.take()
-        commit(self.lake, self._name, self._run, self._files + 1, batch)
-        self._files += len(batch.parts)
+        self._batches += 1
+        self._writer.commit(self._batches, self._buffers.take())
 
     def add_schema(self, table: ClassVersion, xml: str = "") -> None:
         """Add the row of a class version, unless it is there."""
         key = (table.package, table.name, table.hash)
         if key not in self._schemas:
             self._schemas.add(key)
-            self.add(RowKind.SCHEMAS, 0, (*key, table.event, table.to_json(), xml))
+            self.add(RowKind.SCHEMAS, 0, (*key, table.event, table.to_json(), xml, None))

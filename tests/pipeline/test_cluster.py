@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 import pytest
-from pipeline.delta_shop import DeltaShop
+from pipeline.lakes import Shop
 from pipeline.quick import QUICK
 from support.waiting import wait_until
 
@@ -58,8 +58,8 @@ def ignore(_text: str) -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path) -> DeltaShop:
-    made = DeltaShop(tmp_path / "lake")
+def shop(tmp_path: Path) -> Shop:
+    made = Shop(tmp_path / "lake")
     for number in range(12):
         made.put(*((number * 20_000 + n, number * 20 + n) for n in range(20)), object=f"till-{number % 3}")
     return made
@@ -70,7 +70,7 @@ def table(options: RollupOptions) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["size"], row["window_start"], row["object"], row["member"]))
 
 
-def run(master: str, shop: DeltaShop, out: Path, *, executors: int | None) -> None:
+def run(master: str, shop: Shop, out: Path, *, executors: int | None) -> None:
     """Roll up on a cluster, and compare the table with that of the job in this process."""
     command = [sys.executable, "-c", PROGRAM, master, shop.root, str(out), json.dumps(QUICK)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -86,7 +86,7 @@ def run(master: str, shop: DeltaShop, out: Path, *, executors: int | None) -> No
 
 
 @pytest.mark.soak
-def test_executors_in_separate_processes_write_the_same_table(shop: DeltaShop, tmp_path: Path) -> None:
+def test_executors_in_separate_processes_write_the_same_table(shop: Shop, tmp_path: Path) -> None:
     run("local-cluster[2,1,512]", shop, tmp_path / "out", executors=2)
 
 
@@ -129,7 +129,7 @@ def daemon(folder: Path, name: str, *arguments: str) -> Iterator[tuple[subproces
         kill(process)
 
 
-def test_a_standalone_master_with_two_workers_of_which_one_is_killed(shop: DeltaShop, tmp_path: Path) -> None:
+def test_a_standalone_master_with_two_workers_of_which_one_is_killed(shop: Shop, tmp_path: Path) -> None:
     port = free_port()
     url = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:

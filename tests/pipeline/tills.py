@@ -45,14 +45,12 @@ class Till:
 
 def read(out: Path) -> dict[str, list[dict[str, Any]]]:
     """All tables of an audit, their rows in an order. Read without Spark, which would take longer."""
-    import pyarrow.dataset as ds
-
     from qmf.pipeline.audit.schemas import CALLS, EVENTS, TABLES
+    from qmf.pipeline.lake.lake_table import LakeTable
 
     found = {}
     for name, schema in {**TABLES, "events": EVENTS, "calls": CALLS}.items():
-        # Without a row there may be no file. Folders add columns of their own.
-        data = ds.dataset(out / name, format="parquet")
-        rows = data.to_table(schema.fieldNames()).to_pylist() if data.files else []
+        table = LakeTable(str(out / name))
+        rows = table.dataset(table.snapshot().files).to_table(schema.fieldNames()).to_pylist()
         found[name] = sorted(rows, key=str)
     return found

@@ -84,6 +84,8 @@ class Alert(ManagedObject):
     began = Attribute[int]()
     raisedAt = Attribute[int]()
     evidence = Attribute[Mapping[str, object]]()
+    labels = Attribute[Mapping[str, object]]()
+    annotations = Attribute[Mapping[str, object]]()
     acknowledgedBy = Attribute[str | None]()
     note = Attribute[str | None]()
 
@@ -100,6 +102,8 @@ class Alert(ManagedObject):
         began: int | None = None,
         raisedAt: int | None = None,
         evidence: Mapping[str, object] | None = None,
+        labels: Mapping[str, object] | None = None,
+        annotations: Mapping[str, object] | None = None,
         acknowledgedBy: str | None = None,
         note: str | None = None,
     ) -> None:
@@ -114,6 +118,8 @@ class Alert(ManagedObject):
             began=began,
             raisedAt=raisedAt,
             evidence=evidence,
+            labels=labels,
+            annotations=annotations,
             acknowledgedBy=acknowledgedBy,
             note=note,
         )
@@ -125,6 +131,21 @@ class Alert(ManagedObject):
 @attrs.frozen(kw_only=True)
 class AlertRaised(Event):
     _qmf_schema_: ClassVar[EventSchema] = schema.ALERT_RAISED
+
+    alertId: str
+    rule: str
+    subject: str
+    message: str
+    began: int
+    at: int
+    evidence: Mapping[str, object]
+    ruleHash: str
+    again: bool
+
+
+@attrs.frozen(kw_only=True)
+class AlertChanged(Event):
+    _qmf_schema_: ClassVar[EventSchema] = schema.ALERT_CHANGED
 
     alertId: str
     rule: str
@@ -164,4 +185,4 @@ class AlertAcknowledged(Event):
     note: str
 
 
-__all__ = ["Alert", "AlertAcknowledged", "AlertCleared", "AlertRaised", "Correlator", "Rule"]
+__all__ = ["Alert", "AlertAcknowledged", "AlertChanged", "AlertCleared", "AlertRaised", "Correlator", "Rule"]

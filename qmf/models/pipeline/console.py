@@ -58,6 +58,8 @@ class Alert(TypedObject):
     began = Attribute[int]()
     raisedAt = Attribute[int]()
     evidence = Attribute[Mapping[str, object]]()
+    labels = Attribute[Mapping[str, object]]()
+    annotations = Attribute[Mapping[str, object]]()
     acknowledgedBy = Attribute[str | None]()
     note = Attribute[str | None]()
 
@@ -68,6 +70,21 @@ class Alert(TypedObject):
 @attrs.frozen(kw_only=True)
 class AlertRaised(TypedEvent):
     _qmf_schema_: ClassVar[EventSchema] = schema.ALERT_RAISED
+
+    alertId: str
+    rule: str
+    subject: str
+    message: str
+    began: int
+    at: int
+    evidence: Mapping[str, object]
+    ruleHash: str
+    again: bool
+
+
+@attrs.frozen(kw_only=True)
+class AlertChanged(TypedEvent):
+    _qmf_schema_: ClassVar[EventSchema] = schema.ALERT_CHANGED
 
     alertId: str
     rule: str
@@ -107,4 +124,4 @@ class AlertAcknowledged(TypedEvent):
     note: str
 
 
-__all__ = ["Alert", "AlertAcknowledged", "AlertCleared", "AlertRaised", "Correlator", "Rule"]
+__all__ = ["Alert", "AlertAcknowledged", "AlertChanged", "AlertCleared", "AlertRaised", "Correlator", "Rule"]

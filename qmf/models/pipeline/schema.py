@@ -60,7 +60,7 @@ CORRELATOR = ClassSchema(
 RULE = ClassSchema(
     package=PACKAGE,
     name="Rule",
-    hash=UUID("32dddd52-4a23-e5f1-d858-5118b80edf76"),
+    hash=UUID("9035eba6-031a-a166-4a29-d3f2582b0c47"),
     properties=(
         Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="Name of the rule", index=True),
         Property(
@@ -71,7 +71,7 @@ RULE = ClassSchema(
             parent_ref=True,
             references=Reference(package=None, name="Correlator"),
         ),
-        Property(name="kind", type=TYPES["sstr"], desc="threshold, rate, absence, sequence, count or join"),
+        Property(name="kind", type=TYPES["sstr"], desc="threshold, rate, ratio, absence, sequence, count or join"),
         Property(name="hash", type=TYPES["sstr"], desc="Hash of the rule; different after every change of the rule"),
         Property(name="severity", type=TYPES["uint8"], desc="Severity of its alerts, from 0 (emerg) to 7 (debug)"),
     ),
@@ -86,7 +86,7 @@ RULE = ClassSchema(
 ALERT = ClassSchema(
     package=PACKAGE,
     name="Alert",
-    hash=UUID("1d973a65-6442-59c4-11b7-4a9250556763"),
+    hash=UUID("0f857074-e39c-0dd8-acd8-7eaffbf8aa00"),
     properties=(
         Property(
             name="alertId",
@@ -103,7 +103,11 @@ ALERT = ClassSchema(
             parent_ref=True,
             references=Reference(package=None, name="Rule"),
         ),
-        Property(name="severity", type=TYPES["uint8"], desc="From 0 (emerg) to 7 (debug)"),
+        Property(
+            name="severity",
+            type=TYPES["uint8"],
+            desc="From 0 (emerg) to 7 (debug); of several levels the highest that applies",
+        ),
         Property(name="subject", type=TYPES["lstr"], desc="Subject of the alert"),
         Property(name="agentName", type=TYPES["lstr"], desc="Name of the agent concerned", optional=True),
         Property(name="objectName", type=TYPES["lstr"], desc="Name of the object concerned", optional=True),
@@ -111,6 +115,8 @@ ALERT = ClassSchema(
         Property(name="began", type=TYPES["absTime"], desc="Time when the incident began"),
         Property(name="raisedAt", type=TYPES["absTime"], desc="Time when the rule was fulfilled"),
         Property(name="evidence", type=TYPES["map"], desc="The samples and events that fulfilled it"),
+        Property(name="labels", type=TYPES["map"], desc="Labels that identify the alert, with those of the rule"),
+        Property(name="annotations", type=TYPES["map"], desc="Further texts of the rule"),
         Property(
             name="acknowledgedBy",
             type=TYPES["sstr"],
@@ -157,6 +163,31 @@ ALERT_RAISED = EventSchema(
         ),
     ),
     desc="A rule was fulfilled; the event has the rule's severity",
+)
+
+ALERT_CHANGED = EventSchema(
+    package=PACKAGE,
+    name="alertChanged",
+    severity=Severity.WARN,
+    hash=UUID("4a41f09f-1150-f84e-a605-d2cd7e14d126"),
+    arguments=(
+        Argument(name="alertId", type=TYPES["sstr"], desc="Id of the alert, unchanged until it is cleared"),
+        Argument(name="rule", type=TYPES["sstr"], desc="Name of the rule"),
+        Argument(name="subject", type=TYPES["lstr"], desc="Subject of the alert"),
+        Argument(name="message", type=TYPES["lstr"], desc="Description of the incident"),
+        Argument(name="began", type=TYPES["absTime"], desc="Time when the incident began"),
+        Argument(name="at", type=TYPES["absTime"], desc="Time when the rule was fulfilled, or the alert was cleared"),
+        Argument(name="evidence", type=TYPES["map"], desc="The samples and events that caused it"),
+        Argument(
+            name="ruleHash", type=TYPES["sstr"], desc="Hash of the rule; different after every change of the rule"
+        ),
+        Argument(
+            name="again",
+            type=TYPES["bool"],
+            desc="It may have been published before, because the job was interrupted while publishing it",
+        ),
+    ),
+    desc="Another level of the rule applies; the event has the severity of that level",
 )
 
 ALERT_CLEARED = EventSchema(
@@ -209,10 +240,20 @@ SCHEMA = Schema(
     ),
     events=(
         ALERT_RAISED,
+        ALERT_CHANGED,
         ALERT_CLEARED,
         ALERT_ACKNOWLEDGED,
     ),
     desc="Alerts that the pipeline raises from the recorded bus",
 )
 
-__all__ = ["ALERT", "ALERT_ACKNOWLEDGED", "ALERT_CLEARED", "ALERT_RAISED", "CORRELATOR", "RULE", "SCHEMA"]
+__all__ = [
+    "ALERT",
+    "ALERT_ACKNOWLEDGED",
+    "ALERT_CHANGED",
+    "ALERT_CLEARED",
+    "ALERT_RAISED",
+    "CORRELATOR",
+    "RULE",
+    "SCHEMA",
+]

@@ -7,20 +7,15 @@ from collections.abc import Callable, Iterable, Sequence
 import attrs
 
 from qmf.pipeline.aggregation.source import ClassSource
-from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.classes import choose_classes, local_class_versions
+from qmf.pipeline.lake.classes import choose_classes
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.lake_table import LakeTable, TableFile
-from qmf.pipeline.lake.layout import LOG, class_folder, date_of
-from qmf.pipeline.lake.location import is_local, local_path
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.runs import RecordedRuns
+from qmf.pipeline.lake.table_files import TableFile
 
-#: The position in a lake with a log of its own.
-_ENTRY = "log"
-
-#: Files with the URL of their table.
-Files = list[tuple[str, TableFile]]
+#: Files with their tables.
+Files = list[tuple[LakeTable, TableFile]]
 
 
 @attrs.frozen
@@ -50,9 +45,9 @@ class LakeFollower:
         self.positions: dict[str, int] = {}
         """What was read: versions by the path of a table. New with each look."""
         self._position = position
-        self._url = lake
         self._names = names
         self._delta = DeltaLake(lake)
+        self._runs = RecordedRuns(self._delta)
         self._known: dict[str, frozenset[str]] = {}
 
     def look(self) -> list[FollowedClass]:
@@ -61,11 +56,9 @@ class LakeFollower:
         Raises:
             LakeError: a table cannot be read, what was not read yet was removed, or versions disagree about a type.
         """
-        if self._delta.exists():
-            return [self._class(versions) for versions in self._chosen(self._delta.class_versions())]
-        if is_local(self._url) and (local_path(self._url) / LOG).is_dir():
-            return self._look_in_log(Lake(local_path(self._url)))
-        return []
+        if not self._delta.classes():
+            return []
+        return [self._class(versions) for versions in self._chosen(self._delta.class_versions())]
 
     def _chosen(self, versions: Iterable[ClassVersion]) -> list[list[ClassVersion]]:
         return [found for found in choose_classes(list(versions)) if self._is_wanted(found[0])]
@@ -84,10 +77,10 @@ class LakeFollower:
             if table.version() is None:
                 continue
             snapshot = table.snapshot()
-            files += [(table.url, file) for file in snapshot.files]
-            new += [(table.url, file) for file in self._added(path, table, snapshot.version, snapshot.files)]
+            files += [(table, file) for file in snapshot.files]
+            new += [(table, file) for file in self._added(path, table, snapshot.version, snapshot.files)]
             self.positions[path] = snapshot.version
-        return FollowedClass(ClassSource.of(versions, files), new)
+        return FollowedClass(ClassSource.of(versions, files, self._runs.left_out()), new)
 
     def _added(self, path: str, table: LakeTable, version: int, files: Sequence[TableFile]) -> Sequence[TableFile]:
         """The new files of a table."""
@@ -98,25 +91,3 @@ class LakeFollower:
 
     def _read(self, key: str) -> int | None:
         return self.positions[key] if key in self.positions else self._position(key)
-
-    def _look_in_log(self, lake: Lake) -> list[FollowedClass]:
-        start, end = self._read(_ENTRY), lake.last_entry()
-        current = lake.files()
-        if start is None:
-            added = set(current)
-        else:
-            added = {path for entry in lake.entries(start, end) if not entry.moved for path in entry.added}
-        self.positions[_ENTRY] = end
-        if not any(path.startswith(f"{RowKind.SCHEMAS.value}/") for path in current):
-            return []
-        found = []
-        for versions in self._chosen(local_class_versions(lake)):
-            folder = class_folder(RowKind.OBJECTS, versions[0].package, versions[0].name)
-            paths = {path for path in (*current, *added) if path.startswith(folder)}
-            files = {
-                path: (str(lake.root), TableFile(path, str(lake.find(path)), date_of(path), current.get(path, 0), 0))
-                for path in paths
-            }
-            source = ClassSource.of(versions, [file for path, file in files.items() if path in current])
-            found.append(FollowedClass(source, [file for path, file in files.items() if path in added]))
-        return found

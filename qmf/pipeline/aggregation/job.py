@@ -16,7 +16,7 @@ from qmf.pipeline.aggregation.source import ClassSource, class_sources
 from qmf.pipeline.aggregation.tables import PARTITIONS, WRITER, RollupOptions, class_name, rollup_table
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors, text
 from qmf.pipeline.errors import LakeError
-from qmf.pipeline.lake.lake_table import DATE
+from qmf.pipeline.lake.row_columns import DATE
 
 _OUT = "qmf_out"
 
@@ -38,7 +38,7 @@ def roll_up_lake(options: RollupOptions, print_line: Callable[[str], None]) -> i
     """
     options.check()
     started = time.monotonic()
-    sources = class_sources(options.lake, options.classes)
+    sources = class_sources(options.lake, options.classes, options.storage)
     total = 0
     with closing(connect()) as connection:
         connection.execute("set timezone = 'UTC'")

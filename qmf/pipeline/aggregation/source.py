@@ -13,14 +13,15 @@ from qmf.pipeline.aggregation.members import NumberMember, number_members
 from qmf.pipeline.duckdb_queries import parquet_files, quoted
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema
-from qmf.pipeline.lake.classes import choose_classes, columns_of_versions, local_class_versions
+from qmf.pipeline.lake.classes import choose_classes, columns_of_versions
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType
+from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.lake_table import LakeTable, TableFile
-from qmf.pipeline.lake.layout import class_folder, date_of
-from qmf.pipeline.lake.location import is_local, local_path
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import is_local
 from qmf.pipeline.lake.row_columns import Columns
+from qmf.pipeline.lake.runs import LeftOut, RecordedRuns, counted_condition
+from qmf.pipeline.lake.table_files import TableFile
 
 #: The columns of samples that a roll-up reads besides the values.
 _COLUMNS = (
@@ -44,28 +45,35 @@ class ClassSource:
     Attributes:
         versions: of the class.
         members: its numbers.
-        days: the files by day, each with the URL of its table.
+        days: the files by day, each with its table.
+        left_out: rows that don't count, since another recorder has them too.
         where: condition in SQL for the samples to read; empty for all.
     """
 
     versions: Sequence[ClassVersion]
     members: Sequence[NumberMember]
-    days: Mapping[str, Sequence[tuple[str, TableFile]]]
+    days: Mapping[str, Sequence[tuple[LakeTable, TableFile]]]
+    left_out: Sequence[LeftOut] = ()
     where: str = ""
 
     @classmethod
-    def of(cls, versions: Sequence[ClassVersion], files: Iterable[tuple[str, TableFile]]) -> ClassSource:
-        """The samples in some files.
+    def of(
+        cls,
+        versions: Sequence[ClassVersion],
+        files: Iterable[tuple[LakeTable, TableFile]],
+        left_out: Sequence[LeftOut] = (),
+    ) -> ClassSource:
+        """The samples in some files, but for those that are left out.
 
         Raises:
             LakeError: versions disagree about a type.
         """
         columns_of_versions(RowKind.OBJECTS, versions)  # refuses versions that cannot be read together
-        days: dict[str, list[tuple[str, TableFile]]] = defaultdict(list)
-        for url, file in files:
+        days: dict[str, list[tuple[LakeTable, TableFile]]] = defaultdict(list)
+        for table, file in files:
             if file.date is not None:
-                days[file.date].append((url, file))
-        return cls(versions, number_members(versions), dict(days))
+                days[file.date].append((table, file))
+        return cls(versions, number_members(versions), dict(days), left_out)
 
     @property
     def package(self) -> str:
@@ -98,22 +106,29 @@ class ClassSource:
         columns = dict(sample_columns(self.versions, self.members))
         names = ", ".join(quoted(name) for name in columns)
         files = [item for day in days for item in self.days[day]]
-        if all(is_local(url) for url, _ in files):
+        where = self._where(days)
+        if all(is_local(table.url) for table, _ in files):
             found = parquet_files([file.url for _, file in files], ", union_by_name = true")
             if len(self.versions) == 1:
-                return f"(select {names} from {found})"
+                return f"(select {names} from {found}{where})"
             # Columns of versions that none of the files has.
             connection.register(_EMPTY, arrow_schema(tuple(columns.items())).empty_table())
-            return f"(select {names} from (select * from {found} union all by name select * from {_EMPTY}))"
+            return f"(select {names} from (select * from {found} union all by name select * from {_EMPTY}){where})"
         parts: list[str] = []
-        for url in dict.fromkeys(url for url, _ in files):
-            dataset = LakeTable(url).dataset(
-                [file for own, file in files if own == url], arrow_schema(tuple(columns.items()))
-            )
-            table = f"qmf_files_{len(parts)}"
-            connection.register(table, dataset)
-            parts.append(f"select {names} from {table}")
+        for table in dict.fromkeys(table for table, _ in files):
+            own = [file for of, file in files if of is table]
+            name = f"qmf_files_{len(parts)}"
+            connection.register(name, table.dataset(own, arrow_schema(tuple(columns.items()))))
+            parts.append(f"select {names} from {name}{where}")
         return f"({' union all '.join(parts)})"
+
+    def _where(self, days: Sequence[str]) -> str:
+        """The condition for rows of some days that count."""
+        if not days or not self.left_out:
+            return ""
+        first, end = day_start_ns(min(days)), day_start_ns(max(days)) + NS_PER_DAY
+        condition = counted_condition([row for row in self.left_out if row.first_ns < end and row.end_ns > first])
+        return f" where {condition}" if condition else ""
 
 
 _EMPTY = "qmf_no_samples"
@@ -130,45 +145,32 @@ def sample_columns(versions: Sequence[ClassVersion], members: Sequence[NumberMem
     return (*_COLUMNS, *((name, types[name]) for name in own))
 
 
-def class_sources(lake: str, names: Iterable[str] = ()) -> list[ClassSource]:
+def class_sources(lake: str, names: Iterable[str] = (), storage: Mapping[str, str] | None = None) -> list[ClassSource]:
     """The samples of the classes of a lake.
 
     Args:
         lake: a folder, or a URL that the library's object stores know.
         names: of classes, with or without ``package:``; none for all.
+        storage: options of the object store.
 
     Raises:
         LakeError: no lake, no such class, or versions disagree about a type.
     """
-    delta = DeltaLake(lake)
-    if is_local(lake) and not delta.exists():
-        return _old_sources(Lake(local_path(lake)), names)
+    delta = DeltaLake(lake, storage)
+    left_out = RecordedRuns(delta).left_out()
     return [
         ClassSource.of(
             versions,
             [
-                (delta.table(path).url, file)
+                (delta.table(path), file)
                 for path in delta.tables_of(versions)
                 if delta.table(path).version() is not None
                 for file in delta.table(path).snapshot().files
             ],
+            left_out,
         )
         for versions in choose_classes(delta.class_versions(), names)
     ]
-
-
-def _old_sources(lake: Lake, names: Iterable[str]) -> list[ClassSource]:
-    """The same of a lake with a log of its own."""
-    found = []
-    for versions in choose_classes(local_class_versions(lake), names):
-        folder = class_folder(RowKind.OBJECTS, versions[0].package, versions[0].name)
-        files = [
-            (str(lake.root), TableFile(path, str(lake.find(path)), date_of(path), rows, 0))
-            for path, rows in lake.files().items()
-            if path.startswith(folder)
-        ]
-        found.append(ClassSource.of(versions, files))
-    return found
 
 
 def day_start_ns(day: str) -> int:

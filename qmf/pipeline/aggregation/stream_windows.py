@@ -14,7 +14,7 @@ from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table
 from qmf.pipeline.aggregation.windows import rolled_up
 from qmf.pipeline.duckdb_queries import parquet_files, text
 from qmf.pipeline.durations import parse_duration
-from qmf.pipeline.lake.layout import day
+from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.location import is_local
 
 #: The table with the rows, and with the columns by which the job's tables are partitioned.

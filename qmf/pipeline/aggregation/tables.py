@@ -7,14 +7,15 @@ Batches and streams write the same rows, each to a Delta table of its own, with 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
 from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.lake_table import DATE, LakeTable
+from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local, local_path
+from qmf.pipeline.lake.row_columns import DATE
 
 
 @attrs.frozen(kw_only=True)
@@ -29,6 +30,7 @@ class RollupOptions:
         first, last: days of a batch, ``2030-01-31``, both included; None for no limit.
         late: how long a stream waits for late data.
         continued: counters outlive restarts of their agents, as those do that an agent only forwards.
+        storage: options of the object stores of both.
     """
 
     lake: str
@@ -39,6 +41,7 @@ class RollupOptions:
     last: str | None = None
     late: str = "10 minutes"
     continued: bool = False
+    storage: Mapping[str, str] = attrs.field(factory=dict)
 
     def check(self) -> None:
         """Check the sizes.
@@ -60,7 +63,7 @@ WRITER = "rollup"
 def rollup_table(options: RollupOptions, by: str) -> LakeTable:
     """A table of roll-ups; `by` is ``batch`` or ``stream``."""
     out = str(local_path(options.out)) if is_local(options.out) else options.out.rstrip("/")
-    return LakeTable(f"{out}/{by}")
+    return LakeTable(f"{out}/{by}", options.storage)
 
 
 def class_name(versions: Sequence[ClassVersion]) -> str:

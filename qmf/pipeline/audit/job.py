@@ -2,13 +2,12 @@
 
 ::
 
-    OUT/events, OUT/calls                     a batch: by day; a stream: qmf_batch=N, each event once
+    OUT/events, OUT/calls                     a batch: by day; a stream: each event once
     OUT/availability, OUT/lives, OUT/history  replaced as a whole
-    OUT/parts/qmf_batch=N                     a stream's merged parts up to its batch N; the last two are kept
+    OUT/parts                                 a stream's merged parts up to its last batch
 
 The cost of a stream's batch depends on the number of agents, objects and changes so far, not on the number of samples.
-A stream that is killed at any moment can be started again: events are written under their batch's number, and merging
-parts repeatedly doesn't change them.
+A stream that is killed at any moment can be started again: each batch is committed once to each table.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ from qmf.pipeline.audit.schemas import EVENTS, PARTS
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.location import is_local
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.spark import catalog, sinks
 from qmf.pipeline.spark.batch_progress import PrintLine
 from qmf.pipeline.spark.multi_kind_source import KIND_COLUMN, read_kinds
@@ -44,18 +44,27 @@ _PART_KINDS = (RowKind.OBJECTS, *_PRESENCE)
 
 _PART = "part"
 
+#: The names of the two queries of a stream: the writers of their tables.
+_EVENTS_QUERY, _PARTS_QUERY = "audit events", "audit"
+
 
 @attrs.frozen
 class AuditOptions:
     """Options of an audit.
 
     Attributes:
-        lake: path, or any URL that Spark reads.
+        lake: path or URL.
         out: folder of the tables.
+        storage: options of the object stores of both.
     """
 
     lake: str
     out: str
+    storage: Mapping[str, str] = attrs.field(factory=dict)
+
+    def table(self, name: str) -> LakeTable:
+        """One of the tables."""
+        return LakeTable(f"{self.out}/{name}", self.storage)
 
 
 def make_tables(found: Mapping[str, DataFrame], keep: Callable[[str, DataFrame], DataFrame]) -> dict[str, DataFrame]:
@@ -100,12 +109,12 @@ def audit_batch(spark: SparkSession, options: AuditOptions, print_line: PrintLin
     Raises:
         LakeError: there is no lake.
     """
-    frames = Frames(spark, options.lake)
-    known = parts.known_columns(spark, catalog.class_versions(options.lake, spark))
+    frames = Frames(spark, options.lake, options=options.storage)
+    known = parts.known_columns(spark, catalog.class_versions(options.lake, options.storage))
     counts: dict[str, int] = {}
 
     def write(name: str, frame: DataFrame, by: str | None = None) -> DataFrame:
-        written = _write(frame, f"{options.out}/{name}", by)
+        written = _write(frame, options.table(name), by)
         counts[name] = written.count()
         print_line(f"{name}: {counts[name]} rows")
         return written
@@ -138,25 +147,23 @@ def audit_stream(
     Raises:
         LakeError: there is no lake.
     """
-    catalog.class_versions(options.lake, spark)
-    frames = Frames(spark, options.lake, stream=True)
+    catalog.class_versions(options.lake, options.storage)
+    frames = Frames(spark, options.lake, stream=True, options=options.storage)
     parts_table = _PartsTable(options)
     shared = {"every": every, "once": once}
     return [
         sinks.start_stream(
             _rows(frames, _EVENT_KINDS),
-            f"{options.out}/events",
-            name="audit events",
-            transform=partial(_new_events, options),
-            on_written=partial(_write_calls, options),
+            options.table("events").url,
+            name=_EVENTS_QUERY,
+            write=partial(_write_events, options),
             **shared,  # type: ignore[arg-type]
         ),
         sinks.start_stream(
             _rows(frames, _PART_KINDS),
-            f"{options.out}/parts",
-            name="audit",
-            transform=parts_table.transform,
-            on_written=parts_table.on_written,
+            options.table("parts").url,
+            name=_PARTS_QUERY,
+            write=parts_table.write,
             **shared,  # type: ignore[arg-type]
         ),
     ]
@@ -167,15 +174,16 @@ def _all_events(frames: Frames, known: DataFrame) -> DataFrame:
     return typed.unionByName(parts.untyped_events(frames.table(RowKind.UNTYPED)))
 
 
-def _write(frame: DataFrame, path: str, by: str | None = None) -> DataFrame:
+def _write(frame: DataFrame, table: LakeTable, by: str | None = None) -> DataFrame:
     """Replace a table as a whole, partitioned by day where `by` is a time; returns its rows."""
-    # Days without rows must be removed, too: the default replaces only days that have rows.
-    writer = (
-        (sinks.with_date(frame, by) if by else frame).write.mode("overwrite").option("partitionOverwriteMode", "static")
-    )
-    (writer.partitionBy(sinks.DATE_COLUMN) if by else writer).parquet(path)
+    if by:
+        sinks.overwrite(sinks.with_date(frame, by), table, by=(DATE,), whole=True)
+    else:
+        sinks.overwrite(frame, table, whole=True)
     # Reading it back costs less than computing it twice.
-    return frame.sparkSession.read.schema(frame.schema).parquet(path)
+    written = sinks.read_table(frame.sparkSession, table)
+    assert written is not None
+    return written.select(*frame.columns)
 
 
 # -- a stream's batches
@@ -183,15 +191,7 @@ def _write(frame: DataFrame, path: str, by: str | None = None) -> DataFrame:
 
 def _rows(frames: Frames, kinds: tuple[RowKind, ...]) -> DataFrame:
     """Rows of several kinds as one stream, distinguished by `KIND_COLUMN`."""
-    if is_local(frames.lake):
-        return read_kinds(frames.spark, frames.lake, kinds)
-    tagged = [
-        (frames.any(kind) if kind in (RowKind.EVENTS, RowKind.OBJECTS) else frames.table(kind)).withColumn(
-            KIND_COLUMN, F.lit(kind.value)
-        )
-        for kind in kinds
-    ]
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged)
+    return read_kinds(frames.spark, frames.lake, kinds, frames.options)
 
 
 def _of_kind(batch: DataFrame, kind: RowKind) -> DataFrame:
@@ -201,24 +201,24 @@ def _of_kind(batch: DataFrame, kind: RowKind) -> DataFrame:
 def _known(batch: DataFrame, options: AuditOptions) -> DataFrame:
     """The columns of all classes; read again for each batch, as the lake may have new classes."""
     spark = batch.sparkSession
-    found: list[ClassVersion] = catalog.class_versions(options.lake, spark)
+    found: list[ClassVersion] = catalog.class_versions(options.lake, options.storage)
     return parts.known_columns(spark, found)
 
 
-def _earlier_rows(batch: DataFrame, path: str, number: int) -> DataFrame | None:
-    """The rows of earlier batches."""
-    found = sinks.read_table(batch.sparkSession, path)
-    return (
-        None
-        if found is None or sinks.BATCH_COLUMN not in found.columns
-        else found.where(F.col(sinks.BATCH_COLUMN) < number)
-    )
+def _write_events(options: AuditOptions, batch: DataFrame, number: int) -> None:
+    """Add the new events of a batch to their table, and the calls among them to theirs."""
+    events = _new_events(options, batch, number).persist()
+    try:
+        sinks.append_once(events, options.table("events"), _EVENTS_QUERY, number)
+        sinks.append_once(calls(events).coalesce(1), options.table("calls"), _EVENTS_QUERY, number)
+    finally:
+        events.unpersist()
 
 
 def _new_events(options: AuditOptions, batch: DataFrame, number: int) -> DataFrame:
     typed = parts.events(_of_kind(batch, RowKind.EVENTS), _known(batch, options))
     events = parts.deduplicated(typed.unionByName(parts.untyped_events(_of_kind(batch, RowKind.UNTYPED))))
-    before = _earlier_rows(batch, f"{options.out}/events", number)
+    before = sinks.read_before(batch.sparkSession, options.table("events"), number)
     if before is None:
         return events
     # Parquet files have statistics of their times, so only those of the same time are read.
@@ -229,48 +229,36 @@ def _new_events(options: AuditOptions, batch: DataFrame, number: int) -> DataFra
     return events.join(near, "event_id", "left_anti").select(*EVENTS.fieldNames())
 
 
-def _write_calls(options: AuditOptions, written: DataFrame, number: int) -> None:
-    path = f"{options.out}/calls/{sinks.BATCH_COLUMN}={number}"
-    calls(written).coalesce(1).write.mode("overwrite").option("partitionOverwriteMode", "static").parquet(path)
-
-
 class _PartsTable:
     """The parts of a stream, and the tables that are made from them."""
 
     def __init__(self, options: AuditOptions) -> None:
         self._options = options
-        self._path = f"{options.out}/parts"
-        self._batch: DataFrame | None = None
+        self._table = options.table("parts")
 
-    def transform(self, batch: DataFrame, number: int) -> DataFrame:
+    def write(self, batch: DataFrame, number: int) -> None:
+        """Merge a batch with the parts of those before it, and make the tables from them."""
+        # It is read several times, but only once from the lake.
+        batch.persist()
+        try:
+            sinks.replace_once(self._merged(batch, number), self._table, _PARTS_QUERY, number)
+        finally:
+            batch.unpersist()
+        written = sinks.read_table(batch.sparkSession, self._table)
+        assert written is not None
+        found = {name: _part(written, name) for name in PARTS}
+        make_tables(found, lambda name, frame: _write(frame, self._options.table(name)))
+
+    def _merged(self, batch: DataFrame, number: int) -> DataFrame:
         """All parts up to a batch, in one frame."""
-        # It is read several times, but only once from the lake. The result is used after the return.
-        self._batch = batch.persist()
         rows = {kind: _of_kind(batch, kind) for kind in _PART_KINDS}
         found = make_parts(rows, _known(batch, self._options))
-        before = _earlier_rows(batch, self._path, number)
-        if before is not None:
-            last = before.where(F.col(sinks.BATCH_COLUMN) == number - 1)
+        last = sinks.read_before(batch.sparkSession, self._table, number)
+        if last is not None:
             found = {name: part.unionByName(_part(last, name)) for name, part in found.items()}
         each = [parts.folded(name, part).withColumn(_PART, F.lit(name)) for name, part in found.items()]
-        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), each)
-
-    def on_written(self, written: DataFrame, number: int) -> None:
-        """Make the tables from the parts, and remove older parts."""
-        if self._batch is not None:
-            self._batch.unpersist()
-        found = {name: _part(written, name) for name in PARTS}
-        make_tables(found, lambda name, frame: _write(frame, f"{self._options.out}/{name}"))
-        _remove_folder(written.sparkSession, f"{self._path}/{sinks.BATCH_COLUMN}={number - 2}")
+        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), each).coalesce(1)
 
 
 def _part(frame: DataFrame, name: str) -> DataFrame:
     return frame.where(F.col(_PART) == name).select(*PARTS[name].fieldNames())
-
-
-def _remove_folder(spark: SparkSession, path: str) -> None:
-    """Remove a folder of any Hadoop file system, if it exists."""
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
-    folder = jvm.org.apache.hadoop.fs.Path(path)
-    folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).delete(folder, True)

@@ -9,23 +9,28 @@ from __future__ import annotations
 from qmf.pipeline.commands import (
     alerts,
     audit,
+    check,
     correlate,
     maintenance,
-    mirror,
     record,
     report,
     rollup,
+    rules,
     silences,
 )
 from qmf.pipeline.commands.base import Subcommand
 
 COMMANDS: tuple[Subcommand, ...] = (
     record.COMMAND,
+    maintenance.OPTIMIZE,
     maintenance.COMPACT,
     maintenance.RETAIN,
-    mirror.COMMAND,
+    maintenance.VACUUM,
+    check.COMMAND,
+    maintenance.CONVERT,
     rollup.COMMAND,
     correlate.COMMAND,
+    rules.COMMAND,
     alerts.COMMAND,
     silences.COMMAND,
     audit.COMMAND,

@@ -17,9 +17,9 @@ from qmf.connecting import BrokerTarget, add_connection_options, read_connection
 from qmf.pipeline.durations import spark_duration
 from qmf.pipeline.errors import MissingExtraError, PipelineError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.layout import LOG
+from qmf.pipeline.lake.delta_lake import OLD_LOG, DeltaLake
 from qmf.pipeline.lake.location import is_local, local_path
+from qmf.pipeline.lake.table_paths import kind_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,8 +117,15 @@ def check_lake(lake: str) -> None:
     root = local_path(lake)
     if not root.exists():
         raise PipelineError(f"{lake}: no such folder; a recorder makes it: qmf-pipeline record --lake {lake}")
-    if not (root / LOG).is_dir() and not (root / RowKind.SCHEMAS.value / "_delta_log").is_dir():
-        raise PipelineError(f"{lake}: not a lake: it has no table of {RowKind.SCHEMAS.value}")
+    if (root / OLD_LOG).is_dir():
+        raise PipelineError(f"{lake}: a lake of an earlier version: first qmf-pipeline convert --lake {lake}")
+    if not (root / kind_path(RowKind.SCHEMAS) / "_delta_log").is_dir():
+        raise PipelineError(f"{lake}: not a lake: it has no table of schemas")
+
+
+def open_lake(options: argparse.Namespace) -> DeltaLake:
+    """The lake of a command line, whether it exists yet or not."""
+    return DeltaLake(options.lake, storage_of(options))
 
 
 def check_followed(lake: str) -> None:
@@ -129,13 +136,9 @@ def check_followed(lake: str) -> None:
         print(f"qmf-pipeline: waiting: {error}", file=sys.stderr, flush=True)
 
 
-def local_lake(lake: str) -> Lake:
-    """The lake to write to.
-
-    Raises:
-        PipelineError: it is not a local folder.
-    """
-    return Lake(local_path(lake))
+def storage_of(options: argparse.Namespace) -> dict[str, str]:
+    """The settings of the object store of a command line."""
+    return dict(options.storage)
 
 
 def add_common(parser: argparse.ArgumentParser, *, spark: bool, lake: bool = True) -> None:
@@ -144,8 +147,17 @@ def add_common(parser: argparse.ArgumentParser, *, spark: bool, lake: bool = Tru
         "--config", type=Path, metavar="FILE", help="TOML file with options in tables [all] and [COMMAND]"
     )
     if lake:
-        text = "folder of the lake, or any Hadoop path" if spark else "folder of the lake"
+        text = "folder or URL of the lake, e.g. s3://bucket/lake"
         parser.add_argument("--lake", required=True, metavar="DIR", help=text)
+        parser.add_argument(
+            "--storage",
+            action="append",
+            type=_setting,
+            default=[],
+            metavar="KEY=VALUE",
+            help="a setting of the object store, e.g. AWS_ENDPOINT_URL=http://127.0.0.1:9000, otherwise from the "
+            "environment; may be repeated",
+        )
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
     if spark:
         parser.add_argument("--master", metavar="URL", help=f"URL of Spark's master; default: {DEFAULT_MASTER}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -12,74 +13,98 @@ from qmf.pipeline.commands.base import (
     Subcommand,
     add_days,
     add_stream,
+    check_followed,
+    check_lake,
     print_line,
-    spark_session,
 )
 from qmf.pipeline.commands.notify_options import add_notify, open_notifier
-from qmf.pipeline.correlate import load_rules
-from qmf.pipeline.correlate.message_templates import iso
-from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.shutdown import stop_on_signals
 
 if TYPE_CHECKING:
     from qmf.pipeline.correlate.alerts import AlertRow
+    from qmf.pipeline.correlate.options import CorrelateOptions
+    from qmf.pipeline.correlate.rule_watch import RuleWatch
     from qmf.pipeline.correlate.stream import CorrelationStream
     from qmf.pipeline.notifying.job import JobNotifier
 
-#: Default of `--late`.
-_LATE = "30 seconds"
-
-#: Seconds between checks for new commits, at least.
-_TICK = 0.05
+#: Seconds between looks for new rows: a look costs a few milliseconds, and alerts wait for it.
+_LOOK = 0.05
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rules", required=True, metavar="FILE", help="rules, in TOML")
+    parser.add_argument("--rules", required=True, metavar="FILE", help="rules, in TOML; see qmf-pipeline rules")
     parser.add_argument("--out", metavar="DIR", help="folder of the tables; default: LAKE/_tables/correlate")
     add_days(parser)
     add_stream(parser)
-    parser.set_defaults(late=_LATE)
+    parser.set_defaults(late="0 seconds", every="1 seconds")
     add_notify(parser)
+    # Rules were evaluated by Spark in earlier versions.
+    parser.add_argument("--master", help=argparse.SUPPRESS)
+    parser.add_argument("--conf", action="append", default=[], help=argparse.SUPPRESS)
 
 
 def _run(options: argparse.Namespace) -> None:
+    from qmf.pipeline.correlate.options import CorrelateOptions
+    from qmf.pipeline.correlate.rule_file import load_rules
+
     rules = load_rules(options.rules)
     out = options.out or f"{options.lake.rstrip('/')}/_tables/correlate"
     correlate_options = CorrelateOptions(
         lake=options.lake,
         out=out,
         rules=rules,
-        file=options.rules,
         first=options.first,
         last=options.last,
         late=parse_duration(options.late),
+        storage=dict(options.storage),
     )
+    if options.master or options.conf:
+        print_line("Rules are evaluated in this process: --master and --conf have no effect")
+    (check_followed if options.stream else check_lake)(options.lake)
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
-        spark = stack.enter_context(spark_session(options))
-        reporter = open_notifier(stack, options, correlate_options, stop)
-        if not options.stream:
-            from qmf.pipeline.correlate.batch import correlate_batch
+        notifier = open_notifier(stack, options, correlate_options, stop)
+        if options.stream:
+            _stream(stack, options, correlate_options, notifier, stop)
+        else:
+            _batch(correlate_options, notifier, stop)
 
-            result = correlate_batch(spark, correlate_options, print_line)
-            _print_alerts(result.alerts)
-            print_line(f"Wrote {len(result.alerts)} rows to {out}/batch; {result.counts}")
-            if reporter is not None:
-                reporter.report_batch(result.alerts)
-                reporter.drain(stop)
-            return
-        from qmf.pipeline.correlate.stream import CorrelationStream
 
-        stream = CorrelationStream(spark, correlate_options, print_line)
-        stack.callback(stream.close)
-        print_line(f"Following {options.lake} with {len(rules)} rules")
-        _follow(stream, reporter, stop, parse_duration(options.every) / 10**9, once=options.once)
+def _batch(options: CorrelateOptions, notifier: JobNotifier | None, stop: threading.Event) -> None:
+    from qmf.pipeline.correlate.batch import correlate_batch
+
+    result = correlate_batch(options, print_line)
+    print_alerts(result.alerts)
+    print_line(f"Wrote {len(result.alerts)} rows to {options.out}/batch; {result.counts}")
+    if notifier is not None:
+        notifier.report_batch(result.alerts)
+        notifier.drain(stop)
+
+
+def _stream(
+    stack: ExitStack,
+    options: argparse.Namespace,
+    correlate_options: CorrelateOptions,
+    notifier: JobNotifier | None,
+    stop: threading.Event,
+) -> None:
+    from qmf.pipeline.correlate.rule_watch import RuleWatch, read_again_on_hangup
+    from qmf.pipeline.correlate.stream import CorrelationStream
+
+    watch = RuleWatch(options.rules, print_line)
+    stream = CorrelationStream(correlate_options, print_line)
+    stack.callback(stream.close)
+    stack.enter_context(read_again_on_hangup(watch))
+    print_line(f"Following {options.lake} with {len(correlate_options.rules)} rules")
+    every = parse_duration(options.every) / 10**9
+    _follow(stream, notifier, watch, stop, every, once=options.once)
 
 
 def _follow(
     stream: CorrelationStream,
-    reporter: JobNotifier | None,
+    notifier: JobNotifier | None,
+    watch: RuleWatch,
     stop: threading.Event,
     every: float,
     *,
@@ -88,32 +113,55 @@ def _follow(
     totals = None
     alerts = steps = 0
     seconds = 0.0
-    if reporter is not None:
-        reporter.catch_up(stream.table)
+    if notifier is not None:
+        notifier.catch_up(stream.table)
     while not stop.is_set():
+        started = time.monotonic()
+        _reload(stream, notifier, watch)
         step = stream.step()
         if step is not None:
-            _print_alerts(step.alerts)
+            print_alerts(step.alerts)
             steps, alerts, seconds = steps + 1, alerts + len(step.alerts), seconds + step.seconds
             totals = step.counts if totals is None else totals + step.counts
-            if reporter is not None:
-                reporter.report_step(step)
-        elif not stream.is_behind():
-            if reporter is not None:
-                reporter.report_present()
-            if once:
-                if reporter is not None:
-                    reporter.drain(stop)
-                break
-            stop.wait(max(every, _TICK))
+            if notifier is not None:
+                notifier.report_step(step, stream.pending())
+            if not once:
+                stop.wait(max(0.0, every - (time.monotonic() - started)))
+            continue
+        if notifier is not None:
+            notifier.report_present()
+        if once:
+            if notifier is not None:
+                notifier.drain(stop)
+            break
+        stop.wait(min(every, _LOOK))
     busy = f"; {totals}" if totals is not None else ""
     print_line(f"{steps} steps in {seconds:.1f} s, {alerts} rows written{busy}")
 
 
-def _print_alerts(alerts: Sequence[AlertRow]) -> None:
+def _reload(stream: CorrelationStream, notifier: JobNotifier | None, watch: RuleWatch) -> None:
+    """Take over the rules of the file, if it was changed."""
+    from qmf.pipeline.correlate.rule_table import RuleError
+
+    rules = watch.changed()
+    if rules is None:
+        return
+    try:
+        stream.replace_rules(rules)
+    except RuleError as error:
+        watch.refuse(error)
+        return
+    if notifier is not None:
+        notifier.replace_rules(rules)
+
+
+def print_alerts(alerts: Sequence[AlertRow]) -> None:
+    """Print a line for each change of an alert."""
+    from qmf.pipeline.correlate.message_templates import iso
+
     for alert in alerts:
-        change, text = ("raised ", alert.message) if alert.raised else ("cleared", alert.reason)
-        print_line(f"{iso(alert.at_ns)} {change} {alert.rule}: {text} ({alert.subject})")
+        text = alert.reason if alert.cleared else alert.message
+        print_line(f"{iso(alert.at_ns)} {alert.change:<7} {alert.rule}: {text} ({alert.subject})")
 
 
-COMMAND = Subcommand("correlate", "Evaluate rules, and raise alerts", _options, _run, spark=True)
+COMMAND = Subcommand("correlate", "Evaluate rules, and raise alerts", _options, _run)

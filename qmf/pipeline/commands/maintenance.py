@@ -1,47 +1,77 @@
-"""`qmf-pipeline compact` and `qmf-pipeline retain`."""
+"""`qmf-pipeline optimize`, `retain`, `vacuum` and `convert`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from qmf.pipeline.commands.base import Subcommand, check_lake, date, day_count, days, local_lake, positive, print_line
+from qmf.pipeline.commands.base import (
+    Subcommand,
+    check_lake,
+    date,
+    day_count,
+    days,
+    open_lake,
+    positive,
+    print_line,
+    storage_of,
+)
 from qmf.pipeline.errors import PipelineError
-from qmf.pipeline.lake import maintenance
+from qmf.pipeline.lake import conversion, maintenance
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.location import local_path
+
+_MB = 1024 * 1024
 
 
-def _compact_options(parser: argparse.ArgumentParser) -> None:
+def _optimize_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--before", type=date, metavar="DAY", help="only days before this one, e.g. 2030-01-31; default: today"
+        "--before", type=date, metavar="DAY", help="only days before this one, e.g. 2030-01-31 or today; default: all"
     )
-    parser.add_argument("--target-mb", type=positive, default=128.0, metavar="MB", help="size of compacted files")
+    parser.add_argument(
+        "--target-mb", type=positive, default=maintenance.TARGET_BYTES / _MB, metavar="MB", help="size of files at most"
+    )
 
 
-def _compact(options: argparse.Namespace) -> None:
+def _optimize(options: argparse.Namespace) -> None:
     check_lake(options.lake)
-    done = maintenance.compact(
-        local_lake(options.lake), before=options.before, target_bytes=int(options.target_mb * 1024 * 1024)
+    done = maintenance.optimize(
+        open_lake(options), before=options.before, target_bytes=max(1, int(options.target_mb * _MB))
     )
-    print_line(f"Compacted {done.compacted} files into {done.written}")
+    print_line(f"Combined {done.combined} files into {done.written}")
 
 
 def _retain_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--days", type=day_count, required=True, metavar="N", help="days before today that are kept")
-    parser.add_argument(
-        "--grace-days", type=days, default=float(maintenance.GRACE_DAYS), metavar="N", help="days in the trash"
-    )
-    parser.add_argument("--yes", action="store_true", help="drop more than half of the files without a question")
+    _vacuum_options(parser)
+    parser.add_argument("--yes", action="store_true", help="drop more than half of the rows without a question")
 
 
 def _retain(options: argparse.Namespace) -> None:
     check_lake(options.lake)
     done = maintenance.retain(
-        local_lake(options.lake),
+        open_lake(options),
         options.days,
         grace_days=options.grace_days,
         may_drop=None if options.yes else _may_drop,
     )
-    print_line(f"Dropped {done.dropped} files, deleted {done.deleted} from the trash")
+    print_line(f"Dropped {done.rows} rows, deleted {done.deleted} files")
+
+
+def _vacuum_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--grace-days",
+        type=days,
+        default=float(maintenance.GRACE_DAYS),
+        metavar="N",
+        help="days that files stay which the last version does not need",
+    )
+
+
+def _vacuum(options: argparse.Namespace) -> None:
+    check_lake(options.lake)
+    done = maintenance.vacuum(open_lake(options), grace_days=options.grace_days)
+    print_line(f"Deleted {done.deleted} files")
 
 
 def _may_drop(count: int, total: int) -> bool:
@@ -50,11 +80,27 @@ def _may_drop(count: int, total: int) -> bool:
     Raises:
         PipelineError: nobody can be asked.
     """
-    what = f"{count:,} of {total:,} files, more than half of the lake"
+    what = f"{count:,} of {total:,} rows, more than half of the lake"
     if not sys.stdin.isatty():
         raise PipelineError(f"this would drop {what}; --yes does so")
     return input(f"Drop {what}? [y/N] ").strip().lower() in ("y", "yes")
 
 
-COMPACT = Subcommand("compact", "Compact the small files of past days", _compact_options, _compact)
-RETAIN = Subcommand("retain", "Drop days that are too old, and empty the trash", _retain_options, _retain)
+def _convert_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--to", metavar="URL", help="folder or URL of the new lake; default: the same folder")
+    parser.add_argument(
+        "--keep", action="store_true", help=f"keep the old files; those of the same folder in {conversion.KEPT}"
+    )
+
+
+def _convert(options: argparse.Namespace) -> None:
+    lake = DeltaLake(options.to or options.lake, storage_of(options))
+    done = conversion.convert(local_path(options.lake), lake, keep=options.keep)
+    print_line(f"Converted {done.rows} rows of {done.runs} runs in {done.files} files to {done.tables} tables")
+
+
+OPTIMIZE = Subcommand("optimize", "Combine the small files of each day", _optimize_options, _optimize)
+COMPACT = Subcommand("compact", "Another name of optimize", _optimize_options, _optimize)
+RETAIN = Subcommand("retain", "Drop days that are too old, and vacuum", _retain_options, _retain)
+VACUUM = Subcommand("vacuum", "Delete files that no version needs any more", _vacuum_options, _vacuum)
+CONVERT = Subcommand("convert", "Take over a lake of an earlier version", _convert_options, _convert)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from qmf._event_loop import on_end_signals, run
 from qmf.console.aio import Client
-from qmf.pipeline.commands.base import Subcommand, add_broker, broker_target, local_lake, positive, print_line
+from qmf.pipeline.commands.base import Subcommand, add_broker, broker_target, open_lake, positive, print_line
 from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.recording.buffers import CommitCounts
 from qmf.pipeline.recording.lake_recorder import (
-    DEFAULT_BYTES,
     DEFAULT_CELLS,
     DEFAULT_INTERVAL,
     LakeRecorder,
     RecorderCounts,
 )
-
-_MB = 1024 * 1024
+from qmf.pipeline.recording.lake_writer import CommitCounts
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -28,10 +26,14 @@ def _options(parser: argparse.ArgumentParser) -> None:
         "--interval", type=positive, default=DEFAULT_INTERVAL, metavar="S", help="seconds between commits"
     )
     parser.add_argument(
-        "--max-mb", type=positive, default=DEFAULT_BYTES / _MB, metavar="MB", help="approximate size of a file at most"
+        "--max-cells", type=int, default=DEFAULT_CELLS, metavar="N", help="values that wait for a commit at most"
     )
     parser.add_argument(
-        "--max-cells", type=int, default=DEFAULT_CELLS, metavar="N", help="values that wait for a commit at most"
+        "--state",
+        type=Path,
+        metavar="DIR",
+        help="folder for what a restart after a kill needs; default: in a lake that is a folder the lake itself, "
+        "otherwise ~/.local/state/qmf-pipeline",
     )
 
 
@@ -39,7 +41,7 @@ def _run(options: argparse.Namespace) -> None:
     import_pyarrow()  # before anything is connected
     counts = run(_recording(options))
     print_line(
-        f"Wrote {counts.written.rows} rows in {counts.written.files} files, {counts.written.size} bytes; "
+        f"Wrote {counts.written.rows} rows in {counts.written.tables} commits of tables; "
         f"{counts.lost} messages lost on the way, {counts.invalid_values} values left out"
     )
 
@@ -49,26 +51,24 @@ async def _recording(options: argparse.Namespace) -> RecorderCounts:
     client = Client(target.make_bus(), domain=target.domain, discover=True, wait=options.wait)
     recorder = LakeRecorder(
         client,
-        local_lake(options.lake),
+        open_lake(options),
         name=options.name,
         interval=options.interval,
         max_cells=options.max_cells,
-        max_bytes=int(options.max_mb * _MB),
+        state=options.state,
         on_commit=_committed,
         on_ready=lambda: print_line(f"Recording {client.url} into {options.lake} as {options.name}"),
     )
     with on_end_signals(recorder.stop):
         await recorder.run()
     counts = recorder.counts
-    if counts.removed or counts.entered:
-        print_line(
-            f"After a killed run: {counts.removed} temporary files removed, {counts.entered} files added to the log"
-        )
+    if counts.completed:
+        print_line(f"After an interrupted run: committed {counts.completed} rows that it had stored")
     return counts
 
 
 def _committed(written: CommitCounts) -> None:
-    print_line(f"Committed {written.rows} rows in {written.files} files, {written.size} bytes")
+    print_line(f"Committed {written.rows} rows to {written.tables} tables")
 
 
 COMMAND = Subcommand("record", "Record a bus into a lake until a signal ends it", _options, _run)

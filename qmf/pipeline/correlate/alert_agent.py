@@ -47,9 +47,16 @@ class AlertObject(model.Alert):
             began=alert.began_ns,
             raisedAt=alert.at_ns,
             evidence=_evidence(alert),
+            labels=json.loads(alert.labels),
+            annotations=json.loads(alert.annotations),
         )
         self.alert = alert
         self._owner = agent
+
+    def change(self, alert: AlertRow) -> None:
+        """Another level of the rule applies."""
+        self.severity, self.message, self.evidence = alert.severity, _clip(alert.message), _evidence(alert)
+        self.annotations = json.loads(alert.annotations)
 
     def acknowledge(self, by: str, note: str) -> None:
         """An operator takes care of the alert."""
@@ -104,20 +111,14 @@ class AlertAgent:
             event_limit=None,
         )
         self._agent = self._thread.agent
-        self._agent.register(model.AlertRaised, model.AlertCleared, model.AlertAcknowledged, model.Alert)
+        self._agent.register(
+            model.AlertRaised, model.AlertChanged, model.AlertCleared, model.AlertAcknowledged, model.Alert
+        )
         self.job = model.Correlator(name=instance, lake=_clip(lake), rules=len(rules), late=late)
         self._agent.add(self.job)
         self._rules: dict[str, model.Rule] = {}
-        for rule in rules:
-            self._rules[rule.name] = rule_object = model.Rule(
-                name=rule.name,
-                correlatorRef=self.job,
-                kind=rule.kind.value,
-                hash=rule.hash,
-                severity=int(rule.severity),
-            )
-            self._agent.add(rule_object)
         self._objects: dict[str, AlertObject] = {}
+        self.replace_rules(rules)
         for alert in ledger.open.values():
             self._add_object(alert)
 
@@ -125,6 +126,26 @@ class AlertAgent:
     def name(self) -> str:
         """``vendor:product:instance``."""
         return self._agent.name
+
+    def replace_rules(self, rules: Sequence[Rule]) -> None:
+        """Show other rules; open alerts of rules that are no more stay until they are cleared."""
+        known = {rule.name for rule in rules} | {item.alert.rule for item in self._objects.values()}
+        for name in [name for name in self._rules if name not in known]:
+            self._agent.remove(self._rules.pop(name))
+        for rule in rules:
+            shown = self._rules.get(rule.name)
+            if shown is None:
+                shown = self._rules[rule.name] = model.Rule(
+                    name=rule.name,
+                    correlatorRef=self.job,
+                    kind=rule.kind.value,
+                    hash=rule.hash,
+                    severity=int(rule.severity),
+                )
+                self._agent.add(shown)
+            elif shown.hash != rule.hash:
+                shown.kind, shown.hash, shown.severity = rule.kind.value, rule.hash, int(rule.severity)
+        self.job.rules = len(rules)
 
     def publish(self, alerts: Sequence[AlertRow], stop: threading.Event, *, again: bool = False) -> bool:
         """Raise the events of some alerts, and wait until the broker has confirmed them.
@@ -143,7 +164,7 @@ class AlertAgent:
         settled = self._settled()
         refused = self._refused()
         for alert in alerts:
-            if alert.raised:
+            if not alert.cleared:
                 self._add_object(alert)  # before the event: consoles may look for the object at once
             self._agent.raise_event(_event(alert, again=again), severity=_severity(alert))
         while self._settled() - settled < len(alerts):
@@ -178,16 +199,19 @@ class AlertAgent:
 
     def _count(self, alert: AlertRow) -> None:
         for counted in (self.job, self._rules.get(alert.rule)):
-            if counted is not None:
+            if counted is not None and alert.change != "changed":
                 (counted.raised if alert.raised else counted.cleared).inc()
-        if not alert.raised and (alert_object := self._objects.pop(alert.alert_id, None)) is not None:
+        if alert.cleared and (alert_object := self._objects.pop(alert.alert_id, None)) is not None:
             self._agent.remove(alert_object)
             self._set_open(alert.rule)
 
     def _add_object(self, alert: AlertRow) -> None:
         rule = self._rules.get(alert.rule)
-        if rule is None or alert.alert_id in self._objects:
+        if rule is None:
             return  # without its rule, the next step clears the alert
+        if (known_object := self._objects.get(alert.alert_id)) is not None:
+            known_object.change(alert)
+            return
         alert_object = self._objects[alert.alert_id] = AlertObject(alert, rule, self)
         known = self._ledger.acknowledged.get(alert.alert_id)
         if known is not None:
@@ -201,11 +225,11 @@ class AlertAgent:
 
 
 def _severity(alert: AlertRow) -> int | None:
-    """The rule's severity for a raised alert; None, for that of the event's class, for a cleared one."""
-    return alert.severity if alert.raised else None
+    """The alert's severity; None, for that of the event's class, for a cleared one."""
+    return None if alert.cleared else alert.severity
 
 
-def _event(alert: AlertRow, *, again: bool) -> model.AlertRaised | model.AlertCleared:
+def _event(alert: AlertRow, *, again: bool) -> model.AlertRaised | model.AlertChanged | model.AlertCleared:
     common: dict[str, Any] = {
         "alertId": alert.alert_id,
         "rule": alert.rule,
@@ -217,7 +241,9 @@ def _event(alert: AlertRow, *, again: bool) -> model.AlertRaised | model.AlertCl
         "ruleHash": alert.rule_hash,
         "again": again,
     }
-    return model.AlertRaised(**common) if alert.raised else model.AlertCleared(**common, reason=alert.reason)
+    if alert.cleared:
+        return model.AlertCleared(**common, reason=alert.reason)
+    return model.AlertRaised(**common) if alert.raised else model.AlertChanged(**common)
 
 
 def _evidence(alert: AlertRow) -> dict[str, Any]:

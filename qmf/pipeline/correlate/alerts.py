@@ -19,6 +19,9 @@ from qmf.schema import Severity
 #: The label with the name of the rule, as Prometheus names it.
 NAME_LABEL = "alertname"
 
+#: The change of a row about an alert that is pending.
+PENDING = "pending"
+
 #: The annotation with the text of the alert.
 SUMMARY = "summary"
 
@@ -76,20 +79,21 @@ def fingerprint_of(labels: Mapping[str, str]) -> str:
 
 @attrs.frozen(kw_only=True)
 class AlertRow:
-    """A row of the table of alerts: an alert is raised or cleared.
+    """A row of the table of alerts: an alert is raised or cleared, or has another severity.
 
     Attributes:
-        alert_id: the same in both rows.
-        change: ``raised`` or ``cleared``.
+        alert_id: the same in all rows of an incident.
+        change: ``raised``, ``changed`` or ``cleared``; ``pending`` for one that may be raised later, not in the table.
         rule, rule_hash, kind, severity: of the rule.
         subject, agent, object: subject of the alert, and its agent and object.
         message: text.
         reason: why it was cleared.
         value: that decided, or None.
         began_ns: when the incident began.
-        at_ns: when it was raised or cleared.
+        at_ns: when it was raised, changed or cleared.
         window_start_ns, window_end_ns: time of the evidence.
         evidence: samples and events, JSON.
+        labels, annotations: of the alert, JSON.
     """
 
     alert_id: str
@@ -109,37 +113,52 @@ class AlertRow:
     window_start_ns: int
     window_end_ns: int
     evidence: str
+    labels: str = "{}"
+    annotations: str = "{}"
 
     @property
     def raised(self) -> bool:
-        """True where the alert is raised, False where it is cleared."""
+        """True where the alert is raised."""
         return self.change == "raised"
+
+    @property
+    def cleared(self) -> bool:
+        """True where the alert ends."""
+        return self.change == "cleared"
 
     @property
     def key(self) -> str:
         """Identifies the row among those of all tables."""
-        return f"{self.alert_id} {self.change}"
+        # An incident is raised and cleared once, but may change several times.
+        return f"{self.alert_id} {self.change}" + (f" {self.at_ns}" if self.change == "changed" else "")
 
     def alert(self) -> Alert:
         """The alert after the change."""
-        named = {NAME_LABEL: self.rule, "agent": self.agent, "object": self.object, "subject": self.subject}
-        labels = {name: text for name, text in named.items() if text}
+        labels: dict[str, str] = json.loads(self.labels) or self._plain_labels()
         return Alert(
             fingerprint=fingerprint_of(labels),
             incident=self.alert_id,
             name=self.rule,
             labels=labels,
-            annotations={SUMMARY: self.message},
+            annotations={SUMMARY: self.message, **json.loads(self.annotations)},
             severity=Severity(self.severity),
-            state=AlertState.FIRING if self.raised else AlertState.RESOLVED,
+            state=_STATES.get(self.change, AlertState.FIRING),
             starts_at=self.began_ns,
-            ends_at=None if self.raised else self.at_ns,
+            ends_at=self.at_ns if self.cleared else None,
             value=self.value,
             evidence=tuple(json.loads(self.evidence)),
             reason=self.reason,
         )
 
+    def _plain_labels(self) -> dict[str, str]:
+        """The labels of a row that was written before rows had labels."""
+        named = {NAME_LABEL: self.rule, "agent": self.agent, "object": self.object, "subject": self.subject}
+        return {name: text for name, text in named.items() if text}
+
+
+_STATES = {PENDING: AlertState.PENDING, "cleared": AlertState.RESOLVED}
+
 
 def in_order(alerts: Iterable[AlertRow]) -> list[AlertRow]:
-    """By time; at one time, an alert is raised before it is cleared."""
-    return sorted(alerts, key=lambda item: (item.at_ns, item.alert_id, not item.raised))
+    """By time; at one time, an alert is raised before it is changed, and cleared last."""
+    return sorted(alerts, key=lambda item: (item.at_ns, item.alert_id, item.cleared, not item.raised))

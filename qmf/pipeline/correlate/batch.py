@@ -7,28 +7,22 @@ nothing from before its first day: an alert that was open then is found when its
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from contextlib import closing
 
 import attrs
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from qmf.pipeline.correlate.alerts import AlertRow
-from qmf.pipeline.correlate.detectors import DetectorContext
-from qmf.pipeline.correlate.evaluation import EvaluationCounts, EvaluationPass
-from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChange, outages
+from qmf.pipeline.correlate.alert_table import AlertTable
+from qmf.pipeline.correlate.alerts import AlertRow, in_order
+from qmf.pipeline.correlate.evaluation import EvaluationCounts, EvaluationPass, Evaluator, counted
+from qmf.pipeline.correlate.event_time import outages
+from qmf.pipeline.correlate.lake_rows import TIME_PATHS, Arrivals, LakeRows
 from qmf.pipeline.correlate.options import CorrelateOptions
-from qmf.pipeline.correlate.plan import InputTable, ReadPlan, read_plan, with_counters
-from qmf.pipeline.correlate.rules import AbsenceRule, Rule
-from qmf.pipeline.correlate.signals import SignalBuilder
-from qmf.pipeline.correlate.spark_evaluation import evaluate_on_spark, total_counts
-from qmf.pipeline.correlate.table import alert_table, alerts_from_results
+from qmf.pipeline.correlate.plan import completed, read_plan
+from qmf.pipeline.correlate.signal_reader import SignalReader
 from qmf.pipeline.errors import LakeError
-from qmf.pipeline.frames import Frames
-from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.classes import choose_classes
-from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.spark import catalog, sinks
+from qmf.pipeline.lake.delta_lake import DeltaLake
+
+_EARLIEST = -(1 << 62)
 
 
 @attrs.frozen
@@ -45,12 +39,11 @@ class BatchResult:
 
 
 def correlate_batch(
-    spark: SparkSession, options: CorrelateOptions, print_line: Callable[[str], None], *, until: int | None = None
+    options: CorrelateOptions, print_line: Callable[[str], None], *, until: int | None = None
 ) -> BatchResult:
     """Evaluate the rules over a lake, and write the table.
 
     Args:
-        spark: to run on.
         options: of the job.
         print_line: called for each class of a rule that the lake doesn't have.
         until: evaluate the time before this only, ns since 1970; None for all.
@@ -59,70 +52,43 @@ def correlate_batch(
         RuleError: a rule doesn't fit its class.
         LakeError: no lake.
     """
-    frames = Frames(spark, options.lake, first=options.first, last=options.last)
-    plan = read_plan(options.rules, known_classes(options.lake, spark), options.file)
+    result = evaluate_lake(options, print_line, until=until)
+    AlertTable(options.out, "batch").replace(result.alerts)
+    return result
+
+
+def evaluate_lake(
+    options: CorrelateOptions, print_line: Callable[[str], None], *, until: int | None = None
+) -> BatchResult:
+    """Evaluate the rules over a lake, and write nothing; otherwise as `correlate_batch`."""
+    lake = DeltaLake(options.lake, options.storage)
+    known = lake.classes()
+    if not known and not lake.versions(TIME_PATHS):
+        raise LakeError(f"{options.lake}: no lake, or nothing in it yet")
+    plan = read_plan(options.rules, known)
     for text in plan.missing:
         print_line(text)
-    results = correlate(frames, options.rules, plan, options.late, until=until).persist()
-    try:
-        sinks.overwrite(alert_table(results).coalesce(1), f"{options.out.rstrip('/')}/batch", by=())
-        return BatchResult(alerts_from_results(results), total_counts(results))
-    finally:
-        results.unpersist()
+    with closing(LakeRows(lake, options.late)) as rows:
+        paths = SignalReader.paths(plan)
+        found = rows.all_rows([*dict.fromkeys([*paths, *TIME_PATHS])], options.first, options.last)
+        arrivals = rows.arrivals(found)
+        rules = completed(options.rules, plan)
+        with closing(SignalReader(plan, options.late, rows.schemas(paths))) as reader:
+            reader.follow(found)
+            evaluator = Evaluator(rules, [rule.hash for rule in options.rules])
+            counts = [EvaluationCounts()]
+            over = attrs.evolve(_whole_pass(arrivals, until), dated=options.late > 0)
+            alerts = in_order(evaluator.batch(counted(reader.signals(found), over, counts), over))
+    return BatchResult(alerts, counts[0])
 
 
-def correlate(
-    frames: Frames, rules: Sequence[Rule], plan: ReadPlan, late: int, *, until: int | None = None
-) -> DataFrame:
-    """Evaluate the rules over a lake; `table.alert_table` makes the table from the results.
-
-    Args:
-        frames: the lake.
-        rules: to evaluate.
-        plan: what they read.
-        late, until: as of `correlate_batch`.
-    """
-    last, not_recorded = _recorded_time(frames, rules, plan)
+def _whole_pass(arrivals: Arrivals, until: int | None) -> EvaluationPass:
+    last = max((last for _, last in arrivals.runs.values()), default=-1)
     end = last + 1 if until is None else min(until, last + 1)
-    evaluation_pass = EvaluationPass(begin=-(1 << 62), end=end, keep=False, context=DetectorContext(not_recorded))
-    builder = SignalBuilder(plan, late)
-    parts = [builder.signals(_rows(frames, table, plan), table) for table in plan.inputs]
-    hashes = [rule.hash for rule in rules]
-    return evaluate_on_spark(frames.spark, parts, with_counters(rules, plan), hashes, evaluation_pass)
-
-
-def known_classes(lake: str, spark: SparkSession) -> list[ClassVersion]:
-    """The class versions of a lake; none where it holds only heartbeats so far.
-
-    Raises:
-        LakeError: there is no lake, or nothing in it.
-    """
-    try:
-        return catalog.class_versions(lake, spark)
-    except LakeError:
-        if not catalog.lake_files(lake, spark):
-            raise
-        return []
-
-
-def _rows(frames: Frames, table: InputTable, plan: ReadPlan) -> DataFrame:
-    return frames.class_rows(plan.versions[table]) if table.name else frames.table(table.row_kind)
-
-
-def _recorded_time(frames: Frames, rules: Sequence[Rule], plan: ReadPlan) -> tuple[int, list[tuple[int, int]]]:
-    """The last arrival, and the outages of recording; the second only for absence rules, as it costs a pass."""
-    if any(isinstance(rule, AbsenceRule) for rule in rules):
-        # Every row shows that a recorder was running.
-        known = known_classes(frames.lake, frames.spark)
-        classes = [*choose_classes(known), *choose_classes(known, events=True)]
-        tables = [frames.class_rows(versions) for versions in classes]
-        tables += [frames.table(kind) for kind in (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS, RowKind.UNTYPED)]
-    else:
-        tables = [_rows(frames, table, plan) for table in plan.inputs]
-    arrivals = reduce(DataFrame.unionByName, (frame.select("_run", "_received_ns") for frame in tables))
-    spans = arrivals.groupBy("_run").agg(F.min("_received_ns"), F.max("_received_ns")).collect()
-    runs = {run: (first, last) for run, first, last in spans}
-    gaps = frames.table(RowKind.GAPS).where(F.col("reason").isin(*CONNECTION_REASONS))
-    rows = gaps.select("_run", "_received_ns", "reason").collect()
-    changes = [ConnectionChange(run, at, CONNECTION_REASONS[reason]) for run, at, reason in rows]
-    return max((last for _, last in runs.values()), default=-1), outages(runs, changes)
+    return EvaluationPass(
+        begin=_EARLIEST,
+        end=end,
+        start=min((first for first, _ in arrivals.runs.values()), default=end),
+        goodbyes=[item for item in arrivals.goodbyes if item[0] < end],
+        outages=outages(arrivals.runs, arrivals.changes),
+    )

@@ -1,18 +1,20 @@
-"""Evaluates rules over sorted signals, called by Spark: Arrow batches in, Arrow batches out. Pure.
+"""Evaluates rules over sorted signals: changes of alerts, and the states of the detectors. Pure.
 
-Signals are sorted by rule, subject and time, so that one detector exists at a time and memory doesn't grow with the
-data. There are three kinds of results: alerts, the states of detectors that have one, and one row of counts.
+Signals are sorted by rule, subject and time, so that a batch needs one detector at a time, and its memory doesn't grow
+with the data. A stream keeps its detectors from step to step.
 """
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import attrs
 
+from qmf.pipeline.correlate.alerts import PENDING, AlertRow
 from qmf.pipeline.correlate.detectors import (
+    BEGIN,
     NEVER,
     AlertChange,
     Detector,
@@ -20,70 +22,15 @@ from qmf.pipeline.correlate.detectors import (
     Signal,
     create_detector,
 )
-from qmf.pipeline.correlate.detectors.base import alert_id, subject_of
-from qmf.pipeline.correlate.rules import Rule
-from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.correlate.detectors.base import alert_id, open_alerts, subject_of
+from qmf.pipeline.correlate.rules import AbsenceRule, Rule
+from qmf.pipeline.correlate.signal_reader import SignalRow
 
-#: The role of a row that holds a detector's state; it comes before all signals of its subject.
-STATE = -2
+#: The subject of a detector: number of the rule, and key.
+Subject = tuple[int, str]
 
-#: The number of a rule that is not evaluated any more.
-UNKNOWN = -1
-
-#: Columns of the input, in order: rule, subject, then those of a `Signal`.
-SIGNAL_COLUMNS = (
-    ("rule", "int32"),
-    ("key", "string"),
-    ("at", "int64"),
-    ("ts", "int64"),
-    ("run", "string"),
-    ("seq", "int64"),
-    ("epoch", "int64"),
-    ("role", "int32"),
-    ("value", "double"),
-    ("ident", "int64"),
-    ("agent", "string"),
-    ("object", "string"),
-    ("fields", "string"),
-)
-
-#: Columns of the table of alerts.
-ALERT_COLUMNS = (
-    ("alert_id", "string"),
-    ("change", "string"),
-    ("rule", "string"),
-    ("rule_hash", "string"),
-    ("kind", "string"),
-    ("severity", "int16"),
-    ("subject", "string"),
-    ("agent", "string"),
-    ("object", "string"),
-    ("message", "string"),
-    ("reason", "string"),
-    ("value", "double"),
-    ("began_ns", "int64"),
-    ("at_ns", "int64"),
-    ("window_start_ns", "int64"),
-    ("window_end_ns", "int64"),
-    ("evidence", "string"),
-)
-
-#: Columns of the output. `out` is the kind of result. States have rule_hash, key and state; counts have rows, misdated,
-#: too_late, due.
-RESULT_COLUMNS = (
-    ("out", "string"),
-    *ALERT_COLUMNS,
-    ("key", "string"),
-    ("state", "string"),
-    ("rows", "int64"),
-    ("misdated", "int64"),
-    ("too_late", "int64"),
-    ("due", "int64"),
-)
-
-OUT_ALERT, OUT_STATE, OUT_COUNTS = "alert", "state", "counts"
-
-_CHUNK = 10_000
+#: Positions in a `SignalRow`.
+RULE, KEY, AT, TS = 0, 1, 2, 3
 
 
 @attrs.frozen(kw_only=True)
@@ -91,16 +38,20 @@ class EvaluationPass:
     """One pass over the signals.
 
     Attributes:
-        begin: signals before this time belong to earlier passes: they come too late.
+        begin: signals before this time were evaluated by earlier passes.
         end: signals from this time on belong to later passes.
-        keep: return states, for later passes.
-        context: for the detectors.
+        start: from when on expected subjects are waited for.
+        goodbyes: agents that said goodbye within this time, as (time, agent), in order.
+        outages: intervals in which no recorder was recording, as (begin, end), in order.
+        dated: rows may count at their own time; otherwise all count as of their arrival, and none is misdated.
     """
 
     begin: int
     end: int
-    keep: bool
-    context: DetectorContext
+    start: int
+    goodbyes: Sequence[tuple[int, str]] = ()
+    outages: Sequence[tuple[int, int]] = ()
+    dated: bool = True
 
 
 @attrs.frozen
@@ -111,19 +62,15 @@ class EvaluationCounts:
         rows: signals.
         misdated: of these, evaluated at the time of their arrival.
         too_late: of these, dropped.
-        due: when a state has something to do.
     """
 
-    rows: int
-    misdated: int
-    too_late: int
-    due: int
+    rows: int = 0
+    misdated: int = 0
+    too_late: int = 0
 
     def __add__(self, other: EvaluationCounts) -> EvaluationCounts:
-        """The counts of both; `due` is that of the second."""
-        return EvaluationCounts(
-            self.rows + other.rows, self.misdated + other.misdated, self.too_late + other.too_late, other.due
-        )
+        """The counts of both."""
+        return EvaluationCounts(self.rows + other.rows, self.misdated + other.misdated, self.too_late + other.too_late)
 
     def __str__(self) -> str:
         return (
@@ -132,157 +79,195 @@ class EvaluationCounts:
         )
 
 
-def evaluate(
-    batches: Iterable[Any], rules: Sequence[Rule], hashes: Sequence[str], evaluation_pass: EvaluationPass
-) -> Iterator[Any]:
-    """Evaluate the rules.
+class Evaluator:
+    """Holds the detectors of some rules."""
 
-    Args:
-        batches: Arrow record batches with `SIGNAL_COLUMNS`, sorted by rule, key, at, ts, run and seq.
-        rules: by their numbers in the signals.
-        hashes: of the rules as the user wrote them.
-        evaluation_pass: the pass.
+    def __init__(self, rules: Sequence[Rule], hashes: Sequence[str]) -> None:
+        """Begin without detectors.
 
-    Returns:
-        Arrow record batches with `RESULT_COLUMNS`.
-    """
-    evaluator = _Evaluator(rules, hashes, evaluation_pass)
-    for batch in batches:
-        evaluator.add(batch)
-        if len(evaluator.results) >= _CHUNK:
-            yield evaluator.take_results()
-    evaluator.end()
-    yield evaluator.take_results()
-
-
-class _Evaluator:
-    def __init__(self, rules: Sequence[Rule], hashes: Sequence[str], evaluation_pass: EvaluationPass) -> None:
-        self._rules = rules
+        Args:
+            rules: by their numbers in the signals.
+            hashes: of the rules as the user wrote them.
+        """
+        self.rules = rules
         self._hashes = hashes
-        self._pass = evaluation_pass
-        self._number = UNKNOWN
-        self._key: str | None = None
-        self._detector: Detector | None = None
-        self._rows = self._misdated = self._too_late = 0
-        self._due = NEVER
-        self.results: list[dict[str, Any]] = []
+        self._context = DetectorContext()
+        #: How many goodbyes of the pass a detector knows, and the times of all.
+        self._told: dict[Subject, int] = {}
+        self._times: list[int] = []
+        self.detectors: dict[Subject, Detector] = {}
+        #: The subjects that the last pass touched.
+        self.touched: set[Subject] = set()
 
-    def add(self, batch: Any) -> None:
-        """Evaluate a batch of signals."""
-        columns = [batch.column(index).to_pylist() for index in range(len(SIGNAL_COLUMNS))]
-        begin, end = self._pass.begin, self._pass.end
-        number, key, detector = self._number, self._key, self._detector
-        rows = misdated = 0
-        # The indexes are those of SIGNAL_COLUMNS: 0 rule, 1 key, 2 at, 3 ts, 7 role, 12 fields.
-        for row in zip(*columns, strict=True):
-            if row[1] != key or row[0] != number:
-                self._finish()
-                number, key = self._number, self._key = row[0], row[1]
-                detector = self._detector = self._create(number, row[1])
-            if row[7] == STATE:
-                if detector is None:
-                    self._clear_orphan(row)
-                else:
-                    detector.load(row[12])
+    def restore(self, number: int, key: str, state: str) -> None:
+        """Restore a detector from its stored state."""
+        self._detector((number, key)).load(state)
+
+    def due(self) -> int:
+        """When a detector has something to do."""
+        return min((detector.due for detector in self.detectors.values()), default=NEVER)
+
+    def pending(self) -> Iterator[AlertRow]:
+        """The alerts whose condition holds, but not for long enough yet."""
+        for (number, _key), detector in self.detectors.items():
+            for change in detector.pending():
+                yield attrs.evolve(self._row(number, change), change=PENDING)
+
+    def batch(self, portions: Iterable[Sequence[SignalRow]], over: EvaluationPass) -> Iterator[AlertRow]:
+        """Evaluate all signals, and keep no detector. Signals outside of the time of the pass are left out."""
+        self._start(over)
+        seeds = self._seeds(over)
+        last: Subject | None = None
+        for portion in portions:
+            for subject, rows in _groups(portion):
+                if last is not None and subject != last:
+                    yield from self._finished(last, over)
+                last = subject
+                if subject in seeds:
+                    self._detector(subject).feed(seeds.pop(subject))
+                self._feed(subject, [row for row in rows if over.begin <= row[AT] < over.end], over)
+        if last is not None:
+            yield from self._finished(last, over)
+        for subject, seed in seeds.items():
+            self._detector(subject).feed(seed)
+            yield from self._finished(subject, over)
+
+    def step(self, portions: Iterable[Sequence[SignalRow]], over: EvaluationPass) -> list[AlertRow]:
+        """Evaluate the signals of one step, which are within its time, and keep the detectors."""
+        self._start(over)
+        self.touched = set()
+        for subject, seed in self._seeds(over).items():
+            if subject not in self.detectors:
+                self._detector(subject).feed(seed)
+                self.touched.add(subject)
+        for portion in portions:
+            for subject, own in _groups(portion):
+                self._feed(subject, own, over)
+        found: list[AlertRow] = []
+        for subject, detector in self.detectors.items():
+            if over.goodbyes:
+                self._tell(subject, detector, over, NEVER)
+            elif detector.due >= over.end and subject not in self.touched:
                 continue
-            at = row[2]
-            rows += 1
-            if at != row[3]:
-                misdated += 1
-            if not begin <= at < end:
-                # Later signals are filtered out before; earlier ones would change published results.
-                self._too_late += 1
-                continue
-            assert detector is not None
+            if detector.due < over.end:
+                detector.advance(over.end)
+            self.touched.add(subject)
+            if detector.changes:
+                found += [self._row(subject[0], change) for change in detector.changes]
+                detector.changes = []
+        return found
+
+    # -- detectors
+
+    def _seeds(self, over: EvaluationPass) -> dict[Subject, Signal]:
+        """The subjects that are expected from the beginning, with the signal that says so."""
+        return {
+            (number, key): Signal(over.start, over.start, "", 0, None, BEGIN, None, None, key or None, None, None)
+            for number, rule in enumerate(self.rules)
+            if isinstance(rule, AbsenceRule)
+            for key in rule.expected_keys
+        }
+
+    def _start(self, over: EvaluationPass) -> None:
+        self._context.outages = over.outages
+        self._told = {}
+        self._times = [at for at, _agent in over.goodbyes]
+
+    def _detector(self, subject: Subject) -> Detector:
+        detector = self.detectors.get(subject)
+        if detector is None:
+            number, key = subject
+            detector = self.detectors[subject] = create_detector(self.rules[number], key, self._context)
+        return detector
+
+    def _feed(self, subject: Subject, rows: Sequence[SignalRow], over: EvaluationPass) -> None:
+        detector = self._detector(subject)
+        self.touched.add(subject)
+        feed, tells = detector.feed, bool(over.goodbyes)
+        for row in rows:
+            at = row[AT]
+            if tells:
+                self._tell(subject, detector, over, at)
             if detector.due < at:
                 detector.advance(at)
-            detector.feed(Signal._make(row[2:]))
-        self._rows += rows
-        self._misdated += misdated
+            feed(Signal._make(row[AT:]))
 
-    def end(self) -> None:
-        """Finish after the last batch."""
-        self._finish()
-        self.results.append(
-            {
-                "out": OUT_COUNTS,
-                "rows": self._rows,
-                "misdated": self._misdated,
-                "too_late": self._too_late,
-                "due": self._due,
-            }
-        )
+    def _tell(self, subject: Subject, detector: Detector, over: EvaluationPass, until: int) -> None:
+        """Tell a detector about the goodbyes before a time, each once in a pass."""
+        start = self._told.get(subject, 0)
+        end = bisect_left(self._times, until, start)
+        for at, agent in over.goodbyes[start:end]:
+            if detector.due < at:
+                detector.advance(at)
+            detector.goodbye(agent, at)
+        self._told[subject] = end
 
-    def take_results(self) -> Any:
-        """Remove and return the results so far, as an Arrow batch."""
-        pa = import_pyarrow()
-        schema = pa.schema([pa.field(name, pa.type_for_alias(type)) for name, type in RESULT_COLUMNS])
-        results, self.results = self.results, []
-        return pa.RecordBatch.from_pylist(results, schema=schema)
-
-    def _create(self, number: int, key: str) -> Detector | None:
-        return None if number == UNKNOWN else create_detector(self._rules[number], key, self._pass.context)
-
-    def _finish(self) -> None:
-        detector = self._detector
-        if detector is None or self._key is None:
-            return
-        end = self._pass.end
-        if detector.due < end:
-            detector.advance(end)
-        rule = self._rules[self._number]
+    def _finished(self, subject: Subject, over: EvaluationPass) -> Iterator[AlertRow]:
+        """Bring a detector to the end of a pass, and forget it."""
+        detector = self.detectors.pop(subject)
+        self._tell(subject, detector, over, NEVER)
+        if detector.due < over.end:
+            detector.advance(over.end)
         for change in detector.changes:
-            own = (rule.name, rule.kind.value, int(rule.severity))
-            self._add_alert(alert_id(rule.name, self._key, change.began), self._hashes[self._number], own, change)
-        if self._pass.keep and (state := detector.dump(end)) is not None:
-            self._due = min(self._due, detector.due)
-            self.results.append(
-                {"out": OUT_STATE, "rule_hash": self._hashes[self._number], "key": self._key, "state": state}
-            )
+            yield self._row(subject[0], change)
 
-    def _clear_orphan(self, row: Sequence[Any]) -> None:
-        """Clear the alert of a rule that was changed or removed, from its state."""
-        state, key = json.loads(row[12]), row[1]
-        if "open" not in state:
-            return
-        began, raised_at, message, agent, object_ = state["open"]
-        at = max(raised_at, self._pass.begin)
-        change = AlertChange(
-            raised=False,
-            began=began,
-            at=at,
-            window=(began, at),
-            value=None,
-            agent=agent,
-            object=object_,
-            message=message,
-            reason="the rule was changed or removed",
-            evidence=[],
-        )
-        self._add_alert(alert_id(state["rule"][0], key, began), row[4], state["rule"], change)
+    def _row(self, number: int, change: AlertChange) -> AlertRow:
+        rule = self.rules[number]
+        return alert_row(rule.name, rule.kind.value, self._hashes[number], change)
 
-    def _add_alert(self, identity: str, hash: str, rule: Sequence[Any], change: AlertChange) -> None:
-        """Add a row of the table of alerts; `rule` has name, kind and severity."""
-        assert self._key is not None
-        self.results.append(
-            {
-                "out": OUT_ALERT,
-                "alert_id": identity,
-                "change": "raised" if change.raised else "cleared",
-                "rule": rule[0],
-                "rule_hash": hash,
-                "kind": rule[1],
-                "severity": rule[2],
-                "subject": subject_of(self._key),
-                "agent": change.agent,
-                "object": change.object,
-                "message": change.message,
-                "reason": change.reason,
-                "value": change.value,
-                "began_ns": change.began,
-                "at_ns": change.at,
-                "window_start_ns": change.window[0],
-                "window_end_ns": change.window[1],
-                "evidence": json.dumps(change.evidence, ensure_ascii=False, separators=(",", ":")),
-            }
-        )
+
+def orphans_cleared(name: str, kind: str, hash: str, key: str, state: str, at: int) -> list[AlertRow]:
+    """The ends of the alerts of a rule that was changed or removed.
+
+    Args:
+        name, kind, hash: of the rule.
+        key: of a subject.
+        state: of its detector.
+        at: the time.
+    """
+    reason = "the rule was changed or removed"
+    return [alert_row(name, kind, hash, alert.cleared(own, at, reason)) for own, alert in open_alerts(key, state)]
+
+
+def counted(
+    portions: Iterable[Sequence[SignalRow]], over: EvaluationPass, counts: list[EvaluationCounts]
+) -> Iterator[Sequence[SignalRow]]:
+    """The same portions; what is in them is added to the only item of `counts`."""
+    for portion in portions:
+        misdated = sum(row[AT] != row[TS] for row in portion) if over.dated else 0
+        counts[0] += EvaluationCounts(sum(row[AT] < over.end for row in portion), misdated)
+        yield portion
+
+
+def _groups(rows: Sequence[SignalRow]) -> Iterator[tuple[Subject, Sequence[SignalRow]]]:
+    """Rows of one subject together."""
+    start = 0
+    for index in range(1, len(rows) + 1):
+        if index == len(rows) or rows[index][KEY] != rows[start][KEY] or rows[index][RULE] != rows[start][RULE]:
+            yield (rows[start][RULE], rows[start][KEY]), rows[start:index]
+            start = index
+
+
+def alert_row(name: str, kind: str, hash: str, change: AlertChange) -> AlertRow:
+    """A row of the table of alerts."""
+    return AlertRow(
+        alert_id=alert_id(name, change.key, change.began),
+        change=change.change.value,
+        rule=name,
+        rule_hash=hash,
+        kind=kind,
+        severity=int(change.severity),
+        subject=subject_of(change.key),
+        agent=change.agent,
+        object=change.object,
+        message=change.message,
+        reason=change.reason,
+        value=change.value,
+        began_ns=change.began,
+        at_ns=change.at,
+        window_start_ns=change.window[0],
+        window_end_ns=change.window[1],
+        evidence=json.dumps(change.evidence, ensure_ascii=False, separators=(",", ":")),
+        labels=json.dumps(dict(change.labels), ensure_ascii=False, separators=(",", ":")),
+        annotations=json.dumps(dict(change.annotations), ensure_ascii=False, separators=(",", ":")),
+    )

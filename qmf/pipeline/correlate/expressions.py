@@ -1,70 +1,121 @@
-"""The expressions of a rule as Spark columns. A wrong expression raises `RuleError` with file, rule and key."""
+"""The expressions of rules: SQL as Spark has it, written again for DuckDB. Pure: no engine.
+
+An expression is about the columns of one row. `reference.column` is a column of the object that the reference is about,
+see `Rule.follow`.
+"""
 
 from __future__ import annotations
 
-from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from qmf.pipeline.correlate.rule_table import RuleError
-from qmf.pipeline.correlate.rules import Rule
-
-
-class ExpressionCompiler:
-    """Makes columns from the expressions of one rule."""
-
-    def __init__(self, frame: DataFrame, file: str, rule: Rule) -> None:
-        """Make a compiler.
-
-        Args:
-            frame: the rows that the expressions are about.
-            file: of the rules.
-            rule: of the expressions.
-        """
-        self._frame = frame
-        self._where = f"{file}: {rule.name}"
-
-    def column(self, key: str, text: str) -> Column:
-        """The column of an expression; `key` is its key in the file."""
-        try:
-            column = F.expr(text)
-            self._frame.select(column)
-        except (AnalysisException, ParseException) as error:
-            raise RuleError(f"{self._where}: {key}: {text!r}: {_first_sentence(error)}") from error
-        return column
-
-    def number(self, key: str, text: str) -> Column:
-        """The column of an expression that must be a number, as a double."""
-        column = self.column(key, text)
-        type = self._type(column)
-        if not isinstance(type, T.NumericType | T.BooleanType):
-            raise RuleError(f"{self._where}: {key}: {text!r} is not a number but {type.simpleString()}")
-        return column.cast("double")
-
-    def condition(self, text: str) -> Column:
-        """The column of a `where`; null counts as false."""
-        column = self.column("where", text)
-        type = self._type(column)
-        if not isinstance(type, T.BooleanType):
-            raise RuleError(f"{self._where}: where: {text!r} is not a condition but {type.simpleString()}")
-        return F.coalesce(column, F.lit(False))
-
-    def _type(self, column: Column) -> T.DataType:
-        return self._frame.select(column).schema[0].dataType
+from qmf.pipeline.duckdb_queries import quoted
+from qmf.pipeline.errors import MissingExtraError
 
 
-def matches_pattern(column: Column, pattern: str) -> Column:
-    """A condition: a name matches a pattern with ``*`` and ``?``; null doesn't match."""
+class ExpressionError(ValueError):
+    """A text is not an expression about one row; the message says why."""
+
+
+def check_expression(text: str) -> None:
+    """Check the syntax.
+
+    Raises:
+        ExpressionError: it is wrong.
+    """
+    _parse(text)
+
+
+def columns_of(text: str) -> list[tuple[str, ...]]:
+    """The columns of an expression, each as its name, or as the names of a reference and a column.
+
+    Raises:
+        ExpressionError: the syntax is wrong.
+    """
+    expressions = _sqlglot().exp
+    names = [_names(column) for column in _parse(text).find_all(expressions.Column)]
+    return list(dict.fromkeys(names))
+
+
+def to_duckdb(text: str, names: Mapping[str, str], relation: str) -> str:
+    """The expression in DuckDB's SQL.
+
+    Args:
+        text: the expression.
+        names: the columns as the table spells them, by their names in lower case.
+        relation: whose columns those without a reference are, quoted.
+
+    Raises:
+        ExpressionError: the syntax is wrong.
+    """
+    expressions = _sqlglot().exp
+
+    def spelled(node: Any) -> Any:
+        if not isinstance(node, expressions.Column):
+            return node
+        *prefix, name = _names(node)
+        if prefix:
+            return expressions.column(name, table=prefix[0], quoted=True)
+        return expressions.column(names.get(name.lower(), name), table=relation, quoted=True)
+
+    return str(_parse(text).copy().transform(spelled).sql(dialect="duckdb"))
+
+
+def pattern_condition(column: str, pattern: str) -> str:
+    """A condition in SQL: a name matches a pattern with ``*`` and ``?``; null doesn't match."""
+    quote = "'" + pattern.replace("'", "''") + "'"
     if "*" not in pattern and "?" not in pattern:
-        found = column == pattern
-    else:
-        escaped = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        found = column.like(escaped.replace("*", "%").replace("?", "_"))
-    return F.coalesce(found, F.lit(False))
+        return f"coalesce({column} = {quote}, false)"
+    for plain, escaped in (("\\", "\\\\"), ("%", "\\%"), ("_", "\\_"), ("*", "%"), ("?", "_")):
+        quote = quote.replace(plain, escaped)
+    return f"coalesce({column} LIKE {quote} ESCAPE '\\', false)"
 
 
-def _first_sentence(error: Exception) -> str:
-    """The first sentence of an error of Spark."""
-    text = str(error).strip().split("\n", 1)[0]
-    return text.partition(" SQLSTATE")[0]
+def reference_alias(reference: str) -> str:
+    """The relation of the objects that a reference is about, quoted."""
+    return quoted(reference)
+
+
+def _names(column: Any) -> tuple[str, ...]:
+    return tuple(part.name for part in column.parts)
+
+
+@functools.lru_cache(maxsize=1000)
+def _parse(text: str) -> Any:
+    sqlglot = _sqlglot()
+    expressions = sqlglot.exp
+    try:
+        statements = sqlglot.parse(text, read="spark")
+    except sqlglot.errors.SqlglotError as error:
+        details = getattr(error, "errors", None) or [{}]
+        column = details[0].get("col")
+        place = f" at column {column}" if column else ""
+        raise ExpressionError(f"not an expression{place}") from None
+    if len(statements) != 1 or statements[0] is None:
+        raise ExpressionError("not one expression")
+    (tree,) = statements
+    refused: Mapping[str, Callable[[Any], bool]] = {
+        "a query": lambda node: isinstance(node, expressions.Query | expressions.Subquery),
+        "a statement": lambda node: isinstance(node, expressions.Command | expressions.DDL | expressions.DML),
+        "an aggregate of rows: use the key aggregate": lambda node: isinstance(node, expressions.AggFunc),
+        "a window": lambda node: isinstance(node, expressions.Window),
+        "an alias": lambda node: isinstance(node, expressions.Alias),
+        "all columns": lambda node: isinstance(node, expressions.Star),
+    }
+    for node in tree.walk():
+        for what, found in refused.items():
+            if found(node):
+                raise ExpressionError(f"it has {what}; give an expression on the columns of one row")
+        if isinstance(node, expressions.Column) and len(node.parts) > 2:
+            raise ExpressionError(f"{node.sql()} has more than one dot")
+    return tree
+
+
+def _sqlglot() -> Any:
+    try:
+        import sqlglot
+        import sqlglot.errors
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("sqlglot") from error
+    return sqlglot

@@ -130,11 +130,12 @@ class AlertLedger:
         for key in entry.get("end", ()):
             alert = self.unconfirmed.pop(key)
             self._done.add(key)
-            if alert.raised:
-                self.open[alert.alert_id] = alert
-            else:
+            if alert.cleared:
                 self.open.pop(alert.alert_id, None)
                 self.acknowledged.pop(alert.alert_id, None)
+            else:
+                known = self.open.get(alert.alert_id, alert)
+                self.open[alert.alert_id] = attrs.evolve(alert, change="raised", at_ns=known.at_ns)
         for key in entry.get("skip", ()):
             self._done.add(key)
             self.deferred.pop(key.partition(" ")[0], None)

@@ -1,4 +1,4 @@
-"""The text of an alert: the template of the rule, or of its kind, with values from the evidence."""
+"""The texts of an alert: templates of the rule, or of its kind, with values from the evidence."""
 
 from __future__ import annotations
 
@@ -7,21 +7,31 @@ import string
 from collections.abc import Mapping
 from typing import Any
 
+from qmf.pipeline.correlate.human_units import TEMPLATE_FORMATS, human
 from qmf.pipeline.correlate.rules import (
     AbsenceRule,
     CountRule,
     JoinRule,
+    Per,
     RateRule,
+    RatioRule,
     Rule,
     SequenceRule,
     ThresholdRule,
+    ValueRule,
 )
 from qmf.pipeline.durations import format_duration
 
 #: Names in templates that are not columns.
 BUILT_IN_FIELDS = frozenset(
-    {"rule", "subject", "agent", "object", "value", "count", "began", "at", "limit", "duration"}
+    {"rule", "subject", "agent", "object", "value", "count", "began", "at", "limit", "duration", "severity", "labels"}
 )
+
+#: Those of them that change while an alert lasts, or from one incident to the next.
+CHANGING_FIELDS = frozenset({"value", "count", "began", "at", "limit", "severity"})
+
+#: The format that chooses the unit by the schema, or by the rule's `unit`.
+_HUMAN = "human"
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -36,7 +46,7 @@ def iso(ns: int) -> str:
 
 
 def template_fields(template: str) -> tuple[str, ...]:
-    """The names in a template's braces.
+    """The names in a template's braces; one dot leads from a reference to a column of its object.
 
     Raises:
         ValueError: braces don't match, or a name is not a plain name.
@@ -45,56 +55,72 @@ def template_fields(template: str) -> tuple[str, ...]:
     for _, name, spec, conversion in string.Formatter().parse(template):
         if name is None:
             continue
-        if not name.isidentifier() or conversion or "{" in (spec or ""):
+        parts = name.split(".")
+        if len(parts) > 2 or not all(part.isidentifier() for part in parts) or conversion or "{" in (spec or ""):
             raise ValueError(f"{{{name}}} must be a plain name, optionally followed by a colon and a format")
         names.append(name)
     return tuple(dict.fromkeys(names))
 
 
+def templates_of(rule: Rule) -> tuple[str, ...]:
+    """All templates of a rule."""
+    return (rule.message or "", *rule.labels.values(), *rule.annotations.values())
+
+
 class _Formatter(string.Formatter):
     """Never fails: an unknown name becomes ``?``, a value that doesn't fit its format is shown without it."""
 
-    def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:  # noqa: ARG002
-        value = kwargs.get(str(key))
-        return "?" if value is None else value
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+
+    def get_field(self, field_name: str, args: Any, kwargs: Mapping[str, Any]) -> Any:  # noqa: ARG002
+        value = kwargs.get(field_name)
+        return "?" if value is None else value, field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:
         try:
+            if format_spec == _HUMAN:
+                return human(float(value), self._unit)
+            if format_spec in TEMPLATE_FORMATS:
+                return TEMPLATE_FORMATS[format_spec](float(value))
             return format(value, format_spec)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return str(value)
+
+
+def render_template(rule: Rule, template: str, values: Mapping[str, Any]) -> str:
+    """A template of a rule with values."""
+    return _Formatter(rule.unit or "number").vformat(template, (), {"duration": _duration(rule), **values})
 
 
 def render(rule: Rule, values: Mapping[str, Any]) -> str:
     """The text of an alert."""
-    extra: dict[str, Any] = {"limit": None, "duration": None}
+    return render_template(rule, rule.message or default_message(rule), values)
+
+
+def _duration(rule: Rule) -> str | None:
     match rule:
-        case ThresholdRule() | RateRule():
-            extra = {"limit": rule.limits.limit, "duration": format_duration(rule.limits.duration)}
+        case ValueRule() | RatioRule():
+            return format_duration(rule.limits.levels[0].duration)
         case AbsenceRule():
-            extra["duration"] = format_duration(rule.duration)
+            return format_duration(rule.duration)
         case SequenceRule() | CountRule() | JoinRule():
-            extra["duration"] = format_duration(rule.within)
-    return _Formatter().vformat(rule.message or default_message(rule), (), {**values, **extra})
+            return format_duration(rule.within)
+    return None
 
 
 def default_message(rule: Rule) -> str:
     """The template for a rule without one."""
     match rule:
-        case ThresholdRule():
-            side = "above" if rule.limits.above else "below"
-            return _escaped(f"{rule.value} is ") + "{value:g}, " + side + " {limit:g}" + _lasting(rule.limits.duration)
-        case RateRule():
-            side = "above" if rule.limits.above else "below"
-            return (
-                _escaped(f"{rule.value} changes by ")
-                + "{value:g} per second, "
-                + side
-                + " {limit:g}"
-                + _lasting(rule.limits.duration)
-            )
+        case ThresholdRule() | RateRule():
+            verb = "changes by" if isinstance(rule, RateRule) else "is"
+            whole = f"{rule.aggregate.value} of {rule.value}" if rule.aggregate else rule.value
+            return _escaped(f"{whole} {verb} ") + _beyond(rule)
+        case RatioRule():
+            return _escaped(f"{rule.dividend.value} / {rule.divisor.value} is ") + _beyond(rule)
         case AbsenceRule():
-            return _escaped(f"no {rule.of.class_text} for ") + "{duration}"
+            never = rule.per is Per.RULE or rule.expect
+            return _escaped(f"no {rule.of.class_text} for ") + "{duration}" + (" or ever" if never else "")
         case SequenceRule():
             return _escaped(", then ".join(step.class_text for step in rule.steps)) + " within {duration}"
         case CountRule():
@@ -106,8 +132,10 @@ def default_message(rule: Rule) -> str:
             return "{subject}"
 
 
-def _lasting(duration: int) -> str:
-    return " for {duration}" if duration else ""
+def _beyond(rule: ValueRule | RatioRule) -> str:
+    side = "above" if rule.limits.above else "below"
+    lasting = " for {duration}" if rule.limits.levels[0].duration else ""
+    return "{value:human}, " + side + " {limit:human}" + lasting
 
 
 def _escaped(text: str) -> str:

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
+from qmf.pipeline.correlate.human_units import unit_of
 from qmf.pipeline.correlate.rule_table import RuleError
-from qmf.pipeline.correlate.rules import AbsenceRule, RateRule, RowSource, Rule, Selector
+from qmf.pipeline.correlate.rules import RateRule, RatioRule, RowSource, Rule, Selector, ValueRule
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.classes import versions_of
-from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.spark import catalog
+from qmf.pipeline.lake.columns import ClassVersion, LakeColumn
+from qmf.pipeline.lake.delta_lake import RecordedClass
+from qmf.pipeline.lake.table_paths import kind_path
 from qmf.schema import Style
 
-
-@attrs.frozen(order=True)
-class InputTable:
-    """A table of the lake that rules read.
-
-    Attributes:
-        kind: name of its kind of rows.
-        package, name: of the class; empty for kinds without one.
-    """
-
-    kind: str
-    package: str = ""
-    name: str = ""
-
-    @property
-    def row_kind(self) -> RowKind:
-        """Its kind of rows."""
-        return RowKind(self.kind)
+_KINDS: Mapping[RowSource, RowKind] = {
+    RowSource.SAMPLES: RowKind.OBJECTS,
+    RowSource.EVENTS: RowKind.EVENTS,
+    RowSource.HEARTBEATS: RowKind.HEARTBEATS,
+    RowSource.GAPS: RowKind.GAPS,
+    RowSource.AGENTS: RowKind.AGENTS,
+}
 
 
 @attrs.frozen
@@ -50,81 +41,130 @@ class RuleInput:
     roles: tuple[int, ...]
 
 
+@attrs.frozen(kw_only=True)
+class InputTable:
+    """A table of the lake that rules read.
+
+    Attributes:
+        path: inside the lake.
+        kind: of its rows.
+        versions: of its class; none for kinds without one.
+        inputs: the rules that read it.
+    """
+
+    path: str
+    kind: RowKind
+    versions: tuple[ClassVersion, ...] = ()
+    inputs: tuple[RuleInput, ...] = ()
+
+    @property
+    def columns(self) -> dict[str, LakeColumn]:
+        """The columns of its class, by name in lower case."""
+        return {column.name.lower(): column for version in self.versions for column in version.columns}
+
+
 @attrs.frozen
 class ReadPlan:
     """What is read for some rules.
 
     Attributes:
-        file: of the rules, for messages.
-        inputs: the rules that read each table.
-        versions: of each table's class.
+        tables: that rules read.
+        followed: the tables of the classes that rules follow references to, by the class as the rules name it.
         missing: a message for each class that the lake doesn't have yet.
+        complete: for each rule, whether the lake has all its classes.
     """
 
-    file: str
-    inputs: Mapping[InputTable, Sequence[RuleInput]]
-    versions: Mapping[InputTable, Sequence[ClassVersion]]
-    missing: Sequence[str]
+    tables: tuple[InputTable, ...]
+    followed: Mapping[str, tuple[InputTable, ...]]
+    missing: tuple[str, ...]
+    complete: tuple[bool, ...]
+
+    def tables_of(self, number: int) -> list[InputTable]:
+        """The tables that a rule reads."""
+        return [table for table in self.tables if any(item.number == number for item in table.inputs)]
 
 
-def read_plan(rules: Sequence[Rule], known: Sequence[ClassVersion], file: str) -> ReadPlan:
+def read_plan(rules: Sequence[Rule], known: Sequence[RecordedClass]) -> ReadPlan:
     """Find out what to read.
 
     Args:
         rules: to evaluate.
         known: class versions of the lake.
-        file: of the rules.
 
     Raises:
-        RuleError: several packages have a class, or versions disagree about a type.
+        RuleError: several packages have a class.
     """
-    roles: dict[InputTable, dict[int, list[int]]] = {}
-    versions: dict[InputTable, list[ClassVersion]] = {}
+    found: dict[str, InputTable] = {}
+    roles: dict[str, dict[int, list[int]]] = {}
+    followed: dict[str, tuple[InputTable, ...]] = {}
     missing: list[str] = []
+    complete: list[bool] = []
     for number, rule in enumerate(rules):
+        before = len(missing)
         for role, selector in enumerate(rule.selectors):
-            for table, own in _input_tables(rule, selector, known, file, missing):
-                versions[table] = own
-                roles.setdefault(table, {}).setdefault(number, []).append(role)
-    inputs = {
-        table: [RuleInput(number, rules[number], tuple(own)) for number, own in sorted(found.items())]
-        for table, found in sorted(roles.items())
-    }
-    return ReadPlan(file, inputs, versions, missing)
+            for table in _tables(rule, selector, known, missing):
+                found.setdefault(table.path, table)
+                roles.setdefault(table.path, {}).setdefault(number, []).append(role)
+        for name in rule.follow.values():
+            package, _, own = name.rpartition(":")
+            selector = Selector(source=RowSource.SAMPLES, package=package or None, name=own)
+            followed[name] = tuple(_tables(rule, selector, known, missing))
+        complete.append(len(missing) == before)
+    tables = (
+        attrs.evolve(table, inputs=tuple(RuleInput(n, rules[n], tuple(own)) for n, own in sorted(roles[path].items())))
+        for path, table in sorted(found.items())
+    )
+    return ReadPlan(tuple(tables), followed, tuple(dict.fromkeys(missing)), tuple(complete))
 
 
-def _input_tables(
-    rule: Rule, selector: Selector, known: Sequence[ClassVersion], file: str, missing: list[str]
-) -> list[tuple[InputTable, list[ClassVersion]]]:
-    if selector.source is RowSource.HEARTBEATS:
-        tables = [InputTable(RowKind.HEARTBEATS.value)]
-        # Goodbyes are in another table.
-        if isinstance(rule, AbsenceRule) and not rule.goodbye:
-            tables.append(InputTable(RowKind.AGENTS.value))
-        return [(table, []) for table in tables]
+def _tables(rule: Rule, selector: Selector, known: Sequence[RecordedClass], missing: list[str]) -> Iterable[InputTable]:
+    kind = _KINDS[selector.source]
+    if not selector.source.has_class:
+        return [InputTable(path=kind_path(kind), kind=kind)]
     events = selector.source is RowSource.EVENTS
-    own = [version for version in known if version.event is events]
+    own = [item for item in known if item.version.event is events]
     assert selector.name is not None
-    if not any(item.name.lower() == selector.name.lower() and selector.package in (None, item.package) for item in own):
+    name = selector.name.lower()
+    if not any(item.version.name.lower() == name and selector.package in (None, item.version.package) for item in own):
         missing.append(f"{rule.name}: the lake has no {'event' if events else 'class'} {selector.class_text} yet")
         return []
-    kind = RowKind.EVENTS if events else RowKind.OBJECTS
     try:
-        versions = versions_of(own, selector.package, selector.name)
-        catalog.kind_schema(kind, versions)
+        versions = versions_of([item.version for item in own], selector.package, selector.name)
     except LakeError as error:
-        raise RuleError(f"{file}: {rule.name}: {error}") from error
-    return [(InputTable(kind.value, versions[0].package, versions[0].name), versions)]
+        raise RuleError(f"{rule.where(_class_key(selector))}: {error}") from error
+    paths: dict[str, list[ClassVersion]] = {}
+    for item in own:
+        if item.version in versions:
+            paths.setdefault(item.table, []).append(item.version)
+    return [InputTable(path=path, kind=kind, versions=tuple(found)) for path, found in paths.items()]
 
 
-def with_counters(rules: Sequence[Rule], plan: ReadPlan) -> tuple[Rule, ...]:
-    """The rules; where a rate rule doesn't specify whether its value is a counter, the schema decides."""
-    found: list[Rule] = []
-    for number, rule in enumerate(rules):
-        if isinstance(rule, RateRule) and rule.counter is None:
-            tables = [table for table, inputs in plan.inputs.items() if any(item.number == number for item in inputs)]
-            columns = [column for table in tables for version in plan.versions[table] for column in version.columns]
-            is_counter = any(column.name == rule.value and column.style is Style.COUNT for column in columns)
-            rule = attrs.evolve(rule, counter=is_counter)
-        found.append(rule)
-    return tuple(found)
+def _class_key(selector: Selector) -> str:
+    return "event" if selector.source is RowSource.EVENTS else "class"
+
+
+def completed(rules: Sequence[Rule], plan: ReadPlan) -> tuple[Rule, ...]:
+    """The rules with what the schema says where they don't: whether values are counters, and their unit."""
+    return tuple(_completed(rule, plan.tables_of(number)) for number, rule in enumerate(rules))
+
+
+def _completed(rule: Rule, tables: Sequence[InputTable]) -> Rule:
+    columns = {name: column for table in tables for name, column in table.columns.items()}
+    if isinstance(rule, RateRule) and rule.counter is None:
+        plain = columns.get(rule.value.lower())
+        rule = attrs.evolve(rule, counter=plain is not None and plain.style is Style.COUNT)
+    if rule.unit is None:
+        rule = attrs.evolve(rule, unit=_unit(rule, columns))
+    return rule
+
+
+def _unit(rule: Rule, columns: Mapping[str, LakeColumn]) -> str:
+    """The unit of a rule's value, where all of its columns have the same."""
+    from qmf.pipeline.correlate.expressions import columns_of
+
+    if isinstance(rule, RatioRule):
+        return "ratio"
+    if not isinstance(rule, ValueRule):
+        return "number"
+    units = {columns[name[-1].lower()].unit for name in columns_of(rule.value) if name[-1].lower() in columns}
+    return unit_of(units.pop() if len(units) == 1 else None, per_second=isinstance(rule, RateRule))

@@ -70,6 +70,11 @@ class CorrelationReporter:
         """Name of the agent."""
         return self._agent.name
 
+    def replace_rules(self, rules: Sequence[Rule]) -> None:
+        """Other rules are evaluated from now on."""
+        with self._lock:
+            self._agent.replace_rules(rules)
+
     def report_step(self, step: StepResult) -> None:
         """Publish the statistics of a step."""
         job = self._agent.job

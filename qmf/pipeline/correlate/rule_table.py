@@ -6,25 +6,55 @@ from collections.abc import Mapping
 from typing import Any
 
 from qmf.pipeline.correlate.rules import SECOND
+from qmf.pipeline.correlate.toml_lines import Path, line_of
 from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.errors import PipelineError
 
 
 class RuleError(PipelineError):
-    """Rules that can't be evaluated: a line for each error, with file, rule and key."""
+    """Rules that can't be evaluated: a line for each error, with file, line, rule and key."""
+
+
+class Errors:
+    """The errors of a file."""
+
+    def __init__(self, file: str, lines: Mapping[Path, int]) -> None:
+        """Begin without an error; `lines` as of `key_lines`."""
+        self._file = file
+        self._lines = lines
+        self._found: list[tuple[int, str]] = []
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._found)
+
+    def add(self, path: Path, text: str) -> None:
+        """Add the error of a key, or of a table."""
+        line = line_of(self._lines, (*path[:1], *(part for item in path[1:] for part in item.split("."))))
+        place = self._file if line is None else f"{self._file}:{line}"
+        self._found.append((line or 0, ": ".join([place, *path, text])))
+
+    def line(self, path: Path) -> int | None:
+        """The line of a key, or of the innermost table or key around it; None where not known."""
+        return line_of(self._lines, path)
+
+    def raise_all(self) -> None:
+        """Raise all errors in the order of their lines, if there is one.
+
+        Raises:
+            RuleError: there is one.
+        """
+        if self._found:
+            raise RuleError("\n".join(text for _line, text in sorted(self._found, key=lambda item: item[0])))
 
 
 class RuleTable:
-    """One table, of which each key is read once.
+    """One table, of which each key is read once."""
 
-    Attributes:
-        where: the table, for messages.
-    """
-
-    def __init__(self, table: Mapping[str, Any], where: str, errors: list[str]) -> None:
-        """Make a reader; it adds its errors to `errors`."""
+    def __init__(self, table: Mapping[str, Any], path: Path, errors: Errors) -> None:
+        """Make a reader of the table at `path`; it adds its errors to `errors`."""
         self._table = dict(table)
-        self.where = where
+        self._path = path
         self._errors = errors
         self._errors_before = len(errors)
 
@@ -33,9 +63,17 @@ class RuleTable:
         """True after an error in this table."""
         return len(self._errors) > self._errors_before
 
+    def line(self) -> int | None:
+        """The line of the table; None where not known."""
+        return self._errors.line(self._path)
+
+    def has(self, key: str) -> bool:
+        """True where the key is there and was not read."""
+        return key in self._table
+
     def fail(self, key: str, text: str) -> None:
         """Add an error."""
-        self._errors.append(f"{self.where}: {key}: {text}")
+        self._errors.add((*self._path, key), text)
 
     def read(self, key: str, *, needed: bool = False) -> Any:
         """The value of a key, or None."""
@@ -49,6 +87,14 @@ class RuleTable:
         if value is None or (isinstance(value, str) and value.strip()):
             return value
         self.fail(key, f"must be a text, not {value!r}")
+        return None
+
+    def choice(self, key: str, choices: tuple[str, ...], *, needed: bool = False) -> str | None:
+        """One of some texts."""
+        value = self.text(key, needed=needed)
+        if value is None or value in choices:
+            return value
+        self.fail(key, f"must be one of {', '.join(choices)}, not {value!r}")
         return None
 
     def number(self, key: str) -> float | None:
@@ -102,14 +148,32 @@ class RuleTable:
         self.fail(key, f"must be a list of texts, not {value!r}")
         return None
 
-    def inner(self, key: str, value: object) -> RuleTable:
-        """A reader of a table inside this one."""
+    def named_texts(self, key: str) -> dict[str, str]:
+        """A table of texts; numbers and booleans are taken as TOML writes them."""
+        value = self.read(key)
+        if value is None:
+            return {}
         if not isinstance(value, dict):
-            self.fail(key, f"must be a table, not {value!r}")
-            value = {}
-        return RuleTable(value, f"{self.where}: {key}", self._errors)
+            self.fail(key, f"must be a table of texts, not {value!r}")
+            return {}
+        found = {}
+        for name, item in value.items():
+            if isinstance(item, str | int | float):
+                found[name] = str(item).lower() if isinstance(item, bool) else str(item)
+            else:
+                self.fail(f"{key}.{name}", f"must be a text, not {item!r}")
+        return found
 
-    def end(self) -> None:
-        """Add an error for each key that was not read."""
+    def inner(self, key: str, value: object, number: int | None = None) -> RuleTable:
+        """A reader of a table inside this one; `number` is its place in a list, from 1."""
+        path = (*self._path, key) if number is None else (*self._path, key, str(number))
+        if not isinstance(value, dict):
+            self._errors.add(path, f"must be a table, not {value!r}")
+            value = {}
+        return RuleTable(value, path, self._errors)
+
+    def end(self, hints: Mapping[str, str] | None = None) -> None:
+        """Add an error for each key that was not read; `hints` says for keys what to write instead."""
         for key in self._table:
-            self.fail(key, "no such key")
+            hint = (hints or {}).get(key)
+            self.fail(key, f"no such key; {hint}" if hint else "no such key")

@@ -1,6 +1,6 @@
-"""Rules as values: which rows to select, when to raise an alert, and its text. Pure: no file, no Spark.
+"""Rules as values: which rows to select, when to raise an alert, and its text. Pure: no file, no engine.
 
-There are six kinds of rules, each a subclass of `Rule`. `rule_file` reads rules from TOML, `detectors` evaluate them.
+There are seven kinds of rules, each a subclass of `Rule`. `rule_file` reads rules from TOML, `detectors` evaluate them.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import ClassVar
 
 import attrs
@@ -25,6 +26,7 @@ class RuleKind(enum.Enum):
 
     THRESHOLD = "threshold"
     RATE = "rate"
+    RATIO = "ratio"
     ABSENCE = "absence"
     SEQUENCE = "sequence"
     COUNT = "count"
@@ -37,6 +39,31 @@ class RowSource(enum.Enum):
     SAMPLES = "samples"
     EVENTS = "events"
     HEARTBEATS = "heartbeats"
+    GAPS = "gaps"
+    AGENTS = "agents"
+
+    @property
+    def has_class(self) -> bool:
+        """True where a selector names a class."""
+        return self in (RowSource.SAMPLES, RowSource.EVENTS)
+
+
+class Aggregate(enum.Enum):
+    """How the values of a group's members become one."""
+
+    SUM = "sum"
+    AVERAGE = "avg"
+    MIN = "min"
+    MAX = "max"
+    COUNT = "count"
+
+
+class Per(enum.Enum):
+    """The subjects of an absence rule."""
+
+    AGENT = "agent"
+    OBJECT = "object"
+    RULE = "rule"  #: one for the whole rule
 
 
 @attrs.frozen(kw_only=True)
@@ -45,9 +72,9 @@ class Selector:
 
     Attributes:
         source: the table.
-        package, name: of the class; None for any package (only one may have the class), and for heartbeats.
+        package, name: of the class; None for any package (only one may have the class), and for rows without a class.
         agent, object: patterns with ``*`` and ``?`` that the names must match; None for all.
-        where: condition in Spark's SQL on the columns of the class; None for no condition.
+        where: condition in SQL on the columns of the class; None for no condition.
     """
 
     source: RowSource
@@ -63,15 +90,39 @@ class Selector:
         return f"{self.package}:{self.name}" if self.package else self.name or self.source.value
 
 
+@attrs.frozen
+class RulePlace:
+    """Where a rule is written, for messages.
+
+    Attributes:
+        file: its name.
+        line: of the rule; None where not known.
+        lines: of the rule's keys.
+    """
+
+    file: str = "rules"
+    line: int | None = None
+    lines: Mapping[str, int] = attrs.field(factory=dict)
+
+    def of(self, key: str) -> str:
+        """File and line of a key."""
+        line = self.lines.get(key, self.line)
+        return self.file if line is None else f"{self.file}:{line}"
+
+
 @attrs.frozen(kw_only=True)
 class Rule:
     """Base of all rules.
 
     Attributes:
         name: unique; part of its alerts' ids.
-        severity: of its alerts.
+        severity: of its alerts; of a rule with several levels that of the lowest.
         message: template of the alerts' text; None for that of the kind.
+        labels, annotations: templates of the alerts' labels and further texts, by name.
+        unit: of the value, for people; None to find out from the schema.
+        follow: for each column with a reference, the class of the objects that it refers to, ``package:class``.
         evidence: columns to keep with each sample or event of the evidence.
+        place: where it is written; rules that differ in it only are equal.
     """
 
     kind: ClassVar[RuleKind]
@@ -79,12 +130,18 @@ class Rule:
     name: str
     severity: Severity = Severity.WARN
     message: str | None = None
+    labels: Mapping[str, str] = attrs.field(factory=dict)
+    annotations: Mapping[str, str] = attrs.field(factory=dict)
+    unit: str | None = None
+    follow: Mapping[str, str] = attrs.field(factory=dict)
     evidence: tuple[str, ...] = ()
+    place: RulePlace = attrs.field(factory=RulePlace, eq=False, repr=False)
 
     @property
     def hash(self) -> str:
-        """12 hex digits that depend on everything in the rule."""
-        content = {"kind": self.kind.value, **attrs.asdict(self, value_serializer=_plain)}
+        """12 hex digits that depend on everything in the rule but its place."""
+        content = attrs.asdict(self, filter=lambda item, _value: item.name != "place", value_serializer=_plain)
+        content["kind"] = self.kind.value
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
@@ -92,62 +149,97 @@ class Rule:
         """Its selectors; the role of a signal is the index of its selector."""
         raise NotImplementedError
 
+    def where(self, key: str) -> str:
+        """File, line, rule and key, for messages."""
+        return f"{self.place.of(key)}: {self.name}: {key}"
+
+    @property
+    def grouped_by(self) -> tuple[str, ...]:
+        """The columns or expressions that identify a subject; none where agent and object do."""
+        return ()
+
+
+@attrs.frozen(kw_only=True)
+class Level:
+    """A limit with its severity.
+
+    Attributes:
+        severity: of the alert while this is the highest level that applies.
+        limit: a value beyond it is bad.
+        clear: a value here, or on the good side of it, is good again: hysteresis.
+        duration: ns that the value must be bad without interruption; 0 for at once.
+    """
+
+    severity: Severity
+    limit: float
+    clear: float
+    duration: int = 0
+
 
 @attrs.frozen(kw_only=True)
 class Limits:
     """When a value is bad, and when it is good again.
 
     Attributes:
-        limit: a value beyond it is bad.
-        above: beyond means higher; otherwise lower.
-        clear: a value here, or on the good side of it, is good again: hysteresis.
-        duration: ns that the value must be bad without interruption; 0 for at once.
+        above: beyond a limit means higher; otherwise lower.
+        levels: from the least severe to the most severe; each limit is beyond the one before.
         stale: ns after which a value without a newer one is discarded; None for never.
+        keep: ns that an alert stays after its value was good again.
     """
 
-    limit: float
     above: bool
-    clear: float
-    duration: int = 0
+    levels: tuple[Level, ...]
     stale: int | None = None
+    keep: int = 0
 
-    def is_bad(self, value: float) -> bool:
-        """True where a value is beyond the limit."""
-        return value > self.limit if self.above else value < self.limit
+    def is_bad(self, value: float, level: Level) -> bool:
+        """True where a value is beyond the limit of a level."""
+        return value > level.limit if self.above else value < level.limit
 
-    def is_good(self, value: float) -> bool:
-        """True where a value clears the alert."""
-        return value <= self.clear if self.above else value >= self.clear
+    def is_good(self, value: float, level: Level) -> bool:
+        """True where a value clears a level."""
+        return value <= level.clear if self.above else value >= level.clear
 
 
 @attrs.frozen(kw_only=True)
-class ThresholdRule(Rule):
-    """A value of an object is beyond a limit for some time.
+class ValueRule(Rule):
+    """Base of rules that compare a number with limits.
 
     Attributes:
-        of: the objects.
-        value: column, or an expression in Spark's SQL.
-        limits: for the value.
+        of: the rows with the value.
+        value: column, or an expression in SQL.
+        limits: for the number.
+        by: columns or expressions that define the groups of `aggregate`, or the subjects; none for agent and object.
+        aggregate: the values of a group's members become one; None for a number of each subject.
     """
-
-    kind = RuleKind.THRESHOLD
 
     of: Selector
     value: str
     limits: Limits
+    by: tuple[str, ...] = ()
+    aggregate: Aggregate | None = None
 
     @property
     def selectors(self) -> tuple[Selector, ...]:
         return (self.of,)
 
+    @property
+    def grouped_by(self) -> tuple[str, ...]:
+        return self.by
+
 
 @attrs.frozen(kw_only=True)
-class RateRule(Rule):
-    """A value of an object changes too fast, or too slowly.
+class ThresholdRule(ValueRule):
+    """A value is beyond a limit for some time."""
+
+    kind = RuleKind.THRESHOLD
+
+
+@attrs.frozen(kw_only=True)
+class RateRule(ValueRule):
+    """A value changes too fast, or too slowly: the number is the change per second.
 
     Attributes:
-        of, value: as of `ThresholdRule`.
-        limits: for the change per second.
         over: ns over which the change is measured; 0 for the step from one sample to the next.
         counter: the value only grows, so a lower one is a restart; None to find out from the schema.
         continued: counters outlive restarts of their agents: only a lower value is a restart.
@@ -155,25 +247,57 @@ class RateRule(Rule):
 
     kind = RuleKind.RATE
 
-    of: Selector
-    value: str
-    limits: Limits
     over: int = 0
     counter: bool | None = None
     continued: bool = False
 
+
+@attrs.frozen(kw_only=True)
+class RatioSide:
+    """One side of a ratio.
+
+    Attributes:
+        of: the rows with the value.
+        value: column, or an expression in SQL.
+        id: column or expression that must be the same on both sides.
+    """
+
+    of: Selector
+    value: str
+    id: str
+
+
+@attrs.frozen(kw_only=True)
+class RatioRule(Rule):
+    """The value of an object, divided by that of another object that it belongs to, is beyond a limit.
+
+    Attributes:
+        dividend: its objects are the subjects.
+        divisor: where several objects have the same id, their values are added.
+        limits: for the quotient.
+        same_agent: both sides must have the same agent.
+    """
+
+    kind = RuleKind.RATIO
+
+    dividend: RatioSide
+    divisor: RatioSide
+    limits: Limits
+    same_agent: bool = True
+
     @property
     def selectors(self) -> tuple[Selector, ...]:
-        return (self.of,)
+        return (self.dividend.of, self.divisor.of)
 
 
 @attrs.frozen(kw_only=True)
 class AbsenceRule(Rule):
-    """Nothing arrived from an agent or object that was there before.
+    """Nothing arrived from an agent or object that was there before, or that must be there.
 
     Attributes:
         of: the rows that are expected.
-        per_agent: the subject is an agent; otherwise an object.
+        per: what a subject is.
+        expect: names of agents that must be there from the beginning, even if they were never seen.
         duration: ns without a row, while the bus was recorded.
         goodbye: also for agents that said goodbye, and objects that were deleted.
         forget: ns without a row after which the alert is cleared and none is expected any more; None for never.
@@ -182,14 +306,20 @@ class AbsenceRule(Rule):
     kind = RuleKind.ABSENCE
 
     of: Selector
-    per_agent: bool
+    per: Per
     duration: int
+    expect: tuple[str, ...] = ()
     goodbye: bool = True
     forget: int | None = None
 
     @property
     def selectors(self) -> tuple[Selector, ...]:
         return (self.of,)
+
+    @property
+    def expected_keys(self) -> tuple[str, ...]:
+        """The keys of subjects that exist from the beginning."""
+        return ("",) if self.per is Per.RULE else self.expect
 
 
 @attrs.frozen(kw_only=True)
@@ -214,13 +344,17 @@ class SequenceRule(Rule):
     def selectors(self) -> tuple[Selector, ...]:
         return self.steps
 
+    @property
+    def grouped_by(self) -> tuple[str, ...]:
+        return self.by
+
 
 @attrs.frozen(kw_only=True)
 class CountRule(Rule):
-    """A number of events of a group arrive within a time.
+    """A number of events, or other rows, of a group arrive within a time.
 
     Attributes:
-        of: the events.
+        of: the rows.
         by: columns or expressions that define the groups.
         at_least: number of events.
         within: ns; the alert is cleared when fewer events are that recent.
@@ -237,13 +371,17 @@ class CountRule(Rule):
     def selectors(self) -> tuple[Selector, ...]:
         return (self.of,)
 
+    @property
+    def grouped_by(self) -> tuple[str, ...]:
+        return self.by
+
 
 @attrs.frozen(kw_only=True)
 class JoinRule(Rule):
     """An event arrives while the object that it is about is in a certain state.
 
     Attributes:
-        event, object: the rows to join; `object.where` is the state.
+        event, object: the rows to join; `object.where` is the state that the rule is about.
         event_id, object_id: columns or expressions that must be the same, besides the agent.
         same_agent: the event's agent must be the object's.
         within: ns between the two at most.

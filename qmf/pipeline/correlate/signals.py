@@ -1,191 +1,286 @@
-"""Rows of the lake as signals for rules: Spark computes all conditions, values and keys, in one pass per table.
+"""Rows of the lake as signals for rules: SQL for DuckDB that computes conditions, values and keys. Pure.
 
-The signal of a rule is a struct, null for rows that the rule doesn't select; a row that several rules select gives
-several signals.
+A row that several rules select gives several signals. A row whose columns an expression needs and doesn't have, because
+its version of the class lacks them, gives none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import attrs
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
-from qmf.pipeline.correlate.detectors import EVENT, GONE, MATCHING, OTHER
-from qmf.pipeline.correlate.evaluation import SIGNAL_COLUMNS
-from qmf.pipeline.correlate.expressions import ExpressionCompiler, matches_pattern
-from qmf.pipeline.correlate.message_templates import BUILT_IN_FIELDS, template_fields
-from qmf.pipeline.correlate.plan import InputTable, ReadPlan, RuleInput
-from qmf.pipeline.correlate.rule_table import RuleError
+from qmf.pipeline.correlate.detectors import DIVIDEND, DIVISOR, EVENT, GONE, MATCHING, OTHER
+from qmf.pipeline.correlate.expressions import columns_of, pattern_condition, to_duckdb
+from qmf.pipeline.correlate.message_templates import BUILT_IN_FIELDS, template_fields, templates_of
+from qmf.pipeline.correlate.plan import InputTable, RuleInput
 from qmf.pipeline.correlate.rules import (
     AbsenceRule,
     CountRule,
     JoinRule,
-    RateRule,
+    Per,
+    RatioRule,
     Rule,
     Selector,
     SequenceRule,
-    ThresholdRule,
+    ValueRule,
 )
+from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import ClassVersion
 
-_SPARK_TYPES: Mapping[str, T.DataType] = {
-    "int32": T.IntegerType(),
-    "int64": T.LongType(),
-    "double": T.DoubleType(),
-    "string": T.StringType(),
-}
+#: The relation of the rows in a query.
+ROWS = "r"
 
-#: The Spark schema of signals.
-SIGNAL_SCHEMA = T.StructType([T.StructField(name, _SPARK_TYPES[type]) for name, type in SIGNAL_COLUMNS])
-
-
-class SignalBuilder:
-    """Makes signals from rows; the columns of each table are made once."""
-
-    def __init__(self, plan: ReadPlan, late: int) -> None:
-        """Make a builder.
-
-        Args:
-            plan: what the rules read.
-            late: ns that rows may be late, see `event_time`.
-        """
-        self.plan = plan
-        self._late = late
-        self._columns: dict[InputTable, Column] = {}
-
-    def signals(self, frame: DataFrame, table: InputTable) -> DataFrame:
-        """The signals of a table's rows.
-
-        Args:
-            frame: rows of the table.
-            table: which table that is.
-
-        Returns:
-            `SIGNAL_SCHEMA`, unsorted.
-
-        Raises:
-            RuleError: an expression is wrong.
-        """
-        column = self._columns.get(table)
-        if column is None:
-            can_be_right = F.col("_ts_ns").between(F.col("_received_ns") - F.lit(self._late), F.col("_received_ns"))
-            at = F.when(can_be_right, F.col("_ts_ns")).otherwise(F.col("_received_ns"))
-            structs = [_signal(frame, item, table, self.plan, at) for item in self.plan.inputs[table]]
-            column = self._columns[table] = F.filter(F.array(*structs), lambda item: item.isNotNull())
-        return frame.select(F.explode(column).alias("s")).select("s.*").select(*SIGNAL_SCHEMA.fieldNames())
+#: Columns of a signal, in order, with their types: rule, subject, then those of `Signal`.
+SIGNAL_COLUMNS = (
+    ("rule", "INTEGER"),
+    ("key", "VARCHAR"),
+    ("at", "BIGINT"),
+    ("ts", "BIGINT"),
+    ("run", "VARCHAR"),
+    ("seq", "BIGINT"),
+    ("epoch", "BIGINT"),
+    ("role", "INTEGER"),
+    ("value", "DOUBLE"),
+    ("ident", "VARCHAR"),
+    ("agent", "VARCHAR"),
+    ("object", "VARCHAR"),
+    ("fields", "VARCHAR"),
+)
 
 
 @attrs.frozen(kw_only=True)
 class _RuleColumns:
-    """The columns of a signal that depend on the kind of its rule.
+    """What of a signal depends on the kind of its rule, as SQL.
 
     Attributes:
         selected: the row gives a signal.
         key: parts of the subject's key.
         role: of the signal.
-        value: of the rule's expression; null for rules without one.
+        value: of the rule's expression.
     """
 
-    selected: Column
-    key: Sequence[Column]
-    role: Column
-    value: Column
+    selected: str
+    key: Sequence[str]
+    role: str = "0"
+    value: str = "NULL"
 
 
-class _Rows:
-    """The rows of a table as one rule sees them: columns that `_RuleColumns` are made from."""
+class RowTable:
+    """A table as one rule sees it: texts of SQL that `_RuleColumns` are made from."""
 
-    def __init__(self, frame: DataFrame, rule_input: RuleInput, table: InputTable, plan: ReadPlan) -> None:
-        rule = rule_input.rule
-        self.compiler = ExpressionCompiler(frame, plan.file, rule)
+    def __init__(self, rule_input: RuleInput, table: InputTable, names: Collection[str]) -> None:
+        """Make the texts; `names` are the columns that the table's rows have."""
+        self.rule = rule_input.rule
         self.roles = rule_input.roles
-        self.versions = plan.versions[table]
-        self.is_sample = table.row_kind is RowKind.OBJECTS
-        self.is_goodbye = table.row_kind is RowKind.AGENTS
-        self.agent = F.col("_agent")
-        self.object = F.col("_object") if "_object" in frame.columns else F.lit(None).cast("string")
-        self.deleted = F.coalesce(F.col("_delete_ns"), F.lit(0)) > 0 if self.is_sample else F.lit(False)
-        selectors = [rule.selectors[role] for role in self.roles]
+        self.table = table
+        self.names = {name.lower(): name for name in names}
+        self.is_sample = table.kind is RowKind.OBJECTS
+        self.agent = self.expression("_agent")
+        self.object = self.expression("_object") if "_object" in self.names else "NULL"
+        self.deleted = f"coalesce({ROWS}._delete_ns, 0) > 0" if self.is_sample else "false"
+        selectors = [self.rule.selectors[role] for role in self.roles]
         #: For each role: agent and object have the names that are wanted.
         self.named = [self._named(selector) for selector in selectors]
         #: For each role: the row is selected.
         self.selected = [self._selected(*item) for item in zip(selectors, self.named, strict=True)]
 
-    def _named(self, selector: Selector) -> Column:
-        found = F.lit(True)
+    def expression(self, expression: str) -> str:
+        """An expression of the rule."""
+        return f"({to_duckdb(expression, self.names, ROWS)})"
+
+    def number(self, expression: str) -> str:
+        """An expression of the rule that is a number."""
+        return f"CAST({self.expression(expression)} AS DOUBLE)"
+
+    def _named(self, selector: Selector) -> str:
+        found = ["true"]
         if selector.agent is not None:
-            found = found & matches_pattern(F.col("_agent"), selector.agent)
-        if selector.object is not None and self.versions:
-            found = found & matches_pattern(F.col("_object"), selector.object)
-        return found
+            found.append(pattern_condition(self.agent, selector.agent))
+        if selector.object is not None:
+            found.append(pattern_condition(self.object, selector.object))
+        return " AND ".join(found)
 
-    def _selected(self, selector: Selector, named: Column) -> Column:
-        if selector.where is None or self.is_goodbye:
+    def _selected(self, selector: Selector, named: str) -> str:
+        if selector.where is None:
             return named
-        return named & self.compiler.condition(selector.where)
+        return f"{named} AND coalesce({self.expression(selector.where)}, false)"
 
 
-def _limit_columns(rule: ThresholdRule | RateRule, rows: _Rows) -> _RuleColumns:
-    value = rows.compiler.number("value", rule.value)
-    present = value.isNotNull() & ~F.isnan(value)
+def expressions_of(rule: Rule, roles: Collection[int]) -> list[tuple[str, str, str]]:
+    """The expressions of a rule on rows of some roles: key, text, and what it must be (number, condition or value)."""
+    found = [
+        ("where", selector.where, "condition")
+        for role, selector in enumerate(rule.selectors)
+        if role in roles and selector.where is not None
+    ]
+    match rule:
+        case ValueRule():
+            found += [("value", rule.value, "number")]
+        case RatioRule():
+            for role, side in enumerate((rule.dividend, rule.divisor)):
+                if role in roles:
+                    found += [("value", side.value, "number"), ("id", side.id, "value")]
+        case JoinRule():
+            found += [("id", id, "value") for role, id in enumerate((rule.event_id, rule.object_id)) if role in roles]
+        case _:
+            pass
+    return found + [("by", by, "value") for by in rule.grouped_by]
+
+
+def field_names(rule: Rule) -> list[str]:
+    """The columns for the texts and the evidence of a rule; those of followed objects with a dot."""
+    templates = [name for template in templates_of(rule) for name in template_fields(template)]
+    wanted = [*(name for name in templates if name not in BUILT_IN_FIELDS), *rule.evidence]
+    return list(dict.fromkeys(wanted))
+
+
+def followed_columns(rule: Rule) -> dict[str, list[str]]:
+    """The columns of followed objects that a rule needs, by the reference."""
+    names = [tuple(name.split(".")) for name in field_names(rule)]
+    for _key, expression, _type in expressions_of(rule, range(len(rule.selectors))):
+        names += columns_of(expression)
+    found: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        if len(name) == 2:
+            found.setdefault(name[0], []).append(name[1])
+    return found
+
+
+def rule_signals(
+    rule_input: RuleInput,
+    table: InputTable,
+    names: Collection[str],
+    late: int,
+    source: str,
+    relations: Mapping[str, str],
+) -> str:
+    """The signals of a table's rows for one rule, as SQL with `SIGNAL_COLUMNS`.
+
+    Args:
+        rule_input: the rule.
+        table: which table that is.
+        names: the columns that the rows have.
+        late: ns that rows may be late, see `event_time`.
+        source: the relation of its rows.
+        relations: for each reference that the rule follows, the relation of the objects.
+    """
+    rows = RowTable(rule_input, table, names)
+    rule = rule_input.rule
+    own = next(make for kind, make in _RULE_COLUMNS.items() if isinstance(rule, kind))(rule, rows)
+    key = ", ".join(f"coalesce(CAST({part} AS VARCHAR), '')" for part in own.key)
+    columns = {
+        "rule": str(rule_input.number),
+        "key": f"concat_ws(chr(10), {key})" if key else "''",
+        "at": f"{ROWS}._at",
+        "ts": f"{ROWS}._ts_ns",
+        "run": f"{ROWS}._run",
+        "seq": f"{ROWS}._seq",
+        "epoch": f"{ROWS}._epoch",
+        "role": own.role,
+        "value": own.value,
+        "ident": _event_identity(table, rows) if table.kind is RowKind.EVENTS else "NULL",
+        "agent": rows.agent,
+        "object": rows.object,
+        "fields": _fields(rule, rows),
+    }
+    selected = ", ".join(f"CAST({columns[name]} AS {type}) AS {quoted(name)}" for name, type in SIGNAL_COLUMNS)
+    return (
+        f"SELECT {selected} FROM (SELECT *, {event_time_sql(late)} AS _at FROM {source}) AS {ROWS}"
+        f"{_followed(rule, rows, relations)} WHERE {own.selected}"
+    )
+
+
+def event_time_sql(late: int) -> str:
+    """The time of a row for rules, see `event_time`."""
+    return f"CASE WHEN _ts_ns BETWEEN _received_ns - {late} AND _received_ns THEN _ts_ns ELSE _received_ns END"
+
+
+def _followed(rule: Rule, rows: RowTable, relations: Mapping[str, str]) -> str:
+    found = ""
+    for reference in followed_columns(rule):
+        name = rows.names.get(reference.lower())
+        if name is None or reference not in relations:
+            continue
+        alias, owner = quoted(reference), rows.names.get(f"{name}_agent".lower())
+        agent = f"coalesce({ROWS}.{quoted(owner)}, {ROWS}._agent)" if owner else f"{ROWS}._agent"
+        found += (
+            f" ASOF LEFT JOIN {relations[reference]} AS {alias} ON {ROWS}.{quoted(name)} = {alias}._object"
+            f" AND {agent} = {alias}._agent AND {ROWS}._at >= {alias}._at"
+        )
+    return found
+
+
+def _value_columns(rule: ValueRule, rows: RowTable) -> _RuleColumns:
+    value = rows.number(rule.value)
+    if rule.aggregate is not None:
+        key = [rows.expression(by) for by in rule.by]
+    else:
+        key = [rows.expression(by) for by in rule.by] or [rows.agent, rows.object]
     return _RuleColumns(
-        selected=rows.named[0] & (rows.deleted | (rows.selected[0] & present)),
-        key=(rows.agent, rows.object),
-        role=F.when(rows.deleted, F.lit(GONE)).otherwise(F.lit(0)),
+        selected=f"{rows.named[0]} AND ({rows.deleted} OR ({rows.selected[0]} AND {_is_number(value)}))",
+        key=key,
+        role=f"CASE WHEN {rows.deleted} THEN {GONE} ELSE 0 END",
         value=value,
     )
 
 
-def _absence_columns(rule: AbsenceRule, rows: _Rows) -> _RuleColumns:
-    selected, role = rows.selected[0], F.lit(0)
-    if rows.is_goodbye:
-        selected = selected & (F.col("change") == "removed") & (F.col("reason") == "goodbye")
-        role = F.lit(GONE)
-    elif rows.is_sample:
-        selected = rows.named[0] & (rows.deleted | (selected & F.col("_statistics")))
-        role = F.when(rows.deleted, F.lit(GONE)).otherwise(F.lit(0))
-    if rule.per_agent:
-        return _RuleColumns(selected=selected & ~rows.deleted, key=(rows.agent,), role=role, value=F.lit(None))
-    return _RuleColumns(selected=selected, key=(rows.agent, rows.object), role=role, value=F.lit(None))
-
-
-def _sequence_columns(rule: SequenceRule, rows: _Rows) -> _RuleColumns:
-    role = F.lit(0)
-    for number, selected in zip(rows.roles, rows.selected, strict=True):
-        role = role + F.when(selected, F.lit(1 << number)).otherwise(F.lit(0))
-    return _RuleColumns(selected=role > 0, key=_group(rule.by, rows), role=role, value=F.lit(None))
-
-
-def _count_columns(rule: CountRule, rows: _Rows) -> _RuleColumns:
-    return _RuleColumns(selected=rows.selected[0], key=_group(rule.by, rows), role=F.lit(0), value=F.lit(None))
-
-
-def _join_columns(rule: JoinRule, rows: _Rows) -> _RuleColumns:
-    identity = rows.compiler.column("id", rule.object_id if rows.is_sample else rule.event_id)
-    selected, role = rows.selected[0], F.lit(EVENT)
-    if rows.is_sample:
-        state = F.when(F.coalesce(selected, F.lit(False)), F.lit(MATCHING)).otherwise(F.lit(OTHER))
-        role = F.when(rows.deleted, F.lit(GONE)).otherwise(state)
-        selected = rows.named[0]
+def _ratio_columns(rule: RatioRule, rows: RowTable) -> _RuleColumns:
+    role = DIVISOR if rows.roles == (DIVISOR,) else DIVIDEND
+    side = rule.divisor if role == DIVISOR else rule.dividend
+    value, identity = rows.number(side.value), rows.expression(side.id)
+    usable = f"{rows.selected[0]} AND {_is_number(value)}"
     return _RuleColumns(
-        selected=selected & identity.isNotNull(),
-        key=(rows.agent, identity) if rule.same_agent else (identity,),
-        role=role,
-        value=F.lit(None),
+        selected=f"{rows.named[0]} AND {identity} IS NOT NULL AND ({rows.deleted} OR ({usable}))",
+        key=[rows.agent, identity] if rule.same_agent else [identity],
+        role=f"CASE WHEN {rows.deleted} THEN {GONE} ELSE {role} END",
+        value=value,
     )
 
 
-def _group(by: Sequence[str], rows: _Rows) -> list[Column]:
-    return [rows.compiler.column("by", text) for text in by]
+def _absence_columns(rule: AbsenceRule, rows: RowTable) -> _RuleColumns:
+    selected, role = rows.selected[0], "0"
+    if rows.is_sample:
+        selected = f"{selected} AND {ROWS}._statistics AND NOT {rows.deleted}"
+        if rule.per is Per.OBJECT:
+            selected = f"({selected} OR ({rows.named[0]} AND {rows.deleted}))"
+            role = f"CASE WHEN {rows.deleted} THEN {GONE} ELSE 0 END"
+    keys: Mapping[Per, list[str]] = {Per.RULE: [], Per.AGENT: [rows.agent], Per.OBJECT: [rows.agent, rows.object]}
+    return _RuleColumns(selected=selected, key=keys[rule.per], role=role)
+
+
+def _sequence_columns(rule: SequenceRule, rows: RowTable) -> _RuleColumns:
+    bits = [
+        f"CASE WHEN {selected} THEN {1 << number} ELSE 0 END"
+        for number, selected in zip(rows.roles, rows.selected, strict=True)
+    ]
+    return _RuleColumns(
+        selected=" OR ".join(f"({selected})" for selected in rows.selected),
+        key=[rows.expression(by) for by in rule.by],
+        role=" + ".join(bits),
+    )
+
+
+def _count_columns(rule: CountRule, rows: RowTable) -> _RuleColumns:
+    return _RuleColumns(selected=rows.selected[0], key=[rows.expression(by) for by in rule.by])
+
+
+def _join_columns(rule: JoinRule, rows: RowTable) -> _RuleColumns:
+    identity = rows.expression(rule.object_id if rows.is_sample else rule.event_id)
+    selected, role = rows.selected[0], str(EVENT)
+    if rows.is_sample:
+        role = f"CASE WHEN {rows.deleted} THEN {GONE} WHEN {selected} THEN {MATCHING} ELSE {OTHER} END"
+        selected = rows.named[0]
+    return _RuleColumns(
+        selected=f"{selected} AND {identity} IS NOT NULL",
+        key=[rows.agent, identity] if rule.same_agent else [identity],
+        role=role,
+    )
 
 
 _RULE_COLUMNS: Mapping[type[Rule], Callable[..., _RuleColumns]] = {
-    ThresholdRule: _limit_columns,
-    RateRule: _limit_columns,
+    ValueRule: _value_columns,
+    RatioRule: _ratio_columns,
     AbsenceRule: _absence_columns,
     SequenceRule: _sequence_columns,
     CountRule: _count_columns,
@@ -193,42 +288,25 @@ _RULE_COLUMNS: Mapping[type[Rule], Callable[..., _RuleColumns]] = {
 }
 
 
-def _signal(frame: DataFrame, rule_input: RuleInput, table: InputTable, plan: ReadPlan, at: Column) -> Column:
-    """One rule's signal of a row, or null."""
-    rows = _Rows(frame, rule_input, table, plan)
-    own = _RULE_COLUMNS[type(rule_input.rule)](rule_input.rule, rows)
-    columns = {
-        "rule": F.lit(rule_input.number),
-        "key": F.concat_ws("\n", *(F.coalesce(part.cast("string"), F.lit("")) for part in own.key)),
-        "at": at,
-        "ts": F.col("_ts_ns"),
-        "run": F.col("_run"),
-        "seq": F.col("_seq"),
-        "epoch": F.col("_epoch"),
-        "role": own.role,
-        "value": own.value,
-        "ident": _event_identity(rows.versions) if table.row_kind is RowKind.EVENTS else F.lit(None),
-        "agent": rows.agent,
-        "object": rows.object,
-        "fields": _fields(rule_input.rule, rows.versions, plan),
-    }
-    return F.when(own.selected, F.struct(*(columns[f.name].cast(f.dataType).alias(f.name) for f in SIGNAL_SCHEMA)))
+def _is_number(value: str) -> str:
+    return f"{value} IS NOT NULL AND NOT isnan({value})"
 
 
-def _event_identity(versions: Sequence[ClassVersion]) -> Column:
-    """A hash that is the same for an event that was recorded twice."""
-    columns = sorted({column.name for version in versions for column in version.columns})
-    return F.xxhash64("_agent", "_epoch", "_ts_ns", *columns)
+def _event_identity(table: InputTable, rows: RowTable) -> str:
+    """A text that is the same for an event that was recorded twice."""
+    own = sorted(rows.names[name] for name in table.columns if name in rows.names)
+    columns = [quoted(name) for name in ("_agent", "_epoch", "_ts_ns", *own)]
+    parts = ", ".join(f"coalesce(CAST({ROWS}.{name} AS VARCHAR), '')" for name in columns)
+    return f"md5(concat_ws(chr(31), {parts}))"
 
 
-def _fields(rule: Rule, versions: Sequence[ClassVersion], plan: ReadPlan) -> Column:
-    """The columns for message and evidence, as JSON; null where this table has none of them."""
-    wanted = [*(name for name in template_fields(rule.message or "") if name not in BUILT_IN_FIELDS), *rule.evidence]
-    everywhere = {column.name for own in plan.versions.values() for version in own for column in version.columns}
-    for name in wanted:
-        if name not in everywhere and not plan.missing:
-            key = "evidence" if name in rule.evidence else "message"
-            raise RuleError(f"{plan.file}: {rule.name}: {key}: no class of the rule has a {name!r}")
-    own = {column.name for version in versions for column in version.columns}
-    found = [F.col(name) for name in dict.fromkeys(wanted) if name in own]
-    return F.to_json(F.struct(*found)) if found else F.lit(None)
+def _fields(rule: Rule, rows: RowTable) -> str:
+    """The columns for texts and evidence, as JSON; null where this table has none of them."""
+    found = []
+    for name in field_names(rule):
+        reference, dot, column = name.partition(".")
+        if dot and reference.lower() in rows.names:
+            found.append(f"{text(name)}, {quoted(reference)}.{quoted(column)}")
+        elif not dot and name.lower() in rows.names:
+            found.append(f"{text(name)}, {ROWS}.{quoted(rows.names[name.lower()])}")
+    return f"json_object({', '.join(found)})" if found else "NULL"

@@ -1,46 +1,56 @@
 """The job as a stream: step by step as the lake grows, each step exactly once.
 
-Why it is not a Spark streaming query: rules join several tables, some of which have no rows for days, so that their
-watermarks would not advance; absence must be detected when no row arrives at all; and a file of rules may change
-between two starts, which a checkpoint forbids. So the source is the lake's log; a step is the same pass as that of a
-batch, over the time that became complete; and the detectors' states are stored as a table between the steps.
+A step evaluates the rows that came since the step before, in this process, with the detectors that the steps before
+left. Everything up to the horizon is evaluated, rows after it wait in memory; a restart reads them again. What a step
+changed is committed as one transaction.
 """
 
 from __future__ import annotations
 
-import fcntl
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import IO
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from qmf.pipeline.correlate.alerts import AlertRow
-from qmf.pipeline.correlate.arrivals import committed_at, entry_arrivals, is_recording
-from qmf.pipeline.correlate.detectors import DetectorContext
-from qmf.pipeline.correlate.evaluation import OUT_STATE, EvaluationCounts, EvaluationPass
+from qmf.pipeline.correlate.alert_table import AlertTable
+from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
+from qmf.pipeline.correlate.evaluation import (
+    AT,
+    TS,
+    EvaluationCounts,
+    EvaluationPass,
+    Evaluator,
+    Subject,
+    orphans_cleared,
+)
 from qmf.pipeline.correlate.event_time import merged_runs, outages
+from qmf.pipeline.correlate.lake_rows import TIME_PATHS, Arrivals, LakeRows, Position, is_committing, is_recording
 from qmf.pipeline.correlate.options import CorrelateOptions
-from qmf.pipeline.correlate.plan import InputTable, ReadPlan, read_plan, with_counters
-from qmf.pipeline.correlate.signals import SignalBuilder
-from qmf.pipeline.correlate.spark_evaluation import evaluate_on_spark, states_as_signals
-from qmf.pipeline.correlate.table import RESULT_SCHEMA, StreamProgress, StreamTable
-from qmf.pipeline.errors import LakeError, lake_errors
-from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.layout import LakePartition
+from qmf.pipeline.correlate.plan import completed, read_plan
+from qmf.pipeline.correlate.rules import SECOND, Rule
+from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
+from qmf.pipeline.correlate.stream_state import StoredState, StreamProgress, StreamState
+from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass
 from qmf.pipeline.lake.location import local_path
-from qmf.pipeline.lake.transaction_log import LogEntry
-from qmf.pipeline.spark import catalog
-
-#: Files of one step at most: what limits its memory.
-DEFAULT_FILES = 1000
 
 #: Runs of recorders, and losses of their connections, that are remembered.
 _RUNS = 1000
+
+#: Rows that enter the lake with a time that was evaluated already count as of now, if they are not older than this.
+GRACE = 10 * SECOND
+
+#: Time that rows wait for their commit, until it is known; and at most, as a time of standstill is not meant.
+_LAG, _MAX_LAG = 10 * SECOND, 120 * SECOND
+
+#: Steps from one look for detectors that can be forgotten to the next.
+_SWEEP = 1000
+
+#: ns between commits of the progress while nothing else is to be committed.
+_SAVE = 60 * SECOND
+
+#: Seconds that a step waits for a recorder to complete a batch, and between two looks.
+_PATIENCE, _LOOK = 2.0, 0.01
 
 
 @attrs.frozen
@@ -63,52 +73,94 @@ class StepResult:
 
 
 class CorrelationStream:
-    """Follows one lake; one process at a time for each `out`."""
+    """Follows one lake; one process at a time for each `out`. Belongs to one thread."""
 
     def __init__(
         self,
-        spark: SparkSession,
         options: CorrelateOptions,
         print_line: Callable[[str], None],
         *,
         clock: Callable[[], int] = time.time_ns,
-        files: int = DEFAULT_FILES,
     ) -> None:
         """Continue from the stored state.
 
         Args:
-            spark: to run on.
             options: of the job; `first` and `last` are ignored.
             print_line: called for each class of a rule that the lake doesn't have.
             clock: ns since 1970.
-            files: files of one step at most.
 
         Raises:
             LakeError: the file system failed, or another process uses this folder.
-            PipelineError: the lake or `out` is not a local folder.
+            PipelineError: `out` is not a local folder.
         """
-        self._spark = spark
         self._options = options
         self._print_line = print_line
         self._clock = clock
-        self._files = files
-        self._lake = Lake(local_path(options.lake))
-        self._hashes = [rule.hash for rule in options.rules]
-        self.table = StreamTable(local_path(options.out) / "stream")
-        self._lock = _lock(self.table.root)
-        self._progress = self.table.open()
-        self._is_first = True
+        self._lake = DeltaLake(options.lake, options.storage)
+        self._rows = LakeRows(self._lake, options.late)
+        self._reader: SignalReader | None = None
         self._printed: set[str] = set()
-        self._builder: SignalBuilder | None = None
+        self._known: Sequence[RecordedClass] = ()
+        self._state = StreamState(local_path(options.out))
+        self._progress = self._state.progress()
+        self._waiting: list[SignalRow] = []
+        self._waiting_goodbyes: list[tuple[int, str]] = []
+        #: The positions before the last steps, with the latest time of the rows that each of them read.
+        self._reads: deque[tuple[Position, int]] = deque()
+        self._lags: deque[int] = deque(maxlen=20)
+        self._has_read = False
+        self._saved = clock()
+        self._ended: list[AlertRow] = []
+        self._removed: list[tuple[str, str]] = []
+        self._set_rules(options.rules)
+        self._restore()
 
     @property
     def progress(self) -> StreamProgress:
         """The progress so far."""
         return self._progress
 
+    @property
+    def table(self) -> AlertTable:
+        """The table of the alerts."""
+        return self._state.table
+
+    def pending(self) -> list[Alert]:
+        """The alerts whose condition holds, but not for long enough yet."""
+        return [row.alert() for row in self._evaluator.pending()]
+
+    def replace_rules(self, rules: Sequence[Rule]) -> None:
+        """Evaluate other rules from now on: those that didn't change continue, alerts of the others end.
+
+        Raises:
+            RuleError: a rule doesn't fit its class; the rules before stay.
+        """
+        plan = read_plan(rules, self._lake.classes())
+        SignalReader(plan, self._options.late, self._rows.schemas(SignalReader.paths(plan))).close()
+        kept = {rule.hash: number for number, rule in enumerate(rules)}
+        before, hashes = self._evaluator, self._hashes
+        self._options = attrs.evolve(self._options, rules=tuple(rules))
+        self._set_rules(rules)
+        self._make_reader(strict=False)
+        for (number, key), detector in before.detectors.items():
+            state = detector.dump(self._progress.begin)
+            if state is not None and (new := kept.get(hashes[number])) is not None:
+                self._evaluator.restore(new, key, state)
+            elif state is not None:
+                rule = before.rules[number]
+                self._end(StoredState(hashes[number], key, rule.name, rule.kind.value, state))
+            else:
+                self._removed.append((hashes[number], key))
+        # Rows that wait have the numbers of the rules before.
+        numbers = {number: kept[hash] for number, hash in enumerate(hashes) if hash in kept}
+        self._waiting = [(numbers[row[0]], *row[1:]) for row in self._waiting if row[0] in numbers]
+
     def close(self) -> None:
         """Release the folder for other processes."""
-        self._lock.close()
+        self._state.close()
+        self._rows.close()
+        if self._reader is not None:
+            self._reader.close()
 
     def step(self) -> StepResult | None:
         """Evaluate the time that became complete.
@@ -118,160 +170,231 @@ class CorrelationStream:
 
         Raises:
             RuleError: a rule doesn't fit its class.
-            LakeError: files were deleted before they were read; the file system failed.
+            LakeError: rows were removed before they were read; the file system failed.
         """
         started = time.monotonic()
         before = self._progress
-        new, more = self._new_entries(before.entry)
-        after = self._advanced(before, new, idle=not more)
-        builder = self._signal_builder(new)
-        plan = builder.plan
-        pending = list(self._entries(before.pending)) if plan.inputs else []
-        if not self._is_due(plan, pending, new, after):
-            self._progress = after
+        until = self._settled()
+        rows = self._rows.added(before.read, until, since=before.begin - GRACE)
+        after, goodbyes = self._advanced(before, until, self._rows.arrivals(rows))
+        if not (rows or after.begin > before.begin or self._ended or self._removed):
+            self._save(after)
             return None
-        context = DetectorContext(outages(after.runs, after.pauses))
-        evaluation_pass = EvaluationPass(begin=before.begin, end=after.begin, keep=True, context=context)
-        parts = [part.where(F.col("at") >= before.begin) for part in self._signals(builder, pending)]
-        parts += self._signals(builder, new)
-        if before.folder is not None and self.table.has_states(before.folder):
-            parts.append(states_as_signals(self._states(before.folder), self._hashes))
-        rules = with_counters(self._options.rules, plan)
-        results = evaluate_on_spark(self._spark, parts, rules, self._hashes, evaluation_pass)
-        number = before.step + 1
-        writer = results.write.mode("overwrite").option("partitionOverwriteMode", "static").partitionBy("out")
-        writer.parquet(self.table.state_path(str(number)))
-        alerts, counts = self.table.write_alerts(number)
-        self._progress = attrs.evolve(after, step=number, folder=str(number), due=counts.due)
-        self.table.commit(self._progress)
-        return StepResult(number, alerts, counts, after.begin, time.monotonic() - started)
+        over = attrs.evolve(_pass(before, after, goodbyes), dated=self._options.late > 0)
+        portions = _Portions(self._signals(rows), over)
+        alerts = in_order([*self._ended, *self._evaluator.step(portions, over)])
+        self._reads.append((before.read, max((row[AT] for row in portions.waiting), default=0)))
+        self._waiting = portions.waiting
+        self._waiting_goodbyes = [item for item in goodbyes if item[0] >= over.end]
+        after = self._read_up_to(after)
+        if not (alerts or portions.rows or self._evaluator.touched or self._removed):
+            self._save(after)
+            return None
+        self._commit(after, alerts)
+        return StepResult(self._progress.step, alerts, portions.counts, after.begin, time.monotonic() - started)
 
-    def is_behind(self) -> bool:
-        """True while there are entries of the log that were not read."""
-        return self._lake.last_entry() > self._progress.entry
+    # -- rules
+
+    def _set_rules(self, rules: Sequence[Rule]) -> None:
+        self._hashes = [rule.hash for rule in rules]
+        self._evaluator = Evaluator(rules, self._hashes)
+
+    def _restore(self) -> None:
+        numbers = {hash: number for number, hash in enumerate(self._hashes)}
+        self._make_reader(strict=True)
+        for stored in self._state.states():
+            if stored.hash in numbers:
+                self._evaluator.restore(numbers[stored.hash], stored.key, stored.state)
+            else:
+                self._end(stored)
+        if self._progress.again != self._progress.read:
+            self._read_again()
+
+    def _end(self, stored: StoredState) -> None:
+        """End the alerts of a rule that was changed or removed."""
+        at = self._progress.begin
+        self._ended += orphans_cleared(stored.name, stored.kind, stored.hash, stored.key, stored.state, at)
+        self._removed.append((stored.hash, stored.key))
+
+    def _look_for_classes(self) -> None:
+        if self._lake.classes() != self._known:
+            self._make_reader(strict=False)
+
+    def _make_reader(self, *, strict: bool) -> None:
+        """Prepare to read what the rules need; unless `strict`, rules that don't fit their class are left out."""
+        known = self._lake.classes()
+        plan = read_plan(self._options.rules, known)
+        paths = SignalReader.paths(plan)
+        reader = SignalReader(plan, self._options.late, self._rows.schemas(paths), strict=strict)
+        if self._reader is not None:
+            self._reader.close()
+        self._reader, self._known = reader, known
+        self._evaluator.rules = completed(self._options.rules, plan)
+        read = self._progress.read
+        reader.follow(self._rows.added({}, {path: read[path] for path in reader.followed_paths if path in read}))
+        reader.forget_followed()
+        for text in (*plan.missing, *reader.errors):
+            if text not in self._printed:
+                self._printed.add(text)
+                self._print_line(text)
+
+    # -- rows
+
+    def _paths(self) -> list[str]:
+        assert self._reader is not None
+        return list(dict.fromkeys([*SignalReader.paths(self._reader.plan), *TIME_PATHS]))
+
+    def _settled(self) -> Position:
+        """The position of the present, at which no batch of a recorder is in some of its tables only."""
+        give_up = time.monotonic() + _PATIENCE
+        while True:
+            late = time.monotonic() > give_up
+            if late or not is_committing(self._lake):
+                # Classes that are new in this batch are found before their rows are looked for.
+                self._look_for_classes()
+                found = self._rows.versions(self._paths())
+                if late or not is_committing(self._lake):
+                    return found
+            time.sleep(_LOOK)
+
+    def _signals(self, rows: Mapping[str, object]) -> Iterator[list[SignalRow]]:
+        """The signals of new rows and of those that waited, sorted, in portions."""
+        assert self._reader is not None
+        self._reader.follow(rows)
+        if self._waiting:
+            found = [row for portion in self._reader.signals(rows) for row in portion]
+            yield sorted([*self._waiting, *found], key=_order)
+        else:
+            yield from self._reader.signals(rows)
+        self._reader.forget_followed()
+
+    def _read_again(self) -> None:
+        """Read the rows that waited for their time when the process before ended."""
+        assert self._reader is not None
+        progress = self._progress
+        rows = self._rows.added(self._progress.again, progress.read)
+        self._waiting = [row for portion in self._reader.signals(rows) for row in portion if row[AT] >= progress.begin]
+        goodbyes = self._rows.arrivals(rows).goodbyes
+        self._waiting_goodbyes = [item for item in goodbyes if item[0] >= progress.begin]
+        latest = max((row[AT] for row in self._waiting), default=0)
+        self._reads.append((self._progress.again, latest))
+
+    def _read_up_to(self, after: StreamProgress) -> StreamProgress:
+        """Note from where on rows must be read again after a restart."""
+        while self._reads and self._reads[0][1] < after.begin:
+            self._reads.popleft()
+        return attrs.evolve(after, again=self._reads[0][0] if self._reads else after.read)
 
     # -- time
 
-    def _advanced(self, before: StreamProgress, new: Sequence[LogEntry], *, idle: bool) -> StreamProgress:
-        """The progress after reading some entries."""
-        runs, pauses, pending = dict(before.runs), list(before.pauses), dict(before.pending)
-        base, lag = before.base, before.lag
-        if new and not before.entry and self._lake.last_checkpoint() == new[0].number:
-            base = new[0].number
-        for entry in new:
-            if entry.moved:
-                continue
-            arrivals = entry_arrivals(self._lake, entry)
-            runs = merged_runs(runs, arrivals.runs)
-            pauses += arrivals.changes
-            if arrivals.runs:
-                pending[entry.number] = max(last for _, last in arrivals.runs.values())
-                first = min(first for first, _ in arrivals.runs.values())
-                lag = max(0, committed_at(self._lake, entry) - first)
+    def _advanced(
+        self, before: StreamProgress, until: Position, arrivals: Arrivals
+    ) -> tuple[StreamProgress, list[tuple[int, str]]]:
+        """The progress after reading some rows, and the goodbyes that are known."""
+        runs = merged_runs(before.runs, arrivals.runs)
         last = max((last for _, last in runs.values()), default=0)
-        if idle and not new and runs and is_recording(self._lake):
+        now = self._clock()
+        if arrivals.runs:
+            # What is read first has been waiting for this process; its commit knows how long it waited before.
+            first = min(first for first, _ in arrivals.runs.values())
+            lag = now - first if self._has_read else self._rows.last_lag()
+            self._has_read = True
+            if lag is not None and 0 <= lag < _MAX_LAG:
+                self._lags.append(lag)
+        elif runs and is_recording(self._lake):
             # No row arrives because nothing happens: time advances all the same.
             run = max(runs, key=lambda name: runs[name][1])
-            last = max(last, self._clock() - lag)
+            last = max(last, now - 2 * max(self._lags, default=_LAG))
             runs[run] = (runs[run][0], last)
-        begin = max(before.begin, last - self._options.late)
         latest = sorted(runs, key=lambda name: runs[name][1])[-_RUNS:]
-        return attrs.evolve(
+        pauses = (*before.pauses, *arrivals.changes)[-2 * _RUNS :]
+        after = attrs.evolve(
             before,
-            entry=new[-1].number if new else before.entry,
-            base=base,
-            lag=lag,
-            begin=begin,
-            pending={number: last for number, last in pending.items() if last >= begin},
+            read={**before.read, **until},
+            begin=max(before.begin, last + 1 - self._options.late),
             runs={run: runs[run] for run in latest},
-            pauses=tuple(pause for pause in pauses[-2 * _RUNS :] if pause.run in latest),
+            pauses=tuple(pause for pause in pauses if pause.run in latest),
         )
+        return after, sorted([*self._waiting_goodbyes, *arrivals.goodbyes])
 
-    def _is_due(
-        self, plan: ReadPlan, pending: Sequence[LogEntry], new: Sequence[LogEntry], after: StreamProgress
-    ) -> bool:
-        """True where there is something to evaluate."""
-        before = self._progress
-        if self._is_first:
-            self._is_first = False
-            if before.folder is not None:
-                return True  # the rules may have changed
-        if any(self._paths(table, plan, new) for table in plan.inputs):
-            return True
-        if after.begin <= before.begin:
-            return False
-        return before.due < after.begin or any(self._paths(table, plan, pending) for table in plan.inputs)
+    # -- the state
 
-    # -- the lake
-
-    def _new_entries(self, after: int) -> tuple[list[LogEntry], bool]:
-        """New entries, as many as fit one step, and whether there are more."""
-        taken: list[LogEntry] = []
-        files, last = 0, self._lake.last_entry()
-        if not after and (base := self._lake.last_checkpoint()):
-            return [LogEntry(base, self._lake.checkpoint_files(base))], base < last
-        for entry in self._lake.entries(after, last):
-            files += len(entry.added)
-            if taken and files > self._files:
-                break
-            taken.append(entry)
-        return taken, bool(taken) and taken[-1].number < last
-
-    def _entries(self, numbers: dict[int, int]) -> Iterator[LogEntry]:
-        for number in sorted(numbers):
-            if number == self._progress.base:
-                yield LogEntry(number, self._lake.checkpoint_files(number))
+    def _commit(self, after: StreamProgress, alerts: Sequence[AlertRow]) -> None:
+        progress = self._progress = attrs.evolve(after, step=after.step + 1)
+        if not progress.step % _SWEEP:
+            self._evaluator.touched.update(self._evaluator.detectors)
+        changed, removed = [], list(self._removed)
+        for subject, state in self._dumped(progress.begin):
+            hash = self._hashes[subject[0]]
+            rule = self._options.rules[subject[0]]
+            if state is None:
+                removed.append((hash, subject[1]))
             else:
-                yield from self._lake.entries(number - 1, number)
+                changed.append(StoredState(hash, subject[1], rule.name, rule.kind.value, state))
+        self._state.commit(progress, changed, removed, alerts)
+        self._ended, self._removed, self._saved = [], [], self._clock()
+        self._state.publish()
 
-    def _signal_builder(self, new: Sequence[LogEntry]) -> SignalBuilder:
-        """The builder; made again when the lake has a new class version."""
-        has_schemas = any(path.startswith(f"{RowKind.SCHEMAS.value}/") for entry in new for path in entry.added)
-        if self._builder is None or has_schemas:
-            try:
-                known = catalog.class_versions(str(self._lake.root))
-            except LakeError:
-                known = []  # the lake doesn't exist yet, or is empty
-            plan = read_plan(self._options.rules, known, self._options.file)
-            self._builder = SignalBuilder(plan, self._options.late)
-            for text in plan.missing:
-                if text not in self._printed:
-                    self._printed.add(text)
-                    self._print_line(text)
-        return self._builder
+    def _dumped(self, now: int) -> Iterator[tuple[Subject, str | None]]:
+        """The states of the detectors that the step touched; those without a state are forgotten."""
+        for subject in self._evaluator.touched:
+            state = self._evaluator.detectors[subject].dump(now)
+            if state is None:
+                del self._evaluator.detectors[subject]
+            yield subject, state
 
-    def _paths(self, table: InputTable, plan: ReadPlan, entries: Sequence[LogEntry]) -> list[str]:
-        """The files of a table among those that some entries added."""
-        kind = table.row_kind
-        partitions = [LakePartition(kind, item.package, item.name, item.hash) for item in plan.versions[table]]
-        folders = tuple(f"{partition.folder}/" for partition in partitions) or (f"{kind.value}/",)
-        return [path for entry in entries if not entry.moved for path in entry.added if path.startswith(folders)]
-
-    def _signals(self, builder: SignalBuilder, entries: Sequence[LogEntry]) -> list[DataFrame]:
-        parts = []
-        plan = builder.plan
-        for table in plan.inputs:
-            paths = [str(self._lake.find(path)) for path in self._paths(table, plan, entries)]
-            if paths:
-                schema = catalog.kind_schema(table.row_kind, plan.versions[table])
-                parts.append(builder.signals(self._spark.read.schema(schema).parquet(*paths), table))
-        return parts
-
-    def _states(self, folder: str) -> DataFrame:
-        return self._spark.read.schema(RESULT_SCHEMA).parquet(f"{self.table.state_path(folder)}/out={OUT_STATE}")
+    def _save(self, after: StreamProgress) -> None:
+        """Take over the progress, and commit it from time to time, though nothing happened."""
+        self._progress = after
+        if self._clock() - self._saved > _SAVE:
+            self._state.commit(after)
+            self._saved = self._clock()
 
 
-def _lock(root: Path) -> IO[str]:
-    """Lock a folder until the returned file is closed, or the process ends."""
-    with lake_errors(root):
-        root.mkdir(parents=True, exist_ok=True)
-        file = (root / "_lock").open("a", encoding="utf-8")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            raise LakeError(f"{root}: another process follows into this folder") from None
-        except OSError:
-            file.close()
-            raise
-    return file
+class _Portions:
+    """Portions of signals, of which those of a pass are taken, and what was in them."""
+
+    def __init__(self, portions: Iterator[Sequence[SignalRow]], over: EvaluationPass) -> None:
+        self._portions, self._over = portions, over
+        self.waiting: list[SignalRow] = []
+        self.rows = self._misdated = self._too_late = 0
+
+    @property
+    def counts(self) -> EvaluationCounts:
+        """What was in the portions."""
+        return EvaluationCounts(self.rows, self._misdated, self._too_late)
+
+    def __iter__(self) -> Iterator[list[SignalRow]]:
+        begin, end = self._over.begin, self._over.end
+        for portion in self._portions:
+            taken = []
+            for row in portion:
+                at = row[AT]
+                if at >= end:
+                    self.waiting.append(row)
+                    continue
+                self.rows += 1
+                self._misdated += self._over.dated and at != row[TS]
+                if at >= begin:
+                    taken.append(row)
+                elif begin - at <= GRACE:
+                    taken.append((*row[:AT], begin, *row[TS:]))
+                else:
+                    # Counted now it would change what was published.
+                    self._too_late += 1
+            yield taken
+
+
+def _pass(before: StreamProgress, after: StreamProgress, goodbyes: Sequence[tuple[int, str]]) -> EvaluationPass:
+    first = min((first for first, _ in after.runs.values()), default=after.begin)
+    return EvaluationPass(
+        begin=before.begin,
+        end=after.begin,
+        start=before.begin or first,
+        goodbyes=[(max(at, before.begin), agent) for at, agent in goodbyes if at < after.begin],
+        outages=outages(after.runs, after.pauses),
+    )
+
+
+def _order(row: SignalRow) -> tuple[object, ...]:
+    return (*row[:TS], row[TS], row[4], row[5])

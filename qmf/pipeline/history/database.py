@@ -6,9 +6,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from qmf.pipeline.duckdb_queries import connect, duckdb_errors, parquet_files
-from qmf.pipeline.errors import LakeError
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.history.files import LakeFiles
+from qmf.pipeline.lake.row_source import RowSource
 
 Row = tuple[Any, ...]
 
@@ -30,38 +30,38 @@ class Database:
         if connection is not None:
             connection.close()
 
-    def query(self, sql: str, paths: Sequence[str], parameters: Sequence[object] = ()) -> list[Row]:
+    def query(self, sql: str, source: RowSource, parameters: Sequence[object] = ()) -> list[Row]:
         """All rows of a query; none without files.
 
         Args:
-            sql: where ``{files}`` stands for the rows of the files.
-            paths: the files, all with the same columns.
+            sql: where ``{files}`` stands for the rows of the source.
+            source: what is read.
             parameters: the values of the question marks.
 
         Raises:
             LakeError: a file cannot be read.
             KeyboardInterrupt: Ctrl-C while it ran.
         """
-        if not paths:
+        if not source:
             return []
+        cursor = self._cursor()
         try:
-            return self._run(sql, paths, parameters)
-        except FileNotFoundError:
-            # Compacted after they were selected: they lie in the trash for some days.
-            return self._run(sql, tuple(self._files.moved(paths)), parameters)
+            with duckdb_errors(self._files.url):
+                found: list[Row] = cursor.execute(_complete(sql, source, cursor), list(parameters)).fetchall()
+        finally:
+            cursor.close()
+        return found
 
-    def each(self, sql: str, paths: Sequence[str], parameters: Sequence[object] = ()) -> Iterator[Row]:
+    def each(self, sql: str, source: RowSource, parameters: Sequence[object] = ()) -> Iterator[Row]:
         """The rows of a query one by one, few in memory at a time; arguments and errors are those of `query`."""
-        if not paths:
+        if not source:
             return
         cursor = self._cursor()
         try:
-            with duckdb_errors(self._files.root):
-                cursor.execute(_complete(sql, paths), list(parameters))
+            with duckdb_errors(self._files.url):
+                cursor.execute(_complete(sql, source, cursor), list(parameters))
                 while rows := cursor.fetchmany(_STEP):
                     yield from rows
-        except FileNotFoundError as error:
-            raise LakeError(f"{self._files.root}: {error}") from error
         finally:
             cursor.close()
 
@@ -70,18 +70,9 @@ class Database:
         with self._lock:
             if self._connection is None:
                 self._connection = connect()
-                # A lake that is not compacted has thousands of files: each is opened once for its description.
+                # A lake that is not optimised has thousands of files: each is opened once for its description.
                 self._connection.execute("set parquet_metadata_cache = true")
             return self._connection.cursor()
-
-    def _run(self, sql: str, paths: Sequence[str], parameters: Sequence[object]) -> list[Row]:
-        cursor = self._cursor()
-        try:
-            with duckdb_errors(self._files.root):
-                found: list[Row] = cursor.execute(_complete(sql, paths), list(parameters)).fetchall()
-        finally:
-            cursor.close()
-        return found
 
 
 def marks(values: Sequence[object]) -> str:
@@ -89,5 +80,5 @@ def marks(values: Sequence[object]) -> str:
     return f"({', '.join('?' * len(values))})"
 
 
-def _complete(sql: str, paths: Sequence[str]) -> str:
-    return sql.replace("{files}", parquet_files(paths))
+def _complete(sql: str, source: RowSource, connection: Any) -> str:
+    return sql.replace("{files}", source.sql(connection))

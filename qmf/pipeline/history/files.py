@@ -1,121 +1,112 @@
-"""The files of a lake, for readers: which hold rows of a kind, a class version and some days.
+"""The rows of a lake, for readers: those of a kind, of a class version and of some days.
 
-The only module of this package that knows how a lake keeps its files.
+The only module of this package that knows how a lake keeps its rows.
 """
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Collection, Iterator
-from pathlib import Path
+from collections.abc import Collection, Sequence
 
 import attrs
 
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.layout import LOG, class_folder, date_of
-from qmf.pipeline.lake.transaction_log import apply
+from qmf.pipeline.lake.arrow import columns_of
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass
+from qmf.pipeline.lake.row_source import RowSource
+from qmf.pipeline.lake.runs import LeftOut, RecordedRuns, counted_condition
+from qmf.pipeline.lake.table_files import TableFile, TableSnapshot
+from qmf.pipeline.lake.table_paths import kind_path
 
-#: A file that a recorder wrote; a compacted one has the rows of several runs.
-_RECORDED = re.compile(r"[^/-]+-(\d{20}_\d+)-\d+\.parquet")
-
-
-@attrs.frozen
-class LakeFile:
-    """A file of committed rows.
-
-    Attributes:
-        path: where it is.
-        day: of its rows, in UTC, ``2030-01-31``; None where it has none.
-        run: of the recorder that wrote it; None for a file with the rows of several runs.
-    """
-
-    path: str
-    day: str | None
-    run: str | None
+_NO_FILES = TableSnapshot(-1, ())
 
 
 class LakeFiles:
-    """The committed files of a lake, as of the last `refresh`."""
+    """The committed rows of a lake, as of the last `refresh`."""
 
-    def __init__(self, root: str | Path) -> None:
+    def __init__(self, url: str) -> None:
         """Open a lake.
 
         Raises:
-            LakeError: the folder is not a lake.
+            LakeError: there is no lake.
         """
-        self.root = Path(root)
-        if not (self.root / LOG).is_dir():
-            raise LakeError(f"{self.root}: not a lake: it has no folder {LOG}")
-        self._lake = Lake(self.root)
-        self._entry = 0
-        self._present: dict[str, int] = {}
-        self._by_folder: dict[str, list[LakeFile]] = {}
+        self.lake = DeltaLake(url)
+        if not self.lake.exists():
+            raise LakeError(f"{self.lake.url}: not a lake: it has no table schemas")
+        self._snapshots: dict[str, TableSnapshot] = {}
+        self._classes: tuple[RecordedClass, ...] = ()
+        self._runs = RecordedRuns(self.lake)
+
+    @property
+    def url(self) -> str:
+        """Where the lake is."""
+        return self.lake.url
+
+    @property
+    def classes(self) -> tuple[RecordedClass, ...]:
+        """The class versions."""
+        return self._classes
 
     def refresh(self) -> bool:
         """See what was committed since; True if there is anything."""
-        last = self._lake.last_entry()
-        if last == self._entry:
-            return False
-        if self._entry and last - self._entry < 1000:
-            apply(self._present, self._lake.entries(self._entry, last))
-        else:
-            self._present = self._lake.files(last)
-        self._entry = last
-        self._by_folder = {}
-        for path in self._present:
-            self._by_folder.setdefault(path.rpartition("/")[0] + "/", []).append(self._file(path))
-        return True
+        classes = self.lake.classes()
+        changed = classes != self._classes
+        self._classes = classes
+        for path, known in list(self._snapshots.items()):
+            if self.lake.table(path).version() != (None if known is _NO_FILES else known.version):
+                del self._snapshots[path]
+                changed = True
+        return changed
 
     def select(
         self,
         kind: RowKind,
-        key: tuple[str, str, str] = ("", "", ""),
+        version: ClassVersion | None = None,
         first: str = "",
         last: str = "9999-12-31",
         runs: Collection[str] | None = None,
-    ) -> list[str]:
-        """The paths of files, oldest day first.
+    ) -> RowSource:
+        """Rows, the oldest day first.
 
         Args:
-            kind: of their rows.
-            key: package, name and hash of a class version; empty for kinds without classes.
+            kind: of the rows.
+            version: of a class; None for kinds without classes.
             first, last: days, both included.
             runs: only files that may have rows of these runs; None for all.
         """
-        prefix = class_folder(kind, key[0], key[1], key[2] or "none") if key[0] else f"{kind.value}/"
-        found = [
+        path = kind_path(kind) if version is None else self._table_of(version)
+        files = tuple(
             file
-            for folder, files in self._by_folder.items()
-            if folder.startswith(prefix)
-            for file in files
-            if (file.day is None or first <= file.day <= last)
+            for file in self._snapshot(path).files
+            if (file.date is None or first <= file.date <= last)
             and (runs is None or file.run is None or file.run in runs)
-        ]
-        return [file.path for file in sorted(found, key=lambda file: (file.day or "", file.path))]
+        )
+        table, columns = self.lake.table(path), columns_of(kind, version)
+        if version is None:
+            return RowSource(table, files, columns)
+        source = RowSource.of_versions(table, files, columns, [version])
+        return attrs.evolve(source, condition=counted_condition(self._left_out(source.files)))
+
+    def _left_out(self, files: Sequence[TableFile]) -> list[LeftOut]:
+        """The rows of files that don't count, since another recorder has them too."""
+        first = min((file.first_ns or 0 for file in files), default=0)
+        last = max((file.last_ns or 0 for file in files), default=0)
+        return [row for row in self._runs.left_out() if row.first_ns <= last and row.end_ns > first]
 
     def days(self, kind: RowKind) -> list[str]:
-        """The days of which there are rows of a kind, in order."""
-        found = {
-            file.day
-            for folder, files in self._by_folder.items()
-            for file in files
-            if folder.startswith(f"{kind.value}/")
-        }
-        return sorted(day for day in found if day is not None)
+        """The days of which there are rows of a kind without classes, in order."""
+        return sorted({file.date for file in self._files(kind) if file.date is not None})
 
-    def _file(self, path: str) -> LakeFile:
-        match = _RECORDED.fullmatch(path.rpartition("/")[2])
-        return LakeFile(str(self.root / path), _day_of(path.rpartition("/")[0]), match[1] if match else None)
+    def _files(self, kind: RowKind) -> tuple[TableFile, ...]:
+        return self._snapshot(kind_path(kind)).files
 
-    def moved(self, paths: Collection[str]) -> Iterator[str]:
-        """Where files are that were compacted after they were selected."""
-        for path in paths:
-            yield str(self._lake.find(Path(path).relative_to(self.root).as_posix()))
+    def _snapshot(self, path: str) -> TableSnapshot:
+        found = self._snapshots.get(path)
+        if found is None:
+            table = self.lake.table(path)
+            found = self._snapshots[path] = _NO_FILES if table.version() is None else table.snapshot()
+        return found
 
-
-@functools.lru_cache(maxsize=4096)
-def _day_of(folder: str) -> str | None:
-    return date_of(folder)
+    def _table_of(self, version: ClassVersion) -> str:
+        return next(item.table for item in self._classes if item.version == version)

@@ -20,7 +20,7 @@ from qmf.pipeline.history.series import SeriesReader
 from qmf.pipeline.history.states import ObjectName, StateQuery, StateReader
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.layout import day
+from qmf.pipeline.lake.days import day
 from qmf.schema import ClassKey, Kind
 
 #: Nanoseconds of a recording that are read at once.
@@ -33,25 +33,27 @@ class LakeReader:
     Methods raise `LakeError` if files cannot be read, and `MissingExtraError` if a library is not installed.
     """
 
-    def __init__(self, root: str | Path) -> None:
+    def __init__(self, lake: str | Path) -> None:
         """Open a lake; nothing is read yet.
 
+        Args:
+            lake: a folder, or a URL.
+
         Raises:
-            LakeError: the folder is not a lake.
+            LakeError: there is no lake.
         """
-        self._files = LakeFiles(root)
+        self._files = LakeFiles(str(lake))
         self._database = Database(self._files)
         self._versions: dict[ClassKey, tuple[ClassVersion, str]] = {}
         self._schemas: dict[ClassKey, AnySchema] = {}
-        self._schema_paths: frozenset[str] = frozenset()
         #: What commands ask for several times, until something is committed.
         self._edges: dict[str, int] = {}
         self._presences: dict[int, Presences] = {}
 
     @property
-    def root(self) -> Path:
-        """The folder."""
-        return self._files.root
+    def url(self) -> str:
+        """Where the lake is."""
+        return self._files.url
 
     def close(self) -> None:
         """Free what it holds. A second call does nothing."""
@@ -70,10 +72,8 @@ class LakeReader:
         if self._files.refresh():
             self._edges.clear()
             self._presences.clear()
-        paths = frozenset(self._files.select(RowKind.SCHEMAS))
-        if paths != self._schema_paths:
-            self._schema_paths = paths
-            self._read_versions(sorted(paths))
+            for item in self._files.classes:
+                self._versions.setdefault(key_of(item.version), (item.version, item.xml))
 
     # -- classes
 
@@ -98,12 +98,6 @@ class LakeReader:
             return self._versions[key]
         except KeyError:
             raise NotFoundError("class", f"{key.package}:{key.name}", [item.name for item in self._versions]) from None
-
-    def _read_versions(self, paths: Sequence[str]) -> None:
-        sql = "select package, class, hash, event, columns, xml from {files} order by _run, _seq"
-        for package, name, hash, event, columns, xml in self._database.query(sql, paths):
-            version = ClassVersion.from_json(package, name, hash or "", event, columns)
-            self._versions.setdefault(key_of(version), (version, xml or ""))
 
     # -- the state at a time
 
@@ -157,10 +151,10 @@ class LakeReader:
             "select _run, min(_received_ns), max(_received_ns) filter (_received_ns <= ?), max(_received_ns) "
             "from {files} where _received_ns between ? and ? group by _run"
         )
-        paths = self._files.select(RowKind.HEARTBEATS, first=day(at - NEARBY), last=day(at + NEARBY))
+        source = self._files.select(RowKind.HEARTBEATS, first=day(at - NEARBY), last=day(at + NEARBY))
         beats = {
             run: (first, before or first, after)
-            for run, first, before, after in self._database.query(sql, paths, (at, at - NEARBY, at + NEARBY))
+            for run, first, before, after in self._database.query(sql, source, (at, at - NEARBY, at + NEARBY))
         }
         return presences(at, changes, beats, 0 if beats else self._last_beat(at))
 
@@ -179,8 +173,8 @@ class LakeReader:
     def agents(self, at: int) -> list[RecordedAgent]:
         """The agents that were present, by name."""
         sql = "select _agent, max(_received_ns) from {files} where _received_ns between ? and ? group by _agent"
-        paths = self._files.select(RowKind.HEARTBEATS, first=day(at - NEARBY), last=day(at))
-        seen: dict[str, int] = dict(self._database.query(sql, paths, (at - NEARBY, at)))
+        source = self._files.select(RowKind.HEARTBEATS, first=day(at - NEARBY), last=day(at))
+        seen: dict[str, int] = dict(self._database.query(sql, source, (at - NEARBY, at)))
         found = self.presences(at).agents
         return [
             RecordedAgent(name, item.epoch, item.interval, seen.get(name, 0)) for name, item in sorted(found.items())
@@ -236,21 +230,21 @@ class LakeReader:
     def _events_of(self, key: ClassKey, first: int, last: int) -> Iterator[RecordedEvent]:
         version, _ = self._version(key)
         rows = ClassRows.of(version)
-        paths = self._files.select(RowKind.EVENTS, (version.package, version.name, version.hash), day(first), day(last))
+        source = self._files.select(RowKind.EVENTS, version, day(first), day(last))
         sql = (
             f"select _ts_ns, _severity, _agent{rows.sql} from {{files}} where _ts_ns between ? and ? "
             "order by _ts_ns, _run, _seq"
         )
-        for time, severity, agent, *cells in self._database.each(sql, paths, (first, last)):
+        for time, severity, agent, *cells in self._database.each(sql, source, (first, last)):
             yield RecordedEvent(key, time, severity, agent or "", rows.values(cells, agent or ""))
 
     def _untyped_events(self, first: int, last: int) -> Iterator[RecordedEvent]:
-        paths = self._files.select(RowKind.UNTYPED, first=day(first), last=day(last))
+        source = self._files.select(RowKind.UNTYPED, first=day(first), last=day(last))
         sql = (
             'select _ts_ns, severity, _agent, package, class, "values" from {files} '
             "where event and _ts_ns between ? and ? order by _ts_ns, _run, _seq"
         )
-        for time, severity, agent, package, name, values in self._database.each(sql, paths, (first, last)):
+        for time, severity, agent, package, name, values in self._database.each(sql, source, (first, last)):
             key = ClassKey(package or "", name or "event", Kind.EVENT)
             yield RecordedEvent(key, time, 7 if severity is None else severity, agent or "", any_values(values))
 

@@ -13,7 +13,7 @@ from qmf.pipeline.history.rows import ClassRows
 from qmf.pipeline.history.schemas import key_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, MemberKind
-from qmf.pipeline.lake.layout import day
+from qmf.pipeline.lake.days import day
 from qmf.schema import ClassKey
 
 #: The agents' clocks may differ from the recorder's by a day where files are chosen.
@@ -109,8 +109,8 @@ _WHERE = "where _received_ns > ? and _received_ns <= ?"
 
 def _agents(files: LakeFiles, database: Database, first: int, last: int) -> Iterator[ReplayRow]:
     sql = f"select {_ORDER}, _agent, _epoch, change, reason, interval from {{files}} {_WHERE} order by {_ORDER}"
-    paths = files.select(RowKind.AGENTS, first=day(first), last=day(last))
-    for *order, agent, epoch, change, reason, interval in database.each(sql, paths, (first, last)):
+    source = files.select(RowKind.AGENTS, first=day(first), last=day(last))
+    for *order, agent, epoch, change, reason, interval in database.each(sql, source, (first, last)):
         if reason != "disconnected":  # that was the recorder, not the agent
             place = (order[0], order[1], order[2])
             present = change != "removed"
@@ -124,7 +124,7 @@ def _objects(files: LakeFiles, database: Database, version: ClassVersion, first:
     sql = f"select {_ORDER}, {own}{properties.sql}{statistics.sql} from {{files}} {_WHERE} order by {_ORDER}"
     key, count = key_of(version), len(properties.columns)
     # An object that was asked for has the time of its last change, which may be long before.
-    paths = files.select(RowKind.OBJECTS, (version.package, version.name, version.hash), last=day(last + _DAY))
+    source = files.select(RowKind.OBJECTS, version, last=day(last + _DAY))
     for (
         time,
         run,
@@ -138,7 +138,7 @@ def _objects(files: LakeFiles, database: Database, version: ClassVersion, first:
         has_properties,
         has_statistics,
         *cells,
-    ) in database.each(sql, paths, (first, last)):
+    ) in database.each(sql, source, (first, last)):
         values: dict[str, object] = {}
         if has_properties:
             values |= properties.values(cells[:count], agent)
@@ -153,8 +153,6 @@ def _events(files: LakeFiles, database: Database, version: ClassVersion, first: 
     rows = ClassRows.of(version)
     key = key_of(version)
     sql = f"select {_ORDER}, _agent, _ts_ns, _severity{rows.sql} from {{files}} {_WHERE} order by {_ORDER}"
-    paths = files.select(
-        RowKind.EVENTS, (version.package, version.name, version.hash), day(first - _DAY), day(last + _DAY)
-    )
-    for time, run, seq, agent, raised, severity, *cells in database.each(sql, paths, (first, last)):
+    source = files.select(RowKind.EVENTS, version, day(first - _DAY), day(last + _DAY))
+    for time, run, seq, agent, raised, severity, *cells in database.each(sql, source, (first, last)):
         yield ReplayedEvent((time, run, seq), agent, key, raised, severity, rows.values(cells, agent or ""))

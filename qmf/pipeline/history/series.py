@@ -11,7 +11,7 @@ from qmf.pipeline.history.records import Incident, RecordedSeries, Sample
 from qmf.pipeline.history.rows import ClassRows
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, LakeColumn, MemberKind
-from qmf.pipeline.lake.layout import day
+from qmf.pipeline.lake.days import day
 
 DELETED = "deleted"
 
@@ -83,14 +83,13 @@ class SeriesReader:
         # Every column is read of every row nearby, so only what is needed: the columns of statistics are empty in rows
         # without, but rows without properties repeat them.
         flag = "_properties" if repeated else "false"
-        key = (version.package, version.name, version.hash)
-        paths = self._files.select(RowKind.OBJECTS, key, day(first), day(last))
+        source = self._files.select(RowKind.OBJECTS, version, day(first), day(last))
         sql = (
             f"select _ts_ns, _epoch, _create_ns, _delete_ns, {flag}{reading.sql} "
             "from {files} where _object = ? and _agent = ? and _ts_ns between ? and ?"
         )
         found: list[tuple[Row, dict[str, object]]] = []
-        for row in self._database.query(sql, paths, (name, agent, first, last)):
+        for row in self._database.query(sql, source, (name, agent, first, last)):
             values = reading.values(row[5:], agent)
             if not row[4]:
                 values = {wire: value for wire, value in values.items() if wire not in repeated}

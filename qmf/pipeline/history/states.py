@@ -20,7 +20,7 @@ from qmf.pipeline.history.rows import ClassRows
 from qmf.pipeline.history.schemas import key_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, MemberKind
-from qmf.pipeline.lake.layout import day
+from qmf.pipeline.lake.days import day
 
 #: How far back statistics are searched, step by step, in nanoseconds; then everything.
 _STEPS = (600 * 10**9, 3600 * 10**9, 86_400 * 10**9, 7 * 86_400 * 10**9)
@@ -55,7 +55,6 @@ class StateReader:
         self._files = files
         self._database = database
         self._version = version
-        self._key = (version.package, version.name, version.hash)
         columns = version.columns
         self._properties = ClassRows([item for item in columns if item.kind is not MemberKind.STATISTIC])
         self._statistics = ClassRows([item for item in columns if item.kind is MemberKind.STATISTIC])
@@ -131,8 +130,8 @@ class StateReader:
             agents = [item for item in agents if item.agent == query.only[0]]
         runs = sorted({item.run for item in agents})
         last_day, first_day = day(until), "" if since is None else day(since)
-        paths = self._files.select(RowKind.OBJECTS, self._key, first_day, last_day, runs)
-        if not paths or not agents:
+        source = self._files.select(RowKind.OBJECTS, self._version, first_day, last_day, runs)
+        if not source or not agents:
             return {}
         where = ["_ts_ns <= ?"]
         parameters: list[object] = [until]
@@ -155,7 +154,7 @@ class StateReader:
         )
         parameters *= len(parts)
         found: dict[ObjectName, Row] = {}
-        for row in self._database.query(sql, paths, parameters):
+        for row in self._database.query(sql, source, parameters):
             # Rows from before the agent was found are about an earlier presence.
             agent = query.agents.get(row[0])
             if agent is not None and row[-2] == agent.run and row[-1] > agent.since:

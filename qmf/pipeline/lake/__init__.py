@@ -1,8 +1,10 @@
-"""The lake: a folder of Parquet files with a transaction log. Nothing here knows Spark.
+"""The lake: Delta tables of recorded rows, one for each class. Nothing here knows Spark.
 
-`columns` describes the columns of a class, `row_columns` those of every row; `layout` has the paths, `transaction_log`
-the entries of the log; `lake` reads and writes both; `maintenance` compacts files and removes old ones; `arrow` makes
-Arrow schemas and tables.
+`delta_lake` is a lake with its tables and classes, `lake_table` one table, `table_files` and `table_log` its files,
+`feed` follows tables; `table_paths` says where tables lie. `columns` describes the columns of a class, `row_columns`
+those of every row; `arrow` makes Arrow schemas and tables, `file_rows` and `row_source` read rows; `runs` chooses among
+recorders of the same agents; `maintenance` combines files and removes old ones, `checking` finds and repairs damage,
+`conversion` takes over lakes of earlier versions.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def import_pyarrow() -> Any:
 
 
 def columns_of(kind: RowKind, version: ClassVersion | None) -> Columns:
-    """All columns of a file, in order."""
+    """The columns of a row, in order; tables have `DATE` and, for classes, `HASH` after them."""
     own: Columns = tuple((item.name, item.column_type) for item in version.columns) if version else ()
     return (*COMMON_COLUMNS, *KIND_COLUMNS[kind], *own)
 
@@ -60,3 +60,10 @@ def arrow_table(columns: Columns, rows: Sequence[tuple[object, ...]]) -> Any:
     schema = arrow_schema(columns)
     arrays = [pa.array(cells, type=field.type) for cells, field in zip(zip(*rows, strict=True), schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def with_text(table: Any, name: str, value: str | Sequence[str]) -> Any:
+    """An Arrow table with one more column of text: one value for all rows, or one for each."""
+    pa = import_pyarrow()
+    values = [value] * table.num_rows if isinstance(value, str) else value
+    return table.append_column(pa.field(name, pa.string()), pa.array(values, pa.string()))

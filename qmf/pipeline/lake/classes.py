@@ -3,44 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.arrow import columns_of, import_pyarrow
+from qmf.pipeline.lake.arrow import columns_of
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn
-from qmf.pipeline.lake.lake import Lake
 from qmf.pipeline.lake.row_columns import Columns
-
-#: The columns of schemas that `sorted_versions` reads.
-SCHEMA_COLUMNS = ("package", "class", "hash", "event", "columns")
-
-
-def local_class_versions(lake: Lake) -> list[ClassVersion]:
-    """The class versions of a lake in a folder, sorted.
-
-    Raises:
-        LakeError: there is no lake, or no class in it yet.
-    """
-    paths = [path for path in lake.files() if path.startswith(f"{RowKind.SCHEMAS.value}/")]
-    rows = [
-        tuple(row[name] for name in SCHEMA_COLUMNS)
-        for path in paths
-        for row in import_pyarrow().parquet.ParquetFile(lake.find(path)).read(list(SCHEMA_COLUMNS)).to_pylist()
-    ]
-    return sorted_versions(rows, str(lake.root))
-
-
-def sorted_versions(rows: Iterable[tuple[Any, ...]], lake: str) -> list[ClassVersion]:
-    """The class versions of rows with `SCHEMA_COLUMNS`, each once.
-
-    Raises:
-        LakeError: there is none in the lake of this name.
-    """
-    found = {ClassVersion.from_json(*row) for row in rows}
-    if not found:
-        raise LakeError(f"{lake}: no lake, or nothing in it yet")
-    return sorted(found, key=lambda version: (version.package, version.name, version.hash))
 
 
 def versions_of(
@@ -49,7 +17,7 @@ def versions_of(
     """The versions of one class.
 
     Args:
-        known: those of the lake, see `class_versions`.
+        known: those of the lake, see `DeltaLake.class_versions`.
         package: None for the only package that has the class.
         name: in upper or lower case.
         hash: None for all versions.
@@ -76,7 +44,7 @@ def choose_classes(
     """The versions of each class that is wanted.
 
     Args:
-        known: those of the lake, see `class_versions`.
+        known: those of the lake, see `DeltaLake.class_versions`.
         names: of classes, with or without ``package:``; none for all.
         events: classes of events instead of those of objects.
 

@@ -6,9 +6,10 @@ The lake stores them as JSON, so that it can be read without a bus and without X
 - a time has two columns: `x`, a timestamp in UTC with microseconds, and `x_ns`, all of its nanoseconds as a bigint;
 - a reference has two columns: `x`, the object's name, and `x_agent`, the agent that owns it;
 - uuids are text, maps and lists are JSON;
-- a hilo and an mma have one column for each of their wire values, e.g. `latencyCount`.
+- a hilo and an mma have one column for each of their wire values, e.g. `latencyCount`;
+- names that files cannot have, or that differ from others by case only, are changed, see `column_names`.
 
-Columns of the recorder itself begin with `_`; names in schemas begin with a letter. This module knows no Arrow and no
+Columns of the recorder itself begin with `_`. This module knows no Arrow and no
 Spark.
 """
 
@@ -16,11 +17,12 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
 
+from qmf.pipeline.lake.column_names import safe_names, unused
 from qmf.schema import TYPES, ClassSchema, EventSchema, QmfType, Statistic, Style
 
 
@@ -91,7 +93,7 @@ class LakeColumn:
         return TYPES[self.type].style
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, cache_hash=True)
 class ClassVersion:
     """One version of a class or event, with its columns.
 
@@ -117,7 +119,7 @@ class ClassVersion:
             name=key.name,
             hash=str(key.hash) if key.hash else "",
             event=isinstance(schema, EventSchema),
-            columns=tuple(_ColumnMaker(schema).columns()),
+            columns=named(_ColumnMaker(schema).columns()),
         )
 
     @classmethod
@@ -174,6 +176,9 @@ _PARTS: Mapping[Style, tuple[MemberPart, ...]] = {
     Style.MMA: (MemberPart.COUNT, MemberPart.MIN, MemberPart.MAX, MemberPart.AVERAGE),
 }
 
+#: The parts that have a column after that of their value, and what its name ends with.
+_SECOND_PARTS: Mapping[MemberPart, str] = {MemberPart.NANOSECONDS: "_ns", MemberPart.AGENT: "_agent"}
+
 
 def _parse_column(item: Mapping[str, Any]) -> LakeColumn:
     return LakeColumn(
@@ -188,24 +193,69 @@ def _parse_column(item: Mapping[str, Any]) -> LakeColumn:
     )
 
 
+def named(columns: Iterable[LakeColumn]) -> tuple[LakeColumn, ...]:
+    """Columns of a class with names that files can have, all different in any case.
+
+    Args:
+        columns: in schema order; their names are made anew from those of the wire.
+    """
+    given = tuple(columns)
+    own = [index for index, column in enumerate(given) if column.part not in _SECOND_PARTS]
+    names = dict(zip(own, safe_names([given[index].wire for index in own]), strict=True))
+    taken = {name.lower() for name in names.values()}
+    for index, column in enumerate(given):
+        if index not in names:
+            # After the column of the same value.
+            names[index] = unused(f"{names[index - 1]}{_SECOND_PARTS[column.part]}", taken)
+    return tuple(attrs.evolve(column, name=names[index]) for index, column in enumerate(given))
+
+
+def aligned(version: ClassVersion, known: Iterable[ClassVersion]) -> ClassVersion:
+    """A version whose columns have the names that other versions of the class have.
+
+    A column has the name that another version has for the same value on the wire, or the same name in another case;
+    otherwise engines would take the columns of two versions for one, or refuse the table.
+
+    Args:
+        version: new.
+        known: other versions of any classes.
+    """
+    by_value: dict[tuple[str, MemberPart], str] = {}
+    by_case: dict[str, str] = {}
+    for other in known:
+        if (other.package, other.name, other.event) == (version.package, version.name, version.event):
+            for column in other.columns:
+                by_value.setdefault((column.wire, column.part), column.name)
+                by_case.setdefault(column.name.lower(), column.name)
+    taken: set[str] = set()
+    wanted = [by_value.get((column.wire, column.part)) for column in version.columns]
+    names: list[str] = []
+    for column, name in zip(version.columns, wanted, strict=True):
+        if name is None or name.lower() in taken:
+            name = column.name
+            while name.lower() in taken or by_case.get(name.lower(), name) in wanted:
+                name += "_"
+            name = by_case.get(name.lower(), name)
+        taken.add(name.lower())
+        names.append(name)
+    renamed = (attrs.evolve(column, name=name) for column, name in zip(version.columns, names, strict=True))
+    return attrs.evolve(version, columns=tuple(renamed))
+
+
 class _ColumnMaker:
-    """Makes the columns of one schema, with names that are unique."""
+    """Makes the columns of one schema."""
 
     def __init__(self, schema: ClassSchema | EventSchema) -> None:
         self._schema = schema
-        self._names: set[str] = set()
 
     def columns(self) -> Iterator[LakeColumn]:
-        """All columns, in schema order."""
+        """All columns, in schema order, with the names of the wire."""
         schema, part = self._schema, MemberPart.VALUE
         if isinstance(schema, EventSchema):
-            self._names.update(item.name for item in schema.arguments)
             for item in schema.arguments:
                 base = TYPES[item.type.base]
                 yield from self._member(item.name, item.name, item.type, base, MemberKind.ARGUMENT, part, item.unit)
             return
-        self._names.update(item.name for item in schema.properties)
-        self._names.update(entry.name for item in schema.statistics for entry in item.entries)
         for prop in schema.properties:
             yield from self._member(prop.name, prop.name, prop.type, prop.type, MemberKind.PROPERTY, part, prop.unit)
         for statistic in schema.statistics:
@@ -231,25 +281,6 @@ class _ColumnMaker:
         )
         yield column
         if base.name == "absTime":
-            yield attrs.evolve(
-                column,
-                name=self._unused(f"{wire}_ns"),
-                column_type=ColumnType.INT64,
-                part=MemberPart.NANOSECONDS,
-                unit="nanosecond",
-            )
+            yield attrs.evolve(column, column_type=ColumnType.INT64, part=MemberPart.NANOSECONDS, unit="nanosecond")
         elif base.name == "objId":
-            yield attrs.evolve(
-                column,
-                name=self._unused(f"{wire}_agent"),
-                column_type=ColumnType.TEXT,
-                part=MemberPart.AGENT,
-                unit=None,
-            )
-
-    def _unused(self, name: str) -> str:
-        """The name, or a longer one where the schema has it already."""
-        while name in self._names:
-            name += "_"
-        self._names.add(name)
-        return name
+            yield attrs.evolve(column, column_type=ColumnType.TEXT, part=MemberPart.AGENT, unit=None)

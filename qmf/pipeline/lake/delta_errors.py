@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from qmf.pipeline.errors import LakeError, MissingExtraError
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+#: Characters of a message at most.
+_LENGTH = 300
 
 
 def import_deltalake() -> Any:
@@ -34,8 +40,12 @@ def delta_errors(table: str) -> Iterator[None]:
 
 
 def _one_line(error: BaseException) -> str:
-    """The words of an error without its context: the libraries below write several lines."""
+    """The words of an error in one line: the libraries below write several, the last ones nearest to the cause."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__
+    plain = _COLOURS.sub("", str(error))
+    if "\u21b3" in plain:
+        parts = [" ".join(part.split()) for part in plain.split("\u21b3")]
+        return f"{parts[0].removeprefix('Kernel error -> ')}: {': '.join(parts[1:])}"[:_LENGTH]
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
+    return lines[0][:_LENGTH] if lines else type(error).__name__

@@ -9,17 +9,23 @@ Any tool that reads Delta tables reads a lake: Spark with Delta, DuckDB's ``delt
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import attrs
 
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.arrow import arrow_schema, columns_of, import_pyarrow
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local, local_path
-from qmf.pipeline.lake.row_columns import CLASS_KINDS
-from qmf.pipeline.lake.table_paths import class_path, kind_path
+from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE
+from qmf.pipeline.lake.table_files import file_system
+from qmf.pipeline.lake.table_paths import JOB_TABLES, class_path, kind_path
+
+#: The folder by which lakes of earlier versions are known.
+OLD_LOG = "_log"
 
 _SCHEMA_COLUMNS = ("package", "class", "hash", "event", "columns", "xml", "table")
 
@@ -62,8 +68,19 @@ class DeltaLake:
         """True for a folder of this machine."""
         return is_local(self.url)
 
+    def create(self) -> None:
+        """Make the lake, unless it is there: it has a table of schemas from then on.
+
+        Raises:
+            LakeError: it is a lake of an earlier version.
+        """
+        if self.is_local and Path(self.url, OLD_LOG).is_dir():
+            raise LakeError(f"{self.url}: a lake of an earlier version: first qmf-pipeline convert --lake {self.url}")
+        columns = (*columns_of(RowKind.SCHEMAS, None), (DATE, ColumnType.TEXT))
+        self.kind_table(RowKind.SCHEMAS).create(arrow_schema(columns), ())
+
     def exists(self) -> bool:
-        """True if something was recorded."""
+        """True if there is a lake, be it empty."""
         return self.kind_table(RowKind.SCHEMAS).version() is not None
 
     def table(self, path: str) -> LakeTable:
@@ -83,6 +100,19 @@ class DeltaLake:
         candidates = sorted({*(item.table for item in self.classes()), *kinds})
         return [path for path in candidates if self.table(path).version() is not None]
 
+    def job_paths(self) -> list[str]:
+        """The paths of the tables that jobs have produced, in order."""
+        found: list[str] = []
+        below = [JOB_TABLES]
+        while below:
+            folder = below.pop()
+            names = self._folders(folder)
+            if "_delta_log" in names:
+                found.append(folder)
+            else:
+                below += [f"{folder}/{name}" for name in names]
+        return sorted(found)
+
     def versions(self, paths: Iterable[str] | None = None) -> dict[str, int]:
         """The numbers of the last commits of tables: a position from which a reader can follow the lake.
 
@@ -91,6 +121,15 @@ class DeltaLake:
         """
         found = {path: self.table(path).version() for path in (self.paths() if paths is None else paths)}
         return {path: version for path, version in found.items() if version is not None}
+
+    def _folders(self, folder: str) -> list[str]:
+        """The names of the folders in a folder of the lake; none where it is missing."""
+        import_pyarrow()
+        from pyarrow import fs
+
+        with delta_errors(f"{self.url}/{folder}"):
+            entries = file_system(self.url, self.options).get_file_info(fs.FileSelector(folder, allow_not_found=True))
+        return [entry.base_name for entry in entries if entry.type is fs.FileType.Directory]
 
     # -- classes
 

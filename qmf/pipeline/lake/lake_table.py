@@ -8,65 +8,38 @@ absent whenever the writer is killed.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
-from typing import Any
-
-import attrs
+import json
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.location import is_local
+from qmf.pipeline.lake.row_columns import DATE, HASH
+from qmf.pipeline.lake.table_files import (
+    GROUP_ROWS,
+    FileWriter,
+    TableFile,
+    TableSnapshot,
+    WrittenFile,
+    file_system,
+)
+from qmf.pipeline.lake.table_log import named_failure
 
-#: The column by which tables of recorded rows are partitioned: the day in UTC, ``2030-01-31``.
-DATE = "_date"
+#: Commits from one checkpoint of a table's log to the next: each reads the log since the last one.
+CHECKPOINT_COMMITS = 25
 
-#: Rows of a row group at most: small ones cost readers more than their rows, large ones are memory while writing.
-GROUP_ROWS = 250_000
+#: How often a commit is tried where other processes were first.
+_ATTEMPTS = 8
+
+_T = TypeVar("_T")
 
 #: Operations in a table's history that move rows to other files: they hold nothing new.
 _MOVES = frozenset({"OPTIMIZE"})
-
-
-@attrs.frozen
-class TableFile:
-    """A Parquet file of a table's version.
-
-    Attributes:
-        path: inside the table; unique, since files are never changed.
-        url: where it is: a path of this machine, or a URL.
-        date: day of its rows, in UTC; None where the table has no days.
-        rows, size: number of rows, and size in bytes.
-        run: of the recorder that wrote all of its rows; None where there are several, or none.
-        first_ns, last_ns: the earliest and the latest `_ts_ns` of its rows; None where not known.
-    """
-
-    path: str
-    url: str
-    date: str | None
-    rows: int
-    size: int
-    run: str | None = None
-    first_ns: int | None = None
-    last_ns: int | None = None
-
-
-@attrs.frozen
-class TableSnapshot:
-    """The files of a table at one version, the oldest day first.
-
-    Attributes:
-        version: of the table.
-        files: that hold its rows.
-    """
-
-    version: int
-    files: tuple[TableFile, ...]
-
-    @property
-    def rows(self) -> int:
-        """The number of rows."""
-        return sum(file.rows for file in self.files)
 
 
 class LakeTable:
@@ -85,7 +58,12 @@ class LakeTable:
         self.url = url
         self._options = dict(options or {})
         self._opened: Any = None
+        self._commits = 0
         self._snapshot: TableSnapshot | None = None
+
+    def __reduce__(self) -> tuple[type[LakeTable], tuple[str, dict[str, str]]]:
+        # Executors open the table themselves.
+        return LakeTable, (self.url, self._options)
 
     # -- reading
 
@@ -170,7 +148,43 @@ class LakeTable:
         fragments = [parquet.make_fragment(file.path, store, _partition(dataset, file)) for file in files]
         return dataset.FileSystemDataset(fragments, columns, parquet, store)
 
+    def open_file(self, path: str) -> Any:
+        """A file of the table, as pyarrow's `ParquetFile`.
+
+        Args:
+            path: inside the table.
+
+        Raises:
+            LakeError: it is gone, or damaged.
+        """
+        parquet = import_pyarrow().parquet
+        with delta_errors(f"{self.url}/{path}"):
+            return parquet.ParquetFile(file_system(self.url, self._options).open_input_file(path))
+
     # -- writing
+
+    def create(self, schema: Any, partition_by: Sequence[str] = (DATE,)) -> None:
+        """Make the table without rows, unless it is there.
+
+        Args:
+            schema: its columns, as an Arrow schema.
+            partition_by: columns of the folders.
+        """
+        if self._refreshed() is not None:
+            return
+        delta = import_deltalake()
+
+        def make() -> None:
+            delta.DeltaTable.create(
+                self.url,
+                schema,
+                "ignore",
+                list(partition_by),
+                configuration={"delta.checkpointInterval": str(CHECKPOINT_COMMITS)},
+                storage_options=self._options or None,
+            )
+
+        self.retried(make)
 
     def append(
         self,
@@ -209,8 +223,8 @@ class LakeTable:
         rows: Any,
         *,
         where: str | None,
-        writer: str,
-        batch: int,
+        writer: str | None = None,
+        batch: int = 0,
         partition_by: Sequence[str] = (DATE,),
         numbers: Mapping[str, int] | None = None,
     ) -> bool:
@@ -220,7 +234,8 @@ class LakeTable:
             rows: an Arrow table, or anything that streams Arrow.
             where: a condition in SQL for the rows that go, e.g. ``_date = '2030-01-31'``; all new rows must meet it.
                 None replaces all.
-            writer, batch, partition_by, numbers: as of `append`.
+            writer, batch, partition_by, numbers: as of `append`; None for a job that commits whatever was committed
+                before.
         """
         if self._refreshed() is None:
             where = None
@@ -235,24 +250,136 @@ class LakeTable:
             predicate=where,
         )
 
-    def _commit(self, rows: Any, writer: str, batch: int, numbers: Mapping[str, int] | None, **options: Any) -> bool:
-        last = self.last_batch(writer)
+    def file_writer(self, path: str, schema: Any) -> FileWriter:
+        """Begin a file of the table, for `commit_files`.
+
+        Args:
+            path: inside the table; unique.
+            schema: of its rows, without the columns of the partitions.
+        """
+        store = file_system(self.url, self._options)
+        with delta_errors(f"{self.url}/{path}"):
+            if is_local(self.url):
+                Path(self.url, path).parent.mkdir(parents=True, exist_ok=True)
+            return FileWriter(path, store.open_output_stream(path), schema)
+
+    def commit_files(
+        self,
+        files: Sequence[WrittenFile],
+        schema: Any,
+        *,
+        partition_by: Sequence[str] = (),
+        writer: str | None = None,
+        batch: int = 0,
+        replace: bool = False,
+        where: Mapping[str, Sequence[str]] | None = None,
+    ) -> bool:
+        """Commit files that were written by `file_writer`, unless their batch was committed before.
+
+        Args:
+            files: may be none.
+            schema: of the rows, with the columns of the partitions.
+            partition_by: columns of the folders.
+            writer, batch: as of `append`; None for a job that commits whatever was committed before.
+            replace: the files replace rows.
+            where: partitions whose rows are replaced: values by column; None for all rows.
+
+        Returns:
+            False where the batch had been committed.
+        """
+        last = None if writer is None else self.last_batch(writer)
         if last is not None and last >= batch:
             return False
+        self.create(schema, partition_by)
+        self._add_columns(schema)
+        if replace and where is not None and not all(where.values()):
+            return True
+        from deltalake.transaction import AddAction
+
         delta = import_deltalake()
-        transactions = [delta.Transaction(name, number) for name, number in {**(numbers or {}), writer: batch}.items()]
+        now = time.time_ns() // 1_000_000
+        actions = [
+            AddAction(file.path, file.size, dict(file.partition), now, True, json.dumps({"numRecords": file.rows}))
+            for file in files
+        ]
         with delta_errors(self.url):
+            self._existing().create_write_transaction(
+                actions,
+                "overwrite" if replace else "append",
+                delta.Schema.from_arrow(schema),
+                list(partition_by),
+                [(name, "in", list(values)) for name, values in where.items()] if replace and where else None,
+                commit_properties=_properties(writer, batch),
+                post_commithook_properties=delta.PostCommitHookProperties(cleanup_expired_logs=False),
+            )
+        return True
+
+    def _add_columns(self, schema: Any) -> None:
+        """Add the columns that the table lacks.
+
+        Raises:
+            LakeError: a column has another type in the table.
+        """
+        known = self.schema()
+        new = []
+        for field in import_deltalake().Schema.from_arrow(schema).fields:
+            at = known.get_field_index(field.name)
+            if at < 0:
+                new.append(field)
+            elif known.field(at).type != schema.field(field.name).type:
+                raise LakeError(f"{self.url}: {field.name} is {known.field(at).type} in the table, not {field.type}")
+        if new:
+            with delta_errors(self.url):
+                self._existing().alter.add_columns(new)
+
+    def _commit(
+        self, rows: Any, writer: str | None, batch: int, numbers: Mapping[str, int] | None, **options: Any
+    ) -> bool:
+        delta = import_deltalake()
+
+        def write() -> bool:
+            last = None if writer is None else self.last_batch(writer)
+            if last is not None and last >= batch:
+                return False
+            known = self._opened is not None
             delta.write_deltalake(
-                self._opened if self._opened is not None else self.url,
+                self._opened if known else self.url,
                 rows,
                 storage_options=self._options or None,
+                configuration=None if known else {"delta.checkpointInterval": str(CHECKPOINT_COMMITS)},
                 writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
-                commit_properties=delta.CommitProperties(app_transactions=transactions),
+                commit_properties=_properties(writer, batch, numbers),
                 # Old entries of the log go with `vacuum`, when the operator decides.
                 post_commithook_properties=delta.PostCommitHookProperties(cleanup_expired_logs=False),
                 **options,
             )
-        return True
+            return True
+
+        written = self.retried(write)
+        self._commits += 1
+        if self._commits % CHECKPOINT_COMMITS == 0:
+            # What the library keeps of a table costs more with each commit since it was opened.
+            self._opened = None
+        return written
+
+    def retried(self, change: Callable[[], _T]) -> _T:
+        """What a change of the table returns, which is tried again where another process was first.
+
+        Args:
+            change: called with the table at its last version.
+
+        Raises:
+            LakeError: others were first too often, or the change failed.
+        """
+        conflict = import_deltalake().exceptions.CommitFailedError
+        with delta_errors(self.url):
+            for attempt in range(_ATTEMPTS):
+                try:
+                    return change()
+                except conflict:
+                    self._opened = None
+                    time.sleep(random.uniform(0, 0.05 * 2**attempt))
+            return change()
 
     # -- the library's table
 
@@ -266,25 +393,30 @@ class LakeTable:
 
     def store(self) -> Any:
         """The table's folder as a file system of pyarrow; it may not exist yet."""
-        from pyarrow import fs
+        import_pyarrow()
+        return file_system(self.url, self._options)
 
-        if is_local(self.url):
-            return fs.SubTreeFileSystem(self.url, fs.LocalFileSystem())
-        from deltalake.fs import DeltaStorageHandler
+    def __getstate__(self) -> tuple[str, dict[str, str]]:
+        """URL and options: a table is opened where it is used."""
+        return self.url, self._options
 
-        with delta_errors(self.url):
-            return fs.PyFileSystem(DeltaStorageHandler(self.url, self._options))
+    def __setstate__(self, state: tuple[str, dict[str, str]]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
 
     def _refreshed(self) -> Any:
         delta = import_deltalake()
-        with delta_errors(self.url):
-            if self._opened is None:
-                try:
-                    self._opened = delta.DeltaTable(self.url, storage_options=self._options or None)
-                except delta.exceptions.TableNotFoundError:
-                    return None
-            else:
-                self._opened.update_incremental()
+        try:
+            with delta_errors(self.url):
+                if self._opened is None:
+                    try:
+                        self._opened = delta.DeltaTable(self.url, storage_options=self._options or None)
+                    except delta.exceptions.TableNotFoundError:
+                        return None
+                else:
+                    self._opened.update_incremental()
+        except LakeError as error:
+            self._opened = None
+            raise named_failure(self.url, self._options, error) from error
         return self._opened
 
     def _existing(self) -> Any:
@@ -313,8 +445,8 @@ class LakeTable:
 
         runs = zip(column("min._run"), column("max._run"), strict=True)
         found = [
-            TableFile(path, f"{self.url}/{path}", date, rows, size, run, first, last)
-            for path, date, rows, size, run, first, last in zip(
+            TableFile(path, f"{self.url}/{path}", *facts)
+            for path, *facts in zip(
                 column("path"),
                 column(f"partition.{DATE}"),
                 column("num_records"),
@@ -322,6 +454,10 @@ class LakeTable:
                 [low if low == high else None for low, high in runs],
                 column("min._ts_ns"),
                 column("max._ts_ns"),
+                column("min._received_ns"),
+                column("max._received_ns"),
+                column(f"min.{HASH}"),
+                column(f"max.{HASH}"),
                 strict=True,
             )
         ]
@@ -330,3 +466,10 @@ class LakeTable:
 
 def _partition(dataset: Any, file: TableFile) -> Any:
     return None if file.date is None else dataset.field(DATE) == file.date
+
+
+def _properties(writer: str | None, batch: int, numbers: Mapping[str, int] | None = None) -> Any:
+    """What a commit says about its writer."""
+    delta = import_deltalake()
+    named = {**(numbers or {}), **({} if writer is None else {writer: batch})}
+    return delta.CommitProperties(app_transactions=[delta.Transaction(name, number) for name, number in named.items()])

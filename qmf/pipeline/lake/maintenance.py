@@ -1,38 +1,37 @@
-"""Maintenance of a lake: compacting small files, dropping old days, emptying the trash, truncating the log.
+"""Maintenance of a lake: small files are combined, old days dropped, files that no version needs any more deleted.
 
-Compacting: the new file is written, the log records which files it replaces, then those go to the trash. After a kill
-between these steps, `finish` does what is left. While files are in the trash, readers that follow the log with a delay
-still find them; deleting them from the trash ends that.
+All of it works beside recorders and readers, and may be killed at any moment: each change is one commit of one table.
+Files that a commit takes out of a table stay until `vacuum` deletes them, so that readers of older versions find them.
 """
 
 from __future__ import annotations
 
-import os
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 import attrs
 
-from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.layout import TEMPORARY, TRASH, date_of, day
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.days import NS_PER_DAY, day
+from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.lake.table_files import GROUP_ROWS
+from qmf.pipeline.lake.table_paths import kind_path
 
-#: Size of compacted files: large enough that opening one costs little, small enough for one task.
+#: Size of files after `optimize`: large enough that opening one costs little, small enough for one task.
 TARGET_BYTES = 128 * 1024 * 1024
 
-#: Rows of a row group, about: with a row group for each commit, readers would spend their time on finding values.
-GROUP_ROWS = 250_000
-
-#: Days that files stay in the trash.
+#: Days that files stay which no version needs any more.
 GRACE_DAYS = 7
 
-#: The writer's name of maintenance.
-WRITER = "upkeep"
+#: The writer's name of commits that drop days: where a table has one, numbers of rows are missing.
+RETAIN = "retain"
 
-_NS_PER_DAY = 86_400 * 10**9
+_HOURS_PER_DAY = 24
 
 
 @attrs.frozen
@@ -40,178 +39,169 @@ class MaintenanceCounts:
     """What was done.
 
     Attributes:
-        compacted, written: files that were compacted, and files written from them.
-        dropped: files of days that are too old.
-        deleted: files deleted from the trash.
-        log_entries: entries of the log that a checkpoint replaces, deleted.
+        combined, written: files that were combined, and files written from them.
+        rows: of days that were dropped.
+        deleted: files deleted.
     """
 
-    compacted: int = 0
+    combined: int = 0
     written: int = 0
-    dropped: int = 0
+    rows: int = 0
     deleted: int = 0
-    log_entries: int = 0
+
+    def __add__(self, other: MaintenanceCounts) -> MaintenanceCounts:
+        return MaintenanceCounts(
+            self.combined + other.combined,
+            self.written + other.written,
+            self.rows + other.rows,
+            self.deleted + other.deleted,
+        )
 
 
-def compact(lake: Lake, *, before: str | None = None, target_bytes: int = TARGET_BYTES) -> MaintenanceCounts:
-    """Compact the small files of each folder.
+def optimize(lake: DeltaLake, *, before: str | None = None, target_bytes: int = TARGET_BYTES) -> MaintenanceCounts:
+    """Combine the small files of each day in all tables, those of jobs too.
 
     Args:
         lake: to work on; others may write and read meanwhile.
-        before: only days before this one, ``2030-01-31``; None for today in UTC, whose files are still arriving.
+        before: only days before this one, ``2030-01-31``; None for all, today with the files written so far.
         target_bytes: files are combined up to this size; larger ones are not touched.
 
     Returns:
         what was done. Running it again does nothing more.
 
     Raises:
-        LakeError: the file system failed, or another process is maintaining the lake.
+        LakeError: the file system failed.
     """
-    lock = _start(lake)
-    try:
-        limit = before or day(time.time_ns())
-        groups: dict[str, list[str]] = defaultdict(list)
-        for path in sorted(lake.files()):
-            date = date_of(path)
-            if date is not None and date < limit:
-                groups[path.rpartition("/")[0]].append(path)
-        run = f"{time.time_ns():020d}_{os.getpid()}"
-        done = MaintenanceCounts()
-        for folder, paths in sorted(groups.items()):
-            for chunk in _chunks(lake, paths, target_bytes):
-                _compact(lake, folder, run, done.written + 1, chunk)
-                done = attrs.evolve(done, compacted=done.compacted + len(chunk), written=done.written + 1)
-        return done
-    finally:
-        lock.close()
+    done = MaintenanceCounts()
+    for path in all_paths(lake):
+        done += optimize_table(lake.table(path), before=before, target_bytes=target_bytes)
+    return done
+
+
+def optimize_table(
+    table: LakeTable, *, before: str | None = None, target_bytes: int = TARGET_BYTES
+) -> MaintenanceCounts:
+    """Combine the small files of one table; otherwise as `optimize`. Rows that one commit wrote stay together."""
+    delta = import_deltalake()
+    if before is not None and not _has_days(table):
+        return MaintenanceCounts()
+
+    def change() -> dict[str, Any]:
+        found: dict[str, Any] = table.delta().optimize.compact(
+            partition_filters=None if before is None else [(DATE, "<", before)],
+            target_size=target_bytes,
+            # A second task would need twice the memory.
+            max_concurrent_tasks=1,
+            writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
+            post_commithook_properties=delta.PostCommitHookProperties(cleanup_expired_logs=False),
+        )
+        return found
+
+    metrics = table.retried(change)
+    return MaintenanceCounts(combined=metrics["numFilesRemoved"], written=metrics["numFilesAdded"])
 
 
 def retain(
-    lake: Lake,
+    lake: DeltaLake,
     days: int,
     *,
     grace_days: float = GRACE_DAYS,
     now_ns: int | None = None,
     may_drop: Callable[[int, int], bool] | None = None,
 ) -> MaintenanceCounts:
-    """Drop the days that are too old, and delete old files from the trash.
+    """Drop the days that are too old, and `vacuum`.
 
     Args:
         lake: to work on.
         days: whole days before today that are kept. Schemas are always kept: without them nothing can be read.
-        grace_days: days that files stay in the trash.
+        grace_days: as of `vacuum`.
         now_ns: nanoseconds since 1970; None for now.
-        may_drop: called with the number of files to drop and the number of all when more than half would be dropped;
+        may_drop: called with the number of rows to drop and the number of all when more than half would be dropped;
             False leaves the lake as it is. None drops without a question.
 
     Raises:
-        LakeError: the file system failed, or another process is maintaining the lake.
+        LakeError: the file system failed.
         ValueError: a number of days is negative.
     """
     if days < 0 or grace_days < 0:
         raise ValueError("numbers of days must not be negative")
-    lock = _start(lake)
-    try:
-        now = time.time_ns() if now_ns is None else now_ns
-        limit = day(now - days * _NS_PER_DAY)
-        dated = {path: date for path in sorted(lake.files()) if (date := _data_date(path)) is not None}
-        old = [path for path, date in dated.items() if date < limit]
-        if may_drop is not None and 2 * len(old) > len(dated) and not may_drop(len(old), len(dated)):
-            return MaintenanceCounts()
-        if old:
-            lake.append_to_log({}, old)
-            lake.move_to_trash(old)
-        before = now - int(grace_days * _NS_PER_DAY)
-        deleted = _empty_trash(lake.root / TRASH, before)
-        return MaintenanceCounts(dropped=len(old), deleted=deleted, log_entries=lake.truncate_log(before))
-    finally:
-        lock.close()
-
-
-def _data_date(path: str) -> str | None:
-    """The day of a file with recorded data; None for schemas, which belong to all days."""
-    return None if path.startswith("schemas/") else date_of(path)
-
-
-def finish(lake: Lake) -> None:
-    """Complete a maintenance that was killed: move files that the log removed to the trash."""
-    lake.move_to_trash(sorted(lake.removed_files()))
-
-
-def _start(lake: Lake) -> IO[str]:
-    lake.create()
-    lock = lake.lock(WRITER)
-    try:
-        _remove_unlogged(lake)
-        finish(lake)
-    except BaseException:
-        lock.close()
-        raise
-    return lock
-
-
-def _remove_unlogged(lake: Lake) -> None:
-    """Remove files that a killed maintenance wrote but did not log: the files they replace still have their rows."""
-    known = lake.logged_files()
-    for kind in sorted(lake.root.glob("[!_.]*")):
-        for path in sorted([*kind.rglob(f"{WRITER}-*"), *kind.rglob(f"{TEMPORARY}{WRITER}-*")]):
-            if path.relative_to(lake.root).as_posix() not in known:
-                path.unlink()
-
-
-def _chunks(lake: Lake, paths: list[str], target: int) -> list[list[str]]:
-    chunks: list[list[str]] = []
-    chunk: list[str] = []
-    size = 0
-    for path in paths:
-        bytes_ = lake.find(path).stat().st_size
-        if bytes_ >= target:
+    limit = day((time.time_ns() if now_ns is None else now_ns) - days * NS_PER_DAY)
+    old, total = {}, 0
+    for path in all_paths(lake):
+        if path == kind_path(RowKind.SCHEMAS) or not _has_days(lake.table(path)):
             continue
-        if chunk and size + bytes_ > target:
-            chunks.append(chunk)
-            chunk, size = [], 0
-        chunk.append(path)
-        size += bytes_
-    chunks.append(chunk)
-    return [chunk for chunk in chunks if len(chunk) > 1]
+        files = lake.table(path).snapshot().files
+        total += sum(file.rows for file in files)
+        old[path] = sum(file.rows for file in files if file.date is not None and file.date < limit)
+    count = sum(old.values())
+    if may_drop is not None and 2 * count > total and not may_drop(count, total):
+        return MaintenanceCounts()
+    for path in [path for path, rows in old.items() if rows]:
+        _drop(lake.table(path), limit)
+    return MaintenanceCounts(rows=count) + vacuum(lake, grace_days=grace_days)
 
 
-def _compact(lake: Lake, folder: str, run: str, number: int, paths: list[str]) -> None:
-    """Combine files of one folder, with the rows of one row group in memory at a time."""
-    pyarrow = import_pyarrow()
-    parquet = pyarrow.parquet
-    rows = 0
+def vacuum(lake: DeltaLake, *, grace_days: float = GRACE_DAYS) -> MaintenanceCounts:
+    """Delete the files that no version needs any more, and the entries of logs that checkpoints replace.
 
-    def write(target: str) -> None:
-        nonlocal rows
-        schema = parquet.read_schema(lake.root / paths[0])
-        with parquet.ParquetWriter(target, schema, compression="zstd") as writer:
-            waiting, count = [], 0
-            for path in paths:
-                # One folder is one class version, so its files have the same columns.
-                table = parquet.ParquetFile(lake.root / path).read()
-                waiting.append(table)
-                count += table.num_rows
-                rows += table.num_rows
-                if count >= GROUP_ROWS:
-                    writer.write_table(pyarrow.concat_tables(waiting), GROUP_ROWS)
-                    waiting, count = [], 0
-            if waiting:
-                writer.write_table(pyarrow.concat_tables(waiting), GROUP_ROWS)
+    Args:
+        lake: to work on.
+        grace_days: files stay for so long after the commit that took them out. With at least a day, files that a
+            killed writer left without a commit are deleted after this time too.
 
-    made = lake.write(folder, WRITER, run, number, write, compacted=True)
-    lake.append_to_log({made: rows}, paths, moved=True)
-    lake.move_to_trash(paths)
-
-
-def _empty_trash(trash: Path, before_ns: int) -> int:
-    """Delete files that were moved to the trash before a time, and folders that are empty by then."""
+    Raises:
+        LakeError: the file system failed.
+        ValueError: the number of days is negative.
+    """
+    if grace_days < 0:
+        raise ValueError("numbers of days must not be negative")
     deleted = 0
-    for path in sorted(trash.rglob("*"), reverse=True):
-        if path.is_dir():
-            if not any(path.iterdir()):
-                path.rmdir()
-        elif path.stat().st_ctime_ns < before_ns:
-            path.unlink()
-            deleted += 1
-    return deleted
+    for path in all_paths(lake):
+        table = lake.table(path)
+        before = _stored_files(lake, path) if lake.is_local else None
+        found = _vacuum(table, grace_days)
+        deleted += len(found) if before is None else len(before - _stored_files(lake, path))
+        with delta_errors(table.url):
+            table.delta().create_checkpoint()
+            table.delta().cleanup_metadata()
+    return MaintenanceCounts(deleted=deleted)
+
+
+def all_paths(lake: DeltaLake) -> list[str]:
+    """The paths of all tables of a lake, those of jobs last."""
+    return [*lake.paths(), *lake.job_paths()]
+
+
+def _vacuum(table: LakeTable, grace_days: float) -> list[str]:
+    def change() -> list[str]:
+        found: list[str] = table.delta().vacuum(
+            int(grace_days * _HOURS_PER_DAY),
+            dry_run=False,
+            enforce_retention_duration=False,
+            full=grace_days >= 1,
+        )
+        return found
+
+    return table.retried(change)
+
+
+def _drop(table: LakeTable, limit: str) -> None:
+    delta = import_deltalake()
+
+    def change() -> None:
+        number = (table.last_batch(RETAIN) or 0) + 1
+        properties = delta.CommitProperties(app_transactions=[delta.Transaction(RETAIN, number)])
+        table.delta().delete(f"{DATE} < '{limit}'", commit_properties=properties)
+
+    table.retried(change)
+
+
+def _has_days(table: LakeTable) -> bool:
+    """True if the table's folders are days."""
+    return DATE in table.delta().metadata().partition_columns
+
+
+def _stored_files(lake: DeltaLake, path: str) -> set[Path]:
+    """The Parquet files of a table in a folder. The library counts those that are gone already, too."""
+    root = Path(lake.url) / path
+    return {found for found in root.rglob("*.parquet") if "_delta_log" not in found.parts}

@@ -54,8 +54,16 @@ KIND_COLUMNS: Mapping[RowKind, Columns] = MappingProxyType(
             ("event", ColumnType.BOOL),
             ("columns", ColumnType.TEXT),
             ("xml", ColumnType.TEXT),
+            # Path of the table, inside the lake, that has the rows of the class.
+            ("table", ColumnType.TEXT),
         ),
-        RowKind.GAPS: (("reason", ColumnType.TEXT), ("subject", ColumnType.TEXT), ("count", ColumnType.INT64)),
+        RowKind.GAPS: (
+            ("reason", ColumnType.TEXT),
+            ("subject", ColumnType.TEXT),
+            ("count", ColumnType.INT64),
+            # When the gap began; null where it is a moment.
+            ("since_ns", ColumnType.INT64),
+        ),
     }
 )
 
@@ -71,6 +79,8 @@ ANY_CLASS_COLUMNS: Columns = (
 #: The kinds whose rows belong to a class.
 CLASS_KINDS = (RowKind.OBJECTS, RowKind.EVENTS)
 
-#: Folders between kind and files, outermost first. Spark reads them as columns, so their names must differ from those
-#: of a class's values.
-PARTITION_COLUMNS = ("qmf_package", "qmf_class", "qmf_hash", "qmf_date")
+#: The column of a row's day in UTC, ``2030-01-31``, by which tables are partitioned.
+DATE = "_date"
+
+#: The column of tables of classes that tells versions apart; empty for a class without a hash.
+HASH = "_hash"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import attrs
 
+from qmf.pipeline.correlate.alert_table import AlertTable
 from qmf.pipeline.correlate.alerts import Alert, AlertRow
 from qmf.pipeline.correlate.reporter import CorrelationReporter
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.stream import StepResult
-from qmf.pipeline.correlate.table import StreamTable
 from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.config import BusConfig, IntegrationConfig, NotifyConfig
 from qmf.pipeline.notifying.config_source import ConfigSource
@@ -74,15 +74,17 @@ class JobNotifier:
         """Other rules are evaluated from now on."""
         self._rules = tuple(rules)
         self._has_other_rules = True
+        if self._bus is not None:
+            self._bus.replace_rules(rules)
 
-    def catch_up(self, table: StreamTable) -> None:
+    def catch_up(self, table: AlertTable) -> None:
         """Take the alerts of committed steps that were not taken before the job ended.
 
         Raises:
             LakeError: the state can't be written.
         """
-        for number in table.steps(self._notifier.step):
-            self._take(table.alerts(number), number)
+        for number, alerts in table.steps(self._notifier.step):
+            self._take(alerts, number)
 
     def report_step(self, step: StepResult, pending: Sequence[Alert] = ()) -> None:
         """Take the alerts of a step, and those that are pending after it.

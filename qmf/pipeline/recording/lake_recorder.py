@@ -1,25 +1,30 @@
 """The recorder: a console that writes what it receives into a lake, and counts what it wrote and what is missing.
 
 Notifications become rows on the event loop, see `notifications`; commits run in a thread, so that a slow disk doesn't
-delay the bus. A commit is due when the oldest row has waited for the interval, when a file is large enough, or when
-enough cells wait. Killed at any moment, the recorder loses the rows that waited, and no more. A failure of the file
-system ends it with `LakeError`: the operator makes room and restarts it.
+delay the bus. A commit is due when the oldest row has waited for the interval, or when enough cells wait. Killed at any
+moment, the recorder loses the rows that waited, and no more. A failure of the file system ends it with `LakeError`: the
+operator makes room and restarts it. What was being committed at a kill or a failure is completed at the next start, see
+`writer_state`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
-from collections.abc import Callable
-from typing import IO
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import attrs
 
 from qmf.console.aio import Client
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.recording.buffers import CommitCounts, RowBuffers, commit, total
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.runs import SILENCE_NS, agents_of_others
+from qmf.pipeline.recording.buffers import RowBuffers, WaitingRows
+from qmf.pipeline.recording.lake_writer import CommitCounts, LakeWriter
 from qmf.pipeline.recording.notifications import NotificationRows
+from qmf.pipeline.recording.writer_state import Interruption, PendingBatch, WriterState, state_folder
 
 #: Seconds that a row waits at most: what a kill can lose.
 DEFAULT_INTERVAL = 10.0
@@ -27,8 +32,10 @@ DEFAULT_INTERVAL = 10.0
 #: Cells that wait at most: about 100 MB of Python objects.
 DEFAULT_CELLS = 1_000_000
 
-#: Bytes of a file, approximately, at most.
-DEFAULT_BYTES = 64 * 1024 * 1024
+#: Commits from one look for other recorders of the same agents to the next; the first one is after the second commit.
+_OTHERS_COMMITS = 360
+
+log = logging.getLogger("qmf.pipeline")
 
 #: Seconds between checks whether a commit is due.
 _TICK = 0.1
@@ -39,17 +46,16 @@ class RecorderCounts:
     """What a recorder did so far.
 
     Attributes:
-        written: rows, files and bytes committed.
+        written: rows and tables committed.
         lost: messages that agents numbered and that never arrived.
         invalid_values: values that didn't fit their type, stored as null.
-        removed, entered: after a killed run: temporary files removed, and whole files added to the log.
+        completed: rows of an interrupted run that the start committed.
     """
 
     written: CommitCounts = attrs.field(factory=CommitCounts)
     lost: int = 0
     invalid_values: int = 0
-    removed: int = 0
-    entered: int = 0
+    completed: int = 0
 
 
 class LakeRecorder:
@@ -58,12 +64,12 @@ class LakeRecorder:
     def __init__(
         self,
         client: Client,
-        lake: Lake,
+        lake: DeltaLake,
         *,
         name: str = "recorder",
         interval: float = DEFAULT_INTERVAL,
         max_cells: int = DEFAULT_CELLS,
-        max_bytes: int = DEFAULT_BYTES,
+        state: Path | None = None,
         clock: Callable[[], int] = time.time_ns,
         on_commit: Callable[[CommitCounts], None] | None = None,
         on_ready: Callable[[], None] = lambda: None,
@@ -76,7 +82,8 @@ class LakeRecorder:
             name: of the writer, unique among the recorders of one lake.
             interval: seconds that a row waits at most.
             max_cells: cells that wait at most before a commit is due.
-            max_bytes: estimated bytes of the largest file at which a commit is due.
+            state: folder for the states of recorders on this machine; None for the lake itself, and for the user's
+                folder of application states where the lake is not a folder.
             clock: nanoseconds since 1970.
             on_commit: called on the loop after each commit.
             on_ready: called on the loop when the connection and its subscriptions stand: what is published from then
@@ -87,14 +94,21 @@ class LakeRecorder:
         self._name = name
         self._interval = interval
         self._max_cells = max_cells
-        self._max_bytes = max_bytes
         self._on_commit = on_commit
         self._on_ready = on_ready
-        self.run_id = f"{clock():020d}_{os.getpid()}"
+        self._started_ns = clock()
+        self.run_id = f"{self._started_ns:020d}_{os.getpid()}"
         self._buffers = RowBuffers()
         self._rows = NotificationRows(client, self._buffers, self.run_id, clock)
         self._counts = RecorderCounts()
-        self._files = 0
+        self._writer = LakeWriter(lake, name)
+        self._state = WriterState(state_folder(lake, name, state))
+        self._clock = clock
+        self._first_batch = self._batch = 1
+        self._damaged: Sequence[str] = ()
+        #: Runs of other recorders with the number of agents that both record, and those that were told of.
+        self._others: Mapping[str, int] = {}
+        self._told: dict[str, int] = {}
         self._reported_invalid = 0
         self._stop = asyncio.Event()
 
@@ -115,19 +129,23 @@ class LakeRecorder:
             ConnectError: no connection to the bus at the start. After later losses it waits for the connection, and
                 records a gap.
         """
-        self._lake.create()
-        lock = self._lake.lock(self._name)
-        try:
-            await self._record(lock)
-        finally:
-            lock.close()
+        with self._state.locked():
+            await self._record()
+            await asyncio.to_thread(self._state.end)
 
-    async def _record(self, _lock: IO[str]) -> None:
-        removed, entered = await asyncio.to_thread(self._lake.recover, self._name)
-        self._counts = attrs.evolve(self._counts, removed=removed, entered=entered)
+    async def _record(self) -> None:
+        interruption = await asyncio.to_thread(self._start)
+        if interruption is not None:
+            self._rows.add_gap("killed", interruption.run, 0, since_ns=interruption.last_ns)
+            self._damaged = interruption.damaged
+            for name in self._damaged:
+                self._rows.add_gap("damaged", f"{interruption.run} {name}", 0, since_ns=interruption.last_ns)
         unlisten = self._client.listen(self._rows.on_notification)
         try:
             if await self._open():
+                if interruption is None:
+                    # Otherwise the mark stays until the rows about the interruption are stored.
+                    self._state.mark(self.run_id, self._clock())
                 self._on_ready()
                 await self._watch()
         finally:
@@ -162,23 +180,60 @@ class LakeRecorder:
                 continue
 
     def _is_due(self) -> bool:
-        waiting = self._buffers
-        return (
-            waiting.cells >= self._max_cells or waiting.age() >= self._interval or waiting.largest() >= self._max_bytes
-        )
+        return self._buffers.cells >= self._max_cells or self._buffers.age() >= self._interval
 
     async def _flush(self) -> None:
         invalid_values = self._rows.invalid_values
         if invalid_values > self._reported_invalid:
             self._rows.add_gap("misfit", "", invalid_values - self._reported_invalid)
             self._reported_invalid = invalid_values
-        batch = self._buffers.take(self._max_bytes)
-        if not batch.parts:
+        waiting = self._buffers.take()
+        if not waiting:
             return
-        number, self._files = self._files + 1, self._files + len(batch.parts)
-        files = await asyncio.to_thread(commit, self._lake, self._name, self.run_id, number, batch)
-        self._buffers.record_sizes(files)
-        written = total(files)
+        written = await asyncio.to_thread(self._commit, waiting, self._clock())
         self._counts = attrs.evolve(self._counts, written=self._counts.written + written)
+        for run, count in sorted(self._others.items() - self._told.items()):
+            if run not in self._told:
+                log.warning("%s records %d of these agents, too: its rows count, or these", run, count)
+                self._rows.add_gap("recorded twice", run, count)
+            self._told[run] = count
         if self._on_commit is not None:
             self._on_commit(written)
+
+    # -- in the thread
+
+    def _start(self) -> Interruption | None:
+        """Complete what an interrupted run left."""
+        self._lake.create()
+        interruption = self._state.interruption()
+        if interruption is not None:
+            for batch in interruption.batches:
+                written = self._writer.write(batch.number, batch.tables, again=True)
+                self._state.remove(batch.number)
+                self._counts = attrs.evolve(self._counts, completed=self._counts.completed + written.rows)
+        self._first_batch = self._batch = self._writer.next_batch()
+        self._rows.versions[:] = [item.version for item in self._lake.classes()]
+        return interruption
+
+    def _commit(self, waiting: Sequence[WaitingRows], now_ns: int) -> CommitCounts:
+        batch = PendingBatch(self._batch, self.run_id, now_ns, self._writer.tables(waiting))
+        self._state.store(batch)
+        # Only now: the rows that tell of an interruption before this run are stored with its first batch.
+        self._state.mark(self.run_id, now_ns)
+        for name in self._damaged:
+            self._state.remove_file(name)
+        self._damaged = ()
+        written = self._writer.write(batch.number, batch.tables)
+        self._state.remove(batch.number)
+        if (self._batch - self._first_batch) % _OTHERS_COMMITS == 1:
+            self._others = self._find_others(now_ns)
+        self._batch += 1
+        self._writer.combine()
+        return written
+
+    def _find_others(self, now_ns: int) -> Mapping[str, int]:
+        """Runs of other recorders that record the same agents now, with how many these are."""
+        own = {agent.name for agent in tuple(self._client.agents)}
+        # Runs that ended before this one began are not others.
+        found = agents_of_others(self._lake, self.run_id, max(now_ns - SILENCE_NS, self._started_ns))
+        return {run: len(agents & own) for run, agents in found.items() if agents & own}

@@ -27,7 +27,7 @@ from qmf.console.aio import (
     RemoteObject,
 )
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.columns import ClassVersion, LakeColumn, aligned
 from qmf.pipeline.recording.buffers import Cells, RowBuffers, RowConverter
 from qmf.pipeline.recording.conversion import to_json
 from qmf.pipeline.recording.properties import KnownProperties, Properties
@@ -39,6 +39,7 @@ class NotificationRows:
 
     Attributes:
         lost: messages that agents numbered and that never arrived.
+        versions: of classes that are in the lake, or will be.
     """
 
     def __init__(self, client: Client, buffers: RowBuffers, run_id: str, clock: Callable[[], int]) -> None:
@@ -50,6 +51,7 @@ class NotificationRows:
         self._converters: dict[ClassKey, RowConverter] = {}
         self._properties = KnownProperties(client, self._add_learned)
         self.lost = 0
+        self.versions: list[ClassVersion] = []
 
     @property
     def invalid_values(self) -> int:
@@ -89,9 +91,11 @@ class NotificationRows:
             case _:
                 return
 
-    def add_gap(self, reason: str, subject: str, count: int, agent: Agent | None = None) -> None:
-        """Add a row that says what is missing."""
-        self._add(RowKind.GAPS, self._clock(), agent, (reason, subject, count))
+    def add_gap(
+        self, reason: str, subject: str, count: int, agent: Agent | None = None, *, since_ns: int | None = None
+    ) -> None:
+        """Add a row that says what is missing, until now."""
+        self._add(RowKind.GAPS, self._clock(), agent, (reason, subject, count, since_ns))
 
     def _add_learned(self, obj: RemoteObject, properties: Properties) -> None:
         # Without its statistics: they belong to an interval that will be published whole.
@@ -153,13 +157,32 @@ class NotificationRows:
                 name=key.name,
                 hash=str(key.hash) if key.hash else "",
             )
+            version = self._as_known(version)
             known = self._converters[key] = RowConverter(version)
             classes = (schema,) if isinstance(schema, ClassSchema) else ()
             events = (schema,) if isinstance(schema, EventSchema) else ()
             xml = to_xml(Schema(package=key.package, classes=classes, events=events))
-            row = (version.package, version.name, version.hash, version.event, version.to_json(), xml)
+            row = (
+                version.package,
+                version.name,
+                version.hash,
+                version.event,
+                version.to_json(),
+                xml,
+                None,
+            )  # the table is known at the commit
             self._add(RowKind.SCHEMAS, self._clock(), None, row)
         return known
+
+    def _as_known(self, version: ClassVersion) -> ClassVersion:
+        """The version as the lake has it, or with the names of columns of other versions of its class."""
+        key = (version.package, version.name, version.hash, version.event)
+        for item in self.versions:
+            if (item.package, item.name, item.hash, item.event) == key:
+                return item if _same_but_names(item, version) else aligned(version, self.versions)
+        found = aligned(version, self.versions)
+        self.versions.append(found)
+        return found
 
     def _add(
         self,
@@ -179,3 +202,12 @@ class NotificationRows:
 
     def _agent(self, name: str) -> Agent | None:
         return next((agent for agent in self._client.agents if agent.name == name), None)
+
+
+def _same_but_names(one: ClassVersion, other: ClassVersion) -> bool:
+    """True if two versions have the same columns, whatever they are called."""
+
+    def columns(version: ClassVersion) -> list[LakeColumn]:
+        return [attrs.evolve(column, name="") for column in version.columns]
+
+    return columns(one) == columns(other)

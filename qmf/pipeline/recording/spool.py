@@ -9,7 +9,7 @@ from concurrent.futures import Future
 
 from qmf._event_loop import new_event_loop
 from qmf.console.aio import BusConnected, Client, Notification
-from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.recording.lake_recorder import LakeRecorder
 
 #: Seconds between commits of a spool.
@@ -33,7 +33,7 @@ class Spool:
         client = Client(url, domain=options.get("domain", "default"), discover=True)
         interval = float(options.get("interval", INTERVAL))
         client.listen(self._on_notification)
-        self._recorder = LakeRecorder(client, Lake(root), name=WRITER, interval=interval)
+        self._recorder = LakeRecorder(client, DeltaLake(root), name=WRITER, interval=interval)
         self._thread = threading.Thread(target=self._main, name="qmf-spool", daemon=True)
         self._thread.start()
         self._ready.result()

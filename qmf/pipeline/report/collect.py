@@ -20,6 +20,7 @@ from qmf.pipeline.errors import LakeError
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.classes import choose_classes
+from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.report import tables
 from qmf.pipeline.report.model import ChangedSeries, Chart, Report, Series
 from qmf.pipeline.report.time_range import NS, TimeRange
@@ -100,7 +101,7 @@ def _add_series(spark: SparkSession, options: ReportOptions, report: Report) -> 
     time_range = report.time_range
     first, last = time_range.days
     frames = Frames(spark, options.lake, first=first, last=last)
-    classes = choose_classes(catalog.class_versions(options.lake, spark), options.classes)
+    classes = choose_classes(catalog.class_versions(options.lake), options.classes)
     if not classes:
         return report
     times = (time_range.first_ns, time_range.last_ns)
@@ -230,7 +231,7 @@ def _add_audit(spark: SparkSession, options: ReportOptions, report: Report) -> R
     time_range = report.time_range
     first, last = time_range.days_with_past
     frames = Frames(spark, options.lake, first=first, last=last)
-    known = parts.known_columns(spark, catalog.class_versions(options.lake, spark))
+    known = parts.known_columns(spark, catalog.class_versions(options.lake))
     presence = (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS)
     rows = {kind: frames.table(kind) for kind in presence} | {RowKind.OBJECTS: frames.any(RowKind.OBJECTS)}
     found = {name: parts.folded(name, part).localCheckpoint() for name, part in make_parts(rows, known).items()}
@@ -262,5 +263,5 @@ def _add_audit(spark: SparkSession, options: ReportOptions, report: Report) -> R
 
 def _alerts(spark: SparkSession, path: str) -> Sequence[DataFrame]:
     """The existing tables of alerts: of a batch, of a stream."""
-    both = (sinks.read_table(spark, f"{path}/{mode}") for mode in ("batch", "stream"))
+    both = (sinks.read_table(spark, LakeTable(f"{path}/{mode}")) for mode in ("batch", "stream"))
     return [frame for frame in both if frame is not None]

@@ -19,9 +19,10 @@ from qmf.pipeline.aggregation.stream import RollupStream
 from qmf.pipeline.aggregation.stream_windows import WindowRange
 from qmf.pipeline.aggregation.tables import PARTITIONS, WRITER, RollupOptions, class_name, rollup_table
 from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
-from qmf.pipeline.lake.lake_table import DATE, LakeTable
-from qmf.pipeline.lake.layout import day
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.rollup.tasks import WindowTask, add_actions, make_tasks, rolled_up_rows, written_files
 from qmf.pipeline.spark.batch_progress import PrintLine, report_progress
 

@@ -25,7 +25,8 @@ from qmf.pipeline.aggregation.stream_windows import OUT, WindowRange, WindowRoll
 from qmf.pipeline.aggregation.tables import PARTITIONS, RollupOptions
 from qmf.pipeline.duckdb_queries import duckdb_errors, text
 from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.lake.lake_table import DATE, LakeTable
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.rollup.frames import ROLLUP, arrow_batches, executor_connection
 
 #: Samples of a task; a day of a class that has more is divided by its objects.

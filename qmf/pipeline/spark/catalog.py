@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from qmf.pipeline.errors import LakeError, PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake import classes
 from qmf.pipeline.lake.arrow import columns_of
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.layout import LOG
-from qmf.pipeline.lake.location import is_local, local_path
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_columns import ANY_CLASS_COLUMNS, Columns
-from qmf.pipeline.lake.transaction_log import replay
 
 _SPARK_TYPES: dict[ColumnType, T.DataType] = {
     ColumnType.INT8: T.ByteType(),
@@ -62,43 +55,17 @@ def any_class_schema(kind: RowKind) -> T.StructType:
     return spark_schema((*columns_of(kind, None), *ANY_CLASS_COLUMNS))
 
 
-def class_versions(lake: str, spark: SparkSession | None = None) -> list[ClassVersion]:
+def class_versions(lake: str, options: Mapping[str, str] | None = None) -> list[ClassVersion]:
     """The class versions of a lake, sorted.
 
     Args:
-        lake: path, or any URL that Spark reads; URLs need `spark`.
-        spark: to read with.
+        lake: path or URL.
+        options: of its object store.
 
     Raises:
         LakeError: there is no lake, or no class in it yet.
     """
-    if is_local(lake):
-        return classes.local_class_versions(Lake(local_path(lake)))
-    rows: list[tuple[Any, ...]] = []
-    if paths := [path for path in lake_files(lake, spark) if path.startswith(f"{RowKind.SCHEMAS.value}/")]:
-        assert spark is not None
-        urls = [f"{lake.rstrip('/')}/{path}" for path in paths]
-        frame = spark.read.schema(kind_schema(RowKind.SCHEMAS)).parquet(*urls)
-        rows = [tuple(row) for row in frame.select(*classes.SCHEMA_COLUMNS).collect()]
-    return classes.sorted_versions(rows, lake)
-
-
-def lake_files(lake: str, spark: SparkSession | None = None) -> dict[str, int]:
-    """The files that are in a lake by its log: paths inside the lake, with their numbers of rows.
-
-    Raises:
-        PipelineError: the lake is a URL, and `spark` is missing.
-    """
-    if is_local(lake):
-        return Lake(local_path(lake)).files()
-    if spark is None:
-        raise PipelineError(f"{lake}: can be read by Spark only")
-    try:
-        texts = spark.read.text(f"{lake.rstrip('/')}/{LOG}/[0-9]*.json", wholetext=True)
-        named = [(row[0], row[1]) for row in texts.select("_metadata.file_name", "value").collect()]
-    except AnalysisException as error:
-        raise LakeError(f"{lake}: no lake, or nothing in it yet: {error.getCondition()}") from error
-    return replay(named)
+    return DeltaLake(lake, options).class_versions()
 
 
 def readable_groups(versions: Iterable[ClassVersion], limit: int = MAX_COLUMNS) -> list[list[ClassVersion]]:
@@ -115,15 +82,10 @@ def readable_groups(versions: Iterable[ClassVersion], limit: int = MAX_COLUMNS) 
         for members, columns in groups:
             joined = {**own, **columns}
             fits = len(joined) <= limit and all(joined[name] == column for name, column in own.items())
-            if fits and _has_ascii_names(version) and _has_ascii_names(members[0]):
+            if fits:
                 columns.update(own)
                 members.append(version)
                 break
         else:
             groups.append(([version], own))
     return [members for members, _columns in groups]
-
-
-def _has_ascii_names(version: ClassVersion) -> bool:
-    """Spark can read package, class and hash from the folder's name: it decodes %XX bytes as single characters."""
-    return f"{version.package}{version.name}{version.hash}".isascii()

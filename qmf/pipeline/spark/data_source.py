@@ -1,9 +1,13 @@
 """The Spark data source `qmf`: a bus or a lake as rows of a class.
 
 - ``spark.read.format("qmf")`` with `url`, `package`, `class`: a live snapshot, requested from the agents when it runs;
+- ``spark.read.format("qmf")`` with `lake`, `package`, `class`: what is recorded there; `from` and `to` bound its days;
 - ``spark.readStream.format("qmf")`` with `lake`, `package`, `class`: all rows that are or will be recorded there;
 - the same with `url` and `spool` in addition: records the bus into the spool, a lake, while the query runs, and follows
   it.
+
+A lake is a folder, or a URL of an object store whose options begin with ``storage.``. Files and versions come from the
+Delta tables themselves: Spark needs no jar for it.
 
 Other options: `kind` instead of a class (heartbeats, agents, gaps, ...; objects and events are then those of all
 classes, with their values as JSON), `hash` (one version of the class), `files` (files of a micro-batch at most),
@@ -12,6 +16,9 @@ classes, with their values as JSON), `hash` (one version of the class), `files` 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import attrs
 from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
@@ -20,11 +27,21 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import columns_of
 from qmf.pipeline.lake.classes import versions_of
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.layout import class_folder
-from qmf.pipeline.lake.location import local_path
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.file_rows import WantedRows
 from qmf.pipeline.lake.row_columns import CLASS_KINDS
+from qmf.pipeline.lake.table_paths import class_of_path, kind_path
 from qmf.pipeline.spark import catalog
-from qmf.pipeline.spark.lake_stream import DEFAULT_FILES, LakeStreamReader
+from qmf.pipeline.spark.lake_stream import (
+    DEFAULT_FILES,
+    LakeBatchReader,
+    LakePlace,
+    LakeStreamReader,
+    PathFilter,
+)
+
+#: The beginning of the options of an object store.
+_STORAGE = "storage."
 
 
 class QmfDataSource(DataSource):
@@ -42,32 +59,42 @@ class QmfDataSource(DataSource):
             return catalog.any_class_schema(kind)
         return catalog.kind_schema(kind, versions)
 
-    def reader(self, schema: T.StructType) -> DataSourceReader:  # noqa: ARG002
-        """A reader of a live snapshot of the bus."""
-        if not self.options.get("url"):
-            raise PipelineError('a snapshot needs the option "url"; a lake is read with qmf.pipeline.frames')
-        from qmf.pipeline.spark.bus_snapshot import SnapshotReader
+    def reader(self, schema: T.StructType) -> DataSourceReader:
+        """A reader of a live snapshot of the bus, or of what is in a lake."""
+        options = dict(self.options)
+        if not options.get("lake"):
+            if not options.get("url"):
+                raise PipelineError('the option "url" is missing for a snapshot of a bus, or "lake"')
+            from qmf.pipeline.spark.bus_snapshot import SnapshotReader
 
-        return SnapshotReader(dict(self.options))
+            return SnapshotReader(options)
+        wanted, includes = self._wanted(schema)
+        place = LakePlace(options["lake"], storage_options(options))
+        return LakeBatchReader(place, batch_files(place.open(), includes, options), wanted)
 
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:
         """A reader of a lake, or of a bus by its spool."""
-        kind, versions = self._selected()
         options = dict(self.options)
-        root = str(local_path(options.get("spool") or options["lake"]))
-        folder = class_folder(kind)
-        if versions:
-            folder = class_folder(kind, versions[0].package, versions[0].name, options.get("hash", ""))
-        as_json = kind in CLASS_KINDS and not versions
+        wanted, includes = self._wanted(schema)
         return LakeStreamReader(
-            root,
-            # From the schema that the query was planned with: another version may have been added since.
-            columns=columns_of(kind, None) if as_json else catalog.columns_from_schema(schema),
-            folder=folder,
-            as_json=as_json,
+            LakePlace(options.get("spool") or options["lake"], storage_options(options)),
+            wanted,
+            includes,
             limit=int(options.get("files", DEFAULT_FILES)),
             spooled=(options["url"], options) if options.get("url") else None,
         )
+
+    def _wanted(self, schema: T.StructType) -> tuple[WantedRows, PathFilter]:
+        """Rows and columns of a lake, and its tables."""
+        kind, versions = self._selected()
+        if kind not in CLASS_KINDS:
+            return WantedRows(columns=columns_of(kind, None)), TablesOf(kind)
+        if not versions:
+            return WantedRows(columns=columns_of(kind, None), as_json=True), TablesOf(kind)
+        # From the schema that the query was planned with: another version may have been added since.
+        columns = catalog.columns_from_schema(schema)
+        own = TablesOf(kind, versions[0].package, versions[0].name)
+        return WantedRows(columns=columns, hash=self.options.get("hash") or None), own
 
     def _selected(self) -> tuple[RowKind, list[ClassVersion]]:
         """The kind of rows, and the versions of their class where the options name one."""
@@ -81,10 +108,48 @@ class QmfDataSource(DataSource):
             return kinds[0], []
         lake = options.get("lake") or (options.get("spool") if not options.get("url") else None)
         if lake:
-            known_versions = catalog.class_versions(lake)
+            known_versions = catalog.class_versions(lake, storage_options(options))
             versions = versions_of(known_versions, options.get("package"), name, options.get("hash"))
         else:
             from qmf.pipeline.spark.bus_snapshot import request_version
 
             versions = [request_version(dict(options))]
         return (RowKind.EVENTS if versions[0].event else RowKind.OBJECTS), versions
+
+
+@attrs.frozen
+class TablesOf:
+    """Chooses the tables of a kind, or of one class.
+
+    Attributes:
+        kind: of the rows.
+        package, name: of the class; empty for all.
+    """
+
+    kind: RowKind
+    package: str = ""
+    name: str = ""
+
+    def __call__(self, path: str) -> bool:
+        if self.kind not in CLASS_KINDS:
+            return path == kind_path(self.kind)
+        if not path.startswith(f"{self.kind.value}/"):
+            return False
+        return not self.name or class_of_path(path) == (self.kind, self.package, self.name)
+
+
+def storage_options(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of the lake's object store: those that begin with ``storage.``."""
+    return {key.removeprefix(_STORAGE): value for key, value in options.items() if key.startswith(_STORAGE)}
+
+
+def batch_files(lake: DeltaLake, includes: PathFilter, options: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The files of a batch: paths of tables, and of files inside them; `from` and `to` bound their days."""
+    first, last = options.get("from", ""), options.get("to", "9999-12-31")
+    return [
+        (path, file.path)
+        for path in lake.paths()
+        if includes(path)
+        for file in lake.table(path).snapshot().files
+        if file.date is None or first <= file.date <= last
+    ]

@@ -1,4 +1,4 @@
-"""Rows of several kinds of a lake as one stream, in the order of its log: the Spark data source `qmf_kinds`.
+"""Rows of several kinds of a lake as one stream, in the order of recording: the Spark data source `qmf_kinds`.
 
 A query over one source per kind would need a process beside the driver for each, and would see them out of step.
 Options: `lake`, `kinds` (separated by commas), `files` (files of a micro-batch at most). Columns: those of all kinds,
@@ -7,31 +7,35 @@ null where a kind has no such column; objects and events as `Frames.any` returns
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.arrow import arrow_schema, columns_of, import_pyarrow
+from qmf.pipeline.lake.arrow import columns_of, import_pyarrow
 from qmf.pipeline.lake.columns import ColumnType
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.location import local_path
+from qmf.pipeline.lake.file_rows import WantedRows, file_rows
 from qmf.pipeline.lake.row_columns import ANY_CLASS_COLUMNS, CLASS_KINDS, Columns
 from qmf.pipeline.spark import catalog
-from qmf.pipeline.spark.lake_stream import DEFAULT_FILES, FilesPartition, LakeStreamReader, read_file
+from qmf.pipeline.spark.data_source import storage_options
+from qmf.pipeline.spark.lake_stream import DEFAULT_FILES, FilesPartition, LakePlace, LakeStreamReader
 
 #: The column that holds a row's kind.
 KIND_COLUMN = "qmf_kind"
 
 
-def read_kinds(spark: SparkSession, lake: str, kinds: Sequence[RowKind]) -> DataFrame:
-    """A stream of rows of several kinds of a local lake."""
+def read_kinds(
+    spark: SparkSession, lake: str, kinds: Sequence[RowKind], options: Mapping[str, str] | None = None
+) -> DataFrame:
+    """A stream of rows of several kinds of a lake; `options` are those of its object store."""
     spark.dataSource.register(MultiKindDataSource)
     stream = spark.readStream.format(MultiKindDataSource.name())
-    return stream.options(lake=str(local_path(lake)), kinds=",".join(kind.value for kind in kinds)).load()
+    storage = {f"storage.{key}": value for key, value in (options or {}).items()}
+    return stream.options(**storage, lake=lake, kinds=",".join(kind.value for kind in kinds)).load()
 
 
 def columns_of_kinds(kinds: Sequence[RowKind]) -> Columns:
@@ -57,7 +61,8 @@ class MultiKindDataSource(DataSource):
 
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:  # noqa: ARG002
         """A reader of the stream."""
-        return MultiKindStreamReader(self.options["lake"], self._kinds(), int(self.options.get("files", DEFAULT_FILES)))
+        place = LakePlace(self.options["lake"], storage_options(dict(self.options)))
+        return MultiKindStreamReader(place, self._kinds(), int(self.options.get("files", DEFAULT_FILES)))
 
     def _kinds(self) -> list[RowKind]:
         return [RowKind(name) for name in self.options["kinds"].split(",")]
@@ -66,29 +71,44 @@ class MultiKindDataSource(DataSource):
 class MultiKindStreamReader(LakeStreamReader):
     """Reads each file with the columns of its kind."""
 
-    def __init__(self, root: str, kinds: Sequence[RowKind], limit: int) -> None:
-        super().__init__(root, columns=columns_of_kinds(kinds), folder="", limit=limit)
+    def __init__(self, place: LakePlace, kinds: Sequence[RowKind], limit: int) -> None:
+        wanted = WantedRows(columns=columns_of_kinds(kinds))
+        super().__init__(place, wanted, TablesOfKinds(tuple(kinds)), limit=limit)
         self._kinds = tuple(kinds)
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of some files."""
-        pa = import_pyarrow()
         assert isinstance(partition, FilesPartition)
-        wanted = arrow_schema(columns_of_kinds(self._kinds))
-        lake = Lake(self._root)
-        for path in partition.paths:
-            kind = next((kind for kind in self._kinds if path.startswith(f"{kind.value}/")), None)
-            if kind is None:
-                continue
-            for batch in read_file(lake, path, columns_of(kind, None), as_json=kind in CLASS_KINDS):
-                rows = batch.num_rows
-                present = set(batch.schema.names)
-                columns = [
-                    pa.array([kind.value] * rows, pa.string())
-                    if field.name == KIND_COLUMN
-                    else batch.column(field.name)
-                    if field.name in present
-                    else pa.nulls(rows, field.type)
-                    for field in wanted
-                ]
-                yield pa.RecordBatch.from_arrays(columns, schema=wanted)
+        schema = self._wanted.schema
+        lake = self._place.open()
+        for table_path, path in partition.files:
+            kind = RowKind(table_path.partition("/")[0])
+            wanted = WantedRows(columns=columns_of(kind, None), as_json=kind in CLASS_KINDS)
+            for batch in file_rows(lake.table(table_path), table_path, path, wanted):
+                yield _with_kind(batch, kind, schema)
+
+
+@attrs.frozen
+class TablesOfKinds:
+    """Chooses the tables of some kinds."""
+
+    kinds: tuple[RowKind, ...]
+
+    def __call__(self, path: str) -> bool:
+        return RowKind(path.partition("/")[0]) in self.kinds
+
+
+def _with_kind(batch: Any, kind: RowKind, schema: Any) -> Any:
+    """A batch with the columns of all kinds."""
+    pa = import_pyarrow()
+    rows = batch.num_rows
+    present = set(batch.schema.names)
+    columns = [
+        pa.array([kind.value] * rows, pa.string())
+        if field.name == KIND_COLUMN
+        else batch.column(field.name)
+        if field.name in present
+        else pa.nulls(rows, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

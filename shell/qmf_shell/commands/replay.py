@@ -96,7 +96,7 @@ class _Job:
             loop = LoopThread("qmf-replay")
             stack.callback(loop.stop)
             # A reader of its own, since it is used on another thread.
-            reader = stack.enter_context(LakeReader(self.context.past().root))
+            reader = stack.enter_context(LakeReader(self.context.past().url))
             reader.refresh()
             bus = AmqpBus(broker.url)
             replay = Replay(reader, bus, self.period.first, self.period.last, speed=self.speed)

@@ -56,7 +56,7 @@ class HistoryBackend:
     @property
     def status(self) -> ConnectionStatus:
         """See `Backend.status`."""
-        return ConnectionStatus(str(self._reader.root), name=str(self._reader.root))
+        return ConnectionStatus(self._reader.url, name=str(self._reader.url))
 
     @property
     def statuses(self) -> Sequence[ConnectionStatus]:
@@ -72,7 +72,7 @@ class HistoryBackend:
 
     def _agent(self, item: RecordedAgent) -> AgentRecord:
         vendor, product, instance = [*item.name.split(":", 2), "", ""][:3]
-        root = str(self._reader.root)
+        root = self._reader.url
         return AgentRecord(item.name, vendor, product, instance, item.epoch, item.interval, root, item.seen)
 
     def classes(self) -> QueryResult[ClassKey]:
@@ -143,7 +143,7 @@ class HistoryBackend:
         known = title == index or title in index.split(",")
         identity = ObjectIdentity(ObjectKey(item.agent, item.name, item.epoch), item.key, index, "" if known else title)
         return ObjectRecord(
-            identity, schema, values, updated=item.updated, created=item.created, broker=str(self._reader.root)
+            identity, schema, values, updated=item.updated, created=item.created, broker=self._reader.url
         )
 
     def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -185,5 +185,5 @@ def shell_event(reader: LakeReader, event: RecordedEvent) -> EventRecord:
         values,
         event.agent,
         schema if isinstance(schema, EventSchema) else None,
-        str(reader.root),
+        reader.url,
     )

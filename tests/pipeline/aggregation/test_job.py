@@ -9,7 +9,6 @@ from typing import Any
 
 import attrs
 import pytest
-from pipeline.delta_shop import DeltaShop
 from pipeline.lakes import Shop
 from pipeline.shop import TILL
 
@@ -17,7 +16,7 @@ from qmf.pipeline import LakeError, PipelineError
 from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table
 from qmf.pipeline.cli import main
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.maintenance import compact
+from qmf.pipeline.lake.maintenance import optimize
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
@@ -28,10 +27,9 @@ from qmf.pipeline.aggregation.job import roll_up_lake
 DAY = 86_400
 
 
-@pytest.fixture(params=[Shop, DeltaShop])
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
-    made: Shop = request.param(tmp_path / "lake")
-    return made
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path / "lake")
 
 
 @pytest.fixture
@@ -56,6 +54,19 @@ def files(options: RollupOptions) -> list[tuple[str, str]]:
     """Size and day of each file of the table."""
     table = rollup_table(options, "batch")
     return sorted((file.path.split("/")[0].partition("=")[2], file.date or "") for file in table.snapshot().files)
+
+
+def test_what_two_recorders_recorded_counts_once(tmp_path: Path, options: RollupOptions) -> None:
+    for name, times in (("one", range(0, 100, 10)), ("two", range(0, 180, 10))):
+        shop = Shop(tmp_path / "lake", run=f"run_{name}", name=name)
+        shop.beat(*times)
+        shop.put(*((at + 1, at * at) for at in times))
+    roll_up_lake(options, ignore)
+    assert rows(options, "samples", "delta", "resets") == [
+        (0, "one", 6, 2500.0, 0),
+        (60, "one", 6, 110.0**2 - 2500, 0),
+        (120, "one", 6, 170.0**2 - 110.0**2, 0),
+    ]
 
 
 def test_a_repeated_batch_is_the_same_and_late_data_changes_its_day_only(shop: Shop, options: RollupOptions) -> None:
@@ -121,14 +132,10 @@ def test_a_batch_replaces_its_days_sizes_and_classes_only(shop: Shop, options: R
     assert len(found) == 8
 
 
-def test_a_lake_that_was_compacted(shop: Shop, options: RollupOptions) -> None:
+def test_files_that_were_combined(shop: Shop, options: RollupOptions) -> None:
     shop.put((1, 10))
     shop.put((2, 11))
-    if isinstance(shop, DeltaShop):
-        (path,) = shop.delta.tables_of(shop.delta.class_versions())
-        shop.delta.table(path).delta().optimize.compact()
-    else:
-        compact(shop.lake)
+    assert optimize(shop.lake).combined == 2
     roll_up_lake(options, ignore)
     assert rows(options, "delta", "samples") == [(0, "one", 1, 2)]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import attrs
 import pytest
-from pipeline.delta_shop import DeltaShop
 from pipeline.kills import kill_family
 from pipeline.lakes import Shop
 from pipeline.shop import TILL
@@ -34,10 +33,9 @@ OTHER = attrs.evolve(ClassVersion.from_schema(TILL), name="other", hash="0000000
 PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
 
 
-@pytest.fixture(params=[Shop, DeltaShop])
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
-    made: Shop = request.param(tmp_path / "lake")
-    return made
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path / "lake")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from qmf.pipeline.cli import main, parsers
 from qmf.pipeline.commands.base import duration
 from qmf.pipeline.commands.config_file import parse_options
 from qmf.pipeline.durations import parse_duration
-from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.lake.delta_lake import DeltaLake
 
 
 def options(*arguments: str) -> argparse.Namespace:
@@ -101,7 +101,7 @@ def test_invalid_times(text: str) -> None:
 
 def test_the_command_line_overrides_the_file(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config.write_text(f'[all]\nlake = "{tmp_path}/a"\n[retain]\ndays = 3\n')
-    Lake(tmp_path / "b").create()
+    DeltaLake(str(tmp_path / "b")).create()
     assert main(["retain", "--config", str(config), "--lake", str(tmp_path / "b")]) == 0
-    assert capsys.readouterr().out == "Dropped 0 files, deleted 0 from the trash\n"
+    assert capsys.readouterr().out == "Dropped 0 rows, deleted 0 files\n"
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["b"]

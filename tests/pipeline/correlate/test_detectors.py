@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from qmf.pipeline.correlate import Rule, parse_rules
 from qmf.pipeline.correlate.detectors import (
+    BEGIN,
+    DIVIDEND,
+    DIVISOR,
     EVENT,
     GONE,
     MATCHING,
@@ -56,8 +59,10 @@ def run(detector: Detector, signals: Sequence[Signal], until: float) -> list[Ale
 
 
 def short(change: AlertChange) -> tuple[str, float, float]:
-    return ("raised" if change.raised else "cleared", change.began / SECOND, change.at / SECOND)
+    return (change.change.value, change.began / SECOND, change.at / SECOND)
 
+
+JOIN = 'kind = "join"\nevent = {name = "e"}\nobject = {class = "c"}\nwithin = "10s"'
 
 THRESHOLD = 'kind = "threshold"\nclass = "c"\nvalue = "x"\n'
 
@@ -218,8 +223,8 @@ def test_sequences(events: list[tuple[float, str]], wanted: object) -> None:
 def test_one_event_is_one_step() -> None:
     made = rule('kind = "sequence"\nwithin = "10s"\nsteps = [{event = "a"}, {event = "a"}]')
     assert drive(made, [signal(0, role=3)], 9) == []
-    assert drive(made, [signal(0, role=3, ident=1), signal(0, role=3, ident=1)], 9) == []
-    assert drive(made, [signal(0, role=3, ident=1), signal(1, role=3, ident=2)], 9) == [("raised", 0, 1)]
+    assert drive(made, [signal(0, role=3, ident="1"), signal(0, role=3, ident="1")], 9) == []
+    assert drive(made, [signal(0, role=3, ident="1"), signal(1, role=3, ident="2")], 9) == [("raised", 0, 1)]
 
 
 @pytest.mark.parametrize(
@@ -235,12 +240,12 @@ def test_one_event_is_one_step() -> None:
 )
 def test_counts(times: list[float], wanted: object) -> None:
     made = rule('kind = "count"\nevent = "a"\nat_least = 3\nwithin = "10s"')
-    assert drive(made, [signal(at, ident=n) for n, at in enumerate(times)], 99) == wanted
+    assert drive(made, [signal(at, ident=str(n)) for n, at in enumerate(times)], 99) == wanted
 
 
 def test_an_event_that_was_recorded_twice_counts_once() -> None:
     made = rule('kind = "count"\nevent = "a"\nat_least = 3\nwithin = "10s"')
-    assert drive(made, [signal(at, ident=at) for at in (0, 0, 1, 1)], 99) == []
+    assert drive(made, [signal(at, ident=str(at)) for at in (0, 0, 1, 1)], 99) == []
 
 
 @pytest.mark.parametrize(
@@ -256,8 +261,185 @@ def test_an_event_that_was_recorded_twice_counts_once() -> None:
     ],
 )
 def test_joins(signals: list[tuple[float, int]], wanted: object) -> None:
-    made = rule('kind = "join"\nevent = {name = "e"}\nobject = {class = "c"}\nwithin = "10s"')
+    made = rule(JOIN)
     assert drive(made, [signal(at, role=role) for at, role in signals], 99) == wanted
+
+
+LEVELS = """
+for = "10s"
+levels = [{severity = "warn", above = 5, clear = 4}, {severity = "crit", above = 8, for = "2s"}]
+"""
+
+
+def severities(of: Rule, signals: Sequence[Signal], until: float) -> list[tuple[str, str, float]]:
+    detector = create_detector(of, "a\no", DetectorContext())
+    found = run(detector, signals, until)
+    return [(change.change.value, change.severity.name, change.at / SECOND) for change in found]
+
+
+@pytest.mark.parametrize(
+    ("samples", "wanted"),
+    [
+        ([(0, 6), (12, 3)], [("raised", "WARN", 10), ("cleared", "WARN", 12)]),
+        # The higher level applies after its own time, and the lower one with it.
+        ([(0, 9), (5, 6), (6, 4)], [("raised", "CRIT", 2), ("changed", "WARN", 5), ("cleared", "WARN", 6)]),
+        (
+            [(0, 6), (11, 9), (20, 7), (30, 9), (31, 5)],
+            [("raised", "WARN", 10), ("changed", "CRIT", 13), ("changed", "WARN", 20)],
+        ),
+        ([(0, 9), (1, 6), (9, 4)], []),
+        ([(0, 9), (3, 1)], [("raised", "CRIT", 2), ("cleared", "CRIT", 3)]),
+    ],
+)  # fmt: skip
+def test_the_highest_level_that_applies_is_the_severity(samples: list[tuple[float, float]], wanted: object) -> None:
+    assert severities(rule(THRESHOLD + LEVELS), series(*samples), 99) == wanted
+
+
+def test_a_change_of_the_severity_belongs_to_the_same_incident() -> None:
+    detector = create_detector(rule(THRESHOLD + LEVELS), "a\no", DetectorContext())
+    raised, changed = run(detector, series((0, 6), (12, 9)), 99)
+    assert (changed.began, changed.labels) == (raised.began, raised.labels)
+    assert (raised.message, changed.message) == ("x is 6, above 5 for 10s", "x is 9, above 8 for 10s")
+
+
+def test_an_alert_is_pending_until_its_time() -> None:
+    detector = create_detector(rule(THRESHOLD + LEVELS), "a\no", DetectorContext())
+    assert run(detector, series((0, 3), (1, 6)), 5) == []
+    (waits,) = detector.pending()
+    assert (waits.began, waits.severity, waits.value, waits.message) == (SECOND, 4, 6, "x is 6, above 5 for 10s")
+    (raised,) = run(detector, [], 12)
+    assert (raised.began, raised.at) == (SECOND, 11 * SECOND)
+    assert list(detector.pending()) == []
+    run(detector, series((20, 3)), 21)
+    assert list(detector.pending()) == []
+
+
+@pytest.mark.parametrize(
+    ("samples", "wanted"),
+    [
+        ([(0, 6), (1, 3)], [("raised", 0, 0), ("cleared", 0, 11)]),
+        # Bad again before the time is over.
+        ([(0, 6), (1, 3), (9, 6), (10, 2)], [("raised", 0, 0), ("cleared", 0, 20)]),
+        # Between the limits it is neither good nor bad.
+        ([(0, 6), (1, 3), (5, 4.5)], [("raised", 0, 0), ("cleared", 0, 11)]),
+    ],
+)
+def test_an_alert_may_stay_for_some_time(samples: list[tuple[float, float]], wanted: object) -> None:
+    made = rule(THRESHOLD + 'above = 5\nclear = 4\nkeep_firing_for = "10s"')
+    assert drive(made, series(*samples), 99) == wanted
+
+
+def test_a_rate_over_a_time_is_not_changed_by_jitter() -> None:
+    detector = create_detector(rule(RATE + 'above = 11\nover = "5s"'), "a\no", DetectorContext())
+    # A steady 10 a second for 5 s, then a jump at the oldest sample, which is 5.9 s old at the end.
+    jitter = [-0.9, 0.004, 0.998, 2.003, 3.001, 3.996, 5.0]
+    values = [-99.0, 0.04, 9.98, 20.03, 30.01, 39.96, 50.0]
+    assert run(detector, series(*zip(jitter, values, strict=True)), 9) == []
+
+
+def members(*items: tuple[float, str, float | None]) -> list[Signal]:
+    return [
+        signal(at, value, object=name, agent=name[0], role=0 if value is not None else GONE)
+        for at, name, value in items
+    ]
+
+
+@pytest.mark.parametrize(
+    ("function", "limit", "items", "wanted"),
+    [
+        ("sum", 10, [(0, "a1", 6), (1, "a2", 5), (2, "a1", 4)], [("raised", 1, 1), ("cleared", 1, 2)]),
+        ("sum", 10, [(0, "a1", 6), (1, "a2", 5), (2, "a2", None)], [("raised", 1, 1), ("cleared", 1, 2)]),
+        ("avg", 10, [(0, "a1", 6), (1, "a2", 16), (2, "a1", 2)], [("raised", 1, 1), ("cleared", 1, 2)]),
+        ("min", 10, [(0, "a1", 16), (1, "a2", 6)], [("raised", 0, 0), ("cleared", 0, 1)]),
+        ("max", 10, [(0, "a1", 6), (1, "a2", 11), (2, "a2", None)], [("raised", 1, 1), ("cleared", 1, 2)]),
+        ("count", 1, [(0, "a1", 6), (1, "a2", 6), (2, "a1", None)], [("raised", 1, 1), ("cleared", 1, 2)]),
+        ("sum", 10, [(0, "a1", 16), (2, "a1", None)], [("raised", 0, 0), ("cleared", 0, 2)]),
+    ],
+)  # fmt: skip
+def test_the_values_of_a_group_become_one(
+    function: str, limit: float, items: list[tuple[float, str, float | None]], wanted: object
+) -> None:
+    made = rule(f'{THRESHOLD}aggregate = "{function}"\nabove = {limit}')
+    assert drive(made, members(*items), 99) == wanted
+
+
+def test_the_rates_of_a_group_become_one() -> None:
+    made = rule(f'{RATE}aggregate = "sum"\nabove = 10')
+    items = [(0, "a1", 0), (0, "a2", 0), (1, "a1", 6), (1, "a2", 6), (2, "a1", 12), (2, "a2", 8)]
+    assert drive(made, members(*items), 99) == [("raised", 1, 1), ("cleared", 1, 2)]
+
+
+def test_labels_are_those_of_the_subject_and_of_the_rule() -> None:
+    text = THRESHOLD + 'above = 5\nlabels = {team = "t", colour = "{colour}"}\nannotations = {more = "{value:.1f}"}\n'
+    (change,) = run(
+        create_detector(rule(text), "a\no", DetectorContext()), [signal(1, 6, fields='{"colour":"red"}')], 2
+    )
+    assert change.labels == {"alertname": "r", "agent": "a", "object": "o", "team": "t", "colour": "red"}
+    assert change.annotations == {"more": "6.0"}
+    grouped = rule(THRESHOLD + 'above = 5\naggregate = "sum"\nby = ["_agent", "zone", "x + 1"]')
+    (change,) = run(create_detector(grouped, "a\nnorth\n7", DetectorContext()), [signal(1, 6)], 2)
+    assert change.labels == {"alertname": "r", "agent": "a", "zone": "north", "by_3": "7"}
+
+
+RATIO = """kind = "ratio"
+dividend = {class = "c", value = "x"}
+divisor = {class = "d", value = "y"}
+above = 0.5
+"""
+
+
+def sides(*items: tuple[float, int, str, float]) -> list[Signal]:
+    return [signal(at, value, role=role, object=name) for at, role, name, value in items]
+
+
+def test_a_ratio_is_compared_when_either_side_changes() -> None:
+    detector = create_detector(rule(RATIO), "a\nid", DetectorContext())
+    signals = sides(
+        (0, DIVIDEND, "one", 6), (1, DIVISOR, "whole", 10), (2, DIVIDEND, "two", 7), (3, DIVISOR, "whole", 13),
+        (4, DIVISOR, "other", 13), (5, GONE, "other", 0), (6, GONE, "two", 0), (7, DIVISOR, "whole", 0),
+    )  # fmt: skip
+    found = run(detector, signals, 99)
+    assert [(change.key, *short(change)) for change in found] == [
+        ("a\none", "raised", 1, 1),
+        ("a\ntwo", "raised", 2, 2),
+        ("a\none", "cleared", 1, 3),
+        ("a\ntwo", "cleared", 2, 4),
+        ("a\ntwo", "raised", 5, 5),
+        ("a\ntwo", "cleared", 5, 6),
+    ]
+    assert found[0].value == 0.6
+    assert found[0].labels == {"alertname": "r", "agent": "a", "object": "one"}
+
+
+@pytest.mark.parametrize(
+    ("text", "signals"),
+    [
+        (THRESHOLD + "above = 5", [signal(1, 6)]),
+        (THRESHOLD + 'above = 5\naggregate = "max"', [signal(0, 3, agent="b"), signal(1, 6)]),
+        (RATE + "above = 5", [signal(0, 0), signal(1, 6)]),
+        (RATIO, sides((0, DIVISOR, "w", 1), (1, DIVIDEND, "o", 1))),
+        ('kind = "count"\nevent = "e"\nat_least = 1\nwithin = "1h"', [signal(1)]),
+        (JOIN, [signal(1, role=EVENT), signal(1, role=MATCHING)]),
+    ],
+)
+def test_alerts_of_an_agent_that_said_goodbye_end(text: str, signals: list[Signal]) -> None:
+    detector = create_detector(rule(text), "a\no", DetectorContext())
+    run(detector, signals, 2)
+    detector.goodbye("x", 3 * SECOND)
+    assert [change.change.value for change in detector.changes] == ["raised"]
+    detector.goodbye("a", 4 * SECOND)
+    assert [short(change)[::2] for change in detector.changes] == [("raised", 1), ("cleared", 4)]
+
+
+def test_what_must_be_there_is_absent_from_the_beginning() -> None:
+    made = rule('kind = "absent"\nclass = "c"\nfor = "10s"')
+    begin = signal(5, role=BEGIN, agent=None, object=None)
+    assert drive(made, [begin], 99) == [("raised", 5, 15)]
+    assert drive(made, [begin, signal(20), signal(25), signal(60)], 65) == [
+        ("raised", 5, 15), ("cleared", 5, 20), ("raised", 25, 35), ("cleared", 25, 60)
+    ]  # fmt: skip
+    assert drive(made, [signal(1), begin], 9) == []
+    assert drive(made, [begin], 99, silent=[(7 * SECOND, 50 * SECOND)]) == [("raised", 5, 60)]
 
 
 def test_an_id_is_the_rule_the_subject_and_the_beginning() -> None:
@@ -267,6 +449,12 @@ def test_an_id_is_the_rule_the_subject_and_the_beginning() -> None:
 
 
 RULES = [
+    THRESHOLD + LEVELS,
+    THRESHOLD + 'above = 5\nclear = 3\nkeep_firing_for = "7s"',
+    THRESHOLD + 'above = 9\naggregate = "sum"\nfor = "3s"\nstale = "9s"',
+    RATE + 'above = 1\naggregate = "max"',
+    RATIO + 'for = "2s"',
+    'kind = "absent"\nclass = "c"\nfor = "10s"',
     THRESHOLD + 'above = 5\nclear = 3\nfor = "4s"\nstale = "9s"',
     THRESHOLD + "below = 2",
     RATE + 'above = 1\nover = "3s"\nfor = "2s"\nstale = "9s"',
@@ -274,7 +462,7 @@ RULES = [
     ABSENCE + 'forget = "20s"\ngoodbye = false',
     SEQUENCE,
     'kind = "count"\nevent = "a"\nat_least = 3\nwithin = "10s"',
-    'kind = "join"\nevent = {name = "e"}\nobject = {class = "c"}\nwithin = "10s"',
+    JOIN,
 ]
 
 SIGNALS = st.lists(
@@ -305,6 +493,8 @@ def test_states_can_be_stored_between_any_signals(
             role = min(role, OTHER)
         elif kind in ("sequence", "count"):
             role = max(role, 0)
+        elif kind == "ratio":
+            role = min(role, DIVISOR)
         elif role != GONE:
             role = 0
         if cut:
@@ -318,7 +508,8 @@ def test_states_can_be_stored_between_any_signals(
             if state is not None:
                 piece.load(state)
         for detector in (whole, piece):
-            item = signal(at, value, role=role, epoch=epoch, ident=number)
+            # Objects differ where a detector has several.
+            item = signal(at, value, role=role, epoch=epoch, ident=str(number), object=f"o{number % 3}")
             if detector.due < item.at:
                 detector.advance(item.at)
             detector.feed(item)

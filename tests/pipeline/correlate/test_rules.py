@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import attrs
 import pytest
 
 from qmf.pipeline.correlate import RuleError, load_rules, parse_rules
+from qmf.pipeline.correlate.human_units import human
 from qmf.pipeline.correlate.message_templates import default_message, render, template_fields
 from qmf.pipeline.correlate.rules import (
     AbsenceRule,
+    Aggregate,
     CountRule,
     JoinRule,
+    Level,
     Limits,
+    Per,
     RateRule,
+    RatioRule,
     RowSource,
     RuleKind,
     Selector,
@@ -110,21 +116,26 @@ def test_every_kind_is_read() -> None:
             where="NOT readOnly",
         ),
         value="percent",
-        limits=Limits(limit=90, above=True, clear=85, duration=300 * SECOND, stale=600 * SECOND),
+        limits=Limits(
+            above=True,
+            levels=(Level(severity=Severity.ERROR, limit=90, clear=85, duration=300 * SECOND),),
+            stale=600 * SECOND,
+        ),
     )
     slow, silent, samples = rules["too-slow"], rules["silent"], rules["no-samples"]
     robbery, flapping, join = rules["robbery"], rules["flapping"], rules["robbed-while-full"]
     assert isinstance(slow, RateRule)
-    assert (slow.limits.above, slow.limits.clear, slow.over, slow.counter) == (False, 1000, 60 * SECOND, None)
+    assert (slow.limits.above, slow.limits.levels[0].clear, slow.over) == (False, 1000, 60 * SECOND)
+    assert slow.counter is None
     assert isinstance(silent, AbsenceRule)
-    assert (silent.of.source, silent.per_agent, silent.duration, silent.goodbye) == (
+    assert (silent.of.source, silent.per, silent.duration, silent.goodbye) == (
         RowSource.HEARTBEATS,
-        True,
+        Per.AGENT,
         30 * SECOND,
         False,
     )
     assert isinstance(samples, AbsenceRule)
-    assert (samples.of.name, samples.per_agent, samples.forget) == ("cpu", True, 86_400 * SECOND)
+    assert (samples.of.name, samples.per, samples.forget) == ("cpu", Per.AGENT, 86_400 * SECOND)
     assert isinstance(robbery, SequenceRule)
     assert ([step.name for step in robbery.steps], robbery.by) == (["opened", "tillRobbed"], ("till",))
     assert robbery.clear_after == robbery.within
@@ -150,7 +161,7 @@ WRONG = [
     ("[r]", "rules.toml: r: kind: is missing"),
     (
         '[r]\nkind = "magic"',
-        "rules.toml: r: kind: must be one of threshold, rate, absence, sequence, count, join, not 'magic'",
+        "rules.toml: r: kind: must be one of threshold, rate, ratio, absence, absent, sequence, count, join,",
     ),
     (THRESHOLD, "rules.toml: r: above: give either above or below"),
     (THRESHOLD + "above = 1\nbelow = 1", "rules.toml: r: above: give either above or below"),
@@ -162,14 +173,56 @@ WRONG = [
     (THRESHOLD + "above = 1\nfor = -1", "rules.toml: r: for: must be longer than 0"),
     (THRESHOLD + "above = 1\nfro = 1", "rules.toml: r: fro: no such key"),
     (THRESHOLD + 'above = 1\nseverity = "bad"', "rules.toml: r: severity: must be one of emerg, alert, crit"),
-    (THRESHOLD + 'above = 1\nmessage = "{a.b}"', "rules.toml: r: message: {a.b} must be a plain name"),
+    (THRESHOLD + 'above = 1\nmessage = "{a.b.c}"', "rules.toml: r: message: {a.b.c} must be a plain name"),
+    (
+        THRESHOLD + 'above = 1\nmessage = "{a.b}"',
+        "rules.toml: r: message: {a. ...}: follow doesn't say to which class a refers",
+    ),
+    (THRESHOLD + 'above = 1\nfollow = {a = "b"}', "rules.toml: r: follow.a: must be a class such as qmf.host:host"),
+    (
+        THRESHOLD + 'above = 1\nlabels = {a = "{value}"}',
+        "rules.toml: r: labels.a: {value} changes while the alert lasts, and labels identify it: use annotations",
+    ),
+    (THRESHOLD + "above = 1\nlabels = 3", "rules.toml: r: labels: must be a table of texts, not 3"),
+    (THRESHOLD + 'above = 1\nunit = "pint"', "rules.toml: r: unit: must be one of bytes, bytes/s, ns, ns/s,"),
+    (THRESHOLD + 'above = 1\nexpr = "up"', "rules.toml: r: expr: no such key; give class, value, and above or below"),
+    (THRESHOLD + 'above = 1\nwhere = "x >"', "rules.toml: r: where: 'x >': not an expression at column 3"),
+    (THRESHOLD + 'above = 1\nwhere = "sum(x) > 1"', "rules.toml: r: where: 'sum(x) > 1': it has an aggregate"),
+    (THRESHOLD + 'above = 1\nwhere = "x in (select 1)"', "rules.toml: r: where: 'x in (select 1)': it has a query"),
+    (THRESHOLD + 'above = 1\nwhere = "x; drop y"', "rules.toml: r: where: 'x; drop y': not one expression"),
+    (THRESHOLD + "above = 1\nlevels = []", "rules.toml: r: above: belongs into the tables of levels"),
+    (THRESHOLD + "levels = []", "rules.toml: r: levels: must be a list of tables"),
+    (THRESHOLD + "levels = [{above = 1}]", "rules.toml: r: levels: 1: severity: is missing"),
+    (
+        THRESHOLD + 'levels = [{severity = "warn", above = 1}, {severity = "warn", above = 2}]',
+        "rules.toml: r: levels: two have the severity warn",
+    ),
+    (
+        THRESHOLD + 'levels = [{severity = "crit", above = 1}, {severity = "warn", above = 2}]',
+        "rules.toml: r: levels: crit must be farther than warn, but has 1 after 2",
+    ),
+    (
+        THRESHOLD + 'levels = [{severity = "crit", above = 1}, {severity = "warn", below = 2}]',
+        "rules.toml: r: levels: must all have above, or all have below",
+    ),
+    (
+        '[r]\nkind = "ratio"\nabove = 1\ndividend = {class = "a", value = "x"}',
+        "rules.toml: r: divisor: is missing",
+    ),
+    (
+        '[r]\nkind = "absence"\nclass = "a"\nexpect = ["b"]\nfor = "1m"',
+        'rules.toml: r: expect: needs per = "agent"',
+    ),
     (THRESHOLD + 'above = 1\nmessage = "{a"', "rules.toml: r: message: expected '}' before end of string"),
     (THRESHOLD + 'above = 1\npackage = "p"\n[q]', "rules.toml: q: kind: is missing"),
     (
         '[r]\nkind = "threshold"\nclass = "a:b"\npackage = "c"\nvalue = "x"\nabove = 1',
         "rules.toml: r: package: class has the package 'a'",
     ),
-    ('[r]\nkind = "absence"\nof = "rain"\nfor = "1m"', "rules.toml: r: of: must be one of samples, events, heartbeats"),
+    (
+        '[r]\nkind = "absence"\nof = "rain"\nfor = "1m"',
+        "rules.toml: r: of: must be one of samples, events, heartbeats, gaps",
+    ),
     ('[r]\nkind = "absence"\nof = "events"\nfor = "1m"', "rules.toml: r: event: is missing"),
     (
         '[r]\nkind = "absence"\nof = "heartbeats"\nper = "object"\nfor = "1m"',
@@ -195,24 +248,148 @@ WRONG = [
 def test_errors_are_reported_with_file_rule_and_key(text: str, message: str) -> None:
     with pytest.raises(RuleError) as caught:
         parse_rules(text, "rules.toml")
-    assert message in str(caught.value)
+    assert message in re.sub(r"^(rules\.toml):\d+:", r"\1:", str(caught.value), flags=re.MULTILINE)
 
 
 def test_all_errors_of_a_file_are_reported_at_once() -> None:
     with pytest.raises(RuleError) as caught:
         parse_rules(f'{THRESHOLD}fro = 1\n[s]\nkind = "count"', "rules.toml")
     assert str(caught.value).splitlines() == [
-        "rules.toml: r: above: give either above or below",
-        "rules.toml: r: fro: no such key",
-        "rules.toml: s: event: is missing",
-        "rules.toml: s: at_least: is missing",
-        "rules.toml: s: within: is missing",
+        "rules.toml:1: r: above: give either above or below",
+        "rules.toml:5: r: fro: no such key",
+        "rules.toml:6: s: event: is missing",
+        "rules.toml:6: s: at_least: is missing",
+        "rules.toml:6: s: within: is missing",
     ]
+
+
+def test_every_syntax_error_has_its_line() -> None:
+    text = '[a]\nkind = \n[b]\nvalue = """\n[x]\n"""\nkind = "count"\n[c]\nfoo bar\n'
+    with pytest.raises(RuleError) as caught:
+        parse_rules(text, "r.toml")
+    assert str(caught.value).splitlines() == [
+        "r.toml:2: Invalid value",
+        "r.toml:9: Expected '=' after a key in a key/value pair",
+    ]
+    with pytest.raises(RuleError, match=r"^r.toml:2: Cannot declare"):
+        parse_rules("[a]\n[a]\n", "r.toml")
+
+
+def test_lines_are_those_of_keys_in_tables_texts_and_lists() -> None:
+    text = """
+[r]
+kind = "threshold"
+message = '''
+[x] = 1
+above = 3
+'''
+class = "c"
+levels = [
+    # above = 1 ]
+    {severity = "warn", above = 1},
+]
+valu = "x"
+
+[r.labels]
+team = 1979-05-27
+
+["q r".annotations]
+a = "{"
+"""
+    with pytest.raises(RuleError) as caught:
+        parse_rules(text, "r.toml")
+    assert str(caught.value).splitlines() == [
+        "r.toml:2: r: value: is missing",
+        "r.toml:13: r: valu: no such key",
+        "r.toml:16: r: labels.team: must be a text, not datetime.date(1979, 5, 27)",
+        "r.toml:18: q r: kind: is missing",
+    ]
+
+
+def test_levels_are_sorted_by_severity_and_share_what_is_common() -> None:
+    (made,) = parse_rules(
+        THRESHOLD + 'for = "1m"\nkeep_firing_for = "30s"\n'
+        'levels = [{severity = "crit", below = 5, for = 0}, {severity = "notice", below = 20, clear = 30}]'
+    )
+    assert isinstance(made, ThresholdRule)
+    assert made.severity is Severity.NOTICE
+    assert made.limits == Limits(
+        above=False,
+        levels=(
+            Level(severity=Severity.NOTICE, limit=20, clear=30, duration=60 * SECOND),
+            Level(severity=Severity.CRIT, limit=5, clear=5),
+        ),
+        keep=30 * SECOND,
+    )
+
+
+def test_a_rule_may_be_absent_aggregated_or_a_ratio() -> None:
+    absent, sums, ratio = parse_rules(
+        """
+[absent]
+kind = "absent"
+class = "host"
+for = "1m"
+[sums]
+kind = "rate"
+class = "disk"
+value = "written"
+aggregate = "sum"
+by = ["_agent"]
+above = 1e6
+labels = {team = "storage", disk = "{_agent}"}
+annotations = {summary = "{value:bytes} a second", runbook = "see {rule}"}
+[ratio]
+kind = "ratio"
+dividend = {class = "queue", value = "depth", id = "brokerRef"}
+divisor = {class = "broker", value = "memory"}
+above = 0.5
+"""
+    )
+    assert isinstance(absent, AbsenceRule)
+    assert (absent.per, absent.expected_keys, absent.of.source) == (Per.RULE, ("",), RowSource.SAMPLES)
+    assert isinstance(sums, RateRule)
+    assert (sums.aggregate, sums.by, sums.grouped_by) == (Aggregate.SUM, ("_agent",), ("_agent",))
+    assert (sums.message, sums.annotations) == ("{value:bytes} a second", {"runbook": "see {rule}"})
+    assert sums.labels == {"team": "storage", "disk": "{_agent}"}
+    assert isinstance(ratio, RatioRule)
+    assert (ratio.dividend.id, ratio.divisor.id, ratio.same_agent) == ("brokerRef", "_object", True)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (1536, "bytes", "1.5 KiB"),
+        (12, "bytes", "12 B"),
+        (1.5 * 2**40, "bytes/s", "1.5 TiB/s"),
+        (8.1e8, "ns", "810ms"),
+        (8.1e8, "ns/s", "81 %"),
+        (1500, "ns", "1.5µs"),
+        (90.26, "s", "1m 30s"),
+        (2.5, "s", "2.5s"),
+        (-3, "s", "-3s"),
+        (93.27, "percent", "93.3 %"),
+        (0.5, "ratio", "50 %"),
+        (1234567, "number", "1.23 M"),
+        (999, "number", "999"),
+        (-12000, "per second", "-12 k/s"),
+    ],
+)
+def test_values_are_shown_in_units_for_people(value: float, unit: str, text: str) -> None:
+    assert human(value, unit) == text
+
+
+def test_templates_have_the_formats_of_prometheus() -> None:
+    (rule, *_) = parse_rules(ALL)
+    template = "{value:humanize} {value:humanize1024} {value:humanizeDuration} {value:humanizePercentage} {value:human}"
+    text = render(attrs.evolve(rule, message=template, unit="ns"), {"value": 2048.0})
+    assert text == "2.05 k 2 KiB 34m 8s 204800 % 2.05µs"
 
 
 def test_the_example_is_right() -> None:
     rules = load_rules(Path(__file__).parents[3] / "examples" / "rules.toml")
     assert {rule.kind for rule in rules} == set(RuleKind)
+    assert len({rule.name for rule in rules}) == len(rules)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -232,7 +409,8 @@ def test_durations(text: str, ns: float) -> None:
 def test_a_message_never_fails() -> None:
     (rule, *_) = parse_rules(ALL)
     template = "{mountPoint} {value:.1f} {nothing} {object:>3} {limit:g} {duration} {{}}"
-    text = render(attrs.evolve(rule, message=template), {"mountPoint": None, "value": "x", "object": 1})
+    values = {"mountPoint": None, "value": "x", "object": 1, "limit": 90.0}
+    text = render(attrs.evolve(rule, message=template), values)
     assert text == "? x ?   1 90 5m {}"
     assert template_fields(template) == ("mountPoint", "value", "nothing", "object", "limit", "duration")
 
@@ -240,8 +418,8 @@ def test_a_message_never_fails() -> None:
 def test_every_kind_has_a_message_of_its_own() -> None:
     texts = [default_message(attrs.evolve(rule, message=None)) for rule in parse_rules(ALL)]
     assert texts == [
-        "percent is {value:g}, above {limit:g} for {duration}",
-        "bytesReceived changes by {value:g} per second, below {limit:g}",
+        "percent is {value:human}, above {limit:human} for {duration}",
+        "bytesReceived changes by {value:human}, below {limit:human}",
         "no heartbeats for {duration}",
         "no cpu for {duration}",
         "org.example.shop:opened, then tillRobbed within {duration}",

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+import fcntl
 import random
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from pipeline.correlation import FOUND, OPENED, batch, fill, ignore, options, short
 from pipeline.lakes import SECOND, Shop
 
 from qmf.pipeline import LakeError
+from qmf.pipeline.correlate import RuleError, parse_rules
+from qmf.pipeline.correlate.alert_table import alerts
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
+from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.rule_watch import RuleWatch
+from qmf.pipeline.correlate.stream import CorrelationStream
+from qmf.pipeline.correlate.stream_state import StreamState
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.maintenance import compact
 from qmf.pipeline.recording.buffers import Cells
-
-pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
-
-from qmf.pipeline.correlate.options import CorrelateOptions
-from qmf.pipeline.correlate.stream import CorrelationStream
-from qmf.pipeline.correlate.table import StreamProgress, StreamTable, alerts
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -35,25 +30,36 @@ def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path / "lake")
 
 
-def steps(spark: SparkSession, of: CorrelateOptions) -> tuple[list[AlertRow], int, int]:
+def steps(of: CorrelateOptions) -> tuple[list[AlertRow], int, int]:
     """The alerts of all steps that are due, the number of rows that came too late, and the horizon."""
     found: list[AlertRow] = []
     too_late = 0
     # A new stream, as after a kill.
-    stream = CorrelationStream(spark, of, ignore, files=30)
-    while (step := stream.step()) is not None or stream.is_behind():
-        if step is not None:
-            found += step.alerts
-            too_late += step.counts.too_late
+    stream = CorrelationStream(of, ignore)
+    while (step := stream.step()) is not None:
+        found += step.alerts
+        too_late += step.counts.too_late
     stream.close()
     return found, too_late, stream.progress.begin
 
 
-def test_unknown_classes_are_reported_once(spark: SparkSession, shop: Shop) -> None:
+def table(of: CorrelateOptions) -> list[dict[str, Any]]:
+    """The rows of the table, by time."""
+    found = alerts(of.out)
+    return [] if found is None else list(found.to_pylist())
+
+
+def combine(shop: Shop) -> None:
+    """Combine the files of all tables, as maintenance does."""
+    for path in shop.lake.paths():
+        shop.lake.table(path).delta().optimize.compact()
+
+
+def test_unknown_classes_are_reported_once(shop: Shop) -> None:
     text = '[r]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = 1\n'
     shop.beat(0, 1)
     lines: list[str] = []
-    stream = CorrelationStream(spark, options(shop, text), lines.append)
+    stream = CorrelationStream(options(shop, text), lines.append)
     assert stream.step() is None
     shop.put((10, 1), (20, 1), queue=2)
     step = stream.step()
@@ -98,7 +104,7 @@ class UnsteadyShop(Shop):
 
     def pause(self, at: float, again: bool) -> None:
         """Lose the connection, or connect again."""
-        self.add(RowKind.GAPS, at, ("connected again" if again else "disconnected", "", 0))
+        self.add(RowKind.GAPS, at, ("connected again" if again else "disconnected", "", 0, None))
         self.commit()
 
     def flush(self) -> None:
@@ -129,7 +135,7 @@ def act(shop: UnsteadyShop, at: float) -> None:
                 shop.pause(at + chance.uniform(0, 1), True)
 
 
-def test_a_stream_in_random_steps_finds_what_a_batch_finds(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stream_in_random_steps_finds_what_a_batch_finds(tmp_path: Path) -> None:
     chance = random.Random(random.randrange(10_000))  # pytest-randomly prints the seed
     shop = UnsteadyShop(tmp_path / "lake", chance)
     of = options(shop)
@@ -142,85 +148,96 @@ def test_a_stream_in_random_steps_finds_what_a_batch_finds(spark: SparkSession, 
         if chance.random() < 0.5:
             shop.flush()
         if chance.random() < 0.3:
-            compact(shop.lake, before="2030-01-01")
-        more, too_late, end = steps(spark, of)
+            shop.flush()
+            combine(shop)
+        more, too_late, end = steps(of)
         found += more
         assert too_late == 0
     assert len(found) > 10
-    whole = batch(spark, of, until=end / SECOND).alerts
+    whole = batch(of, until=end / SECOND).alerts
     assert in_order(found) == whole
-    table = alerts(spark, of.out)
-    assert table is not None
-    assert table.count() == len(found)
+    assert len(table(of)) == len(found)
 
 
 class Killed(Exception):
     """Stands for a kill of the process."""
 
 
-@pytest.mark.parametrize("moment", ["before the commit", "after the commit"])
+@pytest.mark.parametrize("moment", ["before the commit", "before the table", "after the table"])
 def test_a_step_that_was_killed_is_done_again_or_not_at_all(
-    spark: SparkSession, shop: Shop, monkeypatch: pytest.MonkeyPatch, moment: str
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     of = options(shop)
     shop.put((0, 0), (10, 0), (100, 0), queue=6, name="one")
-    whole = StreamTable.commit
+    whole = StreamState.publish
 
-    def kill(self: StreamTable, progress: StreamProgress) -> None:
-        if moment == "after the commit":
-            whole(self, progress)
+    def commit(self: StreamState, *_: object) -> None:
         raise Killed
 
-    stream = CorrelationStream(spark, of, ignore)
+    def publish(self: StreamState) -> None:
+        if moment == "after the table":
+            whole(self)
+        raise Killed
+
+    stream = CorrelationStream(of, ignore)
     with monkeypatch.context() as patch:
-        patch.setattr(StreamTable, "commit", kill)
+        if moment == "before the commit":
+            patch.setattr(StreamState, "commit", commit)
+        else:
+            patch.setattr(StreamState, "publish", publish)
         with pytest.raises(Killed):
             stream.step()
     stream.close()
     shop.put((200, 0), queue=0, name="one")
-    found, _, _ = steps(spark, of)
+    found, _, _ = steps(of)
     busy = [item.change for item in found if item.rule == "busy"]
     assert busy == (["raised"] if moment == "before the commit" else [])
     shop.put((300, 0), queue=0, name="one")
-    steps(spark, of)
-    table = alerts(spark, of.out)
-    assert table is not None
-    rows = table.where("rule = 'busy'").orderBy("at_ns").collect()
-    assert [(row["change"], row["at_ns"] // SECOND) for row in rows] == [("raised", 10), ("cleared", 200)]
+    steps(of)
+    assert [(row["change"], row["at_ns"] // SECOND) for row in table(of) if row["rule"] == "busy"] == [
+        ("raised", 10),
+        ("cleared", 200),
+    ]
 
 
-def test_rows_that_enter_the_lake_too_late_are_dropped_and_counted(spark: SparkSession, shop: Shop) -> None:
+def test_rows_that_enter_the_lake_too_late_count_as_of_now_or_are_dropped(shop: Shop) -> None:
     of = options(shop, '[r]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nbelow = 5')
     other = Shop(Path(shop.root), run="00000000000000000002_1", name="other")
     shop.put((0, 0), (100, 0), queue=6, name="one")
-    steps(spark, of)
-    other.put((50, 0), (99, 0), queue=0, name="one")
-    found, too_late, _ = steps(spark, of)
-    assert ([item.at_ns // SECOND for item in found], too_late) == ([], 1)
+    _, _, end = steps(of)
+    other.put((50, 0), queue=0, name="one")
+    found, too_late, _ = steps(of)
+    assert (found, too_late) == ([], 1)
+    other.put((90, 0), queue=0, name="one")
+    (raised,), too_late, _ = steps(of)
+    assert (raised.at_ns, too_late) == (end, 0)
 
 
-def test_a_changed_rule_clears_its_alerts(spark: SparkSession, shop: Shop) -> None:
+def test_a_changed_rule_clears_its_alerts(shop: Shop) -> None:
     text = '[r]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = '
     shop.put((0, 0), (100, 0), queue=6, name="one")
-    (raised,), _, _ = steps(spark, options(shop, text + "5"))
-    (cleared,), _, end = steps(spark, options(shop, text + "7"))
+    (raised,), _, _ = steps(options(shop, text + "5"))
+    (cleared,), _, end = steps(options(shop, text + "7"))
     assert (cleared.alert_id, cleared.change, cleared.reason) == (
         raised.alert_id, "cleared", "the rule was changed or removed",
     )  # fmt: skip
     assert (cleared.at_ns, cleared.rule_hash, cleared.message) == (end, raised.rule_hash, raised.message)
-    assert steps(spark, options(shop, text + "7"))[0] == []
+    assert steps(options(shop, text + "7"))[0] == []
 
 
-def test_time_advances_while_a_recorder_has_nothing_to_write(spark: SparkSession, shop: Shop) -> None:
+def test_time_advances_while_a_recorder_has_nothing_to_write(shop: Shop) -> None:
     of = options(shop, '[silent]\nkind = "absence"\nof = "heartbeats"\nfor = "30s"')
     start = time.time()
     shop.beat(start - 1, start)
     shift = 0
-    stream = CorrelationStream(spark, of, ignore, clock=lambda: time.time_ns() + shift)
-    assert stream.step() is not None
+    stream = CorrelationStream(of, ignore, clock=lambda: time.time_ns() + shift)
+    assert stream.step() is None  # what came last waits for what may come late
     shift = 120 * SECOND
     assert stream.step() is None  # without a recorder, time doesn't advance
-    lock = shop.lake.lock("shop")
+    path = Path(shop.root) / "_pending" / "shop" / "lock"
+    path.parent.mkdir(parents=True)
+    lock = path.open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
     step = stream.step()
     assert step is not None
     (alert,) = step.alerts
@@ -229,33 +246,214 @@ def test_time_advances_while_a_recorder_has_nothing_to_write(spark: SparkSession
     stream.close()
 
 
-def test_days_without_a_recorder_raise_no_alert(spark: SparkSession, shop: Shop) -> None:
+def test_days_without_a_recorder_raise_no_alert(shop: Shop) -> None:
     of = options(shop, '[silent]\nkind = "absence"\nof = "heartbeats"\nfor = "30s"')
     later = Shop(Path(shop.root), run="00000000000000000002_1")
     shop.beat(0)
-    first, _, _ = steps(spark, of)
+    first, _, _ = steps(of)
     day = 86_400.0
     later.beat(9 * day, 9 * day + 20, 9 * day + 40, agent="b")
-    second, _, end = steps(spark, of)
+    second, _, end = steps(of)
     found = [(item.subject, item.at_ns // SECOND) for item in first + second]
     assert found == [("a", 9 * day + 30)]
-    assert batch(spark, of, until=end / SECOND).alerts == second
+    assert batch(of, until=end / SECOND).alerts == second
 
 
-def test_only_one_process_follows_into_a_folder(spark: SparkSession, shop: Shop) -> None:
-    stream = CorrelationStream(spark, options(shop), ignore)
+def test_only_one_process_follows_into_a_folder(shop: Shop) -> None:
+    stream = CorrelationStream(options(shop), ignore)
     with pytest.raises(LakeError, match="another process follows"):
-        CorrelationStream(spark, options(shop), ignore)
+        CorrelationStream(options(shop), ignore)
     stream.close()
 
 
-def test_a_stream_begins_with_the_files_of_a_checkpoint(spark: SparkSession, shop: Shop) -> None:
+def test_a_stream_begins_with_rows_that_were_moved(shop: Shop) -> None:
     fill(shop)
-    shop.lake.write_checkpoint(shop.lake.last_entry())
-    shop.lake.truncate_log(time.time_ns() + SECOND)
-    compact(shop.lake, before="2030-01-01")
+    combine(shop)
     shop.put((200, 300), queue=0, name="one")
     of = options(shop)
-    found, _, end = steps(spark, of)
-    assert in_order(found) == batch(spark, of, until=end / SECOND).alerts
+    found, _, end = steps(of)
+    assert in_order(found) == batch(of, until=end / SECOND).alerts
     assert short(found)[:2] == FOUND[:2]
+
+
+def test_rules_without_a_known_class_end_in_no_alert_and_no_error(shop: Shop) -> None:
+    of = options(shop, '[r]\nkind = "threshold"\nclass = "shelf"\nvalue = "x"\nabove = 1\n')
+    shop.beat(0, 1)
+    assert batch(of).alerts == []
+    assert steps(of)[0] == []
+
+
+def test_a_stream_waits_for_a_lake(tmp_path: Path) -> None:
+    rules = parse_rules('[r]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = 1\n')
+    stream = CorrelationStream(CorrelateOptions(lake=f"{tmp_path}/lake", out=f"{tmp_path}/out", rules=rules), ignore)
+    assert stream.step() is None
+    Shop(tmp_path / "lake").put((10, 1), queue=2)
+    step = stream.step()
+    assert step is not None
+    assert [item.change for item in step.alerts] == ["raised"]
+    stream.close()
+
+
+def test_a_rule_that_does_not_fit_a_new_class_is_left_out(shop: Shop) -> None:
+    text = '[{}]\nkind = "threshold"\nclass = "till"\nvalue = "{}"\nabove = 1\n'
+    lines: list[str] = []
+    stream = CorrelationStream(options(shop, text.format("bad", "quue") + text.format("good", "queue")), lines.append)
+    assert stream.step() is None
+    shop.put((10, 1), (20, 1), queue=2)
+    step = stream.step()
+    assert step is not None
+    assert [item.rule for item in step.alerts] == ["good"]
+    assert lines[-1] == "rules.toml:4: bad: value: 'quue': the class has no 'quue'; did you mean 'queue'?"
+    stream.close()
+
+
+def test_all_rows_count_at_once_where_nothing_may_be_late(shop: Shop) -> None:
+    shop.put((0, 0), (10, 0), queue=6, name="one", received=11)
+    found, _, end = steps(options(shop, late=0))
+    assert end == 11 * SECOND + 1
+    assert [(item.rule, item.at_ns // SECOND) for item in found] == []
+    shop.put((21, 0), queue=6, name="one")
+    found, _, _ = steps(options(shop, late=0))
+    assert [(item.rule, item.change, item.at_ns // SECOND) for item in found] == [("busy", "raised", 21)]
+
+
+def test_alerts_of_an_agent_that_said_goodbye_end(shop: Shop) -> None:
+    of = options(shop, '[r]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = 5', late=0)
+    shop.put((10, 0), queue=6, name="one")
+    shop.put((10, 0), queue=6, name="two", agent="b")
+    assert len(steps(of)[0]) == 2
+    shop.agent(20, "removed", reason="goodbye")
+    shop.agent(20, "removed", reason="timeout", agent="b")
+    found, _, end = steps(of)
+    assert [(item.subject, item.change, item.reason) for item in found] == [
+        ("a, one", "cleared", "its agent said goodbye")
+    ]
+    whole = batch(of, until=end / SECOND).alerts
+    assert [(item.alert_id, item.change) for item in whole][-1] == (found[0].alert_id, "cleared")
+    # It is back.
+    shop.put((30, 0), queue=6, name="one", epoch=2)
+    assert [(item.subject, item.change) for item in steps(of)[0]] == [("a, one", "raised")]
+
+
+def test_what_never_was_there_is_absent(shop: Shop) -> None:
+    text = """
+    [any]
+    kind = "absent"
+    of = "heartbeats"
+    agent = "x*"
+    for = "30s"
+    [named]
+    kind = "absence"
+    of = "heartbeats"
+    expect = ["a", "missing"]
+    for = "30s"
+    """
+    of = options(shop, text, late=0)
+    shop.beat(0, 20, 40)
+    found, _, _ = steps(of)
+    shop.beat(60)
+    shop.beat(70, agent="missing")
+    shop.beat(71)
+    more, _, end = steps(of)
+    assert sorted((item.rule, item.change, item.subject, item.at_ns // SECOND) for item in found + more) == [
+        ("any", "raised", "", 30), ("named", "cleared", "missing", 70), ("named", "raised", "missing", 30)
+    ]  # fmt: skip
+    assert batch(of, until=end / SECOND).alerts == in_order(found + more)
+
+
+def test_references_are_followed(shop: Shop) -> None:
+    text = """
+    [r]
+    kind = "threshold"
+    class = "till"
+    value = "queue - nextRef.queue"
+    follow = {nextRef = "org.example.shop:till"}
+    above = 3
+    labels = {next = "{nextRef.name}"}
+    message = "{name} has {value:human} more than {nextRef.name}"
+    """
+    of = options(shop, text, late=0)
+    shop.put((0, 0), object="two", queue=1, name="second")
+    shop.put((10, 0), object="one", queue=4, name="first", nextRef="two")
+    assert steps(of)[0] == []
+    shop.put((20, 0), object="one", queue=5, name="first", nextRef="two")
+    (raised,), _, _ = steps(of)
+    assert raised.message == "first has 4 more than second"
+    assert raised.alert().labels["next"] == "second"
+    shop.put((30, 0), object="two", queue=4, name="second")
+    shop.put((40, 0), object="one", queue=6, name="first", nextRef="two")
+    (cleared,), _, end = steps(of)
+    assert cleared.cleared
+    assert batch(of, until=end / SECOND).alerts == [raised, cleared]
+
+
+def test_ratios_join_classes_by_what_they_refer_to(shop: Shop) -> None:
+    text = """
+    [r]
+    kind = "ratio"
+    dividend = {class = "till", value = "queue", id = "nextRef"}
+    divisor = {class = "till", value = "sales"}
+    above = 0.5
+    """
+    of = options(shop, text, late=0)
+    shop.put((0, 10), object="two", queue=0)
+    shop.put((10, 0), object="one", queue=6, nextRef="two")
+    (raised,), _, _ = steps(of)
+    assert (raised.subject, raised.value, raised.message) == ("a, one", 0.6, "queue / sales is 60 %, above 50 %")
+    shop.put((20, 20), object="two", queue=0)
+    (cleared,), _, end = steps(of)
+    assert (cleared.change, cleared.reason) == ("cleared", "back at 30 %")
+    assert batch(of, until=end / SECOND).alerts == [raised, cleared]
+
+
+def test_rules_are_replaced_without_a_restart(shop: Shop) -> None:
+    text = '[{}]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = {}\n'
+    stream = CorrelationStream(options(shop, text.format("one", 5) + text.format("two", 5), late=0), ignore)
+    shop.put((0, 0), (100, 0), queue=6, name="one")
+    first = stream.step()
+    assert first is not None
+    assert len(first.alerts) == 2
+    stream.replace_rules(parse_rules(text.format("two", 5) + text.format("one", 3) + text.format("three", 3)))
+    second = stream.step()
+    assert second is not None
+    assert [(item.rule, item.change, item.reason) for item in second.alerts] == [
+        ("one", "cleared", "the rule was changed or removed")
+    ]
+    with pytest.raises(RuleError, match="the class has no 'quue'"):
+        stream.replace_rules(parse_rules(text.format("two", 5).replace("queue", "quue")))
+    shop.put((200, 0), queue=4, name="one")
+    third = stream.step()
+    stream.close()
+    assert third is not None
+    assert sorted((item.rule, item.change) for item in third.alerts) == [
+        ("one", "raised"), ("three", "raised"), ("two", "cleared")
+    ]  # fmt: skip
+
+
+def test_a_step_waits_until_a_batch_is_in_all_of_its_tables(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = iter([True, True, False, False])
+    monkeypatch.setattr("qmf.pipeline.correlate.stream.is_committing", lambda _lake: next(waits, False))
+    shop.put((0, 0), queue=6, name="one")
+    found, _, _ = steps(options(shop, '[r]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = 5', late=0))
+    assert len(found) == 1
+    assert next(waits, None) is None
+
+
+def test_a_file_of_rules_is_read_again_when_it_changes(tmp_path: Path) -> None:
+    text = '[r]\nkind = "count"\nevent = "e"\nwithin = "1m"\nat_least = 2\n'
+    file = tmp_path / "rules.toml"
+    file.write_text(text)
+    lines: list[str] = []
+    watch = RuleWatch(str(file), lines.append)
+    assert watch.changed() is None
+    file.write_text(text + "x = 1\n")
+    assert watch.changed() is None
+    assert lines == [f"{file}:6: r: x: no such key\n{file} was not taken over: the rules that were read before stay"]
+    assert watch.changed() is None
+    file.write_text(f"{text}[s]{text[3:]}")
+    rules = watch.changed()
+    assert rules is not None
+    assert [rule.name for rule in rules] == ["r", "s"]
+    assert watch.changed() is None
+    watch.asked = True
+    assert watch.changed() == rules

@@ -16,7 +16,6 @@ from qmf.pipeline.history.reader import LakeReader
 from qmf.pipeline.history.records import RecordedObject, RecordedReference
 from qmf.pipeline.history.schemas import schema_of
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake import maintenance
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.schema import TYPES, ClassKey, ClassSchema, Kind, Property, Reference, Schema, to_xml
 
@@ -56,6 +55,16 @@ def test_a_state_has_the_last_values_up_to_its_time(shop: Shop, reader: LakeRead
     assert state(reader, T + 1000) == {"one": {"name": "one", "limit": 5, "sales": 3}}
     (found,) = objects(reader, T + 25)
     assert (found.agent, found.updated, found.key) == ("a", (T + 20) * SECOND, KEY)
+
+
+def test_what_two_recorders_recorded_counts_once(shop: Shop, reader: LakeReader) -> None:
+    for each in (shop, Shop(Path(shop.root), run="00000000000000000002_1", name="two")):
+        each.agent(T, "added")
+        each.beat(*range(T, T + 100, 10))
+        each.put((T + 10, 1), (T + 20, 2))
+    reader.refresh()
+    found = reader.series([KEY], ("a", "one"), ["sales"], T * SECOND, (T + 60) * SECOND)
+    assert [sample.time for sample in found.samples] == [(T + 10) * SECOND, (T + 20) * SECOND]
 
 
 def test_statistics_from_long_before_are_found(shop: Shop, reader: LakeReader) -> None:
@@ -98,7 +107,7 @@ def test_agents_that_did_not_come_back_after_a_lost_connection_are_gone(shop: Sh
         shop.agent(T, "added", agent=agent)
         shop.put((T + 1, 1), agent=agent, properties=True)
         shop.agent(T + 10, "removed", reason="disconnected", agent=agent)
-    shop.add(RowKind.GAPS, T + 20, ("connected again", "", 0))
+    shop.add(RowKind.GAPS, T + 20, ("connected again", "", 0, None))
     shop.agent(T + 21, "added", agent="b")
     shop.put((T + 1, 1), agent="b", properties=True, received=T + 21)
     assert [item.agent for item in objects(reader, T + 15)] == ["a", "b"]
@@ -223,8 +232,9 @@ def test_a_compacted_lake_says_the_same(shop: Shop, reader: LakeReader) -> None:
     for number in range(5):
         shop.put((T + number, number), name="one", properties=number == 0)
     before = state(reader, T + 3)
-    assert maintenance.compact(shop.lake).written
-    # What was selected before the files were moved is still found.
+    path = shop.lake.tables_of(shop.lake.class_versions())[0]
+    shop.lake.table(path).delta().optimize.compact()
+    # What was selected before the rows were moved is still found.
     assert {item.name: dict(item.values) for item in reader.state(KEY, (T + 3) * SECOND).objects} == before
     assert state(reader, T + 3) == before == {"one": {"name": "one", "sales": 3}}
 

@@ -45,14 +45,17 @@ def test_a_lake_knows_its_classes_and_their_tables(tmp_path: Path) -> None:
     assert lake.classes() == ()
     with pytest.raises(LakeError, match="no lake"):
         lake.class_versions()
+    lake.create()
+    lake.create()
+    assert lake.exists()
+    assert lake.classes() == ()
     add(lake, VERSION, 1)
     add(lake, VERSION, 2)
     assert lake.classes() == (RecordedClass(VERSION, PATH),)
     assert lake.class_versions() == [VERSION]
     assert lake.tables_of([VERSION]) == [PATH]
-    assert lake.exists()
     assert lake.paths() == ["schemas"]
-    assert lake.versions() == {"schemas": 1}
+    assert lake.versions() == {"schemas": 2}
 
 
 def test_versions_of_a_class_share_a_table_unless_their_types_differ(tmp_path: Path) -> None:

@@ -1,96 +1,131 @@
-"""Compacting files, and dropping old days."""
+"""Small files are combined, old days dropped, files that no version needs deleted."""
 
 from __future__ import annotations
 
-from collections import Counter
-from pathlib import Path, PurePath
+from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from pipeline.heartbeats import DAY, Killed, in_folders, put, seqs
+from pipeline.heartbeats import DAY, put, seqs
 
-from qmf.pipeline import LakeError
 from qmf.pipeline.lake import maintenance
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.layout import RECORDED_FILES, TRASH
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.maintenance import MaintenanceCounts
+from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.lake.table_paths import job_path
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    lake = Lake(tmp_path / "lake")
-    lake.create()
-    return lake
+def lake(tmp_path: Path) -> DeltaLake:
+    return DeltaLake(str(tmp_path / "lake"))
 
 
-def test_compacting_keeps_every_row_and_adds_none_for_readers_of_the_log(lake: Lake) -> None:
+def stored(lake: DeltaLake, path: str = "heartbeats") -> list[Path]:
+    return sorted(found for found in (Path(lake.url) / path).rglob("*.parquet") if "_delta_log" not in found.parts)
+
+
+def test_small_files_of_each_day_are_combined_once(lake: DeltaLake) -> None:
     for number in range(1, 6):
         put(lake, number, (number, 0), (number + 10, 1))
     put(lake, 9, (99, 5))
     before = seqs(lake)
-    done = maintenance.compact(lake, before="1970-01-03")
-    assert (done.compacted, done.written) == (10, 2)
-    assert seqs(lake) == in_folders(lake) == before
-    assert len(lake.files()) == 3
-    assert [entry.moved for entry in lake.entries()][-2:] == [True, True]
-    assert maintenance.compact(lake, before="1970-01-03") == maintenance.MaintenanceCounts()
-    for entry in lake.entries():
-        for path in entry.added:
-            assert lake.find(path).exists()
-
-
-def test_large_files_are_not_compacted(lake: Lake) -> None:
-    for number in range(1, 4):
-        put(lake, number, (number, 0))
-    assert maintenance.compact(lake, before="1970-01-02", target_bytes=10) == maintenance.MaintenanceCounts()
-
-
-@pytest.mark.parametrize("step", ["append_to_log", "move_to_trash"])
-def test_a_killed_compaction_is_finished_by_the_next(lake: Lake, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    for number in range(1, 4):
-        put(lake, number, (number, 0))
-    before = seqs(lake)
-    original = getattr(Lake, step)
-
-    def killed(self: Lake, *args: object, **kwargs: object) -> object:
-        if (args and args[0]) or kwargs:
-            raise Killed
-        return original(self, *args, **kwargs)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Lake, step, killed)
-        with pytest.raises(Killed):
-            maintenance.compact(lake, before="1970-01-02")
+    table = lake.table("heartbeats")
+    position = table.version()
+    assert maintenance.optimize(lake) == MaintenanceCounts(combined=10, written=2)
     assert seqs(lake) == before
-    maintenance.compact(lake, before="1970-01-02")
-    assert seqs(lake) == in_folders(lake) == before
-    assert len(lake.files()) == 1
+    assert [file.rows for file in table.snapshot().files] == [5, 5, 1]
+    assert maintenance.optimize(lake) == MaintenanceCounts()
+    assert position is not None
+    assert table.added(position, table.version() or 0) == ()
+    assert table.snapshot(position).rows == 11
 
 
-def test_old_days_are_dropped_and_deleted_from_the_trash_later(lake: Lake) -> None:
-    put(lake, 1, (1, 0), (2, 1), (3, 2))
-    done = maintenance.retain(lake, 1, now_ns=2 * DAY + 5)
-    assert (done.dropped, done.deleted) == (1, 0)
-    assert seqs(lake) == in_folders(lake) == Counter([2, 3])
-    assert len(list((lake.root / TRASH).rglob("*.parquet"))) == 1
-    far = 2**62
-    assert maintenance.retain(lake, 10**5, now_ns=far).deleted == 1
-    with pytest.raises(LakeError, match="deleted before it was read"):
-        lake.find(next(iter(next(lake.entries()).added)))
+def test_only_days_before_one(lake: DeltaLake) -> None:
+    for number in range(1, 4):
+        put(lake, number, (number, 0), (number + 10, 1))
+    assert maintenance.optimize(lake, before="1970-01-02") == MaintenanceCounts(combined=3, written=1)
+    assert [file.rows for file in lake.table("heartbeats").snapshot().files] == [3, 1, 1, 1]
 
 
-def test_compacted_files_are_recognised_by_their_names(lake: Lake) -> None:
+def test_large_files_are_left(lake: DeltaLake) -> None:
     for number in range(1, 4):
         put(lake, number, (number, 0))
-    maintenance.compact(lake, before="1970-01-02")
-    (joined,) = lake.files()
-    assert not PurePath(joined).match(RECORDED_FILES)
-    assert all(PurePath(path).match(RECORDED_FILES) for entry in lake.entries(0, 3) for path in entry.added)
+    assert maintenance.optimize(lake, target_bytes=10) == MaintenanceCounts()
 
 
-def test_a_row_group_of_a_compacted_file_holds_the_rows_of_many_commits(lake: Lake) -> None:
-    for number in range(1, 21):
+def test_tables_of_jobs_are_combined_too(lake: DeltaLake) -> None:
+    put(lake, 1, (1, 0))
+    path = job_path("rollup", "minutes", "a b")
+    for batch in (1, 2):
+        lake.table(path).append(pa.table({"x": [batch]}), writer="job", batch=batch, partition_by=())
+    assert lake.job_paths() == [path]
+    assert maintenance.optimize(lake) == MaintenanceCounts(combined=2, written=1)
+
+
+def test_row_groups_have_the_rows_of_many_commits(lake: DeltaLake) -> None:
+    table = lake.table(job_path("big"))
+    for batch in range(1, 5):
+        rows = pa.table({"x": pa.array(range(batch * 50_000, (batch + 1) * 50_000))})
+        table.append(rows, writer="job", batch=batch, partition_by=())
+    put(lake, 1, (1, 0))
+    maintenance.optimize(lake)
+    (file,) = table.snapshot().files
+    metadata = pyarrow.parquet.ParquetFile(file.url).metadata
+    assert (metadata.num_rows, metadata.num_row_groups) == (200_000, 1)
+
+
+def test_old_days_are_dropped_and_their_files_deleted_later(lake: DeltaLake) -> None:
+    put(lake, 1, (1, 0), (2, 1), (3, 2))
+    rows = pa.table({"x": [1, 2], DATE: ["1970-01-01", "1970-01-03"]})
+    job = lake.table(job_path("job"))
+    job.append(rows, writer="job", batch=1)
+    assert maintenance.retain(lake, 1, now_ns=2 * DAY + 5) == MaintenanceCounts(rows=2)
+    assert seqs(lake) == [2, 3]
+    assert job.snapshot().rows == 1
+    assert len(stored(lake)) == 3
+    assert maintenance.vacuum(lake, grace_days=0) == MaintenanceCounts(deleted=2)
+    assert len(stored(lake)) == 2
+    assert seqs(lake) == [2, 3]
+
+
+def test_schemas_are_kept(lake: DeltaLake) -> None:
+    put(lake, 1, (1, 0))
+    maintenance.retain(lake, 0)
+    assert seqs(lake) == []
+    assert lake.exists()
+
+
+def test_whether_more_than_half_may_go_is_asked(lake: DeltaLake) -> None:
+    put(lake, 1, (1, 0), (2, 0), (3, 2))
+    asked: list[tuple[int, int]] = []
+
+    def may_drop(count: int, total: int) -> bool:
+        asked.append((count, total))
+        return False
+
+    assert maintenance.retain(lake, 1, now_ns=2 * DAY, may_drop=may_drop) == MaintenanceCounts()
+    assert asked == [(2, 3)]
+    assert seqs(lake) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("days", "grace"), [(-1, 7.0), (1, -1.0)])
+def test_negative_days_are_refused(lake: DeltaLake, days: int, grace: float) -> None:
+    put(lake, 1, (1, 0))
+    with pytest.raises(ValueError, match="must not be negative"):
+        maintenance.retain(lake, days, grace_days=grace)
+    assert seqs(lake) == [1]
+
+
+def test_a_writer_and_a_reader_go_on_meanwhile(lake: DeltaLake) -> None:
+    for number in range(1, 4):
         put(lake, number, (number, 0))
-    maintenance.compact(lake, before="1970-01-02")
-    (path,) = lake.files()
-    metadata = pyarrow.parquet.ParquetFile(lake.root / path).metadata
-    assert (metadata.num_rows, metadata.num_row_groups) == (20, 1)
+    other = DeltaLake(lake.url)
+    assert other.table("heartbeats").snapshot().rows == 3
+    maintenance.optimize(lake)
+    put(other, 4, (4, 1))
+    maintenance.retain(lake, 0, now_ns=DAY, grace_days=0)
+    put(other, 5, (5, 1))
+    assert seqs(other) == seqs(lake) == [4, 5]
+    maintenance.optimize(lake)
+    assert seqs(other) == [4, 5]

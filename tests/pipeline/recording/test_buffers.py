@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pipeline.heartbeats import beats
 
-import pytest
-from pipeline.heartbeats import beats, put
-
-from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.recording.buffers import RowBuffers
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    lake = Lake(tmp_path / "lake")
-    lake.create()
-    return lake
+def test_rows_of_a_kind_are_taken_together_with_their_days() -> None:
+    buffers = beats((1, 0), (2, 1), (3, 0))
+    assert buffers.cells == 24
+    (taken,) = buffers.take()
+    assert [row[1] for row in taken.rows] == [1, 2, 3]
+    assert list(taken.dates) == ["1970-01-01", "1970-01-02", "1970-01-01"]
+    assert (buffers.take(), buffers.cells, buffers.age()) == ([], 0, 0)
 
 
-def test_files_are_split_by_size(lake: Lake) -> None:
-    buffers = beats(*((n, 0) for n in range(1, 1001)))
-    assert buffers.largest() == 1000 * 8 * 8.0  # rows, columns, bytes: nothing better is known yet
-    assert len(buffers.take(limit=32_000).parts) == 2
-    (file,) = put(lake, 1, *((n, 0) for n in range(1, 1001)))
-    assert (file.rows, file.cells) == (1000, 8000)
-    assert file.size == (lake.root / next(iter(lake.files()))).stat().st_size
-    buffers = beats(*((n, 0) for n in range(1, 1001)))
-    buffers.record_sizes([file])
-    assert buffers.largest() == pytest.approx(file.size)
-    parts = buffers.take(limit=file.size / 4 + 1).parts
-    assert [len(rows) for _place, _columns, rows in parts] == [250] * 4
-    assert [row[1] for _place, _columns, rows in parts for row in rows] == list(range(1, 1001))
+def test_the_age_is_that_of_the_oldest_row() -> None:
+    now = 5.0
+    buffers = RowBuffers(lambda: now)
+    buffers.add(RowKind.HEARTBEATS, None, 0, (1,))
+    now = 7.0
+    buffers.add(RowKind.AGENTS, None, 0, (1,))
+    assert buffers.age() == 2.0

@@ -8,13 +8,13 @@ import json
 import random
 import signal
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet
 import pytest
+from pipeline.lakes import numbers, recorded
 from pipeline.shop import PACKAGE, Till, TillRobbed
 from support.processes import Process, running
 from support.waiting import until, wait_until
@@ -25,9 +25,12 @@ from qmf.console.aio import Client
 from qmf.errors import ConnectError
 from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
 from qmf.models.host.schema import CPU
-from qmf.pipeline import Lake, LakeRecorder
+from qmf.pipeline import DeltaLake, LakeRecorder
 from qmf.pipeline.cli import main
+from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.table_paths import class_path
+from qmf.pipeline.recording.writer_state import PENDING
 
 pytestmark = pytest.mark.slow
 
@@ -36,13 +39,14 @@ HUGE = (1 << 64) - 1
 SECOND = 10**9
 
 
-def rows(lake: Path, kind: str, name: str = "") -> list[dict[str, Any]]:
+def rows(lake: DeltaLake, kind: str, name: str = "") -> list[dict[str, Any]]:
     """All rows of a kind or class, by run and number."""
-    found: list[dict[str, Any]] = []
-    for path in lake.glob(f"{kind}/**/[!.]*.parquet"):
-        if not name or f"qmf_class={name}/" in path.as_posix():
-            found += pyarrow.parquet.ParquetFile(path).read().to_pylist()
-    return sorted(found, key=lambda row: (row["_run"], row["_seq"]))
+    return recorded(lake, class_path(RowKind(kind), PACKAGE, name) if name else kind)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> DeltaLake:
+    return DeltaLake(str(tmp_path / "lake"))
 
 
 @pytest.fixture
@@ -51,9 +55,8 @@ async def url() -> AsyncIterator[str]:
         yield broker.url
 
 
-async def test_all_that_is_published_is_in_the_lake(url: str, tmp_path: Path) -> None:
-    lake = tmp_path / "lake"
-    recorder = LakeRecorder(Client(url, discover=True), Lake(lake), interval=0.1)
+async def test_all_that_is_published_is_in_the_lake(url: str, lake: DeltaLake) -> None:
+    recorder = LakeRecorder(Client(url, discover=True), lake, interval=0.1)
     till = Till(name="one")
     till.opened = 1_700_000_000_123_456_789
     till.limit = HUGE
@@ -90,22 +93,12 @@ async def test_all_that_is_published_is_in_the_lake(url: str, tmp_path: Path) ->
     table = ClassVersion.from_json(PACKAGE, "till", schema["hash"], False, schema["columns"])
     assert table == ClassVersion.from_schema(Till._qmf_schema_)
     counts = recorder.counts
-    assert counts.written.rows == sum(Lake(lake).files().values()) == len(numbers(lake))
+    assert counts.written.rows == len(numbers(lake))
     assert (counts.lost, counts.invalid_values) == (0, 0)
 
 
-def numbers(lake: Path) -> list[tuple[str, int]]:
-    """Run and number of every row."""
-    found: list[tuple[str, int]] = []
-    for path in Lake(lake).files():
-        table = pyarrow.parquet.ParquetFile(lake / path).read(["_run", "_seq"])
-        found += zip(table["_run"].to_pylist(), table["_seq"].to_pylist(), strict=True)
-    return found
-
-
-async def test_a_file_is_written_when_it_is_large_enough(url: str, tmp_path: Path) -> None:
-    lake = tmp_path / "lake"
-    recorder = LakeRecorder(Client(url, discover=True), Lake(lake), interval=3600, max_bytes=20_000)
+async def test_a_commit_is_due_when_enough_cells_wait(url: str, lake: DeltaLake) -> None:
+    recorder = LakeRecorder(Client(url, discover=True), lake, interval=3600, max_cells=200)
     till = Till(name="one")
     async with Agent(url, vendor="example.org", product="shop", instance="x", interval=0.01) as agent:
         agent.add(till)
@@ -121,10 +114,9 @@ async def test_a_file_is_written_when_it_is_large_enough(url: str, tmp_path: Pat
     await task
 
 
-async def test_a_clock_set_back_neither_stops_it_nor_loses_a_row(url: str, tmp_path: Path) -> None:
-    lake = tmp_path / "lake"
+async def test_a_clock_set_back_neither_stops_it_nor_loses_a_row(url: str, lake: DeltaLake) -> None:
     times = itertools.chain([2_000 * SECOND, 2_001 * SECOND], itertools.repeat(1_000 * SECOND))
-    recorder = LakeRecorder(Client(url, discover=True), Lake(lake), interval=0.1, clock=lambda: next(times))
+    recorder = LakeRecorder(Client(url, discover=True), lake, interval=0.1, clock=lambda: next(times))
     async with Agent(url, vendor="example.org", product="shop", instance="x", interval=0.1) as agent:
         agent.add(Till(name="one"))
         task = asyncio.create_task(recorder.run())
@@ -136,14 +128,14 @@ async def test_a_clock_set_back_neither_stops_it_nor_loses_a_row(url: str, tmp_p
     assert min(row["_received_ns"] for row in rows(lake, "objects", "till")) == 1_000 * SECOND
 
 
-async def test_without_a_broker_it_ends_with_an_error(tmp_path: Path) -> None:
+async def test_without_a_broker_it_ends_with_an_error(lake: DeltaLake) -> None:
     client = Client("127.0.0.1:1", timeout=5)
     with pytest.raises(ConnectError):
-        await LakeRecorder(client, Lake(tmp_path / "lake")).run()
+        await LakeRecorder(client, lake).run()
 
 
-async def test_it_can_be_stopped_while_it_waits_for_the_broker(tmp_path: Path) -> None:
-    recorder = LakeRecorder(Client("127.0.0.1:1", wait=True), Lake(tmp_path / "lake"))
+async def test_it_can_be_stopped_while_it_waits_for_the_broker(lake: DeltaLake) -> None:
+    recorder = LakeRecorder(Client("127.0.0.1:1", wait=True), lake)
     task = asyncio.create_task(recorder.run())
     await asyncio.sleep(0)
     recorder.stop()
@@ -152,10 +144,11 @@ async def test_it_can_be_stopped_while_it_waits_for_the_broker(tmp_path: Path) -
 
 
 def test_the_command_reports_an_error_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["record", "-b", "127.0.0.1:1", "--lake", "hdfs://host/lake"]) == 2
-    assert capsys.readouterr().err == (
-        "qmf-pipeline: hdfs://host/lake: must be a folder of this machine, or one that is mounted on it\n"
-    )
+    state = ["--state", str(tmp_path)]
+    assert main(["record", "-b", "127.0.0.1:1", "--lake", "nothing://host/lake", *state]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("qmf-pipeline: nothing://host/lake/schemas: ")
+    assert error.count("\n") == 1
 
 
 @pytest.fixture(scope="module")
@@ -165,21 +158,22 @@ def host_url() -> Iterator[str]:
         yield broker.url
 
 
-def recording(url: str, lake: Path) -> Any:
-    return running(sys.executable, "-c", PROGRAM, "record", "-b", url, "--lake", str(lake), "--interval", "0.02")
+def recording(url: str, lake: DeltaLake) -> Any:
+    return running(sys.executable, "-c", PROGRAM, "record", "-b", url, "--lake", lake.url, "--interval", "0.02")
 
 
 def committed(process: Process) -> int:
     return sum(int(line.split()[1]) for line in process.lines if line.startswith("Committed "))
 
 
-def test_killed_at_random_points_it_keeps_committed_rows(host_url: str, tmp_path: Path) -> None:
-    lake = tmp_path / "lake"
+def test_killed_at_random_points_nothing_is_there_twice_and_no_number_is_missing(
+    host_url: str, lake: DeltaLake
+) -> None:
     chance = random.Random(7)
     counts: list[int] = []
     for _ in range(3):
         with recording(host_url, lake) as process:
-            for _ in range(chance.randint(1, 12)):
+            for _ in range(chance.randint(1, 6)):
                 process.wait_for("Committed ")
             process.end(signal.SIGKILL)
             counts.append(committed(process))
@@ -188,7 +182,6 @@ def test_killed_at_random_points_it_keeps_committed_rows(host_url: str, tmp_path
         assert process.end() == 0
         counts.append(committed(process))
 
-    assert list(lake.rglob(".tmp-*")) == []
     found = numbers(lake)
     assert len(found) == len(set(found))
     runs: dict[str, set[int]] = defaultdict(set)
@@ -196,18 +189,23 @@ def test_killed_at_random_points_it_keeps_committed_rows(host_url: str, tmp_path
         runs[run].add(number)
     assert len(runs) == len(counts)
     for count, (_run, seqs) in zip(counts, sorted(runs.items()), strict=True):
-        # Rows are numbered without a gap and committed in order: reported commits are in the lake.
-        assert seqs >= set(range(1, count + 1))
-    everything = Counter(path.relative_to(lake).as_posix() for path in lake.glob("[!_]*/**/[!.]*.parquet"))
-    assert set(everything) == set(Lake(lake).files())
+        # Reported commits are in the lake, and what is there has no hole.
+        assert seqs == set(range(1, len(seqs) + 1))
+        assert len(seqs) >= count
+    gaps = [row for row in rows(lake, "gaps") if row["reason"] == "killed"]
+    assert [row["subject"] for row in gaps] == sorted(runs)[:-1]
+    assert [row["_run"] for row in gaps] == sorted(runs)[1:]
+    assert all(row["since_ns"] < row["_ts_ns"] for row in gaps)
+    # Runs that follow each other are not taken for two recorders.
+    assert {row["reason"] for row in rows(lake, "gaps")} == {"killed"}
+    assert sorted(path.name for path in (Path(lake.url) / PENDING / "recorder").iterdir()) == ["lock"]
 
 
-def test_the_host_agent_is_recorded_with_every_column(host_url: str, tmp_path: Path) -> None:
-    lake = tmp_path / "lake"
+def test_the_host_agent_is_recorded_with_every_column(host_url: str, lake: DeltaLake) -> None:
+    path = class_path(RowKind.OBJECTS, CPU.package, "cpu")
     with recording(host_url, lake) as process:
-        wait_until(lambda: len(rows(lake, "objects", "cpu")) > 5, "a recorded processor")
+        wait_until(lambda: len(recorded(lake, path)) > 5, "a recorded processor")
         assert process.end() == 0
     expected = {item.name for item in ClassVersion.from_schema(CPU).columns}
-    row = rows(lake, "objects", "cpu")[-1]
-    assert expected <= set(row)
-    assert {path.name for path in (lake / "objects").rglob("qmf_class=*")} >= {"qmf_class=cpu", "qmf_class=memory"}
+    assert expected <= set(recorded(lake, path)[-1])
+    assert {item.version.name for item in lake.classes()} >= {"cpu", "memory"}

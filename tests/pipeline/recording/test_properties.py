@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet
 import pytest
+from pipeline.lakes import recorded
 from support.scripted_agent import ScriptedAgent, part, widget
 from support.waiting import until
 
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console.aio import Client
-from qmf.pipeline import Lake, LakeRecorder
+from qmf.pipeline import DeltaLake, LakeRecorder
 from qmf.pipeline.cli import main
 from qmf.protocol import Content, Envelope, ObjectData, ObjectsResponse, QueryRequest, What
 
@@ -42,11 +42,11 @@ class Agent(ScriptedAgent):
 
 
 @contextlib.asynccontextmanager
-async def recording(exchange: MemoryExchange, lake: Path) -> AsyncIterator[LakeRecorder]:
+async def recording(exchange: MemoryExchange, lake: Path, name: str = "recorder") -> AsyncIterator[LakeRecorder]:
     """A recorder that runs, with its subscriptions in place."""
     ready = asyncio.Event()
     client = Client(MemoryBus(exchange), discover=True, settle=0.0)
-    recorder = LakeRecorder(client, Lake(lake), interval=0.01, on_ready=ready.set)
+    recorder = LakeRecorder(client, DeltaLake(str(lake)), name=name, interval=0.01, on_ready=ready.set)
     task = asyncio.create_task(recorder.run())
     try:
         await ready.wait()
@@ -70,12 +70,10 @@ async def agents(exchange: MemoryExchange, *names: str) -> AsyncIterator[list[Ag
             await agent.bus.close()
 
 
-def rows(lake: Path) -> list[dict[str, Any]]:
+def rows(root: Path) -> list[dict[str, Any]]:
     """The rows of all widgets, in their order."""
-    found: list[dict[str, Any]] = []
-    for path in Lake(lake).files():
-        if path.startswith("objects/"):
-            found += pyarrow.parquet.ParquetFile(lake / path).read().to_pylist()
+    lake = DeltaLake(str(root))
+    found = [row for path in lake.paths() if path.startswith("objects/") for row in recorded(lake, path)]
     return sorted(found, key=lambda row: row["_seq"])
 
 
@@ -158,6 +156,29 @@ async def test_what_is_published_when_the_recorder_is_ready_is_recorded(tmp_path
             await agent.publish(widget("w"))
             await until(lambda: rows(tmp_path))
     assert rows(tmp_path)[0]["_object"] == "w"
+
+
+async def test_two_recorders_of_one_bus_are_told_of(tmp_path: Path) -> None:
+    exchange = MemoryExchange()
+    async with (
+        agents(exchange, "a:b:c") as [agent],
+        recording(exchange, tmp_path) as one,
+        recording(exchange, tmp_path, "other") as other,
+    ):
+
+        async def told() -> list[tuple[str, str, int]]:
+            await agent.heartbeat()
+            await asyncio.sleep(0)
+            found = recorded(DeltaLake(str(tmp_path)), "gaps")
+            return [(row["_run"], row["subject"], row["count"]) for row in found if row["reason"] == "recorded twice"]
+
+        deadline = asyncio.get_running_loop().time() + 30
+        while not (rows_told := await told()):
+            assert asyncio.get_running_loop().time() < deadline
+    runs = {one.run_id, other.run_id}
+    for run, subject, count in rows_told:
+        assert {run, subject} == runs
+        assert count == 1
 
 
 def test_the_command_says_that_it_records_only_after_it_has_connected(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet
 import pytest
 from pipeline import rollup_reference
 
@@ -16,9 +15,12 @@ from qmf.broker import EmbeddedBroker
 from qmf.console.aio import Client
 from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
 from qmf.models.host import schema as host
-from qmf.pipeline import Lake, LakeRecorder
+from qmf.pipeline import LakeRecorder
 from qmf.pipeline.aggregation.members import number_members
+from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.table_paths import class_path
 from qmf.schema import ClassSchema, Style
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
@@ -38,16 +40,16 @@ Row = dict[str, Any]
 
 def rows_of(lake: Path, kind: ClassSchema) -> list[Row]:
     """The recorded samples of a class."""
-    folder = lake / "objects" / f"qmf_package={kind.package}" / f"qmf_class={kind.key.name}"
-    found: list[Row] = []
-    for path in folder.rglob("[!.]*.parquet"):
-        found += pyarrow.parquet.ParquetFile(path).read().to_pylist()
+    table = DeltaLake(str(lake)).table(class_path(RowKind.OBJECTS, kind.package, kind.key.name))
+    if table.version() is None:
+        return []
+    found = table.dataset(table.snapshot().files).to_table().to_pylist()
     return [row for row in found if row["_statistics"]]
 
 
 async def record(url: str, lake: Path, start_agent: Callable[[], EmbeddedHostAgent]) -> None:
     """Record an agent that is restarted, until there are samples of both its runs."""
-    recorder = LakeRecorder(Client(url, discover=True), Lake(lake), interval=0.2)
+    recorder = LakeRecorder(Client(url, discover=True), DeltaLake(str(lake)), interval=0.2)
     task = asyncio.create_task(recorder.run())
     try:
         for lives in (1, 2):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
-from pipeline.delta_shop import DeltaShop
 from pipeline.lakes import Shop
 from pipeline.shop import TILL
 
@@ -31,9 +30,9 @@ OTHER = attrs.evolve(ClassVersion.from_schema(TILL), package="p/q", name="ä b")
 TEXTS = attrs.evolve(OTHER, name="texts", columns=OTHER.columns[:1])
 
 
-@pytest.fixture(params=[Shop, DeltaShop])
-def shop(request: pytest.FixtureRequest, tmp_path: Path) -> Shop:
-    made: Shop = request.param(tmp_path / "lake")
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    made = Shop(tmp_path / "lake")
     for number in range(4):
         made.put((1, 10 + number), (DAY - 5, 20), (DAY + 7, 25 + number), object=f"till-{number}")
     made.put((1, 5), (61, 3), table=OTHER, serviceCount=2, serviceMin=1, serviceMax=9, serviceAvg=4)

@@ -8,7 +8,7 @@ import pytest
 
 from qmf.pipeline import PipelineError
 from qmf.pipeline.cli import main
-from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.spark import java
 
 WANTED = r"Spark needs Java 17 or newer: apt-get install openjdk-17-jre-headless"
@@ -71,7 +71,7 @@ def test_the_command_reports_it_in_one_line(
 ) -> None:
     fake(tmp_path, "echo 'openjdk version \"11.0.22\"' >&2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    Lake(tmp_path / "lake").create()
+    DeltaLake(str(tmp_path / "lake")).create()
     assert main(["audit", "--lake", str(tmp_path / "lake")]) == 2
     output = capsys.readouterr().err
     assert output.startswith(f"qmf-pipeline: {tmp_path}/bin/java is Java 11. Spark needs Java 17 or newer: ")

@@ -13,6 +13,8 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qm
 
 
 from qmf.pipeline.frames import Frames
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.spark import sinks
 
 if TYPE_CHECKING:
@@ -30,31 +32,49 @@ def shop(tmp_path: Path) -> Shop:
 
 @pytest.mark.parametrize("written", [False, True])
 def test_an_interrupted_batch_is_written_once(spark: SparkSession, shop: Shop, tmp_path: Path, written: bool) -> None:
-    out = str(tmp_path / "out")
+    table = LakeTable(str(tmp_path / "out"))
 
-    def cut(frame: DataFrame, _number: int) -> DataFrame:
-        raise RuntimeError("cut off")
-
-    def cut_after(_frame: DataFrame, _number: int) -> None:
+    def cut(rows: DataFrame, number: int) -> None:
+        if written:
+            sinks.append_once(rows, table, "q", number)
         raise RuntimeError("cut off")
 
     shop.put((1, 10), (2, 20))
     frame = Frames(spark, shop.root, stream=True).objects("till").select("_seq")
-    query = (
-        sinks.start_stream(frame, out, name="q", once=True, on_written=cut_after)
-        if written
-        else sinks.start_stream(frame, out, name="q", once=True, transform=cut)
-    )
+    query = sinks.start_stream(frame, table.url, name="q", once=True, write=cut)
     with pytest.raises(Exception, match="cut off"):
         query.awaitTermination(PATIENCE)
     shop.put((3, 30))
-    seen: list[int] = []
-
-    def look(rows: DataFrame, _number: int) -> None:
-        seen.extend(row["_seq"] for row in rows.collect())
-
-    query = sinks.start_stream(frame, out, name="q", once=True, on_written=look)
+    query = sinks.start_stream(frame, table.url, name="q", once=True)
     assert query.awaitTermination(PATIENCE)
-    table = sinks.read_table(spark, out)
-    assert table is not None
-    assert sorted(row["_seq"] for row in table.collect()) == sorted(seen) == [2, 3, 4]
+    rows = sinks.read_table(spark, table)
+    assert rows is not None
+    assert sorted((row["_seq"], row["_batch"]) for row in rows.collect()) == [(2, 0), (3, 0), (4, 1)]
+    before = sinks.read_before(spark, table, 1)
+    assert before is not None
+    assert sorted(row["_seq"] for row in before.collect()) == [2, 3]
+
+
+def test_a_batch_replaces_the_days_that_it_has(spark: SparkSession, tmp_path: Path) -> None:
+    table = LakeTable(str(tmp_path / "out"))
+
+    def days(*rows: tuple[str, int]) -> DataFrame:
+        return spark.createDataFrame(list(rows), "_date string, n int")
+
+    def numbers() -> list[int]:
+        found = sinks.read_table(spark, table)
+        assert found is not None
+        return sorted(row["n"] for row in found.collect())
+
+    assert sinks.read_table(spark, table) is None
+    assert sinks.overwrite(days(("2030-01-01", 1), ("2030-01-02", 2)), table, by=(DATE,)) == 2
+    assert sinks.overwrite(days(("2030-01-02", 3), ("2030-01-02", 4)), table, by=(DATE,)) == 2
+    assert numbers() == [1, 3, 4]
+    assert sinks.overwrite(days(), table, by=(DATE,)) == 0
+    assert numbers() == [1, 3, 4]
+    assert sinks.overwrite(days(("2030-01-03", 5)), table, by=(DATE,), whole=True) == 1
+    assert numbers() == [5]
+    assert sinks.overwrite(days(), table, by=(DATE,), whole=True) == 0
+    assert numbers() == []
+    for file in table.snapshot(1).files:
+        assert Path(file.url).stat().st_size == file.size

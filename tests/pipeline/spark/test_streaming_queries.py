@@ -57,7 +57,7 @@ def test_a_failed_query_ends_the_command_with_the_reason(spark: SparkSession, sh
         raise RuntimeError("no more paper")
 
     query = sinks.start_stream(
-        Frames(spark, shop.root, stream=True).objects("till"), str(tmp_path / "out"), name="printer", on_written=fail
+        Frames(spark, shop.root, stream=True).objects("till"), str(tmp_path / "out"), name="printer", write=fail
     )
     with pytest.raises(PipelineError, match="the query printer failed: RuntimeError: no more paper"):
         run_until_stopped([query], lambda _text: None)

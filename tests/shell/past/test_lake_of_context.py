@@ -26,7 +26,7 @@ def session(connection: ConnectionContext | None, lake: str | None = None) -> Co
 
 def test_a_context_names_the_lake_of_its_brokers(put: Put, past: Context) -> None:
     put("one", (1, 10))
-    root = str(past.past().root)
+    root = past.past().url
     named = session(ConnectionContext(name="shop", urls=("amqp://mq1",), lake=root))
     assert printed(named, f"at {when(2)} list till")[0] == "org.example.shop:till, 1 object"
     named.lake.close()
@@ -35,7 +35,7 @@ def test_a_context_names_the_lake_of_its_brokers(put: Put, past: Context) -> Non
 def test_the_command_line_takes_precedence(put: Put, past: Context, tmp_path: Path) -> None:
     put("one", (1, 10))
     other = ConnectionContext(name="shop", urls=("amqp://mq1",), lake=str(tmp_path / "none"))
-    named = session(other, str(past.past().root))
+    named = session(other, past.past().url)
     assert printed(named, f"at {when(2)} list till")[0] == "org.example.shop:till, 1 object"
     named.lake.close()
     assert "not a lake" in failure(session(other), f"at {when(2)} list till")

@@ -7,29 +7,42 @@ over a whole lake and a stream over the same lake, in steps of any size, raise t
 from __future__ import annotations
 
 from qmf.pipeline.correlate.detectors.absence import AbsenceDetector
-from qmf.pipeline.correlate.detectors.base import GONE, NEVER, AlertChange, Detector, DetectorContext, Signal
+from qmf.pipeline.correlate.detectors.base import (
+    BEGIN,
+    GONE,
+    NEVER,
+    AlertChange,
+    Change,
+    Detector,
+    DetectorContext,
+    Signal,
+)
 from qmf.pipeline.correlate.detectors.count import CountDetector
 from qmf.pipeline.correlate.detectors.join import EVENT, MATCHING, OTHER, JoinDetector
-from qmf.pipeline.correlate.detectors.limits import ThresholdDetector
-from qmf.pipeline.correlate.detectors.rate import RateDetector
+from qmf.pipeline.correlate.detectors.ratio import DIVIDEND, DIVISOR, RatioDetector
 from qmf.pipeline.correlate.detectors.sequence import SequenceDetector
+from qmf.pipeline.correlate.detectors.values import AggregateDetector, ValueDetector
 from qmf.pipeline.correlate.rules import (
     AbsenceRule,
     CountRule,
     JoinRule,
-    RateRule,
+    RatioRule,
     Rule,
     SequenceRule,
-    ThresholdRule,
+    ValueRule,
 )
 
 __all__ = [
+    "BEGIN",
+    "DIVIDEND",
+    "DIVISOR",
     "EVENT",
     "GONE",
     "MATCHING",
     "NEVER",
     "OTHER",
     "AlertChange",
+    "Change",
     "Detector",
     "DetectorContext",
     "Signal",
@@ -46,10 +59,10 @@ def create_detector(rule: Rule, key: str, context: DetectorContext) -> Detector:
         context: common to all detectors.
     """
     match rule:
-        case ThresholdRule():
-            return ThresholdDetector(rule, key)
-        case RateRule():
-            return RateDetector(rule, key)
+        case ValueRule():
+            return ValueDetector(rule, key) if rule.aggregate is None else AggregateDetector(rule, key)
+        case RatioRule():
+            return RatioDetector(rule, key)
         case AbsenceRule():
             return AbsenceDetector(rule, key, context)
         case SequenceRule():

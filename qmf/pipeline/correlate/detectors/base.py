@@ -6,21 +6,30 @@ keys of `dump`, and of the detectors' `_state`.
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import attrs
 
-from qmf.pipeline.correlate.message_templates import iso, render
+from qmf.pipeline.correlate.alerts import NAME_LABEL
+from qmf.pipeline.correlate.message_templates import iso, render, render_template
 from qmf.pipeline.correlate.rules import Rule
+from qmf.schema import Severity
 
 #: A time that is never reached.
 NEVER = (1 << 63) - 1
 
-#: The role of a signal of a deleted object, or of an agent that said goodbye.
+#: The role of a signal of a deleted object.
 GONE = -1
+
+#: The role of a signal from which on a subject is expected.
+BEGIN = -3
+
+#: The reason of alerts that end because their agent said goodbye.
+GOODBYE = "its agent said goodbye"
 
 #: Identities of events that are remembered, to recognise events that were recorded twice.
 _IDENTITIES = 16
@@ -34,11 +43,11 @@ class Signal(NamedTuple):
         ts: its own time.
         run, seq: identify the row in the lake.
         epoch: of the agent.
-        role: its meaning for the rule; `GONE`, or as the detector defines.
+        role: its meaning for the rule; `GONE`, `BEGIN`, or as the detector defines.
         value: of the rule's expression.
         ident: the same for an event that was recorded twice.
         agent, object: of the row.
-        fields: the columns for the rule's message and evidence, as JSON.
+        fields: the columns for the rule's texts and evidence, as JSON.
     """
 
     at: int
@@ -48,15 +57,15 @@ class Signal(NamedTuple):
     epoch: int | None
     role: int
     value: float | None
-    ident: int | None
+    ident: str | None
     agent: str | None
     object: str | None
     fields: str | None
 
 
-@attrs.frozen
+@attrs.define
 class DetectorContext:
-    """What detectors know besides their signals.
+    """What detectors know besides their signals; all detectors of an evaluation share one.
 
     Attributes:
         outages: intervals in which no recorder was recording, as (begin, end), in order.
@@ -65,23 +74,36 @@ class DetectorContext:
     outages: Sequence[tuple[int, int]] = ()
 
 
+class Change(enum.Enum):
+    """What happens to an alert; the value is that in the table."""
+
+    RAISED = "raised"
+    CHANGED = "changed"  #: another severity
+    CLEARED = "cleared"
+
+
 @attrs.frozen(kw_only=True)
 class AlertChange:
-    """An alert is raised or cleared.
+    """An alert is raised, cleared, or has another severity.
 
     Attributes:
-        raised: True for raised, False for cleared.
+        key: of the subject.
+        change: what happens.
+        severity: of the alert from now on.
         began: when the incident began; rule, subject and this time identify the alert.
-        at: when the rule was fulfilled, or the alert was cleared.
+        at: when the rule was fulfilled, or the alert was changed or cleared.
         window: the time of the evidence.
         value: that decided.
         agent, object: of the alert; None where the subject has none.
         message: text of the alert.
-        reason: why it was cleared; empty for a raised one.
+        labels, annotations: of the alert.
+        reason: why it was cleared; otherwise empty.
         evidence: samples and events.
     """
 
-    raised: bool
+    key: str
+    change: Change
+    severity: Severity
     began: int
     at: int
     window: tuple[int, int]
@@ -89,8 +111,49 @@ class AlertChange:
     agent: str | None
     object: str | None
     message: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
     reason: str
-    evidence: list[dict[str, Any]]
+    evidence: Sequence[Mapping[str, Any]]
+
+    @property
+    def raised(self) -> bool:
+        """True where the alert is raised."""
+        return self.change is Change.RAISED
+
+
+@attrs.frozen(kw_only=True)
+class OpenAlert:
+    """The open alert of a subject; the names of the attributes are those in stored states."""
+
+    began: int
+    at: int
+    severity: int
+    message: str
+    agent: str | None
+    object: str | None
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+
+    def cleared(self, key: str, at: int, reason: str) -> AlertChange:
+        """The end of the alert."""
+        end = max(at, self.at)
+        return AlertChange(
+            key=key,
+            change=Change.CLEARED,
+            severity=Severity(self.severity),
+            began=self.began,
+            at=end,
+            window=(self.began, end),
+            value=None,
+            agent=self.agent,
+            object=self.object,
+            message=self.message,
+            labels=self.labels,
+            annotations=self.annotations,
+            reason=reason,
+            evidence=[],
+        )
 
 
 #: A signal as evidence, short and ready for JSON: at, ts, run, seq, value, fields.
@@ -133,9 +196,8 @@ class Detector:
         self._key = key
         self.changes: list[AlertChange] = []
         self.due = NEVER
-        #: The alert that is open: began, raised at, message, agent, object.
-        self._open: list[Any] | None = None
-        self._recent_idents: list[int] = []
+        self._open: OpenAlert | None = None
+        self._recent_idents: list[str] = []
 
     def feed(self, signal: Signal) -> None:
         """Process a signal; the caller has called `advance` with its time."""
@@ -145,12 +207,20 @@ class Detector:
         """Process deadlines before `now`."""
         raise NotImplementedError
 
+    def goodbye(self, agent: str, at: int) -> None:
+        """An agent said goodbye; the caller has called `advance` with the time."""
+        if self._open is not None and self._open.agent == agent:
+            self._clear_alert(at, GOODBYE, [])
+
+    def pending(self) -> Iterable[AlertChange]:
+        """The alerts whose condition holds, but not for long enough yet, as they would be raised."""
+        return ()
+
     def dump(self, now: int) -> str | None:
         """The state after everything before `now` as JSON, or None for that of a new detector."""
-        state = {name: value for name, value in self._state(now).items() if value not in (None, [])}
+        state = {name: value for name, value in self._state(now).items() if value not in (None, [], {})}
         if self._open is not None:
-            state["open"] = self._open
-            state["rule"] = [self._rule.name, self._rule.kind.value, int(self._rule.severity)]
+            state["open"] = attrs.asdict(self._open)
         if state and self._recent_idents:
             state["idents"] = self._recent_idents
         return json.dumps(state, separators=(",", ":")) if state else None
@@ -158,7 +228,8 @@ class Detector:
     def load(self, text: str) -> None:
         """Restore a state from `dump`."""
         state = json.loads(text)
-        self._open = state.pop("open", None)
+        found = state.pop("open", None)
+        self._open = None if found is None else OpenAlert(**found)
         self._recent_idents = state.pop("idents", [])
         self._restore(state)
 
@@ -186,63 +257,102 @@ class Detector:
         began: int,
         evidence: Sequence[Evidence],
         *,
-        value: float | None = None,
         origin: tuple[str | None, str | None],
-        count: int | None = None,
+        severity: Severity | None = None,
+        **values: Any,
     ) -> None:
-        """Raise an alert; `origin` is its agent and object."""
+        """Raise an alert, or change the severity of the open one.
+
+        Args:
+            at: when.
+            began: when the incident began.
+            evidence: of the incident.
+            origin: agent and object of the alert.
+            severity: of the alert; None for that of the rule.
+            values: for the templates: `value`, `count`, `limit`.
+        """
+        change = self._changed(at, began, evidence, origin, severity, values)
+        if self._open is not None:
+            # Labels identify the alert, so they stay as they were.
+            change = attrs.evolve(change, change=Change.CHANGED, labels=self._open.labels)
+        self._open = OpenAlert(
+            began=change.began,
+            at=at,
+            severity=int(change.severity),
+            message=change.message,
+            agent=change.agent,
+            object=change.object,
+            labels=change.labels,
+            annotations=change.annotations,
+        )
+        self.changes.append(change)
+
+    def _changed(
+        self,
+        at: int,
+        began: int,
+        evidence: Sequence[Evidence],
+        origin: tuple[str | None, str | None],
+        severity: Severity | None,
+        values: Mapping[str, Any],
+    ) -> AlertChange:
+        """The alert as it is raised."""
         fields: dict[str, Any] = {}
         for item in evidence:
             fields |= fields_of(item)
-        message = render(
-            self._rule,
-            {
-                **fields,
-                "rule": self._rule.name,
-                "subject": subject_of(self._key),
-                "agent": origin[0],
-                "object": origin[1],
-                "value": value,
-                "count": count,
-                "began": iso(began),
-                "at": iso(at),
+        severity = self._rule.severity if severity is None else severity
+        known = {
+            **fields,
+            "rule": self._rule.name,
+            "subject": subject_of(self._key),
+            "agent": origin[0],
+            "object": origin[1],
+            "began": iso(began),
+            "at": iso(at),
+            "severity": severity.name.lower(),
+            **values,
+        }
+        return AlertChange(
+            key=self._key,
+            change=Change.RAISED,
+            severity=severity,
+            began=began,
+            at=at,
+            window=(min([began, *(item[0] for item in evidence)]), at),
+            value=values.get("value"),
+            agent=origin[0],
+            object=origin[1],
+            message=render(self._rule, known),
+            labels=self._labels(origin, known),
+            annotations={
+                name: render_template(self._rule, template, known) for name, template in self._rule.annotations.items()
             },
+            reason="",
+            evidence=[published(item) for item in evidence],
         )
-        self._open = [began, at, message, *origin]
-        self.changes.append(
-            AlertChange(
-                raised=True,
-                began=began,
-                at=at,
-                window=(min([began, *(item[0] for item in evidence)]), at),
-                value=value,
-                agent=origin[0],
-                object=origin[1],
-                message=message,
-                reason="",
-                evidence=[published(item) for item in evidence],
-            )
-        )
+
+    def _labels(self, origin: tuple[str | None, str | None], values: Mapping[str, Any]) -> dict[str, str]:
+        found: dict[str, str | None] = {NAME_LABEL: self._rule.name}
+        if grouped := self._rule.grouped_by:
+            parts = self._key.split("\n")
+            for number, (text, part) in enumerate(zip(grouped, parts, strict=False), 1):
+                found[_GROUP_LABELS.get(text) or (text if text.isidentifier() else f"by_{number}")] = part
+        elif self._key:
+            found |= {"agent": origin[0], "object": origin[1]}
+            if origin == (None, None):
+                found["subject"] = subject_of(self._key)
+        found |= {name: render_template(self._rule, text, values) for name, text in self._rule.labels.items()}
+        return {name: text for name, text in found.items() if text}
 
     def _clear_alert(self, at: int, reason: str, evidence: Sequence[Evidence], value: float | None = None) -> None:
         """Clear the open alert."""
         assert self._open is not None
-        began, raised_at, message, agent, object_ = self._open
+        cleared = self._open.cleared(self._key, at, reason)
         self._open = None
-        self.changes.append(
-            AlertChange(
-                raised=False,
-                began=began,
-                at=max(at, raised_at),
-                window=(began, max(at, raised_at)),
-                value=value,
-                agent=agent,
-                object=object_,
-                message=message,
-                reason=reason,
-                evidence=[published(item) for item in evidence],
-            )
-        )
+        self.changes.append(attrs.evolve(cleared, value=value, evidence=[published(item) for item in evidence]))
+
+
+_GROUP_LABELS: Mapping[str, str] = {"_agent": "agent", "_object": "object"}
 
 
 def subject_of(key: str) -> str:
@@ -253,3 +363,12 @@ def subject_of(key: str) -> str:
 def alert_id(rule: str, key: str, began: int) -> str:
     """The id of an alert: 32 hex digits, always the same for the same incident."""
     return hashlib.sha256(f"{rule}\x1f{key}\x1f{began}".encode()).hexdigest()[:32]
+
+
+def open_alerts(key: str, state: str) -> Iterator[tuple[str, OpenAlert]]:
+    """The open alerts in a state from `Detector.dump`, with the keys of their subjects."""
+    found = json.loads(state)
+    if "open" in found:
+        yield key, OpenAlert(**found["open"])
+    for own, inner in found.get("quotients", {}).items():
+        yield from open_alerts(own, inner)

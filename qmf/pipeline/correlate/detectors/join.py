@@ -39,6 +39,11 @@ class JoinDetector(Detector):
                 self._clear_alert(signal.at, reason, [] if gone else [evidence_of(signal)])
         self._try(signal)
 
+    def goodbye(self, agent: str, at: int) -> None:
+        super().goodbye(agent, at)
+        if agent == self._origin[0]:
+            self._matching = None
+
     def _try(self, signal: Signal) -> None:
         event, state = self._waiting, self._matching
         if event is None or state is None or self._open is not None:

@@ -1,0 +1,110 @@
+"""The tables of alerts, as Delta tables: `OUT/batch` of the last batch, `OUT/stream` of all steps of a stream.
+
+Each step of a stream is committed once: a step that was committed before a kill is not committed again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.correlate.alerts import AlertRow, in_order
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import is_local, local_path
+
+#: Columns of the table, with their types in Arrow. `began` and `at` are timestamps made from `began_ns` and `at_ns`.
+_COLUMNS = (
+    ("alert_id", "string"),
+    ("change", "string"),
+    ("rule", "string"),
+    ("rule_hash", "string"),
+    ("kind", "string"),
+    ("severity", "int16"),
+    ("subject", "string"),
+    ("agent", "string"),
+    ("object", "string"),
+    ("message", "string"),
+    ("reason", "string"),
+    ("value", "double"),
+    ("began_ns", "int64"),
+    ("at_ns", "int64"),
+    ("window_start_ns", "int64"),
+    ("window_end_ns", "int64"),
+    ("evidence", "string"),
+    ("labels", "string"),
+    ("annotations", "string"),
+)
+
+_NAMES = [name for name, _type in _COLUMNS]
+
+#: The step of a stream; null in the table of a batch.
+_STEP = "step"
+
+_WRITER = "correlate"
+
+
+class AlertTable:
+    """One table of alerts. Methods raise `LakeError` where the file system or the object store fails."""
+
+    def __init__(self, out: str, by: str) -> None:
+        """Name a table.
+
+        Args:
+            out: folder or URL of the tables.
+            by: ``batch`` or ``stream``.
+        """
+        root = str(local_path(out)) if is_local(out) else out.rstrip("/")
+        self._table = LakeTable(f"{root}/{by}")
+
+    def append(self, step: int, alerts: Sequence[AlertRow]) -> None:
+        """Commit the alerts of a step, unless they were committed before."""
+        self._table.append(_arrow_table(alerts, step), writer=_WRITER, batch=step, partition_by=())
+
+    def replace(self, alerts: Sequence[AlertRow]) -> None:
+        """Replace all alerts by those of a batch."""
+        self._table.replace(
+            _arrow_table(alerts, None), where=None, writer=_WRITER, batch=time.time_ns(), partition_by=()
+        )
+
+    def read(self) -> Any:
+        """The table as an Arrow table; None where there is nothing yet."""
+        if self._table.version() is None:
+            return None
+        return self._table.dataset(self._table.snapshot().files).to_table()
+
+    def steps(self, after: int) -> list[tuple[int, list[AlertRow]]]:
+        """The steps after a step that have alerts, with their alerts in order."""
+        table = self.read()
+        found: dict[int, list[AlertRow]] = {}
+        for row in [] if table is None else table.select([*_NAMES, _STEP]).to_pylist():
+            step = row.pop(_STEP)
+            if step is not None and step > after:
+                found.setdefault(step, []).append(AlertRow(**row))
+        return [(step, in_order(found[step])) for step in sorted(found)]
+
+
+def alerts(out: str, *, by: str = "stream") -> Any:
+    """The table that a job wrote, as an Arrow table in the order of time; None where there is nothing yet.
+
+    Args:
+        out: folder or URL of the tables, as of the job.
+        by: ``batch`` or ``stream``.
+    """
+    table = AlertTable(out, by).read()
+    return None if table is None else table.sort_by([("at_ns", "ascending"), ("alert_id", "ascending")])
+
+
+def _arrow_table(rows: Sequence[AlertRow], step: int | None) -> Any:
+    pa = import_pyarrow()
+    table = pa.Table.from_pylist(
+        [attrs.asdict(row) for row in rows],
+        schema=pa.schema([pa.field(name, pa.type_for_alias(type)) for name, type in _COLUMNS]),
+    )
+    for name in ("began", "at"):
+        micros = [value // 1000 for value in table.column(f"{name}_ns").to_pylist()]
+        table = table.append_column(name, pa.array(micros, pa.timestamp("us", tz="UTC")))
+    return table.append_column(_STEP, pa.array([step] * len(rows), pa.int64()))

@@ -1,0 +1,177 @@
+"""The rows of a lake that rules read: those of a batch, and those that came since a stream looked."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChange
+from qmf.pipeline.correlate.signals import event_time_sql
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors
+from qmf.pipeline.errors import lake_errors
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.location import local_path
+from qmf.pipeline.lake.row_columns import CLASS_KINDS
+from qmf.pipeline.lake.runs import RecordedRuns, counted_expression
+from qmf.pipeline.lake.table_files import TableFile
+from qmf.pipeline.lake.table_paths import kind_path
+
+#: The numbers of the last commits that were read, by path of the table.
+Position = Mapping[str, int]
+
+#: The tables that tell how far time has advanced, whatever the rules read.
+TIME_PATHS = tuple(kind_path(kind) for kind in (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS))
+
+
+@attrs.frozen
+class Arrivals:
+    """What rows tell besides their values.
+
+    Attributes:
+        runs: first and last arrival of each recorder's run.
+        changes: of the runs' connections.
+        goodbyes: agents that said goodbye, as (time, agent).
+    """
+
+    runs: Mapping[str, tuple[int, int]]
+    changes: Sequence[ConnectionChange]
+    goodbyes: Sequence[tuple[int, str]]
+
+
+class LakeRows:
+    """Reads one lake. Belongs to one thread; `close` frees what DuckDB holds."""
+
+    def __init__(self, lake: DeltaLake, late: int) -> None:
+        """Name the lake; `late` is as in `event_time`."""
+        self.lake = lake
+        self._runs = RecordedRuns(lake)
+        self._late = late
+        self._connection = connect()
+
+    def close(self) -> None:
+        """Free what DuckDB holds."""
+        self._connection.close()
+
+    def schemas(self, paths: Iterable[str]) -> dict[str, Any]:
+        """The Arrow schema of each table that exists."""
+        return {path: self.lake.table(path).schema() for path in self.lake.versions(paths)}
+
+    def all_rows(self, paths: Iterable[str], first: str | None = None, last: str | None = None) -> dict[str, Any]:
+        """The rows of some days, both included, as a dataset for each table that has any."""
+        files = {
+            path: [
+                file
+                for file in self.lake.table(path).snapshot().files
+                if file.date is None or ((first or "") <= file.date <= (last or "9999-12-31"))
+            ]
+            for path in self.lake.versions(paths)
+        }
+        return self.datasets(files)
+
+    def versions(self, paths: Iterable[str]) -> dict[str, int]:
+        """The position of the present."""
+        return self.lake.versions(paths)
+
+    def added(self, after: Position, until: Position, *, since: int = 0) -> dict[str, Any]:
+        """The rows that came between two positions, as a dataset for each table that has any.
+
+        Args:
+            after, until: the positions.
+            since: of tables that are not in the first position, no files whose rows are all older than this, ns.
+        """
+        files = {
+            path: [
+                file
+                for file in self.lake.table(path).added(after.get(path), version)
+                if path in after or file.last_ns is None or file.last_ns >= since
+            ]
+            for path, version in until.items()
+            if version != after.get(path)
+        }
+        return self.datasets(files)
+
+    def datasets(self, files: Mapping[str, Sequence[TableFile]]) -> dict[str, Any]:
+        """A dataset for each table with files; of several recorders of an agent, the rows of one count."""
+        found = {path: self.lake.table(path).dataset(own) for path, own in files.items() if own}
+        counted = counted_expression(self._runs.left_out())
+        if counted is not None:
+            found = {path: rows.filter(counted) if _has_class(path) else rows for path, rows in found.items()}
+        return found
+
+    def arrivals(self, rows: Mapping[str, Any]) -> Arrivals:
+        """What rows tell about their arrival."""
+        runs: dict[str, tuple[int, int]] = {}
+        for path, own in rows.items():
+            if path == kind_path(RowKind.SCHEMAS):
+                continue
+            for run, first, last in self._query(
+                own, "SELECT _run, min(_received_ns), max(_received_ns) FROM input GROUP BY _run"
+            ):
+                known = runs.get(run, (first, last))
+                runs[run] = (min(first, known[0]), max(last, known[1]))
+        changes = [
+            ConnectionChange(run, at, CONNECTION_REASONS[reason])
+            for run, at, reason in self._of(rows, RowKind.GAPS, "SELECT _run, _received_ns, reason FROM input")
+            if reason in CONNECTION_REASONS
+        ]
+        left = f"SELECT {event_time_sql(self._late)}, _agent FROM input WHERE change = 'removed' AND reason = 'goodbye'"
+        goodbyes = sorted((at, agent) for at, agent in self._of(rows, RowKind.AGENTS, left))
+        return Arrivals(runs, changes, goodbyes)
+
+    def last_lag(self) -> int | None:
+        """Time from the first heartbeat of the last commit to that commit, in ns; None where it isn't known."""
+        table = self.lake.kind_table(RowKind.HEARTBEATS)
+        if table.version() is None:
+            return None
+        first = max((file.first_ns for file in table.snapshot().files if file.first_ns is not None), default=None)
+        history = table.delta().history(1)
+        if first is None or not history or "timestamp" not in history[0]:
+            return None
+        return max(0, int(history[0]["timestamp"]) * 1_000_000 - first)
+
+    def _of(self, rows: Mapping[str, Any], kind: RowKind, sql: str) -> list[tuple[Any, ...]]:
+        path = kind_path(kind)
+        return self._query(rows[path], sql) if path in rows else []
+
+    def _query(self, rows: Any, sql: str) -> list[tuple[Any, ...]]:
+        self._connection.register("input", rows)
+        try:
+            with duckdb_errors(self.lake.url):
+                found: list[tuple[Any, ...]] = self._connection.execute(sql).fetchall()
+        finally:
+            self._connection.unregister("input")
+        return found
+
+
+def _has_class(path: str) -> bool:
+    """True for the tables of classes."""
+    return path.partition("/")[0] in {kind.value for kind in CLASS_KINDS}
+
+
+def is_recording(lake: DeltaLake) -> bool:
+    """True while a recorder on this machine holds its lock on the lake."""
+    for path in _writer_files(lake, "lock"):
+        with lake_errors(path):
+            try:
+                with path.open(encoding="utf-8") as file:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            except FileNotFoundError:
+                continue
+    return False
+
+
+def is_committing(lake: DeltaLake) -> bool:
+    """True while a batch of a recorder on this machine may be in some of its tables only."""
+    return bool(_writer_files(lake, "*.arrow"))
+
+
+def _writer_files(lake: DeltaLake, pattern: str) -> list[Path]:
+    """Files of the recorders' states, see `qmf.pipeline.recording.writer_state`."""
+    return list(local_path(lake.url).glob(f"_pending/*/{pattern}")) if lake.is_local else []

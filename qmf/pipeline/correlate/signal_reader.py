@@ -1,0 +1,293 @@
+"""Makes signals from rows of the lake with DuckDB, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.correlate.expressions import columns_of, to_duckdb
+from qmf.pipeline.correlate.plan import InputTable, ReadPlan, RuleInput
+from qmf.pipeline.correlate.rule_table import RuleError
+from qmf.pipeline.correlate.rules import RatioRule, Rule
+from qmf.pipeline.correlate.signals import (
+    ROWS,
+    event_time_sql,
+    expressions_of,
+    field_names,
+    followed_columns,
+    rule_signals,
+)
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors, import_duckdb, quoted
+
+#: Signals that are fetched at once.
+_CHUNK = 20_000
+
+_ORDER = '"rule", "key", "at", "ts", "run", "seq"'
+
+#: What an expression must be, and the types of DuckDB that are.
+_NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT")
+_OTHER_NUMBERS = ("FLOAT", "DOUBLE", "BOOLEAN", "DECIMAL")
+
+SignalRow = tuple[Any, ...]
+
+
+@attrs.frozen
+class _Followed:
+    """A class whose objects are followed: its relation, and the columns of it that rules need."""
+
+    relation: str
+    columns: tuple[str, ...]
+
+
+class SignalReader:
+    """Reads for one plan. Belongs to one thread; `close` frees what DuckDB holds."""
+
+    def __init__(self, plan: ReadPlan, late: int, schemas: Mapping[str, Any], *, strict: bool = True) -> None:
+        """Prepare, and check that the rules fit the tables.
+
+        Args:
+            plan: what the rules read.
+            late: ns that rows may be late, see `event_time`.
+            schemas: the Arrow schema of each table, by path.
+            strict: otherwise rules that don't fit their class are left out there, see `errors`.
+
+        Raises:
+            RuleError: rules don't fit their classes; a line for each.
+        """
+        self.plan = plan
+        self._late = late
+        #: What doesn't fit.
+        self.errors: tuple[str, ...] = ()
+        self._schemas = {path: schemas[path] for path in self.paths(plan) if path in schemas}
+        self._connection = connect()
+        self._connection.execute("SET TimeZone = 'UTC'")
+        try:
+            self._followed = self._create_followed()
+            self._selects = self._create_selects()
+            if strict and self.errors:
+                raise RuleError("\n".join(self.errors))
+        except BaseException:
+            self._connection.close()
+            raise
+
+    @staticmethod
+    def paths(plan: ReadPlan) -> list[str]:
+        """The tables that a plan needs: those of rules, and those of followed objects."""
+        followed = (table for tables in plan.followed.values() for table in tables)
+        return sorted({table.path for table in (*plan.tables, *followed)})
+
+    @property
+    def followed_paths(self) -> list[str]:
+        """The tables of followed objects."""
+        return [table.path for tables in self.plan.followed.values() for table in tables]
+
+    def close(self) -> None:
+        """Free what DuckDB holds."""
+        self._connection.close()
+
+    def follow(self, rows: Mapping[str, Any]) -> None:
+        """Learn about the objects that rules follow references to.
+
+        Args:
+            rows: Arrow tables or datasets, by path of the table.
+        """
+        for name, followed in self._followed.items():
+            for table in self.plan.followed[name]:
+                if table.path in rows:
+                    columns = self._columns(table, followed.columns)
+                    with self._registered("added", rows[table.path]):
+                        self._execute(
+                            f"INSERT INTO {followed.relation} SELECT {columns}, {event_time_sql(self._late)} FROM added"
+                        )
+
+    def forget_followed(self) -> None:
+        """Keep only the last row of each followed object."""
+        for followed in self._followed.values():
+            self._execute(
+                f"CREATE OR REPLACE TABLE {followed.relation} AS SELECT * FROM {followed.relation} "
+                "QUALIFY row_number() OVER (PARTITION BY _agent, _object ORDER BY _at DESC) = 1"
+            )
+
+    def signals(self, rows: Mapping[str, Any]) -> Iterator[list[SignalRow]]:
+        """The signals of rows, with `SIGNAL_COLUMNS`, sorted by rule, subject, time, run and number; in portions.
+
+        Args:
+            rows: Arrow tables or datasets, by path of the table.
+
+        Raises:
+            LakeError: the rows can't be read.
+        """
+        parts = []
+        for number, (path, selects) in enumerate(self._selects.items()):
+            if path in rows and selects:
+                relation = f"rows_{number}"
+                self._connection.register(relation, rows[path])
+                parts += [select.replace("FROM input)", f"FROM {relation})") for select in selects]
+        if not parts:
+            return
+        with duckdb_errors("rules"):
+            result = self._connection.execute(f"{' UNION ALL '.join(parts)} ORDER BY {_ORDER}")
+            while batch := result.fetchmany(_CHUNK):
+                yield batch
+
+    # -- preparation
+
+    def _create_followed(self) -> dict[str, _Followed]:
+        columns: dict[str, set[str]] = {name: set() for name in self.plan.followed}
+        for rule in self._rules():
+            for reference, names in followed_columns(rule).items():
+                if reference in rule.follow:
+                    columns[rule.follow[reference]].update(names)
+        found = {}
+        for number, (name, tables) in enumerate(self.plan.followed.items()):
+            followed = _Followed(f"followed_{number}", tuple(sorted(columns[name])))
+            tables = tuple(table for table in tables if table.path in self._schemas)
+            if not tables:
+                continue
+            table = tables[-1]
+            with self._registered("sample", self._schemas[table.path].empty_table()):
+                self._execute(
+                    f"CREATE TABLE {followed.relation} AS "
+                    f"SELECT {self._columns(table, followed.columns)}, 0::BIGINT AS _at FROM sample"
+                )
+            found[name] = followed
+        return found
+
+    def _columns(self, table: InputTable, wanted: Sequence[str]) -> str:
+        names = {name.lower(): name for name in self._schemas[table.path].names}
+        own = (
+            f"{quoted(names[name.lower()]) if name.lower() in names else 'NULL'} AS {quoted(name)}" for name in wanted
+        )
+        return ", ".join(["_agent", "_object", *own])
+
+    def _rules(self) -> list[Rule]:
+        found = {item.number: item.rule for table in self.plan.tables for item in table.inputs}
+        return list(found.values())
+
+    def _create_selects(self) -> dict[str, list[str]]:
+        selects: dict[str, list[str]] = {}
+        errors: dict[str, None] = {}
+        for table in self.plan.tables:
+            if table.path not in self._schemas:
+                continue
+            selects[table.path] = []
+            for item in table.inputs:
+                # The sides of a ratio may be of one class.
+                roles = [(role,) for role in item.roles] if isinstance(item.rule, RatioRule) else [item.roles]
+                for own in roles:
+                    part = RuleInput(item.number, item.rule, own)
+                    relations = self._relations(item.rule)
+                    if (wrong := self._check(part, table, relations)) or self._lacks_columns(part, table):
+                        errors.update(dict.fromkeys(wrong))
+                        continue
+                    names = self._schemas[table.path].names
+                    selects[table.path].append(rule_signals(part, table, names, self._late, "input", relations))
+        self.errors = tuple(errors)
+        return selects
+
+    def _relations(self, rule: Rule) -> dict[str, str]:
+        return {
+            reference: self._followed[name].relation
+            for reference, name in rule.follow.items()
+            if name in self._followed
+        }
+
+    def _lacks_columns(self, item: RuleInput, table: InputTable) -> bool:
+        """True where another version of the class has the columns that this one lacks, or nothing is followed yet."""
+        names = {name.lower() for name in self._schemas[table.path].names}
+        needed = [column for _, text, _ in expressions_of(item.rule, item.roles) for column in columns_of(text)]
+        return any(column[0].lower() not in names for column in needed) or any(
+            len(column) == 2 and item.rule.follow.get(column[0]) not in self._followed for column in needed
+        )
+
+    def _check(self, item: RuleInput, table: InputTable, relations: Mapping[str, str]) -> list[str]:
+        """What is wrong about a rule's expressions and texts."""
+        rule = item.rule
+        here = {name.lower(): name for name in self._schemas[table.path].names}
+        everywhere = {
+            name.lower()
+            for other in self.plan.tables_of(item.number)
+            if other.path in self._schemas
+            for name in self._schemas[other.path].names
+        }
+        found = [
+            f"{rule.where('evidence' if name in rule.evidence else 'message')}: no class of the rule has a {name!r}"
+            for name in field_names(rule)
+            if self.plan.complete[item.number] and name.partition(".")[0].lower() not in everywhere
+        ]
+        for key, text, wanted in expressions_of(rule, item.roles):
+            columns = columns_of(text)
+            same_class = {
+                name.lower()
+                for other in self.plan.tables_of(item.number)
+                if other.path in self._schemas and _class_of(other) == _class_of(table)
+                for name in self._schemas[other.path].names
+            }
+            unknown = [column[0] for column in columns if column[0].lower() not in same_class]
+            unfollowed = [column[0] for column in columns if len(column) == 2 and column[0] not in rule.follow]
+            place = f"{rule.where(key)}: {text!r}"
+            if unfollowed:
+                found.append(f"{place}: follow doesn't say to which class {unfollowed[0]} refers")
+            elif unknown:
+                found.append(f"{place}: the class has no {unknown[0]!r}{_similar(unknown[0], sorted(same_class))}")
+            elif all(column[0].lower() in here for column in columns) and (
+                wrong := self._type_error(text, wanted, here, table, relations)
+            ):
+                found.append(f"{place}: {wrong}")
+        return found
+
+    def _type_error(
+        self, text: str, wanted: str, names: Mapping[str, str], table: InputTable, relations: Mapping[str, str]
+    ) -> str | None:
+        """What is wrong about an expression, by its type."""
+        if any(len(column) == 2 and column[0] not in relations for column in columns_of(text)):
+            return None  # nothing is known of the followed objects yet
+        sources = "".join(f", {relation} AS {quoted(name)}" for name, relation in relations.items())
+        with self._registered("sample", self._schemas[table.path].empty_table()):
+            try:
+                self._connection.execute(
+                    f"DESCRIBE SELECT {to_duckdb(text, names, ROWS)} AS x FROM sample AS {ROWS}{sources}"
+                )
+                type = str(self._connection.fetchall()[0][1])
+            except import_duckdb().Error as error:
+                return str(error).partition("\n")[0].partition(": ")[2].rstrip("!")
+        if wanted == "number" and type not in _NUMBERS and not type.startswith(_OTHER_NUMBERS):
+            return f"is not a number but {type}"
+        if wanted == "condition" and type != "BOOLEAN":
+            return f"is not a condition but {type}"
+        return None
+
+    # -- DuckDB
+
+    def _execute(self, sql: str) -> None:
+        with duckdb_errors("rules"):
+            self._connection.execute(sql)
+
+    def _registered(self, name: str, rows: Any) -> _Registration:
+        return _Registration(self._connection, name, rows)
+
+
+class _Registration:
+    """Arrow data as a relation, within a block."""
+
+    def __init__(self, connection: Any, name: str, rows: Any) -> None:
+        self._connection, self._name, self._rows = connection, name, rows
+
+    def __enter__(self) -> None:
+        self._connection.register(self._name, self._rows)
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.unregister(self._name)
+
+
+def _class_of(table: InputTable) -> tuple[str, ...]:
+    return (table.kind.value, *(f"{item.package}:{item.name}" for item in table.versions[:1]))
+
+
+def _similar(name: str, known: Sequence[str]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name.lower(), known, 1)
+    return f"; did you mean {close[0]!r}?" if close else ""

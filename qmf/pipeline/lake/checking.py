@@ -1,0 +1,281 @@
+"""Checking a lake: what is damaged or missing, by the name of its file, and repairing what can be."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.errors import LakeError
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.arrow import arrow_table, columns_of, import_pyarrow, with_text
+from qmf.pipeline.lake.days import day
+from qmf.pipeline.lake.delta_errors import delta_errors
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import is_local
+from qmf.pipeline.lake.maintenance import RETAIN
+from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE
+from qmf.pipeline.lake.runs import RecordedRuns
+from qmf.pipeline.lake.table_files import TableFile, file_system
+from qmf.pipeline.lake.table_log import LOG, DamagedLogFile, damaged_log_files
+from qmf.pipeline.lake.table_paths import JOB_TABLES
+
+#: Where repairing puts what it takes out of tables.
+DAMAGED = "_damaged"
+
+#: The writer's name of repairs.
+WRITER = "check"
+
+
+@attrs.frozen
+class Finding:
+    """Something that is wrong with a lake, or worth knowing.
+
+    Attributes:
+        place: the file, table or run.
+        text: what is wrong.
+        repaired: what was done; empty where nothing was.
+        is_damage: False for what needs no repair.
+    """
+
+    place: str
+    text: str
+    repaired: str = ""
+    is_damage: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.text}" + (f": {self.repaired}" if self.repaired else "")
+
+
+class LakeCheck:
+    """One check of a lake. Repairs need that no recorder runs."""
+
+    def __init__(self, lake: DeltaLake, *, repair: bool = False, now_ns: int | None = None) -> None:
+        """Name a lake; nothing is read yet.
+
+        Args:
+            lake: to check.
+            repair: repair what can be.
+            now_ns: nanoseconds since 1970; None for now.
+        """
+        self._lake = lake
+        self._repair = repair
+        self._now_ns = time.time_ns() if now_ns is None else now_ns
+        self._gaps: list[tuple[str, int]] = []
+
+    def findings(self) -> Iterator[Finding]:
+        """All findings, each after it was repaired.
+
+        Raises:
+            LakeError: the file system failed.
+        """
+        damaged: list[str] = []
+        for path in self._table_folders():
+            for finding in self._check_log(path):
+                yield finding
+                damaged.append(path)
+        readable, unreadable = [], []
+        for path in self._table_folders():
+            try:
+                self._table(path).version()
+                readable.append(path)
+            except LakeError as error:
+                unreadable.append(path)
+                if path not in damaged or self._repair:
+                    yield Finding(f"{self._lake.url}/{path}", f"cannot be read: {error}")
+        for path in readable:
+            if path in damaged and self._repair:
+                yield from self._restore(path)
+            yield from self._check_files(path)
+        if not unreadable:
+            yield from self._check_classes()
+            yield from self._check_numbers(self._lake.paths())
+            yield from self._check_runs()
+        self._write_gaps()
+
+    def _table(self, path: str) -> LakeTable:
+        return self._lake.table(path)
+
+    def _table_folders(self) -> list[str]:
+        """The tables of the lake by their folders, also those that cannot be read."""
+        import_pyarrow()
+        from pyarrow import fs
+
+        store = file_system(self._lake.url, self._lake.options)
+        found, below = [], [*(kind.value for kind in RowKind), JOB_TABLES]
+        while below:
+            folder = below.pop()
+            with delta_errors(f"{self._lake.url}/{folder}"):
+                entries = store.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+            names = [entry.base_name for entry in entries if entry.type is fs.FileType.Directory]
+            if LOG in names:
+                found.append(folder)
+            elif folder.split("/")[0] in (JOB_TABLES, *(kind.value for kind in CLASS_KINDS)):
+                below += [f"{folder}/{name}" for name in names]
+        return sorted(found)
+
+    # -- logs
+
+    def _check_log(self, path: str) -> Iterator[Finding]:
+        url = f"{self._lake.url}/{path}"
+        for file in damaged_log_files(url, self._lake.options):
+            done = self._repair_log_file(path, file) if self._repair else ""
+            yield Finding(f"{url}/{file.path}", f"damaged: {file.reason}", done)
+
+    def _repair_log_file(self, path: str, file: DamagedLogFile) -> str:
+        self._set_aside(path, file.path)
+        store = file_system(f"{self._lake.url}/{path}", self._lake.options)
+        with delta_errors(f"{self._lake.url}/{path}/{file.path}"):
+            if file.is_checkpoint:
+                if store.get_file_info(f"{LOG}/_last_checkpoint").is_file:
+                    store.delete_file(f"{LOG}/_last_checkpoint")
+                return f"moved to {DAMAGED}; the entries before it are read instead"
+            if not file.version:
+                return f"moved to {DAMAGED}; the table cannot be restored without it"
+            # What comes after it needs an entry of this number; what it said is found again by `_restore`.
+            empty = {"commitInfo": {"timestamp": self._now_ns // 1_000_000, "operation": "REPAIR"}}
+            with store.open_output_stream(f"{LOG}/{file.path.rpartition('/')[2]}") as stream:
+                stream.write(json.dumps(empty).encode())
+        return f"moved to {DAMAGED}, an entry without changes is in its place"
+
+    def _set_aside(self, path: str, inside: str) -> None:
+        """Move a file of a table to the folder of damaged files."""
+        store = file_system(self._lake.url, self._lake.options)
+        source, target = f"{path}/{inside}", f"{DAMAGED}/{path}/{inside}"
+        with delta_errors(f"{self._lake.url}/{source}"):
+            if is_local(self._lake.url):
+                Path(self._lake.url, target).parent.mkdir(parents=True, exist_ok=True)
+            store.copy_file(source, target)
+            store.delete_file(source)
+
+    def _restore(self, path: str) -> Iterator[Finding]:
+        """Commit again the rows of files that no entry of a repaired log has, unless the table has the rows."""
+        pa = import_pyarrow()
+        from pyarrow import compute, fs
+
+        table = self._table(path)
+        known = {file.path for file in table.snapshot().files}
+        store = file_system(table.url, self._lake.options)
+        with delta_errors(table.url):
+            entries = store.get_file_info(fs.FileSelector("", recursive=True))
+        for entry in entries:
+            inside = entry.path.lstrip("/")
+            if entry.type is not fs.FileType.File or not inside.endswith(".parquet") or inside.startswith(LOG):
+                continue
+            if inside in known:
+                continue
+            try:
+                rows = pa.parquet.ParquetFile(store.open_input_file(inside)).read()
+            except (OSError, ValueError):
+                continue
+            if not {"_run", "_seq"} <= set(rows.column_names):
+                continue
+            there = table.dataset(table.snapshot().files).to_table(columns=["_run", "_seq"])
+            seen = set(zip(there["_run"].to_pylist(), there["_seq"].to_pylist(), strict=True))
+            own = zip(rows["_run"].to_pylist(), rows["_seq"].to_pylist(), strict=True)
+            lost = rows.filter(compute.invert(pa.array([key in seen for key in own], pa.bool_())))
+            if not lost.num_rows:
+                continue
+            partition_by = []
+            if inside.startswith(f"{DATE}="):
+                lost, partition_by = with_text(lost, DATE, inside[len(DATE) + 1 :].partition("/")[0]), [DATE]
+            table.append(lost, writer=WRITER, batch=self._next(table), partition_by=partition_by)
+            yield Finding(f"{table.url}/{inside}", "no entry of the log has it", f"{lost.num_rows} rows restored")
+
+    # -- files
+
+    def _check_files(self, path: str) -> Iterator[Finding]:
+        table = self._table(path)
+        lost: list[TableFile] = []
+        for file in table.snapshot().files:
+            reason = self._damage(table, file)
+            if reason is None:
+                continue
+            if self._repair and reason != "missing":
+                self._set_aside(path, file.path)
+            done = f"taken out of the table, {file.rows} rows are lost" if self._repair else ""
+            yield Finding(file.url, reason, done)
+            lost.append(file)
+        if lost and self._repair:
+            table.retried(lambda: table.delta().repair())
+            self._gaps += [(f"{path}/{file.path}", file.rows) for file in lost]
+
+    def _damage(self, table: LakeTable, file: TableFile) -> str | None:
+        store = file_system(table.url, self._lake.options)
+        with delta_errors(file.url):
+            info = store.get_file_info(file.path)
+        if not info.is_file:
+            return "missing"
+        if info.size != file.size:
+            return f"damaged: {info.size} bytes instead of {file.size}"
+        try:
+            rows = import_pyarrow().parquet.read_metadata(store.open_input_file(file.path)).num_rows
+        except (OSError, ValueError) as error:
+            return f"damaged: {str(error).splitlines()[0]}"
+        return None if rows == file.rows else f"damaged: {rows} rows instead of {file.rows}"
+
+    # -- rows
+
+    def _check_classes(self) -> Iterator[Finding]:
+        for item in self._lake.classes():
+            if self._table(item.table).version() is None:
+                version = item.version
+                text = f"there is no table of {version.package}:{version.name}, whose schema is known"
+                yield Finding(f"{self._lake.url}/{item.table}", text, is_damage=False)
+
+    def _check_numbers(self, paths: list[str]) -> Iterator[Finding]:
+        """Each run numbers its rows from 1 without a gap, in all tables together, as long as no days are dropped."""
+        pa = import_pyarrow()
+        from pyarrow import compute
+
+        parts: dict[str, list[Any]] = defaultdict(list)
+        for path in paths:
+            table = self._table(path)
+            files = [file for file in table.snapshot().files if self._damage(table, file) is None]
+            if not files:
+                continue
+            with delta_errors(table.url):
+                rows = table.dataset(files).to_table(columns=["_run", "_seq"])
+            for run in compute.unique(rows["_run"]).to_pylist():
+                parts[run].append(rows.filter(compute.equal(rows["_run"], run))["_seq"].combine_chunks())
+        is_whole = all(self._table(path).last_batch(RETAIN) is None for path in paths)
+        for run, arrays in sorted(parts.items()):
+            numbers = pa.concat_arrays(arrays)
+            distinct = compute.count_distinct(numbers).as_py()
+            if distinct < len(numbers):
+                yield Finding(f"run {run}", f"{len(numbers) - distinct} rows are there more than once")
+            missing = compute.max(numbers).as_py() - distinct
+            if missing and is_whole:
+                yield Finding(f"run {run}", f"{missing} of {missing + distinct} rows are missing")
+
+    def _check_runs(self) -> Iterator[Finding]:
+        agents: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for row in RecordedRuns(self._lake).left_out():
+            agents[row.counted, row.run].add(row.agent)
+        for (counted, run), names in sorted(agents.items()):
+            text = f"recorded {len(names)} agents at the same time as {counted}, whose rows count there"
+            yield Finding(f"run {run}", text, is_damage=False)
+
+    # -- writing
+
+    def _write_gaps(self) -> None:
+        if not self._gaps:
+            return
+        columns = columns_of(RowKind.GAPS, None)
+        run, now = f"{self._now_ns:020d}_{WRITER}", self._now_ns
+        rows = [
+            (run, number, now // 1000, now, now, None, None, "damaged", place, count, None)
+            for number, (place, count) in enumerate(self._gaps, 1)
+        ]
+        table = self._lake.kind_table(RowKind.GAPS)
+        arrow = with_text(arrow_table(columns, rows), DATE, day(now))
+        table.append(arrow, writer=WRITER, batch=self._next(table))
+
+    def _next(self, table: LakeTable) -> int:
+        return (table.last_batch(WRITER) or 0) + 1

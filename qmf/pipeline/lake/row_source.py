@@ -1,0 +1,101 @@
+"""Rows of a lake as a source of DuckDB queries: files of one table, from a folder or from an object store."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.duckdb_queries import parquet_files, quoted, text
+from qmf.pipeline.lake.arrow import arrow_schema
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import is_local
+from qmf.pipeline.lake.row_columns import HASH, Columns
+from qmf.pipeline.lake.table_files import TableFile
+
+_SQL_TYPES = {
+    ColumnType.INT8: "tinyint",
+    ColumnType.INT16: "smallint",
+    ColumnType.INT32: "integer",
+    ColumnType.INT64: "bigint",
+    ColumnType.DECIMAL: "decimal(20, 0)",
+    ColumnType.FLOAT: "float",
+    ColumnType.DOUBLE: "double",
+    ColumnType.BOOL: "boolean",
+    ColumnType.TEXT: "varchar",
+    ColumnType.TIME: "timestamptz",
+}
+
+_numbers = itertools.count(1)
+
+
+@attrs.frozen
+class RowSource:
+    """Files of a table whose rows a query reads.
+
+    Attributes:
+        table: the table.
+        files: of one of its versions.
+        columns: those of the rows; files may lack some, which are null then.
+        hash: only rows of this version of the class; None for all rows.
+        condition: in SQL, for the rows that count; empty for all.
+    """
+
+    table: LakeTable
+    files: tuple[TableFile, ...]
+    columns: Columns
+    hash: str | None = None
+    condition: str = ""
+
+    @classmethod
+    def of_versions(
+        cls, table: LakeTable, files: Sequence[TableFile], columns: Columns, versions: Sequence[ClassVersion]
+    ) -> RowSource:
+        """The rows of one class version, or of all of a table; files without such rows are left out."""
+        if len(versions) > 1:
+            return cls(table, tuple(files), columns)
+        hash = versions[0].hash
+        return cls(table, tuple(file for file in files if _may_have(file, hash)), columns, hash)
+
+    def __bool__(self) -> bool:
+        return bool(self.files)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows in the files, those of other versions included."""
+        return sum(file.rows for file in self.files)
+
+    def sql(self, connection: Any) -> str:
+        """The rows as SQL, a part of ``from``.
+
+        Args:
+            connection: to DuckDB, that the query runs on; rows of an object store are made known to it.
+        """
+        parts = [] if self.hash is None or self._is_pure else [f"{quoted(HASH)} = {text(self.hash)}"]
+        parts += [self.condition] if self.condition else []
+        where = f" where {' and '.join(parts)}" if parts else ""
+        if not is_local(self.table.url):
+            name = f"qmf_rows_{next(_numbers)}"
+            schema = arrow_schema((*self.columns, (HASH, ColumnType.TEXT)) if self.hash is not None else self.columns)
+            connection.register(name, self.table.dataset(self.files, schema))
+            return f"(select * from {name}{where})"
+        paths = [file.url for file in self.files]
+        if self._is_pure:
+            # Each file has all of the columns: they need not be opened before the query runs.
+            return f"(select * from {parquet_files(paths)}{where})" if where else parquet_files(paths)
+        nulls = ", ".join(f"cast(null as {_SQL_TYPES[kind]}) as {quoted(name)}" for name, kind in self.columns)
+        files = parquet_files(paths, ", union_by_name = true")
+        return f"(select * from (select {nulls} limit 0) union all by name select * from {files}{where})"
+
+    @property
+    def _is_pure(self) -> bool:
+        """True if all rows of the files are wanted, and each file has all columns."""
+        return all(file.first_hash == self.hash == file.last_hash for file in self.files)
+
+
+def _may_have(file: TableFile, hash: str) -> bool:
+    """True for files that may have rows of a class version."""
+    return file.first_hash is None or file.last_hash is None or file.first_hash <= hash <= file.last_hash

@@ -1,0 +1,278 @@
+"""Recorders that recorded the same agents at the same time: whose rows count.
+
+Two recorders of one bus write each sample twice, under two runs. Read together, sums are twice too large, and a counter
+seems to jump back and forth. So for each agent and time the rows of one run count, those of the others are left out:
+
+- a run has an agent from its first to its last heartbeat, with an end where heartbeats are missing for a while;
+- where several runs have an agent, the one counts that has had it for the longest; when it ends, the next one follows;
+- runs that follow each other, as after a restart, leave each other's rows alone.
+
+Times are `_ts_ns`, by the agent's clock: all recorders of a sample have the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.days import day
+from qmf.pipeline.lake.delta_errors import delta_errors
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.table_files import TableFile
+
+#: An agent without a heartbeat for so long, or for three of its intervals, is one that the recorder does not have.
+SILENCE_NS = 60 * 10**9
+
+_COLUMNS = ("_agent", "_run", "_ts_ns", "interval")
+
+
+@attrs.frozen
+class Presence:
+    """A time during which a run had an agent.
+
+    Attributes:
+        run, agent: their names.
+        first_ns, last_ns: times of the first and the last heartbeat.
+        silence_ns: how far the agent's other rows may be from these at most.
+    """
+
+    run: str
+    agent: str
+    first_ns: int
+    last_ns: int
+    silence_ns: int = SILENCE_NS
+
+
+@attrs.frozen(order=True)
+class LeftOut:
+    """Rows that don't count, since another run has them too.
+
+    Attributes:
+        agent, run: of the rows.
+        first_ns, end_ns: from this `_ts_ns` until before that one.
+        counted: the run whose rows count instead.
+    """
+
+    agent: str
+    run: str
+    first_ns: int
+    end_ns: int
+    counted: str
+
+
+class RecordedRuns:
+    """The runs of a lake. Belongs to one thread at a time; what it read is kept until the lake changes."""
+
+    def __init__(self, lake: DeltaLake) -> None:
+        self._lake = lake
+        self._known: dict[tuple[int, int | None, int | None], tuple[LeftOut, ...]] = {}
+        #: Files never change.
+        self._by_file: dict[str, list[Presence]] = {}
+
+    def left_out(self, first_ns: int | None = None, last_ns: int | None = None) -> tuple[LeftOut, ...]:
+        """The rows to leave out, sorted by agent, run and time; none, mostly, and then nothing was read.
+
+        Args:
+            first_ns, last_ns: the range of `_ts_ns` that is read; None for all.
+
+        Raises:
+            LakeError: the lake cannot be read.
+        """
+        version = self._lake.kind_table(RowKind.HEARTBEATS).version()
+        if version is None:
+            return ()
+        key = (version, first_ns, last_ns)
+        if key not in self._known:
+            self._known = {known: value for known, value in self._known.items() if known[0] == version}
+            self._known[key] = left_out(self.presences(first_ns, last_ns))
+        return self._known[key]
+
+    def presences(self, first_ns: int | None = None, last_ns: int | None = None) -> list[Presence]:
+        """When runs had agents, on days on which several runs recorded at the same time."""
+        table = self._lake.kind_table(RowKind.HEARTBEATS)
+        if table.version() is None:
+            return []
+        first_day = day(first_ns) if first_ns is not None else ""
+        last_day = day(last_ns) if last_ns is not None else "9999-12-31"
+        files = [file for file in table.snapshot().files if first_day <= (file.date or "") <= last_day]
+        shared = _shared_days(files)
+        found: list[Presence] = []
+        for file in [file for file in files if file.date in shared]:
+            if file.path not in self._by_file:
+                with delta_errors(table.url):
+                    rows = table.dataset([file]).to_table(columns=list(_COLUMNS))
+                self._by_file[file.path] = _presences(rows)
+            found += self._by_file[file.path]
+        return _joined(found)
+
+
+def agents_of_others(lake: DeltaLake, run: str, since_ns: int) -> dict[str, set[str]]:
+    """The agents that other runs have recorded lately, by run.
+
+    Args:
+        lake: to read.
+        run: that asks.
+        since_ns: time of arrival of heartbeats, by the clocks of the recorders.
+
+    Raises:
+        LakeError: the lake cannot be read.
+    """
+    table = lake.kind_table(RowKind.HEARTBEATS)
+    if table.version() is None:
+        return {}
+    files = [file for file in table.snapshot().files if (file.last_received_ns or 0) >= since_ns and file.run != run]
+    if not files:
+        return {}
+    import_pyarrow()
+    from pyarrow import dataset
+
+    recent = (dataset.field("_received_ns") >= since_ns) & (dataset.field("_run") != run)
+    with delta_errors(table.url):
+        rows = table.dataset(files).to_table(columns=["_run", "_agent"], filter=recent)
+    found: dict[str, set[str]] = defaultdict(set)
+    for other, agent in zip(rows["_run"].to_pylist(), rows["_agent"].to_pylist(), strict=True):
+        found[other].add(agent)
+    return dict(found)
+
+
+def left_out(presences: Iterable[Presence]) -> tuple[LeftOut, ...]:
+    """The rows to leave out. Pure.
+
+    Args:
+        presences: of any agents and runs.
+    """
+    agents: dict[str, list[Presence]] = defaultdict(list)
+    for item in presences:
+        agents[item.agent].append(item)
+    found: list[LeftOut] = []
+    for items in agents.values():
+        clusters = _clusters(items)
+        before = None
+        for cluster, after in zip(clusters, [*clusters[1:], None], strict=True):
+            found += _in_cluster(cluster, before, None if after is None else after[0].first_ns)
+            before = max(item.last_ns for item in cluster) + 1
+    return tuple(sorted(found))
+
+
+def counted_condition(rows: Sequence[LeftOut]) -> str:
+    """A condition in SQL that is true for rows that count, for DuckDB and Spark; empty where all count.
+
+    Args:
+        rows: that are left out.
+    """
+    parts = [
+        f"(_run = {_text(row.run)} AND _agent = {_text(row.agent)}"
+        f" AND _ts_ns >= {row.first_ns} AND _ts_ns < {row.end_ns})"
+        for row in rows
+    ]
+    # Rows without an agent belong to no one else.
+    return f"(_agent IS NULL OR NOT ({' OR '.join(parts)}))" if parts else ""
+
+
+def counted_expression(rows: Sequence[LeftOut]) -> Any:
+    """The same as an expression of pyarrow's datasets; None where all rows count."""
+    if not rows:
+        return None
+    import_pyarrow()
+    from pyarrow import compute, dataset
+
+    run, agent, time = dataset.field("_run"), dataset.field("_agent"), dataset.field("_ts_ns")
+    left = compute.scalar(False)
+    for row in rows:
+        left = left | ((run == row.run) & (agent == row.agent) & (time >= row.first_ns) & (time < row.end_ns))
+    return agent.is_null() | ~left
+
+
+def _shared_days(files: Iterable[TableFile]) -> set[str]:
+    """The days on which several runs recorded at the same time, as far as the files' figures tell."""
+    spans: dict[str, dict[str | None, tuple[int, int]]] = defaultdict(dict)
+    for file in files:
+        if file.date is None or file.first_ns is None or file.last_ns is None:
+            continue
+        first, last = spans[file.date].get(file.run, (file.first_ns, file.last_ns))
+        spans[file.date][file.run] = (min(first, file.first_ns), max(last, file.last_ns))
+    found = set()
+    for date, runs in spans.items():
+        ordered = sorted(runs.values())
+        if None in runs or any(one[1] >= two[0] for one, two in itertools.pairwise(ordered)):
+            found.add(date)
+    return found
+
+
+def _presences(rows: Any) -> list[Presence]:
+    """The presences in the heartbeats of a file."""
+    columns = [rows[name].to_pylist() for name in _COLUMNS]
+    return _joined(
+        Presence(run, agent, time_ns, time_ns, max(SILENCE_NS, int(3 * (interval or 0) * 10**9)))
+        for agent, run, time_ns, interval in zip(*columns, strict=True)
+        if agent is not None
+    )
+
+
+def _joined(parts: Iterable[Presence]) -> list[Presence]:
+    """Presences of the same agent and run as one, where there is no silence between them."""
+    found: list[Presence] = []
+    for part in sorted(parts, key=lambda part: (part.agent, part.run, part.first_ns)):
+        last = found[-1] if found else None
+        if (
+            last is None
+            or (last.agent, last.run) != (part.agent, part.run)
+            or part.first_ns - last.last_ns > max(last.silence_ns, part.silence_ns)
+        ):
+            found.append(part)
+        else:
+            silence = max(last.silence_ns, part.silence_ns)
+            found[-1] = Presence(part.run, part.agent, last.first_ns, max(last.last_ns, part.last_ns), silence)
+    return found
+
+
+def _clusters(items: Iterable[Presence]) -> list[list[Presence]]:
+    """Groups of presences of one agent that overlap."""
+    found: list[list[Presence]] = []
+    end = 0
+    for item in sorted(items, key=lambda item: (item.first_ns, item.run)):
+        if found and item.first_ns <= end:
+            found[-1].append(item)
+        else:
+            found.append([item])
+            end = item.last_ns
+        end = max(end, item.last_ns)
+    return found
+
+
+def _in_cluster(cluster: Sequence[Presence], before: int | None, after: int | None) -> list[LeftOut]:
+    """The rows to leave out of presences that overlap.
+
+    Args:
+        cluster: in the order of their start.
+        before, after: the end of what was before, and the start of what follows.
+    """
+    if len({item.run for item in cluster}) < 2:
+        return []
+    silence = max(item.silence_ns for item in cluster)
+    agent = cluster[0].agent
+    found: list[LeftOut] = []
+    start = cluster[0].first_ns - silence
+    start = start if before is None else max(start, before)
+    end = max(item.last_ns for item in cluster)
+    waiting = list(cluster)
+    while waiting:
+        # The one that has had the agent for the longest, of those that go on beyond `start`.
+        owner = waiting[0]
+        until = owner.last_ns + 1 if owner.last_ns < end else end + silence
+        until = until if after is None else min(until, after)
+        others = sorted({item.run for item in cluster} - {owner.run})
+        found += [LeftOut(agent, run, start, until, owner.run) for run in others]
+        start = until
+        waiting = [item for item in waiting if item.last_ns > owner.last_ns]
+    return found
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

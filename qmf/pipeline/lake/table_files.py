@@ -1,0 +1,122 @@
+"""The Parquet files of a Delta table: those of a version, and those that are being written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.delta_errors import delta_errors
+from qmf.pipeline.lake.location import is_local
+
+#: Rows of a row group at most: small ones cost readers more than their rows, large ones are memory while writing.
+GROUP_ROWS = 250_000
+
+
+@attrs.frozen
+class TableFile:
+    """A Parquet file of a table's version.
+
+    Attributes:
+        path: inside the table; unique, since files are never changed.
+        url: where it is: a path of this machine, or a URL.
+        date: day of its rows, in UTC; None where the table has no days.
+        rows, size: number of rows, and size in bytes.
+        run: of the recorder that wrote all of its rows; None where there are several, or none.
+        first_ns, last_ns: the earliest and the latest `_ts_ns` of its rows; None where not known.
+        first_received_ns, last_received_ns: the earliest and the latest `_received_ns`; None where not known.
+        first_hash, last_hash: the hashes of the class versions of its rows, the smallest and the largest; None in
+            tables of other kinds.
+    """
+
+    path: str
+    url: str
+    date: str | None
+    rows: int
+    size: int
+    run: str | None = None
+    first_ns: int | None = None
+    last_ns: int | None = None
+    first_received_ns: int | None = None
+    last_received_ns: int | None = None
+    first_hash: str | None = None
+    last_hash: str | None = None
+
+
+@attrs.frozen
+class TableSnapshot:
+    """The files of a table at one version, the oldest day first.
+
+    Attributes:
+        version: of the table.
+        files: that hold its rows.
+    """
+
+    version: int
+    files: tuple[TableFile, ...]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(file.rows for file in self.files)
+
+
+@attrs.frozen
+class WrittenFile:
+    """A file that was written into a table's folder and is not committed yet.
+
+    Attributes:
+        path: inside the table.
+        partition: values of the columns by which the table is partitioned.
+        rows, size: number of rows, and size in bytes.
+    """
+
+    path: str
+    partition: Mapping[str, str]
+    rows: int
+    size: int
+
+
+class FileWriter:
+    """Writes one file of a table; it belongs to the table when it is committed."""
+
+    def __init__(self, path: str, stream: Any, schema: Any) -> None:
+        self._path = path
+        self._stream = stream
+        self._writer = import_pyarrow().parquet.ParquetWriter(stream, schema, compression="zstd")
+        self._rows = 0
+
+    def write(self, rows: Any) -> None:
+        """Add an Arrow table of the file's schema."""
+        self._writer.write_table(rows, GROUP_ROWS)
+        self._rows += rows.num_rows
+
+    def close(self) -> tuple[str, int, int]:
+        """End the file.
+
+        Returns:
+            its path, number of rows, and size in bytes.
+        """
+        self._writer.close()
+        size = int(self._stream.tell())
+        self._stream.close()
+        return self._path, self._rows, size
+
+
+def file_system(url: str, options: Mapping[str, str]) -> Any:
+    """A folder of this machine, or behind a URL, as a file system of pyarrow.
+
+    Raises:
+        LakeError: the object store is not known, or its settings are wrong.
+    """
+    import_pyarrow()
+    from pyarrow import fs
+
+    if is_local(url):
+        return fs.SubTreeFileSystem(url, fs.LocalFileSystem())
+    from deltalake.fs import DeltaStorageHandler
+
+    with delta_errors(url):
+        return fs.PyFileSystem(DeltaStorageHandler(url, dict(options)))

@@ -1,0 +1,158 @@
+"""What is damaged in a lake is found, named with its file, and repaired where it can be."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pipeline.heartbeats import DAY, beats, put, seqs
+from pipeline.lakes import RUN, Shop, recorded
+
+from qmf.pipeline.cli import main
+from qmf.pipeline.lake import maintenance
+from qmf.pipeline.lake.checking import LakeCheck
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.recording.lake_writer import LakeWriter
+from qmf.pipeline.recording.writer_state import PENDING, PendingBatch, WriterState, state_folder
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> DeltaLake:
+    """A lake of six commits."""
+    lake = DeltaLake(str(tmp_path / "lake"))
+    for number in range(1, 7):
+        put(lake, number, (number, number % 2))
+    return lake
+
+
+def entry(lake: DeltaLake, version: int) -> Path:
+    return Path(lake.url) / "heartbeats" / "_delta_log" / f"{version:020d}.json"
+
+
+def file_of(lake: DeltaLake, seq: int) -> Path:
+    """The file of a row."""
+    (path,) = (
+        Path(file.url)
+        for file in lake.table("heartbeats").snapshot(seq - 1).files
+        if file.first_ns is not None
+        and lake.table("heartbeats").dataset([file]).to_table()["_seq"].to_pylist() == [seq]
+    )
+    return path
+
+
+def lines(lake: DeltaLake, *, repair: bool = False) -> list[str]:
+    return [str(item) for item in LakeCheck(DeltaLake(lake.url), repair=repair, now_ns=DAY).findings()]
+
+
+def gaps(lake: DeltaLake) -> list[tuple[str, str, int]]:
+    return [(row["reason"], row["subject"], row["count"]) for row in recorded(lake, "gaps")]
+
+
+def test_a_whole_lake(lake: DeltaLake, capsys: pytest.CaptureFixture[str]) -> None:
+    maintenance.optimize(lake)
+    assert lines(lake) == []
+    assert main(["check", "--lake", lake.url]) == 0
+    assert capsys.readouterr().out == "Nothing is wrong\n"
+
+
+@pytest.mark.parametrize("version", [1, 3, 5])
+@pytest.mark.parametrize("keep", [0, 0.5, 0.95])
+def test_a_truncated_entry_of_a_log(
+    lake: DeltaLake, version: int, keep: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = entry(lake, version)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * keep)])
+    assert main(["check", "--lake", lake.url]) == 2
+    found = capsys.readouterr()
+    assert f"{path}: damaged: " in found.out
+    assert found.err.startswith(f"qmf-pipeline: {lake.url}: ")
+    if keep:
+        assert main(["optimize", "--lake", lake.url]) == 2
+        assert capsys.readouterr().err.startswith(f"qmf-pipeline: {path}: damaged: ")
+    assert main(["check", "--lake", lake.url, "--repair"]) == 0
+    assert seqs(DeltaLake(lake.url)) == [1, 2, 3, 4, 5, 6]
+    assert lines(lake) == []
+    put(DeltaLake(lake.url), 7, (7, 0))
+    assert seqs(DeltaLake(lake.url)) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_truncated_entry_that_moved_rows(lake: DeltaLake) -> None:
+    maintenance.optimize(lake)
+    entry(lake, 6).write_bytes(b"{")
+    lines(lake, repair=True)
+    assert seqs(DeltaLake(lake.url)) == [1, 2, 3, 4, 5, 6]
+    assert lines(lake) == []
+
+
+def test_a_truncated_checkpoint(lake: DeltaLake) -> None:
+    lake.table("heartbeats").delta().create_checkpoint()
+    (path,) = (Path(lake.url) / "heartbeats" / "_delta_log").glob("*.checkpoint.parquet")
+    path.write_bytes(path.read_bytes()[:100])
+    (line,) = [line for line in lines(lake) if line.startswith(str(path))]
+    assert "damaged" in line
+    lines(lake, repair=True)
+    assert seqs(DeltaLake(lake.url)) == [1, 2, 3, 4, 5, 6]
+    assert lines(lake) == []
+
+
+@pytest.mark.parametrize("keep", [None, 0, 100])
+def test_a_file_that_is_missing_or_truncated(lake: DeltaLake, keep: int | None) -> None:
+    path = file_of(lake, 3)
+    if keep is None:
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:keep])
+    found = lines(lake)
+    assert found[0].startswith(f"{path}: {'missing' if keep is None else 'damaged'}")
+    assert found[1:] == [f"run {RUN}: 1 of 6 rows are missing"]
+    lines(lake, repair=True)
+    again = DeltaLake(lake.url)
+    assert seqs(again) == [1, 2, 4, 5, 6]
+    inside = path.relative_to(lake.url).as_posix()
+    assert gaps(again) == [("damaged", inside, 1)]
+    assert lines(lake) == [f"run {RUN}: 1 of 6 rows are missing"]
+
+
+def test_rows_that_are_there_twice(lake: DeltaLake) -> None:
+    put(lake, 1, (6, 0), name="other")
+    assert lines(lake) == [f"run {RUN}: 1 rows are there more than once"]
+
+
+def test_dropped_days_are_no_damage(lake: DeltaLake) -> None:
+    maintenance.retain(lake, 0, now_ns=DAY)
+    assert seqs(lake) == [1, 3, 5]
+    assert lines(lake) == []
+
+
+def test_the_batch_of_a_killed_recorder(lake: DeltaLake, capsys: pytest.CaptureFixture[str]) -> None:
+    state = WriterState(state_folder(lake, "recorder"))
+    with state.locked():
+        state.store(PendingBatch(7, RUN, 5, LakeWriter(lake, "recorder").tables(beats((7, 0)).take())))
+        assert main(["check", "--lake", lake.url]) == 0
+        assert "another process records as 'recorder'" in capsys.readouterr().out
+    assert main(["check", "--lake", lake.url]) == 2
+    path = Path(lake.url) / PENDING / "recorder" / "00000007.arrow"
+    assert f"{path}: a batch of the killed run {RUN}" in capsys.readouterr().out
+    assert main(["check", "--lake", lake.url, "--repair"]) == 0
+    assert seqs(DeltaLake(lake.url)) == [1, 2, 3, 4, 5, 6, 7]
+    path.write_bytes(b"half")
+    assert main(["check", "--lake", lake.url, "--repair"]) == 0
+    assert f"{path}: damaged: " in capsys.readouterr().out
+    assert not path.exists()
+
+
+def test_two_recorders_of_one_bus_are_told(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        shop = Shop(tmp_path, run=f"run_{name}", name=name)
+        shop.beat(*range(1000, 1100, 10))
+    (line,) = lines(DeltaLake(str(tmp_path)))
+    assert line == "run run_two: recorded 1 agents at the same time as run_one, whose rows count there"
+
+
+def test_a_class_without_rows(lake: DeltaLake) -> None:
+    shop = Shop(Path(lake.url), name="shop", run="other")
+    shop.put((1, 1))
+    shutil.rmtree(Path(lake.url) / "objects")
+    assert any("there is no table of org.example.shop:till" in line for line in lines(lake))

@@ -1,0 +1,153 @@
+"""Two recorders of one bus: the rows of one of them count, for each agent and time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pipeline.lakes import SECOND, Shop, recorded
+
+from qmf.pipeline.correlate.lake_rows import LakeRows
+from qmf.pipeline.lake import maintenance
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.runs import (
+    SILENCE_NS,
+    LeftOut,
+    Presence,
+    RecordedRuns,
+    counted_condition,
+    counted_expression,
+    left_out,
+)
+
+TILL = "objects/org.example.shop/till"
+
+
+def counted(lake: DeltaLake, path: str = TILL) -> list[tuple[str, float]]:
+    """Run and time of the rows that count, by time; those of both ways to ask agree."""
+    table, rows = lake.table(path), RecordedRuns(lake).left_out()
+    data = table.dataset(table.snapshot().files)
+    found = data.to_table(filter=counted_expression(rows)).to_pylist()
+    where = f"WHERE {counted_condition(rows)}" if rows else ""
+    with duckdb.connect() as connection:
+        connection.register("samples", data.to_table())
+        same = connection.execute(f"SELECT _run, _ts_ns FROM samples {where}").fetchall()
+    pairs = sorted((row["_ts_ns"] / SECOND, row["_run"]) for row in found)
+    assert pairs == sorted((time / SECOND, run) for run, time in same)
+    return [(run, at) for at, run in pairs]
+
+
+def two(tmp_path: Path, one: range, other: range, step: int = 10) -> DeltaLake:
+    """A lake that two recorders wrote, each during a range of seconds; the agent sends each sample with a heartbeat."""
+    for name, times in (("one", one), ("two", other)):
+        shop = Shop(tmp_path, run=f"run_{name}", name=name)
+        shop.beat(*times[::step])
+        shop.put(*((at + 2, at) for at in times[::step]))
+    return DeltaLake(str(tmp_path))
+
+
+def test_each_sample_counts_once(tmp_path: Path) -> None:
+    lake = two(tmp_path, range(1000, 2000), range(1200, 3000))
+    rows = counted(lake)
+    assert [at for _run, at in rows] == [at + 2 for at in range(1000, 3000, 10)]
+    assert {run for run, at in rows if at < 1990} == {"run_one"}
+    assert {run for run, at in rows if at > 1995} == {"run_two"}
+
+
+def test_runs_that_follow_each_other_are_whole(tmp_path: Path) -> None:
+    lake = two(tmp_path, range(1000, 2000), range(2005, 3000))
+    assert RecordedRuns(lake).left_out() == ()
+    assert len(counted(lake)) == 100 + 100
+    maintenance.optimize(lake)
+    assert RecordedRuns(lake).left_out() == ()
+
+
+def test_small_files_that_were_combined_tell_the_same(tmp_path: Path) -> None:
+    lake = two(tmp_path, range(1000, 2000), range(1200, 3000))
+    before = counted(lake)
+    maintenance.optimize(lake)
+    assert counted(DeltaLake(lake.url)) == before
+
+
+def test_recorders_of_different_agents_leave_each_other_alone(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        shop = Shop(tmp_path, run=f"run_{name}", name=name)
+        shop.beat(1000, 1010, agent=name)
+        shop.put((1000, 1), agent=name)
+    lake = DeltaLake(str(tmp_path))
+    assert RecordedRuns(lake).left_out() == ()
+    assert len(recorded(lake, TILL)) == 2
+
+
+def test_a_recorder_that_lost_the_bus_is_followed_by_the_other_and_comes_back(tmp_path: Path) -> None:
+    one = Shop(tmp_path, run="run_one", name="one")
+    one.beat(*range(1000, 1200, 10), *range(1600, 2000, 10))
+    other = Shop(tmp_path, run="run_two", name="two")
+    other.beat(*range(1000, 2000, 10))
+    found = RecordedRuns(DeltaLake(str(tmp_path))).left_out()
+    assert [(row.run, row.first_ns // SECOND, row.end_ns // SECOND) for row in found] == [
+        ("run_one", 1190, 2050),
+        ("run_two", 940, 1190),
+    ]
+
+
+def test_days_without_a_second_run_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = Shop(tmp_path)
+    shop.beat(*range(1000, 1200, 10))
+    lake = DeltaLake(str(tmp_path))
+    monkeypatch.setattr("qmf.pipeline.lake.runs._presences", None)
+    assert RecordedRuns(lake).left_out(0, 10**18) == ()
+
+
+def test_a_lake_without_heartbeats(tmp_path: Path) -> None:
+    lake = DeltaLake(str(tmp_path))
+    assert RecordedRuns(lake).left_out() == ()
+    assert RecordedRuns(lake).presences() == []
+
+
+def test_text_in_conditions_is_quoted() -> None:
+    row = LeftOut("it's", "r", 1, 2, "s")
+    assert "_agent = 'it''s'" in counted_condition([row])
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 1000), st.integers(0, 300)).map(
+            lambda item: Presence(item[0], "x", item[1] * SECOND, (item[1] + item[2]) * SECOND)
+        ),
+        max_size=8,
+    )
+)
+def test_at_each_time_one_run_at_most_counts_of_those_that_have_the_agent(presences: list[Presence]) -> None:
+    rows = left_out(presences)
+    for time in {item.first_ns for item in presences} | {item.last_ns for item in presences}:
+        having = {item.run for item in presences if item.first_ns <= time <= item.last_ns}
+        left = {row.run for row in rows if row.first_ns <= time < row.end_ns}
+        assert len(having - left) == 1
+    assert all(row.first_ns < row.end_ns and row.counted != row.run for row in rows)
+    assert len(presences) > 1 or rows == ()
+    assert SILENCE_NS > 0
+
+
+def test_rules_read_each_sample_once(tmp_path: Path) -> None:
+    lake = two(tmp_path, range(1000, 1100), range(1000, 1200))
+    rows = LakeRows(DeltaLake(lake.url), 0)
+    try:
+        found = rows.all_rows([TILL, "heartbeats"])
+        assert found[TILL].count_rows() == 20
+        assert found["heartbeats"].count_rows() == 30
+        position = rows.versions([TILL])
+        other = Shop(tmp_path, run="run_two", name="later")
+        other.put((1192, 5))
+        one = Shop(tmp_path, run="run_one", name="later_still")
+        one.put((1192, 5))
+        new = rows.added(position, rows.versions([TILL]))
+        assert new[TILL].to_table()["_run"].to_pylist() == ["run_two"]
+        with duckdb.connect() as connection:
+            connection.register("samples", found[TILL])
+            assert connection.execute("SELECT count(*) FROM samples WHERE _seq > 0").fetchone() == (20,)
+    finally:
+        rows.close()
