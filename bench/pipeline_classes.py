@@ -92,8 +92,8 @@ def fill(lake: DeltaLake, tables: list[ClassVersion], samples: int) -> int:
 
     begin = START * SECOND
     for table in tables:
-        told = (table.package, table.name, table.hash, table.event, table.to_json(), "", None)
-        add(RowKind.SCHEMAS, begin, told)
+        schema = (table.package, table.name, table.hash, table.event, table.to_json(), "", None)
+        add(RowKind.SCHEMAS, begin, schema)
     add(RowKind.AGENTS, begin, ("added", None, 10.0))
     each = max(1, samples // COMMITS)
     for n in range(samples):

@@ -51,8 +51,8 @@ def fill(lake: DeltaLake, samples: int, each: int, level: Callable[[int], int]) 
     converters = RowConverter(table)
     buffers = RowBuffers()
     started = time.perf_counter()
-    told = (_RUN, 0, 0, 0, 0, None, None, table.package, table.name, table.hash, False, table.to_json(), "", None)
-    buffers.add(RowKind.SCHEMAS, None, 0, told)
+    schema = (_RUN, 0, 0, 0, 0, None, None, table.package, table.name, table.hash, False, table.to_json(), "", None)
+    buffers.add(RowKind.SCHEMAS, None, 0, schema)
     writer = LakeWriter(lake, "bench")
     batches = 0
     for n in range(samples):

@@ -81,8 +81,8 @@ def measure(root: Path, commits: int, classes: int, objects: int) -> int:
     converters = [RowConverter(version) for version in versions]
     buffers = RowBuffers()
     for version in versions:
-        told = (version.package, version.name, version.hash, False, version.to_json(), "", None)
-        buffers.add(RowKind.SCHEMAS, None, 0, (RUN, 0, 0, 0, 0, None, None, *told))
+        schema = (version.package, version.name, version.hash, False, version.to_json(), "", None)
+        buffers.add(RowKind.SCHEMAS, None, 0, (RUN, 0, 0, 0, 0, None, None, *schema))
     print(f"{'commits':>8} {'rows/s':>10} {'commit':>9} {'pyarrow':>9} {'core':>7}")
     times, highest = Times(), 0.0
     with state.locked():

@@ -37,9 +37,7 @@ class AlertLedger:
     """Reads the file, and appends to it. May be called from any thread.
 
     Attributes:
-        step: the last step of the stream that was published completely.
         open: published alerts that are not cleared, by id.
-        deferred: alerts of the past that are not published yet, by id.
         unconfirmed: alerts whose publication began and was not confirmed, by key, in order.
         acknowledged: acknowledgements of open alerts, by id.
     """
@@ -52,9 +50,7 @@ class AlertLedger:
         """
         self._path = path
         self._lock = threading.Lock()
-        self.step = 0
         self.open: dict[str, AlertRow] = {}
-        self.deferred: dict[str, AlertRow] = {}
         self.unconfirmed: dict[str, AlertRow] = {}
         self.acknowledged: dict[str, Acknowledgement] = {}
         self._done: set[str] = set()
@@ -68,7 +64,7 @@ class AlertLedger:
             raise
 
     def is_done(self, alert: AlertRow) -> bool:
-        """True where an alert was published, or skipped."""
+        """True where an alert was published, or left out by an earlier version."""
         return alert.key in self._done
 
     def begin(self, alerts: Sequence[AlertRow]) -> None:
@@ -78,18 +74,6 @@ class AlertLedger:
     def confirm(self, alerts: Sequence[AlertRow]) -> None:
         """Record that the broker has confirmed some alerts."""
         self._write({"end": [alert.key for alert in alerts]})
-
-    def skip(self, alerts: Sequence[AlertRow]) -> None:
-        """Record that some alerts are not published: they were cleared long before they were found."""
-        self._write({"skip": [alert.key for alert in alerts]})
-
-    def defer(self, alerts: Sequence[AlertRow]) -> None:
-        """Record that some alerts are published later, unless they are cleared before."""
-        self._write({"hold": [attrs.asdict(alert) for alert in alerts]})
-
-    def finish_step(self, step: int) -> None:
-        """Record that all alerts of a step were published, deferred or skipped."""
-        self._write({"step": step})
 
     def acknowledge(self, alert_id: str, by: str, note: str) -> None:
         """Record that an operator takes care of an alert."""
@@ -126,7 +110,6 @@ class AlertLedger:
         for item in entry.get("begin", ()):
             alert = AlertRow(**item)
             self.unconfirmed[alert.key] = alert
-            self.deferred.pop(alert.alert_id, None)
         for key in entry.get("end", ()):
             alert = self.unconfirmed.pop(key)
             self._done.add(key)
@@ -136,13 +119,8 @@ class AlertLedger:
             else:
                 known = self.open.get(alert.alert_id, alert)
                 self.open[alert.alert_id] = attrs.evolve(alert, change="raised", at_ns=known.at_ns)
-        for key in entry.get("skip", ()):
-            self._done.add(key)
-            self.deferred.pop(key.partition(" ")[0], None)
-        for item in entry.get("hold", ()):
-            alert = AlertRow(**item)
-            self.deferred[alert.alert_id] = alert
-        self.step = entry.get("step", self.step)
+        # Jobs of earlier versions left alerts of the past out.
+        self._done.update(entry.get("skip", ()))
         if "acknowledge" in entry:
             alert_id, by, note = entry["acknowledge"]
             self.acknowledged[alert_id] = Acknowledgement(by, note)

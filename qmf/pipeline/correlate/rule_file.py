@@ -26,7 +26,7 @@ from qmf.pipeline.correlate.message_templates import CHANGING_FIELDS, template_f
 from qmf.pipeline.correlate.rule_readers import READERS, read_severity
 from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
 from qmf.pipeline.correlate.rules import NOTIFY_TABLES, Rule, RulePlace
-from qmf.pipeline.correlate.toml_lines import key_lines, syntax_errors
+from qmf.pipeline.toml_lines import key_lines, syntax_errors
 from qmf.schema import Severity
 
 #: Octets of a short string on the bus.
@@ -95,7 +95,7 @@ def parse_rules(text: str, file: str = "rules") -> tuple[Rule, ...]:
         elif not isinstance(content, dict):
             errors.add((name,), f"must be a table, [{name}]")
         elif (rule := _rule(name, RuleTable(content, (name,), errors))) is not None:
-            own = {path[1]: line for path, line in lines.items() if len(path) == 2 and path[0] == name}
+            own = {str(path[1]): line for path, line in lines.items() if len(path) == 2 and path[0] == name}
             rules.append(attrs.evolve(rule, place=RulePlace(file, lines.get((name,)), own)))
     if not tables:
         errors.add((), "no rule in it")

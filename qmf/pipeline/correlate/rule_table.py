@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from qmf.pipeline.correlate.rules import SECOND
-from qmf.pipeline.correlate.toml_lines import Path, line_of
 from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.toml_lines import KeyPath, line_of
+
+#: Names of tables and keys; the number of a table in an array of tables, from 1, follows the name of the array.
+Path = tuple[str, ...]
 
 
 class RuleError(PipelineError):
@@ -18,7 +21,7 @@ class RuleError(PipelineError):
 class Errors:
     """The errors of a file."""
 
-    def __init__(self, file: str, lines: Mapping[Path, int]) -> None:
+    def __init__(self, file: str, lines: Mapping[KeyPath, int]) -> None:
         """Begin without an error; `lines` as of `key_lines`."""
         self._file = file
         self._lines = lines
@@ -30,13 +33,13 @@ class Errors:
 
     def add(self, path: Path, text: str) -> None:
         """Add the error of a key, or of a table."""
-        line = line_of(self._lines, (*path[:1], *(part for item in path[1:] for part in item.split("."))))
+        line = self.line((*path[:1], *(part for item in path[1:] for part in item.split("."))))
         place = self._file if line is None else f"{self._file}:{line}"
         self._found.append((line or 0, ": ".join([place, *path, text])))
 
     def line(self, path: Path) -> int | None:
         """The line of a key, or of the innermost table or key around it; None where not known."""
-        return line_of(self._lines, path)
+        return line_of(self._lines, (*path[:1], *(int(part) - 1 if part.isdigit() else part for part in path[1:])))
 
     def raise_all(self) -> None:
         """Raise all errors in the order of their lines, if there is one.

@@ -36,8 +36,8 @@ from qmf.pipeline.correlate.rule_file import load_rules, parse_toml, read_text
 from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
 from qmf.pipeline.correlate.rules import SECOND, Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader
-from qmf.pipeline.correlate.toml_lines import key_lines
 from qmf.pipeline.durations import format_duration
+from qmf.pipeline.toml_lines import key_lines
 
 #: ns between two values of a series.
 DEFAULT_INTERVAL = 60 * SECOND
