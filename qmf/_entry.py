@@ -1,12 +1,14 @@
 """Entry points of the commands. A command is imported only when it runs; a missing extra is reported in one line.
 
-Ctrl-C ends a command without a message, even while it is being imported.
+Ctrl-C ends a command without a message, even while it is being imported; so does the end of who reads its output.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
+
+from qmf._standard_streams import open_missing_streams, until_unread
 
 #: Exit code if a library that the command needs is not installed.
 EXIT_NOT_INSTALLED = 2
@@ -87,8 +89,9 @@ def web() -> int:
 
 
 def _run(command: str, module: str, extra: str | None, function: str = "main") -> int:
+    open_missing_streams()
     try:
-        code = getattr(importlib.import_module(module), function)()
+        code = until_unread(lambda: _main(module, function))
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if extra is None or missing not in _OPTIONAL:
@@ -97,5 +100,10 @@ def _run(command: str, module: str, extra: str | None, function: str = "main") -
         return EXIT_NOT_INSTALLED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    return code
+
+
+def _main(module: str, function: str) -> int:
+    code = getattr(importlib.import_module(module), function)()
     assert isinstance(code, int)
     return code

@@ -73,6 +73,7 @@ OPEN = {
     "qmf._event_loop",
     "qmf._lazy",
     "qmf._loop_thread",
+    "qmf._standard_streams",
     "qmf._state_table",
     "qmf._users",
     "qmf._version",

@@ -74,6 +74,55 @@ def test_ctrl_c_while_a_command_loads_or_runs(where: str, tmp_path: Path) -> Non
     assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, "", "")
 
 
+def _without_a_reader(*command: str) -> tuple[int, str]:
+    """Exit code and standard error of a program whose output nobody reads any more."""
+    read, write = os.pipe()
+    os.close(read)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _COMMAND, *command],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=write,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(write)
+    return done.returncode, done.stderr
+
+
+_COMMAND = """
+import sys
+from qmf import _entry
+command, sys.argv = sys.argv[1], ["", *sys.argv[2:]]
+sys.exit(getattr(_entry, command)())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("broker", "--port", "0"),
+        ("codegen", "schemas/acl.xml", "-o", "{tmp}"),
+        ("codegen", "--help"),
+        ("pipeline", "rules", "check", "examples/rules.toml"),
+        ("pipeline", "--version"),
+        ("qpid_stat", "--help"),
+        ("shell", "-c", "help"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_whose_output_nobody_reads_ends_without_a_message(
+    command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[1])
+    assert _without_a_reader(*(word.format(tmp=tmp_path) for word in command)) == (0, "")
+
+
 #: What pyproject.toml says about the project.
 PROJECT: dict[str, Any] = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 

@@ -55,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INVALID
     except QmfError as error:
         return _fail(str(error))
+    except BrokenPipeError:
+        raise  # nobody reads on, e.g. `head`: the command ends without a message
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _fail(f"{where}{error.strerror or error}")

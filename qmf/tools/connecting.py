@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import attrs
 
 from qmf._completion import add_completion_option
+from qmf._standard_streams import until_unread
 from qmf._version import __version__
 from qmf.client import BrokerAgent
 from qmf.connecting import (
@@ -237,15 +238,9 @@ def run_tool(run: Callable[[], int]) -> int:
     """
     logging.getLogger("qmf").addHandler(logging.NullHandler())
     try:
-        code = run()
-        sys.stdout.flush()
+        return until_unread(run)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader has ended, e.g. `head`: that is normal. Python would complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
     except (QmfError, OSError) as error:
         print(f"Failed: {error}", file=sys.stderr)
         return FAILED
-    return code

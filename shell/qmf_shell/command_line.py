@@ -6,15 +6,14 @@ import argparse
 import contextlib
 import logging
 import math
-import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from qmf._completion import add_completion_option
+from qmf._standard_streams import discard_output, open_missing_streams, until_unread
 from qmf._version import __version__
-from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE
+from qmf_shell.exit_codes import FAILED, INTERRUPTED, UNREACHABLE, USAGE
 
 if TYPE_CHECKING:
     from qmf.errors import QmfError
@@ -92,10 +91,7 @@ def run_program(options: argparse.Namespace, run: Callable[[], int]) -> int:
 
 def _prepare_streams() -> None:
     """Make stdout and stderr safe to write to, even if the program was started without them."""
-    if sys.stdout is None or sys.stderr is None:
-        # Started with a closed stream: its output is not wanted.
-        nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
-        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
+    open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         # Without this, a character that the terminal cannot show would end the program.
         with contextlib.suppress(AttributeError):
@@ -105,24 +101,13 @@ def _prepare_streams() -> None:
 def _exit_code_of(run: Callable[[], int]) -> int:
     """Run a program; returns its exit code, even if its output cannot be written or Ctrl-C ends it."""
     try:
-        code = run()
-        sys.stdout.flush()
+        return until_unread(run)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of the output has ended: that is normal, e.g. with `head`.
-        _discard_output()
-        return OK
     except OSError as error:
-        _discard_output()
+        discard_output()
         sys.stderr.write(f"error: cannot write the output: {error.strerror or error}\n")
         return FAILED
-    return code
-
-
-def _discard_output() -> None:
-    """Redirect stdout to nowhere, since Python flushes it at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _set_up_logging(verbose: bool) -> None:

@@ -137,7 +137,8 @@ def _details(item: ShownAlert, now: int) -> list[str]:
         left = format_duration((silence.ends_ns - now) // _SECOND * _SECOND)
         found.append(f"silenced by {silence.created_by} for another {left}: {silence.comment} ({silence.id[:8]})")
     if source is not None:
-        found.append(f"inhibited by {source.name}: {source.summary}")
+        ended = "" if source.ends_ns is None else ", which ended a short time ago"
+        found.append(f"inhibited by {source.name}{ended}: {source.summary}")
     if item.owed:
         found.append(f"still to be told: {', '.join(item.owed)}")
     return found

@@ -59,6 +59,18 @@ def print_line(text: str) -> None:
     print(text, flush=True)
 
 
+def print_or_stop(stop: Callable[[], object]) -> Callable[[str], None]:
+    """As `print_line`, for a job that ends in order where nobody reads on: `stop` is called instead of an error."""
+
+    def show(text: str) -> None:
+        try:
+            print_line(text)
+        except BrokenPipeError:
+            stop()
+
+    return show
+
+
 def comma_separated(text: str) -> tuple[str, ...]:
     """The values of an option, separated by commas."""
     return tuple(item.strip() for item in text.split(",") if item.strip())

@@ -39,9 +39,6 @@ def _options(parser: argparse.ArgumentParser) -> None:
     add_stream(parser)
     parser.set_defaults(late="0 seconds", every="1 seconds")
     add_notify(parser)
-    # Rules were evaluated by Spark in earlier versions.
-    parser.add_argument("--master", help=argparse.SUPPRESS)
-    parser.add_argument("--conf", action="append", default=[], help=argparse.SUPPRESS)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -59,8 +56,6 @@ def _run(options: argparse.Namespace) -> None:
         late=parse_duration(options.late),
         storage=dict(options.storage),
     )
-    if options.master or options.conf:
-        print_line("Rules are evaluated in this process: --master and --conf have no effect")
     (check_followed if options.stream else check_lake)(options.lake)
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
@@ -93,9 +88,9 @@ def _stream(
     from qmf.pipeline.correlate.stream import CorrelationStream
 
     watch = RuleWatch(options.rules, print_line)
+    stack.enter_context(read_again_on_hangup(watch))
     stream = CorrelationStream(correlate_options, print_line)
     stack.callback(stream.close)
-    stack.enter_context(read_again_on_hangup(watch))
     print_line(f"Following {options.lake} with {len(correlate_options.rules)} rules")
     every = parse_duration(options.every) / 10**9
     _follow(stream, notifier, watch, stop, every, once=options.once)

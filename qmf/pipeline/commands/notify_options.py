@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qmf.pipeline.commands.base import add_broker, broker_target, duration, print_line
+from qmf.pipeline.commands.base import add_broker, broker_target, duration, print_line, print_or_stop
 from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.lake.location import local_path
 
@@ -66,7 +66,7 @@ def open_notifier(
         source,
         config,
         correlate_options.rules,
-        print_line,
+        print_or_stop(stop.set),  # its threads must outlive a failure to print
         bus=bus,
         max_age=parse_duration(options.max_age),
     )

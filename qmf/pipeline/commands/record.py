@@ -7,7 +7,15 @@ from pathlib import Path
 
 from qmf._event_loop import on_end_signals, run
 from qmf.console.aio import Client
-from qmf.pipeline.commands.base import Subcommand, add_broker, broker_target, open_lake, positive, print_line
+from qmf.pipeline.commands.base import (
+    Subcommand,
+    add_broker,
+    broker_target,
+    open_lake,
+    positive,
+    print_line,
+    print_or_stop,
+)
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.recording.lake_recorder import (
     DEFAULT_CELLS,
@@ -15,7 +23,6 @@ from qmf.pipeline.recording.lake_recorder import (
     LakeRecorder,
     RecorderCounts,
 )
-from qmf.pipeline.recording.lake_writer import CommitCounts
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -56,19 +63,16 @@ async def _recording(options: argparse.Namespace) -> RecorderCounts:
         interval=options.interval,
         max_cells=options.max_cells,
         state=options.state,
-        on_commit=_committed,
-        on_ready=lambda: print_line(f"Recording {client.url} into {options.lake} as {options.name}"),
+        on_commit=lambda written: show(f"Committed {written.rows} rows to {written.tables} tables"),
+        on_ready=lambda: show(f"Recording {client.url} into {options.lake} as {options.name}"),
     )
+    show = print_or_stop(recorder.stop)
     with on_end_signals(recorder.stop):
         await recorder.run()
     counts = recorder.counts
     if counts.completed:
         print_line(f"After an interrupted run: committed {counts.completed} rows that it had stored")
     return counts
-
-
-def _committed(written: CommitCounts) -> None:
-    print_line(f"Committed {written.rows} rows to {written.tables} tables")
 
 
 COMMAND = Subcommand("record", "Record a bus into a lake until a signal ends it", _options, _run)

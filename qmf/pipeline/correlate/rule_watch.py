@@ -42,8 +42,10 @@ class RuleWatch:
         return rules
 
     def refuse(self, error: RuleError) -> None:
-        """Say that the rules that were read before stay."""
-        self._print_line(f"{error}\n{self._file} was not taken over: the rules that were read before stay")
+        """Say in one line that the rules that were read before stay."""
+        first, *others = str(error).splitlines()
+        more = f" (and {len(others)} more: qmf-pipeline rules check {self._file})" if others else ""
+        self._print_line(f"{first}{more}; the rules that were read before stay")
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import attrs
 from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.groups import NEVER, Group, Groups
 from qmf.pipeline.notifying.inhibition import Inhibitor
+from qmf.pipeline.notifying.matchers import all_match
 from qmf.pipeline.notifying.muting import Muting
 from qmf.pipeline.notifying.notification import Notification, Outcome
 from qmf.pipeline.notifying.routes import SECOND, Integration, NotificationPlan
@@ -43,7 +44,15 @@ class _Line:
 class Dispatcher:
     """Takes changes of alerts, and says what is to be sent. Not for several threads at once."""
 
-    def __init__(self, plan: NotificationPlan, state: NotificationState, now: int, *, max_age: int = NEVER) -> None:
+    def __init__(
+        self,
+        plan: NotificationPlan,
+        state: NotificationState,
+        now: int,
+        *,
+        max_age: int = NEVER,
+        ended: Iterable[tuple[ActiveAlert, int]] = (),
+    ) -> None:
         """Continue from a state.
 
         Args:
@@ -51,13 +60,19 @@ class Dispatcher:
             state: changed by all methods; the caller stores it.
             now: ns since 1970.
             max_age: ns; alerts that started before that wait for `release`, and are dropped if they ended before that.
+            ended: `ended` of the dispatcher whose state this is.
         """
         self._state = state
         self._max_age = max_age
         self._silences: tuple[Silence, ...] = ()
         self._lines: dict[str, _Line] = {}
-        self._ended: dict[str, tuple[ActiveAlert, int]] = {}  # that fired until a short time ago, and when they ended
+        self._ended = {alert.id: (alert, at) for alert, at in ended}
         self.reconfigure(plan, now)
+
+    @property
+    def ended(self) -> list[tuple[ActiveAlert, int]]:
+        """The alerts that fired until a short time ago, and may still inhibit others; and when they ended."""
+        return list(self._ended.values())
 
     # -- what the caller feeds
 
@@ -98,7 +113,8 @@ class Dispatcher:
         for alert in alerts:
             if self._is_wanted(alert, now):
                 known = self._state.alerts.get(alert.id)
-                if alert.ends_ns is not None and known is not None and known.is_firing:
+                was_firing = known is not None and known.is_firing
+                if alert.ends_ns is not None and was_firing and self._may_inhibit(alert):
                     self._ended[alert.id] = alert, now
                 self._state.alerts.put(alert.id, alert)
                 self._place(alert, now)
@@ -196,6 +212,9 @@ class Dispatcher:
         return Muting(Inhibitor(self._plan.inhibit, self._state.alerts.values(), ended), self._silences, now)
 
     # -- alerts
+
+    def _may_inhibit(self, alert: ActiveAlert) -> bool:
+        return any(all_match(rule.source, alert.labels) for rule in self._plan.inhibit)
 
     def _is_wanted(self, alert: ActiveAlert, now: int) -> bool:
         """False for what ended before it fired, or before `max_age`; alerts of the past are held."""

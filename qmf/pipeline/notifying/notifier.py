@@ -30,7 +30,7 @@ SECOND = 10**9
 POLL = 1.0
 
 #: Names of texts in the state file.
-STEP_TEXT, INHIBIT_TEXT, PENDING_TEXT = "step", "inhibit", "pending"
+STEP_TEXT, INHIBIT_TEXT, PENDING_TEXT, ENDED_TEXT = "step", "inhibit", "pending", "ended"
 
 #: Seconds that alerts are remembered after their end, so that a batch over old days doesn't notify them again.
 _REMEMBERED = 400 * 86_400
@@ -103,7 +103,8 @@ class Notifier:
         self._pending = "[]"
         self._workers: dict[str, tuple[IntegrationConfig, Worker]] = {}
         try:
-            self._dispatcher = Dispatcher(self._notification_plan(), self._state, clock(), max_age=max_age)
+            ended = read_ended(self._store.text(ENDED_TEXT))
+            self._dispatcher = Dispatcher(self._notification_plan(), self._state, clock(), max_age=max_age, ended=ended)
         except BaseException:
             self._store.close()
             raise
@@ -134,7 +135,10 @@ class Notifier:
                 alerts = [alert for alert in alerts if alert.incident not in finished]
             self._dispatcher.update(self._linked(alerts), self._clock())
             ended = [alert.incident for alert in alerts if alert.ends_ns is not None]
-            self._store.save(self._state, ended, **({} if step is None else {STEP_TEXT: str(step)}))
+            texts = {} if step is None else {STEP_TEXT: str(step)}
+            if ended and self._dispatcher.ended:
+                texts[ENDED_TEXT] = json.dumps([[alert.to_json(), at] for alert, at in self._dispatcher.ended])
+            self._store.save(self._state, ended, **texts)
             self._step = self._step if step is None else step
         self._changed.set()
 
@@ -243,7 +247,9 @@ class Notifier:
         try:
             plan = self._changed_plan()
         except PipelineError as error:
-            self._print_line(f"{error}\nThe notifications of before are kept")
+            first, *others = str(error).splitlines()
+            more = f" (and {len(others)} more)" if others else ""
+            self._print_line(f"{first}{more}; the notifications of before are kept")
             return
         if plan is not None:
             self._plan = plan
@@ -314,6 +320,11 @@ class Notifier:
                 open_alerts.pop(alert.incident, None)
             found.append(alert)
         return found
+
+
+def read_ended(text: str) -> list[tuple[ActiveAlert, int]]:
+    """The alerts of `ENDED_TEXT` with the times of their ends, ns since 1970."""
+    return [(ActiveAlert.from_json(content), int(at)) for content, at in json.loads(text or "[]")]
 
 
 def _described(notification: Notification) -> str:

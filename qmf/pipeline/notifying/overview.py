@@ -13,7 +13,7 @@ from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.inhibition import Inhibitor, InhibitRule
 from qmf.pipeline.notifying.matchers import Matcher, all_match
 from qmf.pipeline.notifying.muting import Mute, Muting
-from qmf.pipeline.notifying.notifier import INHIBIT_TEXT, PENDING_TEXT
+from qmf.pipeline.notifying.notifier import ENDED_TEXT, INHIBIT_TEXT, PENDING_TEXT, read_ended
 from qmf.pipeline.notifying.payload import webhook_alert
 from qmf.pipeline.notifying.silence_file import SilenceFile
 from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, Told
@@ -85,10 +85,11 @@ def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> Over
     Raises:
         LakeError: there is no state, or it can't be read.
     """
-    state, texts = read_state(folder, INHIBIT_TEXT, PENDING_TEXT)
+    state, texts = read_state(folder, INHIBIT_TEXT, PENDING_TEXT, ENDED_TEXT)
     rules = [InhibitRule.from_json(item) for item in json.loads(texts[INHIBIT_TEXT] or "[]")]
     pending = [ActiveAlert.from_json(item) for item in json.loads(texts[PENDING_TEXT] or "[]")]
-    muting = Muting(Inhibitor(rules, state.alerts.values()), SilenceFile(folder).read(), now)
+    ended = [(alert, now - at) for alert, at in read_ended(texts[ENDED_TEXT])]
+    muting = Muting(Inhibitor(rules, state.alerts.values(), ended), SilenceFile(folder).read(), now)
     shown = [
         ShownAlert(
             alert=alert,

@@ -19,6 +19,7 @@ from support.waiting import wait_until
 from qmf.broker import EmbeddedBroker
 from qmf.console import Broker, Console, Event, Session
 from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
+from qmf.pipeline.cli import main
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.alert_table import alerts
 from qmf.pipeline.correlate.batch import correlate_batch
@@ -105,6 +106,52 @@ def test_a_console_receives_alerts_about_a_real_agent(url: str, tmp_path: Path) 
                 assert job.end() == 0
     finally:
         session.close()
+
+
+def test_files_that_change_are_read_again_and_broken_ones_are_not(tmp_path: Path) -> None:
+    rules, told = tmp_path / "rules.toml", tmp_path / "told.jsonl"
+    notify = (
+        '[route]\nreceiver = "{}"\ngroup_wait = 0\ngroup_interval = 0\n'
+        '[[receiver]]\nname = "log"\nfile = {{path = "told.jsonl"}}\n'
+    )
+
+    def write(text: str) -> None:
+        (tmp_path / "new").write_text(text)
+        (tmp_path / "new").replace(rules)
+
+    shop = Shop(tmp_path / "lake")
+    at = int(time.time()) - 60
+    shop.put((at, 0), queue=0)
+    write(BUSY + "\n" + notify.format("log"))
+    with running(*correlate(tmp_path / "lake", rules)) as job:
+        job.wait_for("Following ")
+        job.popen.send_signal(signal.SIGHUP)
+        job.wait_for(f"Read {rules} again: 1 rules")
+        # Something is wrong: what was read before stays, and a line says so.
+        write(BUSY.replace("above", "abov") + "\n" + notify.format("nobody"))
+        texts = ("the rules that were read before stay", "the notifications of before are kept")
+        wait_until(lambda: all(any(text in line for line in job.said()) for text in texts), "both lines")
+        assert all(line.startswith(f"{rules}:") for line in job.lines if line.endswith(texts))
+        shop.put((at + 10, 0), (at + 13, 0), queue=6)
+        job.wait_for("raised  busy")
+        wait_until(lambda: told.exists() and '"busy"' in told.read_text(), "the notification")
+        job.popen.send_signal(signal.SIGHUP)
+        assert job.wait_for("that were read before stay").startswith(f"{rules}:1: busy: above: give either above")
+        # Another name is another rule: the alert of the one before ends.
+        write(BUSY.replace("[busy]", "[long]") + "\n" + notify.format("log"))
+        job.wait_for(f"Read {rules} again: 1 rules")
+        job.wait_for("cleared busy")
+        shop.put((at + 20, 0), (at + 23, 0), queue=7)
+        job.wait_for("raised  long")
+        wait_until(lambda: '"long"' in told.read_text(), "the notification of the other rule")
+        assert job.end() == 0
+
+
+def test_options_of_spark_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        main(["correlate", "--lake", "x", "--rules", "y", "--master", "local[2]"])
+    assert leaving.value.code == 2
+    assert "unrecognized arguments: --master local[2]" in capsys.readouterr().err
 
 
 @pytest.mark.soak

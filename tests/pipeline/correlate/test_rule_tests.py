@@ -201,6 +201,20 @@ def test_a_check_names_every_error(tmp_path: Path, capsys: pytest.CaptureFixture
     ]
 
 
+def test_a_check_names_errors_of_notifications_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rules.toml"
+    file.write_text(f'{RULES}\n[route]\nreceiver = "nobody"\n[wrong]\nkind = "x"\n', encoding="utf-8")
+    assert main(["rules", "check", str(file)]) == 2
+    first, *others = capsys.readouterr().err.splitlines()
+    assert first == "qmf-pipeline: 2 errors"
+    line = RULES.count("\n") + 3
+    assert sorted(text.split(": ")[0] for text in others) == [f"{file}:{line}", f"{file}:{line + 2}"]
+    assert "there is no receiver 'nobody'" in "".join(others)
+    file.write_text("[full\n", encoding="utf-8")
+    assert main(["rules", "check", str(file)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2  # wrong syntax is told once
+
+
 def test_a_check_compares_with_the_classes_of_a_lake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shop = Shop(tmp_path / "lake")
     shop.put((0, 0), queue=6, name="one")

@@ -19,6 +19,7 @@ from qmf.pipeline.notifying.inhibition import InhibitRule
 from qmf.pipeline.notifying.matchers import parse_matchers
 from qmf.pipeline.notifying.notification import Notification
 from qmf.pipeline.notifying.notifier import Notifier, Plan
+from qmf.pipeline.notifying.overview import read_overview
 from qmf.pipeline.notifying.receivers.base import RefusedError, Sender, UnreachableError
 from qmf.pipeline.notifying.receivers.webhook import WebhookConfig, WebhookSender
 from qmf.pipeline.notifying.silence_file import SilenceFile
@@ -203,7 +204,7 @@ def test_another_configuration_without_a_restart(job: Job) -> None:
     assert job.senders["ops/webhook/0"] is not old
     job.next_plan = PipelineError("notify.toml:1: wrong")
     soon(job, lambda: job.lines, "the complaint")
-    assert job.lines == ["notify.toml:1: wrong\nThe notifications of before are kept"]
+    assert job.lines == ["notify.toml:1: wrong; the notifications of before are kept"]
     job.takes(alert("1", job.now, job.now))
     wait_until(lambda: len(job.seen) == 4, "the end")
 
@@ -225,6 +226,31 @@ def test_inhibition_of_the_rules_where_the_configuration_has_none(job: Job) -> N
     job.takes(alert("1", job.now, dead="yes"), alert("2", job.now), alert("3", job.now))
     job.shows(("ops/webhook/0", ["1"], []))
     assert job.running.drain(threading.Event(), 30)
+
+
+def test_an_end_of_a_short_time_ago_inhibits_after_a_restart_too(job: Job) -> None:
+    dead = InhibitRule(source=parse_matchers(["dead=yes"]), target=parse_matchers(["dead!=yes"]), outlast=60 * S)
+    job.running.close()
+    job.plan = Plan(parse_config(AT_ONCE), (dead,))
+    job.start()
+    job.takes(alert("1", job.now, dead="yes"), alert("2", job.now), step=1)
+    job.shows(("ops/webhook/0", ["1"], []))
+    job.takes(alert("1", job.now, job.now, dead="yes"), step=2)
+    wait_until(lambda: len(job.seen) == 2, "the end")
+
+    def shown() -> str:
+        return next(one.state for one in read_overview(job.folder, (), job.now).alerts if one.alert.id == "2")
+
+    assert shown() == "inhibited"
+    job.restart()
+    job.now += 59 * S
+    assert job.running.drain(threading.Event(), 30)
+    assert len(job.seen) == 2
+    assert shown() == "inhibited"
+    job.now += 2 * S
+    assert shown() == "firing"
+    assert job.running.drain(threading.Event(), 30)
+    assert job.seen[2:] == [("ops/webhook/0", ["2"], [])]
 
 
 def test_alerts_of_the_past_wait_for_the_present(job: Job) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 import random
 import signal
+import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
@@ -156,6 +158,19 @@ def host_url() -> Iterator[str]:
     settings = Settings(interval=0.05, instance="kill", selection=ProcessSelection.parse("top:5"))
     with EmbeddedBroker() as broker, EmbeddedHostAgent(broker.url, settings=settings):
         yield broker.url
+
+
+def test_a_recorder_whose_output_nobody_reads_ends_in_order(host_url: str, lake: DeltaLake) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    program = "import sys; from qmf._entry import pipeline; sys.exit(pipeline())"
+    command = [sys.executable, "-c", program, "record", "-b", host_url, "--lake", lake.url]
+    try:
+        done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(path.name for path in (Path(lake.url) / PENDING / "recorder").iterdir()) == ["lock"]
 
 
 def recording(url: str, lake: DeltaLake) -> Any:
