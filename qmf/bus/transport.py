@@ -181,13 +181,24 @@ class AmqpTransport(asyncio.BufferedProtocol):
             return 0
         return room
 
-    def send_all(self, link: Link, messages: list[bytes]) -> list[int]:
-        """Send messages on `link`, in their order, while `can_send` is true; returns their delivery tags."""
+    def send_all(
+        self, link: Link, messages: list[bytes], *, settled: bool = False, transaction: bytes | None = None
+    ) -> list[int]:
+        """Send messages on `link`, in their order, while `can_send` is true; returns their delivery tags.
+
+        Args:
+            link, messages, settled, transaction: see `Engine.send_all`.
+        """
         tags: list[int] = []
-        while len(tags) < len(messages) and self.room(link):
-            sent = self.engine.send_all(link, messages, len(tags), MAX_BACKLOG)
-            tags += sent
-            self.flush_soon(len(sent))
+        while not self._paused:
+            sent = self.engine.send_all(
+                link, messages, len(tags), MAX_BACKLOG, settled=settled, transaction=transaction
+            )
+            if sent:
+                tags += sent
+                self.flush_soon(len(sent))
+            if len(tags) >= len(messages) or not self.room(link):
+                break
         return tags
 
     def close(self) -> None:

@@ -25,9 +25,17 @@ from qmf.bus.engine.events import (
     OutcomeReceived,
 )
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.native import ACCEPTED, FLOW, HELD, MESSAGES, Batch, Native, delivery_at, number_of
+from qmf.bus.engine.native import ACCEPTED, ACCEPTED_IN, FLOW, HELD, MESSAGES, Batch, Native, delivery_at, number_of
 from qmf.bus.engine.outcomes import OUTCOMES, STATES, read_annotations, update, wrap
-from qmf.bus.engine.transactions import DECLARED, TRANSACTIONAL, read_state, write_state
+from qmf.bus.engine.transactions import (
+    DECLARED,
+    TRANSACTIONAL,
+    decode_state,
+    encode_state,
+    read_state,
+    remote_state,
+    write_state,
+)
 from qmf.bus.engine.values import Outcome
 from qmf.bus.frames.performatives import PADDED_TAG, TAG
 
@@ -110,9 +118,10 @@ class Deliveries:
         settled = settled or link.presettled
         if delivery_tag is None:
             delivery_tag = self._take_tag()
-            if self._native is not None and transaction is None and not message_format:
+            if self._native is not None and not message_format:
                 addresses = link.address, link.session_address
-                if self._native.send(*addresses, link.sent, [data], 0, settled, _NO_BACKLOG, delivery_tag):
+                state = None if transaction is None else encode_state(transaction)
+                if self._native.send(*addresses, link.sent, [data], 0, settled, _NO_BACKLOG, delivery_tag, state):
                     return delivery_tag
             tag = b"%08x" % (delivery_tag & 0xFFFFFFFF)
         else:
@@ -122,14 +131,18 @@ class Deliveries:
         self._send_one(link, data, tag, delivery_tag, settled=settled, transaction=transaction)
         return delivery_tag
 
-    def send_all(self, link: Link, messages: list[bytes], start: int, backlog: int) -> int:
+    def send_all(
+        self, link: Link, messages: list[bytes], start: int, backlog: int, *, settled: bool, transaction: bytes | None
+    ) -> int:
         """See `Engine.send_all`; the first delivery tag is that of `next_tag`."""
         if self._accept_later:
             self.accept_waiting()
-        settled = link.presettled
+        settled = settled or link.presettled
         if self._native is not None:
+            state = None if transaction is None else encode_state(transaction)
+            addresses = link.address, link.session_address
             sent: int = self._native.send(
-                link.address, link.session_address, link.sent, messages, start, settled, backlog, self.next_tag
+                *addresses, link.sent, messages, start, settled, backlog, self.next_tag, state
             )
             self.next_tag += sent
             return sent
@@ -139,7 +152,7 @@ class Deliveries:
                 return number - start
             tag = self._take_tag()
             short = b"%08x" % (tag & 0xFFFFFFFF)
-            self._send_one(link, messages[number], short, tag, settled=settled, transaction=None)
+            self._send_one(link, messages[number], short, tag, settled=settled, transaction=transaction)
         return len(messages) - start
 
     def _take_tag(self) -> int:
@@ -278,7 +291,9 @@ class Deliveries:
             elif kind == MESSAGES:
                 self._emit_messages(link, items)
             elif kind == ACCEPTED:
-                self._emit_accepted(link, items)
+                self._emit_accepted(link, items, None)
+            elif kind == ACCEPTED_IN:
+                self._emit_accepted(link, items, decode_state(link.accepting)[0])
             elif kind == HELD:
                 for tag, handle in items:
                     link.transactional[tag] = handle
@@ -297,12 +312,12 @@ class Deliveries:
         else:
             self._events.append(DeliveryBatch(link, deliveries))
 
-    def _emit_accepted(self, link: Link, delivery_tags: list[int]) -> None:
+    def _emit_accepted(self, link: Link, delivery_tags: list[int], transaction: bytes | None) -> None:
         last = self._events[-1] if self._events else None
-        if isinstance(last, AcceptedBatch) and last.link is link:
+        if isinstance(last, AcceptedBatch) and last.link is link and last.transaction == transaction:
             last.delivery_tags.extend(delivery_tags)
         else:
-            self._events.append(AcceptedBatch(link, delivery_tags))
+            self._events.append(AcceptedBatch(link, delivery_tags, transaction))
 
     def on_changed(self, link: Link | None, delivery: Any) -> None:
         """Something happened to a delivery; `link` is None when the engine has forgotten the link."""
@@ -344,9 +359,12 @@ class Deliveries:
     def _read_outcome(self, link: Link, delivery: Any, delivery_tag: int, state: int) -> OutcomeReceived:
         """The event for all states but acceptance."""
         if state in (DECLARED, TRANSACTIONAL):
-            transaction, number = read_state(delivery)
+            encoded = remote_state(delivery)
+            transaction, number = decode_state(encoded)
             inner = Outcome.ACCEPTED if number is None else OUTCOMES.get(number, Outcome.ACCEPTED)
             final = not self._server or bool(lib.pn_delivery_settled(delivery))
+            if state == TRANSACTIONAL and inner is Outcome.ACCEPTED and not self._server:
+                link.accepting = encoded
             return _outcome_received(link, delivery_tag, inner, "", "", False, False, transaction, final, b"")
         outcome = OUTCOMES.get(state)
         remote = wrap(delivery).remote

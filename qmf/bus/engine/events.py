@@ -189,14 +189,19 @@ class AcceptedBatch:
     Attributes:
         link: on which link they were sent.
         delivery_tags: of each, as of `OutcomeReceived`.
+        transaction: the same.
     """
 
     link: Link
     delivery_tags: list[int]
+    transaction: bytes | None = None
 
     def events(self) -> list[OutcomeReceived]:
         """The same, one by one."""
-        return [OutcomeReceived(self.link, delivery_tag, Outcome.ACCEPTED) for delivery_tag in self.delivery_tags]
+        return [
+            OutcomeReceived(self.link, delivery_tag, Outcome.ACCEPTED, transaction=self.transaction)
+            for delivery_tag in self.delivery_tags
+        ]
 
 
 @attrs.frozen

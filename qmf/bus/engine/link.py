@@ -34,12 +34,13 @@ class Link:
             unsettled until `Engine.settle_sent`.
         count_available: set by the owner of a link on which we send: counts the messages that wait for credit, for a
             peer that asks; None to tell no number.
-        raw, session, impl, session_impl, address, session_address, table, place, received, sent, confirming,
+        raw, session, impl, session_impl, address, session_address, table, place, received, sent, accepting, confirming,
             transactional, chunks, chunks_size, message_format, draining, detached, handle: for the engine alone.
     """
 
     __slots__ = (
         "_holding",
+        "accepting",
         "address",
         "chunks",
         "chunks_size",
@@ -96,6 +97,9 @@ class Link:
         #: must not be called with them later.
         self.received: dict[int, Any] = {}
         self.sent: dict[Any, int] = {}
+        #: Of a client's link: the state with which the peer accepted the last message in a transaction, encoded; as a
+        #: rule the next ones have the same.
+        self.accepting = b""
         #: Tags of received messages with an outcome that the peer has to settle first.
         self.confirming: dict[Any, int] = {}
         #: Sent messages with an outcome that wait for `settle_sent`: those in a transaction that has not ended, and

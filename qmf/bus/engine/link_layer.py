@@ -260,7 +260,16 @@ class LinkLayer:
             message_format=message_format,
         )
 
-    def send_all(self, link: Link, messages: list[bytes], start: int, backlog: int) -> range:
+    def send_all(
+        self,
+        link: Link,
+        messages: list[bytes],
+        start: int,
+        backlog: int,
+        *,
+        settled: bool = False,
+        transaction: bytes | None = None,
+    ) -> range:
         """Send messages, as long as there is credit, and not too much waits to be written. The link cannot be resumed.
 
         Args:
@@ -268,13 +277,14 @@ class LinkLayer:
             messages: encoded ones.
             start: the first of them that is sent.
             backlog: bytes given to `send` on the session that may wait.
+            settled, transaction: as of `send`, for all of them.
 
         Returns:
             delivery tags of those that were sent.
         """
         if link.detached:
             return range(0)
-        sent = self._deliveries.send_all(link, messages, start, backlog)
+        sent = self._deliveries.send_all(link, messages, start, backlog, settled=settled, transaction=transaction)
         return range(self._deliveries.next_tag - sent, self._deliveries.next_tag)
 
     def settle(

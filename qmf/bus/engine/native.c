@@ -28,6 +28,12 @@ static struct functions {
     void *(*event_link)(void *);
     void *(*delivery)(void *, bytes_t);
     void *(*delivery_link)(void *);
+    void *(*delivery_local)(void *);
+    void *(*delivery_remote)(void *);
+    void *(*disposition_data)(void *);
+    void (*data_clear)(void *);
+    ssize_t (*data_decode)(void *, const char *, size_t);
+    ssize_t (*data_encode)(void *, char *, size_t);
     bool (*delivery_updated)(void *);
     bool (*delivery_aborted)(void *);
     bool (*delivery_readable)(void *);
@@ -57,7 +63,7 @@ static int DELIVERY_EVENT, FLOW_EVENT, TRANSPORT_EVENT;
 static uint64_t ACCEPTED, TRANSACTIONAL;
 
 /* Names of attributes of links. */
-static PyObject *name_received, *name_sent;
+static PyObject *name_received, *name_sent, *name_accepting;
 
 /* A link. HOLDS: messages that the peer accepts without settling them stay unsettled. SKIP: nothing of it is simple. */
 typedef struct {
@@ -69,7 +75,10 @@ typedef struct {
 enum { HOLDS = 1, SKIP = 2 };
 
 /* Kinds of batches; what their last item is, see `collect`. */
-enum { MESSAGES = 1, ACCEPTED_ALL = 2, HELD = 3, FORGOTTEN = 4, FLOW = 5 };
+enum { MESSAGES = 1, ACCEPTED_ALL = 2, HELD = 3, FORGOTTEN = 4, FLOW = 5, ACCEPTED_IN = 6 };
+
+/* Bytes of a transactional state at most; see transactions.py. */
+enum { MAX_STATE = 256 };
 
 /* A delivery as a number: its address, rotated. The lowest bits of addresses are all the same, and dictionaries would
  * put many of them in one place. See native.py, where it is done as well. */
@@ -178,13 +187,38 @@ static int read_message(reading_t *reading, uint32_t number, void *delivery, voi
     return 1;
 }
 
+/* Whether the peer's state of a delivery is the one that was last found to be acceptance in a transaction. Returns -1
+ * with an exception. */
+static int is_accepted_in(const reading_t *reading, uint32_t number, void *delivery)
+{
+    char state[MAX_STATE];
+    PyObject *known = PyObject_GetAttr(PyList_GET_ITEM(reading->links, number), name_accepting);
+    if (!known)
+        return -1;
+    int same = 0;
+    if (PyBytes_Check(known) && PyBytes_GET_SIZE(known)) {
+        ssize_t size = pn.data_encode(pn.disposition_data(pn.delivery_remote(delivery)), state, sizeof state);
+        same = size == PyBytes_GET_SIZE(known) && !memcmp(state, PyBytes_AS_STRING(known), (size_t)size);
+    }
+    Py_DECREF(known);
+    return same;
+}
+
 /* The peer has accepted a message. Returns 1; 0 for any other outcome; or, with an exception, -1. */
 static int read_outcome(reading_t *reading, uint32_t number, void *delivery, unsigned holds)
 {
-    if (!pn.delivery_updated(delivery) || pn.delivery_remote_state(delivery) != ACCEPTED)
+    if (!pn.delivery_updated(delivery))
         return 0;
+    uint64_t state = pn.delivery_remote_state(delivery);
+    if (state == TRANSACTIONAL && !holds) {
+        int same = (Py_ssize_t)number < PyList_GET_SIZE(reading->links) ? is_accepted_in(reading, number, delivery) : 0;
+        if (same != 1)
+            return same;
+    } else if (state != ACCEPTED) {
+        return 0;
+    }
     int held = holds && !pn.delivery_settled(delivery);
-    if (choose_batch(reading, held ? HELD : ACCEPTED_ALL, number))
+    if (choose_batch(reading, held ? HELD : state == TRANSACTIONAL ? ACCEPTED_IN : ACCEPTED_ALL, number))
         return -1;
     PyObject *address = number_of(delivery);
     PyObject *tag = address ? PyDict_GetItemWithError(reading->known, address) : NULL;
@@ -325,19 +359,22 @@ static PyObject *feed(PyObject *Py_UNUSED(module), PyObject *const *arguments, P
 }
 
 PyDoc_STRVAR(send_doc,
-"send(link, session, sent, messages, start, settled, backlog, tag)\n\n"
+"send(link, session, sent, messages, start, settled, backlog, tag, state)\n\n"
 "Send the messages of a list from `start` on, while there is credit and the bytes of the session that wait to be\n"
-"written are fewer than `backlog`; delivery tags are numbers from `tag` on. Unsettled ones are noted in `sent`.\n\n"
+"written are fewer than `backlog`; delivery tags are numbers from `tag` on. Unsettled ones are noted in `sent`. `state`\n"
+"is the encoded transactional state that they have, or None.\n\n"
 "Returns: how many were sent.\n");
 
 static PyObject *send_messages(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
-    if (count != 8 || !PyDict_Check(arguments[2]) || !PyList_Check(arguments[3])) {
-        PyErr_SetString(PyExc_TypeError, "send takes 8 arguments, of which the third is a dict and the fourth a list");
+    if (count != 9 || !PyDict_Check(arguments[2]) || !PyList_Check(arguments[3]) ||
+        (arguments[8] != Py_None && !PyBytes_Check(arguments[8]))) {
+        PyErr_SetString(PyExc_TypeError, "send takes 9 arguments: the third a dict, the fourth a list, the last bytes");
         return NULL;
     }
     void *link = PyLong_AsVoidPtr(arguments[0]), *session = PyLong_AsVoidPtr(arguments[1]);
     PyObject *sent = arguments[2], *messages = arguments[3];
+    PyObject *state = arguments[8] == Py_None ? NULL : arguments[8];
     Py_ssize_t start = PyLong_AsSsize_t(arguments[4]), sum = 0;
     int settled = PyObject_IsTrue(arguments[5]);
     size_t backlog = PyLong_AsSize_t(arguments[6]);
@@ -359,6 +396,12 @@ static PyObject *send_messages(PyObject *Py_UNUSED(module), PyObject *const *arg
             tag[digit] = digits[(next >> (28 - 4 * digit)) & 15];
         bytes_t bytes = {sizeof tag, tag};
         void *delivery = pn.delivery(link, bytes);
+        if (state) {
+            void *local = pn.disposition_data(pn.delivery_local(delivery));
+            pn.data_clear(local);
+            pn.data_decode(local, PyBytes_AS_STRING(state), (size_t)PyBytes_GET_SIZE(state));
+            pn.delivery_update(delivery, TRANSACTIONAL);
+        }
         pn.link_send(link, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
         pn.link_advance(link);
         if (settled) {
@@ -530,10 +573,11 @@ static int start(PyObject *module)
 {
     name_received = PyUnicode_InternFromString("received");
     name_sent = PyUnicode_InternFromString("sent");
-    if (!name_received || !name_sent)
+    name_accepting = PyUnicode_InternFromString("accepting");
+    if (!name_received || !name_sent || !name_accepting)
         return -1;
     /* Changes with what native.py and this file say to each other: a module that was compiled before is not used. */
-    return PyModule_AddIntConstant(module, "VERSION", 1);
+    return PyModule_AddIntConstant(module, "VERSION", 2);
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -21,8 +21,8 @@ NO_NATIVE = "QMF_NO_NATIVE"
 
 #: Kinds of batches. Their items: delivery tag and data of messages; delivery tags of messages that the peer has
 #: accepted and settled; tag and number of those that it has not settled; numbers of such as had an outcome before; for
-#: changes of credit none.
-MESSAGES, ACCEPTED, HELD, FORGOTTEN, FLOW = range(1, 6)
+#: changes of credit none; delivery tags of messages that it has accepted in a transaction (`Link.accepting`).
+MESSAGES, ACCEPTED, HELD, FORGOTTEN, FLOW, ACCEPTED_IN = range(1, 7)
 #: Flags of links; see `native.c`.
 HOLDS, SKIP = 1, 2
 
@@ -35,6 +35,12 @@ _FUNCTIONS = (
     "pn_event_link",
     "pn_delivery",
     "pn_delivery_link",
+    "pn_delivery_local",
+    "pn_delivery_remote",
+    "pn_disposition_data",
+    "pn_data_clear",
+    "pn_data_decode",
+    "pn_data_encode",
     "pn_delivery_updated",
     "pn_delivery_aborted",
     "pn_delivery_readable",
@@ -58,7 +64,7 @@ _FUNCTIONS = (
     "pn_transport_pop",
 )
 #: Of the module that fits; see `VERSION` there.
-_VERSION = 1
+_VERSION = 2
 _TRANSACTIONAL = 0x34
 _LOW_60 = (1 << 60) - 1
 _ROW, _FLAGS = struct.Struct("=QII"), struct.Struct("=I")

@@ -23,7 +23,7 @@ def write_state(delivery: Any, state: int, transaction: bytes, outcome: int | No
     """Set the local state of a delivery, a C object: the id of a transaction and, where given, an outcome in it."""
     data = lib.pn_disposition_data(lib.pn_delivery_local(delivery))
     lib.pn_data_clear(data)
-    encoded = _encode(transaction, outcome)
+    encoded = encode_state(transaction, outcome)
     lib.pn_data_decode(data, encoded, len(encoded))
     lib.pn_delivery_update(delivery, state)
 
@@ -34,14 +34,20 @@ def read_state(delivery: Any) -> tuple[bytes, int | None]:
     Raises:
         ValueError: the state is not as the specification demands.
     """
+    return decode_state(remote_state(delivery))
+
+
+def remote_state(delivery: Any) -> bytes:
+    """The peer's state of a delivery, a C object, encoded."""
     data = lib.pn_disposition_data(lib.pn_delivery_remote(delivery))
     buffer = _allocate("char[]", _MAX_STATE)
     size = lib.pn_data_encode(data, buffer, _MAX_STATE)
-    return _decode(ffi.buffer(buffer, max(0, size))[:])
+    return bytes(ffi.buffer(buffer, max(0, size))[:])
 
 
 @functools.lru_cache(maxsize=256)
-def _encode(transaction: bytes, outcome: int | None) -> bytes:
+def encode_state(transaction: bytes, outcome: int | None = None) -> bytes:
+    """The id of a transaction and, where given, an outcome in it, encoded."""
     data = proton.Data()
     fields: list[Any] = [transaction]
     if outcome is not None:
@@ -51,7 +57,8 @@ def _encode(transaction: bytes, outcome: int | None) -> bytes:
 
 
 @functools.lru_cache(maxsize=256)
-def _decode(encoded: bytes) -> tuple[bytes, int | None]:
+def decode_state(encoded: bytes) -> tuple[bytes, int | None]:
+    """The reverse; errors as of `read_state`."""
     data = proton.Data()
     data.decode(encoded)
     data.rewind()

@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import itertools
 from collections import deque
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol, cast
 
 from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
+from qmf.messaging.aio.driver import Driver
 from qmf.messaging.aio.endpoint import Endpoint, EndpointSession
 from qmf.messaging.aio.failures import send_error
 from qmf.messaging.aio.link_states import LinkState
@@ -51,8 +52,12 @@ class Answer(Protocol):
         """The message was not accepted."""
 
 
+#: Messages that are sent in one call.
+_BATCH = 64
+
+
 class _Outgoing:
-    """A message on its way.
+    """A message on its way that is more than its bytes; most are `bytes` alone.
 
     Attributes:
         answer: None if nobody waits for its outcome.
@@ -86,13 +91,15 @@ class Sender(Endpoint):
         super().__init__(session, address)
         self.capacity = capacity
         self._transactions = transactions
-        self._waiting: deque[_Outgoing] = deque()
+        self._waiting: deque[bytes | _Outgoing] = deque()
         self._encoder = MessageEncoder(self.address.subject, None if self.address.anonymous else self.address.name)
-        self._unsettled: dict[int, _Outgoing] = {}
+        self._unsettled: dict[int, bytes | _Outgoing] = {}
         #: Delivery tags with exactly-once.
         self._tags = itertools.count(1)
         #: The error of a message that nobody waited for; raised by the next call.
         self._late: MessagingError | None = None
+        #: Nothing can be sent before the next `on_credit`, which is certain to come.
+        self._waits_for_credit = False
 
     def unsettled(self) -> int:
         """Number of messages that the broker has not answered yet."""
@@ -118,8 +125,13 @@ class Sender(Endpoint):
             return False
         if not isinstance(self.capacity, Constant) and self.unsettled() >= self.capacity:
             return False
-        self._waiting.append(_Outgoing(data, answer))
+        self._waiting.append(self._outgoing(data, answer))
         return True
+
+    def _outgoing(self, data: bytes, answer: Answer | None) -> bytes | _Outgoing:
+        if answer is None and type(data) is bytes and not self.resumable:
+            return data
+        return _Outgoing(data, answer)
 
     async def send(self, object: Any, sync: bool = True, timeout: float | None = None) -> None:
         """Send a message.
@@ -139,8 +151,11 @@ class Sender(Endpoint):
 
         Cancelling while waiting for capacity sends nothing; while waiting for acceptance, it leaves the outcome open.
         """
-        message = object if isinstance(object, Message) else Message(object)
-        await self.send_encoded(self.encode(message), sync, timeout)
+        data = self._encoder.encode(object if isinstance(object, Message) else Message(object))
+        if sync or not self.post(data, None):
+            await self.send_encoded(data, sync, timeout)
+        elif not self._waits_for_credit:
+            self.on_credit()
 
     async def send_encoded(self, data: bytes, sync: bool, timeout: float | None) -> None:
         """`send` of an encoded message."""
@@ -216,7 +231,9 @@ class Sender(Endpoint):
 
     def put(self, data: bytes, answer: Answer | None) -> None:
         """Queue an encoded message, and send it when there is credit."""
-        self._waiting.append(_Outgoing(data, answer))
+        self._waiting.append(self._outgoing(data, answer))
+        if self._waits_for_credit:
+            return
         self.on_credit()
         if answer is not None and len(self._unsettled) == 1:  # the program waits for the answer to this message alone
             self.flush()
@@ -237,7 +254,8 @@ class Sender(Endpoint):
         self._unsettled.clear()
         self._waiting.clear()
         for outgoing in pending:
-            self._answer(outgoing, error)
+            if isinstance(outgoing, _Outgoing):
+                self._answer(outgoing, error)
         self._session.condition.notify()
 
     def fail(self, error: MessagingError) -> None:
@@ -246,7 +264,7 @@ class Sender(Endpoint):
         pending = [*self._unsettled.values(), *self._waiting]
         if pending and self._transactions is not None:
             self._transactions.failed(error)
-        if self._late is None and any(outgoing.answer is None for outgoing in pending):
+        if self._late is None and any(not isinstance(item, _Outgoing) or item.answer is None for item in pending):
             self._late = error
         self.drop(error)
 
@@ -268,7 +286,8 @@ class Sender(Endpoint):
 
     def listed(self) -> Mapping[int, Outcome | None]:
         """See `Endpoint`."""
-        return {item.delivery_tag: None for item in list(self._waiting) if item.delivery_tag is not None}
+        sent = [item.delivery_tag for item in list(self._waiting) if isinstance(item, _Outgoing)]
+        return dict.fromkeys(tag for tag in sent if tag is not None)
 
     def discard_unknown(self) -> int:
         """See `Endpoint`."""
@@ -286,8 +305,8 @@ class Sender(Endpoint):
         """Answer the messages that the broker has accepted; those that it has not are sent again, in order."""
         again: deque[_Outgoing] = deque()
         waiting = self._waiting
-        while waiting and (tag := waiting[0].delivery_tag) is not None:
-            outgoing = waiting.popleft()
+        while waiting and isinstance(outgoing := waiting[0], _Outgoing) and (tag := outgoing.delivery_tag) is not None:
+            waiting.popleft()
             if unsettled.get(tag) is Outcome.ACCEPTED:
                 self._answer(outgoing, None)
             else:
@@ -296,6 +315,7 @@ class Sender(Endpoint):
 
     def on_credit(self) -> None:
         """See `LinkOwner`."""
+        self._waits_for_credit = False
         if not self._waiting:
             return
         link, driver, transactions = self._link, self._driver, self._transactions
@@ -304,43 +324,72 @@ class Sender(Endpoint):
         transaction = None if transactions is None else transactions.current
         if transactions is not None and transaction is None:
             return
-        engine, transport, waiting = driver.engine, driver.transport, self._waiting
+        waiting = self._waiting
         sent = False
-        while waiting and transport.can_send(link):
-            outgoing = waiting.popleft()
-            if link.max_message and len(outgoing.data) > link.max_message:
-                size = len(outgoing.data)
-                reason = f"it has {size} bytes, the broker takes {link.max_message}"
-                self._refused(outgoing, SendError(text=f"message to {self.address.name!r} is too large: {reason}"))
-                continue
-            if self.resumable and outgoing.delivery_tag is None:
-                outgoing.delivery_tag = next(self._tags)
-            data = outgoing.data
-            tag = engine.send(
-                link,
-                data,
-                settled=self._settled,
-                transaction=transaction,
-                delivery_tag=outgoing.delivery_tag,
-                message_format=data.message_format if isinstance(data, FormattedData) else 0,
-            )
-            sent = True
-            if self._settled:
-                self._answer(outgoing, None)
-            else:
-                self._unsettled[tag] = outgoing
+        while waiting:
+            batch = [*itertools.islice(waiting, _BATCH)]
+            count = self._send_batch(driver, link, batch, transaction)
+            sent = sent or count > 0
+            if count < len(batch):
+                self._waits_for_credit = True
+                break
         if sent:
-            transport.flush_soon()
             if transactions is not None:
                 transactions.used()
             if self._settled:
                 self._session.condition.notify()
 
+    def _send_batch(self, driver: Driver, link: Link, batch: list[bytes | _Outgoing], transaction: bytes | None) -> int:
+        """Send the first messages that wait, as long as there is room; returns how many."""
+        messages = _plain(batch)
+        if messages is None or (link.max_message and max(map(len, messages)) > link.max_message):
+            for number, outgoing in enumerate(batch):
+                if not driver.transport.can_send(link):
+                    return number
+                self._send_one(driver, link, outgoing, transaction)
+            return len(batch)
+        waiting = self._waiting
+        tags = driver.transport.send_all(link, messages, settled=self._settled, transaction=transaction)
+        if self._settled:
+            for _ in tags:
+                waiting.popleft()
+        else:
+            # Without any bytecode in between: another thread that asks how many are unsettled counts each one once.
+            taken: Iterator[bytes | _Outgoing] = iter(waiting.popleft, None)
+            deque(map(self._unsettled.__setitem__, tags, taken), maxlen=0)
+        return len(tags)
+
+    def _send_one(self, driver: Driver, link: Link, item: bytes | _Outgoing, transaction: bytes | None) -> None:
+        outgoing = item if isinstance(item, _Outgoing) else _Outgoing(item, None)
+        data = outgoing.data
+        if link.max_message and len(data) > link.max_message:
+            self._waiting.popleft()
+            reason = f"it has {len(data)} bytes, the broker takes {link.max_message}"
+            self._refused(outgoing, SendError(text=f"message to {self.address.name!r} is too large: {reason}"))
+            return
+        if self.resumable and outgoing.delivery_tag is None:
+            outgoing.delivery_tag = next(self._tags)
+        tag = driver.engine.send(
+            link,
+            data,
+            settled=self._settled,
+            transaction=transaction,
+            delivery_tag=outgoing.delivery_tag,
+            message_format=data.message_format if isinstance(data, FormattedData) else 0,
+        )
+        if self._settled:
+            self._waiting.popleft()
+            self._answer(outgoing, None)
+        else:
+            self._unsettled[tag] = self._waiting.popleft()
+        driver.transport.flush_soon()
+
     def on_outcome(self, settled: OutcomeReceived) -> None:
         """See `LinkOwner`."""
-        outgoing = self._unsettled.pop(settled.delivery_tag, None)
-        if outgoing is None:
+        item = self._unsettled.pop(settled.delivery_tag, None)
+        if item is None:
             return
+        outgoing = item if isinstance(item, _Outgoing) else _Outgoing(item, None)
         if settled.outcome is Outcome.ACCEPTED:
             self._answer(outgoing, None)
         else:
@@ -350,11 +399,9 @@ class Sender(Endpoint):
 
     def on_accepted(self, batch: AcceptedBatch) -> None:
         """See `LinkOwner`."""
-        pop = self._unsettled.pop
-        for delivery_tag in batch.delivery_tags:
-            outgoing = pop(delivery_tag, None)
-            if outgoing is not None and outgoing.answer is not None:
-                self._answer(outgoing, None)
+        for item in map(self._unsettled.pop, batch.delivery_tags, itertools.repeat(None)):
+            if isinstance(item, _Outgoing):
+                self._answer(item, None)
         self._session.condition.notify()
 
     def _refused(self, outgoing: _Outgoing, error: MessagingError) -> None:
@@ -373,3 +420,8 @@ class Sender(Endpoint):
             outgoing.answer.set_result(None)
         else:
             outgoing.answer.set_exception(error)
+
+
+def _plain(batch: list[bytes | _Outgoing]) -> list[bytes] | None:
+    """The same list, if all of it is bytes."""
+    return cast("list[bytes]", batch) if set(map(type, batch)) == {bytes} else None

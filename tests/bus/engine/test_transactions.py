@@ -52,6 +52,47 @@ def test_a_message_is_sent_in_a_transaction() -> None:
     ]
 
 
+def test_many_messages_are_sent_and_accepted_in_transactions() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=True, credit=100)
+    other = b"another"
+    tags: dict[int, bytes] = {}
+    for transaction in (TRANSACTION, other, TRANSACTION):
+        sent = pair.client.send_all(mine, [b"1", b"2", b"3", b"4"], 0, 1000, transaction=transaction)
+        tags |= dict.fromkeys(sent, transaction)
+    pair.pump()
+    received = [event for event in pair.at_server if isinstance(event, Delivery)]
+    assert [(event.data, event.transaction) for event in received] == [
+        (data, transaction) for transaction in (TRANSACTION, other, TRANSACTION) for data in (b"1", b"2", b"3", b"4")
+    ]
+    refused = received[6]
+    for event in received:
+        assert event.delivery_tag is not None
+        outcome = Outcome.RELEASED if event is refused else Outcome.ACCEPTED
+        pair.server.settle(theirs, event.delivery_tag, outcome, transaction=event.transaction)
+    pair.pump()
+    assert pair.at_client == [
+        OutcomeReceived(
+            mine, tag, Outcome.RELEASED if number == 6 else Outcome.ACCEPTED, transaction=transaction, final=True
+        )
+        for number, (tag, transaction) in enumerate(tags.items())
+    ]
+    assert not mine.sent
+
+
+def test_many_messages_are_sent_settled_in_a_transaction() -> None:
+    pair = Pair()
+    mine, _ = pair.link(sending=True)
+    pair.client.send_all(mine, [b"1", b"2"], 0, 1000, settled=True, transaction=TRANSACTION)
+    pair.pump()
+    received = [event for event in pair.at_server if isinstance(event, Delivery)]
+    assert [(event.data, event.delivery_tag, event.transaction) for event in received] == [
+        (b"1", None, TRANSACTION),
+        (b"2", None, TRANSACTION),
+    ]
+    assert not mine.sent
+
+
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_a_message_is_decided_about_in_a_transaction(outcome: Outcome) -> None:
     pair = Pair()
