@@ -281,10 +281,14 @@ class Receiver(Endpoint):
             delivery.confirmed = True
 
     def grant(self) -> None:
-        """Give credit up to the capacity, in portions, so that not every message costs a frame."""
+        """Give credit up to the capacity, in portions of at least half of it.
+
+        A small portion would bring few messages, for which both ends are woken up. There is always credit when
+        nothing is left to be fetched.
+        """
         limit = self._limit()
         missing = limit - self._credit - len(self._arrived)
-        if missing > 0 and not self._draining and (missing * 2 >= limit or self._credit == 0):
+        if missing > 0 and not self._draining and missing * 2 >= limit:
             self._flow(missing)
 
     def _limit(self) -> int:
