@@ -28,7 +28,8 @@ from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, Memb
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.recording.buffers import RowBuffers
 from qmf.pipeline.recording.lake_writer import LakeWriter
-from qmf.pipeline.report.collect import ReportOptions, collect, newest
+from qmf.pipeline.report.collect import ReportOptions, collect
+from qmf.pipeline.report.source import end_of_recording
 from qmf.pipeline.report.time_range import parse_time_range
 from qmf.pipeline.rollup.job import rollup_batch
 from qmf.pipeline.spark import session
@@ -121,8 +122,8 @@ def jobs(spark: Any, root: str) -> dict[str, Callable[[], object]]:
         audit_batch(spark, AuditOptions(lake=root, out=f"{root}/_tables/audit/batch"), lambda _text: None)
 
     def report() -> None:
-        options = ReportOptions(lake=root, alerts=f"{root}/_tables/correlate", title="Bench", made_ns=0)
-        collect(spark, options, parse_time_range(None, None, "1h", newest(spark, root)), lambda _text: None)
+        time_range = parse_time_range(None, None, "1h", end_of_recording(root))
+        collect(ReportOptions(lake=root, title="Bench"), time_range, lambda _text: None)
 
     return {"rollup": rollup, "audit": audit, "report": report}
 

@@ -35,6 +35,7 @@ ALLOWED: dict[str, set[str]] = {
         "qmf.models",
         "qmf.bus",
         "qmf.connecting",
+        "qmf.presenting",
     },
     "qmf/web": {
         "qmf.console",

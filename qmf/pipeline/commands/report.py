@@ -3,62 +3,91 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
-from qmf.pipeline.commands.base import Subcommand, add_classes, print_line, spark_session
+from qmf.pipeline.commands.base import Subcommand, add_classes, check_lake, print_line
 from qmf.pipeline.errors import PipelineError
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--output", type=Path, default=Path("report.html"), metavar="FILE", help="page to write; default: %(default)s"
+        "--output",
+        type=Path,
+        default=Path("report.html"),
+        metavar="FILE",
+        help="page to write, - for standard output; default: %(default)s",
     )
     parser.add_argument("--title", default="QMF report", help="title of the page; default: %(default)s")
-    parser.add_argument("--from", dest="first", metavar="TIME", help="e.g. 2030-01-31 or 2030-01-31T12:00, in UTC")
+    parser.add_argument(
+        "--from", dest="first", metavar="TIME", help="e.g. 2030-01-31, yesterday or 2030-01-31T12:00, in UTC"
+    )
     parser.add_argument("--to", dest="last", metavar="TIME", help="the same; default: the end of the recording")
     parser.add_argument("--for", dest="length", metavar="LENGTH", help="e.g. 90m, 12h, 7d; default: 1d")
+    parser.add_argument(
+        "--compare",
+        metavar="RANGE",
+        help="another time to compare with: FROM..TO, previous, or how long before, e.g. 1d or 7d",
+    )
     parser.add_argument(
         "--alerts", metavar="DIR", help="folder of the table of alerts; default: LAKE/_tables/correlate"
     )
     parser.add_argument("--top", type=_count, default=10, metavar="N", help="rows of each table; default: %(default)s")
+    parser.add_argument(
+        "--usual-days",
+        type=_days,
+        default=7,
+        metavar="N",
+        help="days before that say what values are usual, 0 to 90; default: %(default)s",
+    )
     parser.add_argument("--continued", action="store_true", help="counters outlive restarts of their agents")
+    parser.add_argument(
+        "--own", action="store_true", help="include what agents and consoles created on the broker for themselves"
+    )
     add_classes(parser)
 
 
 def _run(options: argparse.Namespace) -> None:
     from qmf.pipeline.report import svg
+    from qmf.pipeline.report.collect import ReportOptions, collect
     from qmf.pipeline.report.page import html
-    from qmf.pipeline.report.time_range import parse_time_range
+    from qmf.pipeline.report.source import end_of_recording
+    from qmf.pipeline.report.time_range import parse_compared, parse_time_range
 
-    svg.import_matplotlib()  # before Spark is started
-    parse_time_range(options.first, options.last, options.length, time.time_ns())
-    with spark_session(options) as spark:
-        from qmf.pipeline.report import collect
-        from qmf.pipeline.spark.batch_progress import report_progress
-
-        newest = collect.newest(spark, options.lake)
-        time_range = parse_time_range(options.first, options.last, options.length, newest)
-        report_options = collect.ReportOptions(
-            lake=options.lake,
-            alerts=options.alerts or f"{options.lake.rstrip('/')}/_tables/correlate",
-            title=options.title,
-            classes=options.classes,
-            top=options.top,
-            continued=options.continued,
-            made_ns=time.time_ns(),
-        )
-        with report_progress(spark, "report", print_line):
-            report = collect.collect(spark, report_options, time_range, print_line)
-    text = html(report)
+    svg.import_matplotlib()  # before anything is read
+    given = parse_time_range(options.first, options.last, options.length, time.time_ns())
+    if options.compare is not None:
+        parse_compared(options.compare, given)
+    check_lake(options.lake)
+    time_range = parse_time_range(options.first, options.last, options.length, end_of_recording(options.lake))
+    report_options = ReportOptions(
+        lake=options.lake,
+        alerts=options.alerts,
+        title=options.title,
+        classes=options.classes,
+        top=options.top,
+        continued=options.continued,
+        own=options.own,
+        compare=None if options.compare is None else parse_compared(options.compare, time_range),
+        usual_days=options.usual_days,
+        made_ns=time.time_ns(),
+    )
+    to_output = str(options.output) == "-"
+    text = html(collect(report_options, time_range, _nothing if to_output else print_line))
+    if to_output:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
     try:
         options.output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise PipelineError(f"{options.output}: {error.strerror or error}") from error
-    print_line(
-        f"Wrote {options.output}, {len(text.encode()):,} bytes"
-        + ("; nothing was recorded in this time" * report.is_empty)
-    )
+    print_line(f"Wrote {options.output}, {len(text.encode()):,} bytes")
+
+
+def _nothing(_line: str) -> None:
+    pass
 
 
 def _count(text: str) -> int:
@@ -68,4 +97,11 @@ def _count(text: str) -> int:
     return value
 
 
-COMMAND = Subcommand("report", "Make a page about a time range", _options, _run, spark=True)
+def _days(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= 90:
+        raise argparse.ArgumentTypeError(f"must be a number of days from 0 to 90, not {text!r}")
+    return value
+
+
+COMMAND = Subcommand("report", "Make a page about a time range", _options, _run)

@@ -1,41 +1,33 @@
-"""The content of a report: the lake's rows of its time range, rolled up and audited by the functions of the jobs.
-
-Series are scored and selected by Spark, so that only those that are shown are collected.
-"""
+"""The content of a report: the rows of its time range in a lake, rolled up and audited in this process by DuckDB."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import attrs
-from pyspark.sql import Column, DataFrame, Row, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.window import Window
 
-from qmf.pipeline.audit import parts
-from qmf.pipeline.audit.calls import calls
-from qmf.pipeline.audit.job import make_parts, make_tables
-from qmf.pipeline.errors import LakeError
-from qmf.pipeline.frames import Frames
+from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.classes import choose_classes
-from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.report import tables
-from qmf.pipeline.report.model import ChangedSeries, Chart, Report, Series
-from qmf.pipeline.report.time_range import NS, TimeRange
-from qmf.pipeline.rollup.job import rolled_up_lake
-from qmf.pipeline.spark import catalog, sinks
-from qmf.pipeline.spark.batch_progress import PrintLine
-from qmf.schema import Style
+from qmf.pipeline.report import anomalies, events, lives, selection
+from qmf.pipeline.report.agents import agent_rows, intervals
+from qmf.pipeline.report.alerts import read_alerts
+from qmf.pipeline.report.holding import Holding
+from qmf.pipeline.report.model import Anomaly, ComparedNumber, Comparison, Report
+from qmf.pipeline.report.own import own_connections
+from qmf.pipeline.report.presence import CONNECTED, DISCONNECTED, Interval, Sign, availability, recorded_times
+from qmf.pipeline.report.series import KEY, VALUES, SeriesOptions, make_values
+from qmf.pipeline.report.source import ReportSource
+from qmf.pipeline.report.time_range import NS, TimeRange, time_text
 
-_KEY = ("package", "class", "agent", "object", "member", "style", "unit")
+PrintLine = Callable[[str], None]
 
-#: Windows of a top mover at least: fewer have no halves to compare.
-_MIN_WINDOWS = 6
+_DAY_NS = 86_400 * NS
 
-#: Charts of a class at most, and lines of a chart.
-_CHARTS, _LINES = 2, 5
+#: A gap of this part of the range is marked.
+_GAP = 100
 
 
 @attrs.frozen(kw_only=True)
@@ -43,225 +35,298 @@ class ReportOptions:
     """Options of a report.
 
     Attributes:
-        lake: path, or any URL that Spark reads.
-        alerts: path of the table of alerts.
+        lake: path or URL.
+        alerts: path of the tables of alerts; None for those inside the lake.
         title: of the page.
         classes: whose samples to roll up; none for all.
         top: number of top movers, and of rows of each table.
         continued: counters outlive restarts of their agents.
+        own: include the objects that agents and consoles created for themselves.
+        compare: another range to compare with.
+        usual_days: days before the range whose values say what is usual.
         made_ns: time of the report.
     """
 
     lake: str
-    alerts: str
-    title: str
+    alerts: str | None = None
+    title: str = "QMF report"
     classes: tuple[str, ...] = ()
     top: int = 10
     continued: bool = False
-    made_ns: int
+    own: bool = False
+    compare: TimeRange | None = None
+    usual_days: int = 7
+    made_ns: int = 0
 
 
-def newest(spark: SparkSession, lake: str) -> int:
-    """When the last row of a lake arrived, by its recorder's clock.
-
-    Raises:
-        LakeError: there is no lake, or no row in it.
-    """
-    frames = Frames(spark, lake)
-    kinds = (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.SCHEMAS)
-    found = reduce(DataFrame.unionByName, (frames.table(kind).select("_received_ns") for kind in kinds))
-    row = found.agg(F.max("_received_ns")).first()
-    if row is None or row[0] is None:
-        raise LakeError(f"{lake}: no lake, or nothing in it yet")
-    return int(row[0])
+@attrs.frozen
+class _Presence:
+    intervals: list[Interval]
+    recorded: list[tuple[int, int]]
+    beats: dict[str, int]
 
 
-def collect(spark: SparkSession, options: ReportOptions, time_range: TimeRange, print_line: PrintLine) -> Report:
+def collect(options: ReportOptions, time_range: TimeRange, print_line: PrintLine) -> Report:
     """Collect the whole content of a report.
+
+    Args:
+        options: of the report.
+        time_range: to report about; what was not recorded at its beginning and its end is left out.
+        print_line: called after each step.
 
     Raises:
         LakeError: there is no lake, or no such class.
+        PipelineError: nothing was recorded in the range.
+        MissingExtraError: a library is not installed.
     """
-    report = Report(title=options.title, lake=options.lake, time_range=time_range, made_ns=options.made_ns)
-    report = _add_series(spark, options, report)
-    print_line("Samples rolled up")
-    report = _add_audit(spark, options, report)
-    print_line("Agents, objects and events audited")
-    return attrs.evolve(report, alerts=tables.alerts(_alerts(spark, options.alerts), time_range))
-
-
-def _inside(frame: DataFrame, time_range: TimeRange) -> DataFrame:
-    return frame.where(F.col("_ts_ns").between(time_range.first_ns, time_range.last_ns - 1))
-
-
-# -- series
-
-
-def _add_series(spark: SparkSession, options: ReportOptions, report: Report) -> Report:
-    time_range = report.time_range
-    first, last = time_range.days
-    frames = Frames(spark, options.lake, first=first, last=last)
-    classes = choose_classes(catalog.class_versions(options.lake), options.classes)
-    if not classes:
-        return report
-    times = (time_range.first_ns, time_range.last_ns)
-    rows = rolled_up_lake(
-        spark, options.lake, time_range.size, classes=options.classes, continued=options.continued, times=times
-    )
-    series = _series_of(rows).localCheckpoint()
-    movers = _movers(series, (time_range.first_ns + time_range.last_ns) / 2 / NS, options.top)
-    charts = _charts(series)
-    wanted = ((F.col("package") == item[0].package) & (F.col("class") == item[0].name) for item in classes)
-    all_rows = _inside(frames.any(RowKind.OBJECTS), time_range)
-    row = (
-        (all_rows.where(reduce(Column.__or__, wanted)) if options.classes else all_rows)
-        .groupBy("_agent", "package", "class", "_object")
-        .count()
-        .agg(F.coalesce(F.sum("count"), F.lit(0)), F.count("*"))
-        .first()
-    )
-    samples, objects = (int(row[0]), int(row[1])) if row is not None else (0, 0)
-    return attrs.evolve(report, movers=movers, charts=charts, samples=samples, objects=objects)
-
-
-def _series_of(rolled: DataFrame) -> DataFrame:
-    """One value per window: the mean of gauges; the growth of counters since the window before, per second."""
-    value = F.when(F.col("style") == Style.COUNT.value, F.col("rate")).otherwise(F.col("mean"))
-    series = rolled.select(*_KEY, F.unix_timestamp("window_start").cast("double").alias("t"), value.alias("value"))
-    return series.where(F.col("value").isNotNull() & ~F.isnan("value"))
-
-
-def _movers(values: DataFrame, middle: float, top: int) -> tuple[ChangedSeries, ...]:
-    """The series whose halves differ most, relative to the spread within a half: trends, not noise."""
-    early, late = F.col("t") < middle, F.col("t") >= middle
-
-    def of(half: Column, what: Column) -> Column:
-        return F.when(half, what)
-
-    scored = values.groupBy(*_KEY).agg(
-        F.count("*").alias("windows"),
-        F.avg(of(early, F.col("value"))).alias("before"),
-        F.avg(of(late, F.col("value"))).alias("after"),
-        (F.coalesce(F.stddev_pop(of(early, F.col("value"))), F.lit(0.0))
-         + F.coalesce(F.stddev_pop(of(late, F.col("value"))), F.lit(0.0))).alias("noise"),
-    )  # fmt: skip
-    level = F.greatest(F.abs("before"), F.abs("after"))
-    # A hundredth of the level counts as noise, so that series that hardly change don't come first.
-    score = F.abs(F.col("after") - F.col("before")) / (F.col("noise") + level * 0.01)
-    chosen = (
-        scored.where((F.col("windows") >= _MIN_WINDOWS) & (level > 0))
-        .withColumn("score", score)
-        .where(F.col("score") > 0)
-        .orderBy(F.col("score").desc(), *_KEY)
-        .limit(top)
-    )
-    rows = chosen.collect()
-    points = _points(values, chosen)
-    return tuple(
-        ChangedSeries(series=_to_series(row, points), before=row["before"], after=row["after"], score=row["score"])
-        for row in rows
-    )
-
-
-def _charts(values: DataFrame) -> tuple[Chart, ...]:
-    """The fastest counters of each class, each with its largest objects."""
-    rates = values.where(F.col("style") == Style.COUNT.value).groupBy(*_KEY).agg(F.avg("value").alias("mean"))
-    rates = rates.where(F.col("mean") > 0)
-    kind = ("package", "class", "member")
-    # Members have different units, so they are compared within a class only.
-    total = rates.groupBy(*kind).agg(F.sum("mean").alias("total"), F.count("*").alias("objects"))
-    by_class = Window.partitionBy("package", "class").orderBy(F.col("total").desc(), "member")
-    members = total.withColumn("place", F.row_number().over(by_class)).where(F.col("place") <= _CHARTS)
-    by_member = Window.partitionBy(*kind).orderBy(F.col("mean").desc(), "agent", "object")
-    lines = (
-        rates.join(members, list(kind), "inner")
-        .withColumn("line", F.row_number().over(by_member))
-        .where(F.col("line") <= _LINES)
-    )
-    rows = lines.orderBy("package", "class", "place", "line").collect()
-    points = _points(values, lines)
-    charts: dict[tuple[str, str, str], list[Series]] = {}
-    objects: dict[tuple[str, str, str], int] = {}
-    for row in rows:
-        key = (row["package"], row["class"], row["member"])
-        charts.setdefault(key, []).append(_to_series(row, points))
-        objects[key] = row["objects"]
-    return tuple(
-        Chart(
-            title=f"{name} {member}",
-            unit=own[0].unit,
-            series=tuple(own),
-            more=objects[package, name, member] - len(own),
+    with ReportSource(options.lake) as source:
+        _check_classes(source, options)
+        asked, time_range = time_range, _recorded_range(source, time_range)
+        other = None if options.compare is None else _recorded_range(source, options.compare)
+        report = Report(
+            title=options.title,
+            lake=options.lake,
+            time_range=time_range,
+            made_ns=options.made_ns,
+            asked=asked,
+            own_left_out=not options.own,
         )
-        for (package, name, member), own in charts.items()
+        report = _audited(source, options, report)
+        print_line("Agents, objects and events audited")
+        report = _with_series(source, options, report, other)
+        print_line("Samples rolled up")
+    if other is not None:
+        with ReportSource(options.lake) as source:
+            then = _audited(source, options, attrs.evolve(report, time_range=other))
+        assert report.comparison is not None
+        numbers = _numbers(then, report)
+        report = attrs.evolve(report, comparison=attrs.evolve(report.comparison, numbers=numbers))
+    return report
+
+
+def _check_classes(source: ReportSource, options: ReportOptions) -> None:
+    choose_classes([item.version for item in source.classes], options.classes)
+
+
+def _recorded_range(source: ReportSource, time_range: TimeRange) -> TimeRange:
+    """The part of a range in which something was recorded."""
+    presence = _read_presence(source, time_range)
+    times = [cut for first, last in presence.recorded if (cut := time_range.clipped(first, last + 1)) is not None]
+    if not times:
+        limits = source.limits()
+        found = "it is empty" if limits is None else f"it has {time_text(limits[0])} to {time_text(limits[1])} UTC"
+        raise PipelineError(
+            f"{source.url}: nothing was recorded from {time_text(time_range.first_ns)} to "
+            f"{time_text(time_range.last_ns)} UTC; {found}"
+        )
+    # Whole seconds, so that the page's times are those of its plots.
+    first, last = times[0][0] // NS * NS, -(-times[-1][1] // NS) * NS
+    return TimeRange(max(first, time_range.first_ns), min(last, time_range.last_ns))
+
+
+# -- presence
+
+
+def _read_presence(source: ReportSource, time_range: TimeRange) -> _Presence:
+    since = time_range.first_ns - _DAY_NS
+    until = (time_range.last_ns // _DAY_NS + 1) * _DAY_NS
+    read = partial(source.rows, first_ns=since, last_ns=time_range.last_ns)
+    beats, agents, gaps = (read(kind) for kind in (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS))
+    where = f"_received_ns >= {since} and _received_ns < {until}"
+    signs: list[Sign] = []
+    runs: dict[str, tuple[int, int]] = {}
+    for rows in (beats, agents, gaps):
+        for run, first, last in _query(
+            source, rows, "_run, min(_received_ns), max(_received_ns)", f"{where} group by 1"
+        ):
+            known = runs.get(run, (first, last))
+            runs[run] = (min(first, known[0]), max(last, known[1]))
+    edges = "min(_seq), arg_min(_received_ns, _seq), max(_seq), arg_max(_received_ns, _seq)"
+    columns = f"_run, {edges}, _agent, nullif(_epoch, 0)"
+    for run, seq, first, last_seq, last, agent, epoch in _query(
+        source, beats, columns, f"{where} group by _run, _agent, nullif(_epoch, 0)"
+    ):
+        signs += [
+            Sign(run, seq, first, agent, epoch, "heartbeat"),
+            Sign(run, last_seq, last, agent, epoch, "heartbeat"),
+        ]
+    columns = "_run, _seq, _received_ns, _agent, nullif(_epoch, 0), change, reason, coalesce(interval, 0)"
+    signs += [Sign(*row) for row in _query(source, agents, columns, where)]
+    breaks = f"{where} and reason in ('{CONNECTED}', '{DISCONNECTED}')"
+    signs += [Sign(*row) for row in _query(source, gaps, "_run, _seq, _received_ns, null, null, reason", breaks)]
+    latest = _query(
+        source, beats, "_agent, max(_received_ns)", f"{where} and _received_ns < {time_range.last_ns} group by 1"
     )
+    return _Presence(availability(runs, signs), recorded_times(runs, signs), dict(latest))
 
 
-_Points = dict[tuple[str, ...], tuple[tuple[float, float], ...]]
-_NAME = ("package", "class", "agent", "object", "member")
+def _query(source: ReportSource, rows: str | None, columns: str, where: str) -> list[tuple[Any, ...]]:
+    return [] if rows is None else source.query(f"select {columns} from {rows} where {where}")
 
 
-def _points(values: DataFrame, chosen: DataFrame) -> _Points:
-    """The points of the selected series."""
-    keys = chosen.select(*_NAME).distinct()
-    rows = values.join(F.broadcast(keys), list(_NAME), "left_semi").select(*_NAME, "t", "value").collect()
-    found: dict[tuple[str, ...], list[tuple[float, float]]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[name] for name in _NAME), []).append((row["t"], row["value"]))
-    return {key: tuple(sorted(own)) for key, own in found.items()}
+# -- the parts of a report
 
 
-def _to_series(row: Row, points: _Points) -> Series:
-    key = tuple(row[name] for name in _NAME)
-    return Series(
-        name=row["class"],
-        agent=row["agent"],
-        object=row["object"],
-        member=row["member"],
-        unit=row["unit"],
-        is_rate=row["style"] == Style.COUNT.value,
-        points=points.get(key, ()),
-    )
-
-
-# -- audit
-
-
-def _add_audit(spark: SparkSession, options: ReportOptions, report: Report) -> Report:
-    time_range = report.time_range
-    first, last = time_range.days_with_past
-    frames = Frames(spark, options.lake, first=first, last=last)
-    known = parts.known_columns(spark, catalog.class_versions(options.lake))
-    presence = (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS)
-    rows = {kind: frames.table(kind) for kind in presence} | {RowKind.OBJECTS: frames.any(RowKind.OBJECTS)}
-    found = {name: parts.folded(name, part).localCheckpoint() for name, part in make_parts(rows, known).items()}
-    typed = parts.events(frames.any(RowKind.EVENTS), known)
-    untyped = parts.untyped_events(frames.table(RowKind.UNTYPED))
-    inside = F.col("time_ns").between(time_range.first_ns, time_range.last_ns - 1)
-    events = parts.deduplicated(typed.unionByName(untyped)).where(inside).localCheckpoint()
-    made = make_tables(found, lambda _name, frame: frame.localCheckpoint())
-    intervals = tables.availability_intervals(made["availability"], time_range)
-    ended, ended_left = tables.last_ended(made["lives"], time_range, options.top)
-    shown_calls, calls_left = tables.last_calls(calls(events), options.top)
-    changes, changes_left = tables.last_changes(made["history"], time_range, options.top)
+def _audited(source: ReportSource, options: ReportOptions, report: Report) -> Report:
+    """With all that is known of agents, objects and events; without values over time."""
+    time_range, top = report.time_range, options.top
+    since = time_range.first_ns - _DAY_NS
+    presence = _read_presence(source, time_range)
+    own = None if options.own else own_connections(source, since, time_range.last_ns)
+    shown = intervals(presence.intervals, time_range)
+    known_until = max(cut[1] for item in presence.recorded if (cut := time_range.clipped(item[0], item[1] + 1)))
+    lives.make_lives(source, time_range, since, presence.intervals, own)
+    events.make_events(source, time_range, own=options.own)
+    samples, objects = lives.counts(source)
+    ended, ended_left = lives.last_ended(source, time_range, top)
+    changes, changes_left = lives.last_changes(source, time_range, since, top, own)
+    calls, calls_left = events.last_calls(source, top)
+    kinds, kinds_left = events.class_counts(source, top)
+    alerts = options.alerts or f"{options.lake.rstrip('/')}/_tables/correlate"
     return attrs.evolve(
         report,
-        presence=intervals,
-        agents=tables.agents(intervals),
-        classes=tables.classes(made["lives"], time_range),
-        lifetimes=tables.lifetimes(made["lives"], time_range, time_range.step),
+        known_until_ns=known_until,
+        unrecorded=_unrecorded(presence.recorded, time_range),
+        samples=samples,
+        objects=objects,
+        presence=shown,
+        agents=agent_rows(shown, presence.beats, known_until),
+        alerts=read_alerts(alerts, time_range),
+        classes=lives.class_rows(source, time_range),
+        lifetimes=lives.lifetimes(source, time_range),
         ended=ended,
         ended_left=ended_left,
-        events=tables.event_counts(events, time_range.step),
-        calls=shown_calls,
+        events=events.event_counts(source, time_range),
+        event_classes=kinds,
+        event_classes_left=kinds_left,
+        calls=calls,
         calls_left=calls_left,
         changes=changes,
         changes_left=changes_left,
-        gaps=tables.gaps(frames.table(RowKind.GAPS), time_range),
+        gaps=_gaps(source, time_range),
     )
 
 
-def _alerts(spark: SparkSession, path: str) -> Sequence[DataFrame]:
-    """The existing tables of alerts: of a batch, of a stream."""
-    both = (sinks.read_table(spark, LakeTable(f"{path}/{mode}")) for mode in ("batch", "stream"))
-    return [frame for frame in both if frame is not None]
+def _unrecorded(recorded: Sequence[tuple[int, int]], time_range: TimeRange) -> tuple[tuple[int, int], ...]:
+    """Longer times of a range in which nothing was recorded."""
+    least = max(2 * time_range.step * NS, (time_range.last_ns - time_range.first_ns) // _GAP)
+    edges = [time_range.first_ns, *(time for item in recorded for time in item), time_range.last_ns]
+    found = (
+        time_range.clipped(first, last) for first, last in zip(edges[::2], edges[1::2], strict=True) if first < last
+    )
+    return tuple(item for item in found if item is not None and item[1] - item[0] >= least)
+
+
+def _gaps(source: ReportSource, time_range: TimeRange) -> tuple[tuple[str, int], ...]:
+    """What recorders missed: reason, and number of messages or interruptions."""
+    rows = source.rows(RowKind.GAPS, time_range.first_ns, time_range.last_ns)
+    where = f"_received_ns >= {time_range.first_ns} and _received_ns < {time_range.last_ns} and reason <> '{CONNECTED}'"
+    found = _query(source, rows, 'reason, sum(greatest(coalesce("count", 1), 1))', f"{where} group by 1 order by 1")
+    return tuple((reason, int(count)) for reason, count in found)
+
+
+def _with_series(source: ReportSource, options: ReportOptions, report: Report, other: TimeRange | None) -> Report:
+    time_range = report.time_range
+    usual = usual_ranges(time_range, options.usual_days)
+    own = None if options.own else own_connections(source, time_range.first_ns - _DAY_NS, time_range.last_ns)
+    make_values(
+        source,
+        SeriesOptions(
+            classes=options.classes,
+            continued=options.continued,
+            size=time_range.size,
+            ranges=(*usual, time_range, *(() if other is None else (other,))),
+            own=own,
+        ),
+    )
+    known_until = {row.agent: row.known_until_ns for row in report.agents}
+    holding = Holding.of(time_range, report.presence, known_until, lives.ends(source))
+    report = attrs.evolve(
+        report,
+        charts=selection.charts(source, holding),
+        movers=selection.movers(source, holding, options.top),
+    )
+    report = _with_anomalies(source, options, report, holding)
+    if other is not None:
+        series, left = selection.compared(source, time_range, other, options.top)
+        report = attrs.evolve(report, comparison=Comparison(other=other, numbers=(), series=series, left=left))
+    return report
+
+
+def usual_ranges(time_range: TimeRange, days: int) -> tuple[TimeRange, ...]:
+    """The hours of the day of a range, on the days before it; the oldest first. Pure.
+
+    A range of more than a day is compared with itself and as many days before that `days` are complete.
+    """
+    hour = 3600 * NS
+    first, last = time_range.first_ns // hour * hour, -(-time_range.last_ns // hour) * hour
+    if last - first >= _DAY_NS:
+        missing = days - int((last - first) // _DAY_NS)
+        return (TimeRange(first - missing * _DAY_NS, time_range.first_ns),) if missing > 0 else ()
+    return tuple(TimeRange(first - number * _DAY_NS, last - number * _DAY_NS) for number in range(days, 0, -1))
+
+
+def _with_anomalies(source: ReportSource, options: ReportOptions, report: Report, holding: Holding) -> Report:
+    time_range = report.time_range
+    step = time_range.step
+    since = usual_ranges(time_range, options.usual_days)
+    begin = float((since[0] if since else time_range).first_window(step))
+    end = time_range.last_ns / NS
+    with source.errors():
+        days = anomalies.days_compared(source.connection, VALUES, since=begin, last=end)
+        found = anomalies.find_anomalies(
+            source.connection,
+            VALUES,
+            (*KEY, "unit", "counter"),
+            first=float(time_range.first_window(step)),
+            last=end,
+            since=begin,
+            step=step,
+        )
+    shown = found[: options.top]
+    series = selection.read_series(source, [item.key for item in shown], holding)
+    return attrs.evolve(
+        report,
+        anomaly_days=days if days >= anomalies.MIN_DAYS else 0,
+        anomalies_left=len(found) - len(shown),
+        anomalies=tuple(
+            Anomaly(
+                series=one,
+                start=item.start,
+                end=min(item.end, end),
+                value=item.value,
+                usual=item.usual,
+                spread=item.spread,
+                days=item.days,
+            )
+            for one, item in zip(series, shown, strict=True)
+        ),
+    )
+
+
+# -- two ranges
+
+
+def _numbers(before: Report, after: Report) -> tuple[ComparedNumber, ...]:
+    """The numbers of the summary, side by side."""
+
+    def availability_of(report: Report) -> float | None:
+        known = sum(row.up + row.down for row in report.agents)
+        return sum(row.up for row in report.agents) / known * 100 if known else None
+
+    def alerts_of(report: Report) -> float | None:
+        return None if report.alerts is None else float(len(report.alerts))
+
+    numbers: tuple[tuple[str, Callable[[Report], float | None], str], ...] = (
+        ("agents", lambda report: float(len(report.agents)), ""),
+        ("availability", availability_of, "%"),
+        ("restarts", lambda report: float(sum(row.restarts for row in report.agents)), ""),
+        ("objects", lambda report: float(report.objects), ""),
+        ("samples", lambda report: float(report.samples), ""),
+        ("events", lambda report: float(sum(count for _, _, count in report.events)), ""),
+        ("alerts", alerts_of, ""),
+    )
+    return tuple(
+        ComparedNumber(name=name, before=number(before), after=number(after), unit=unit)
+        for name, number, unit in numbers
+    )

@@ -16,6 +16,8 @@ class Series:
         unit: of the values; values of counters are per second.
         is_rate: the member is a counter.
         points: start of each window in seconds, and the value.
+        label: what tells its object apart in its chart; empty where there is nothing to tell.
+        known_until_ns: until when the agent was known to be there; None where it is not known.
     """
 
     name: str
@@ -25,6 +27,8 @@ class Series:
     unit: str | None
     is_rate: bool
     points: tuple[tuple[float, float], ...] = ()
+    label: str = ""
+    known_until_ns: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -45,8 +49,13 @@ class ChangedSeries:
     @property
     def change(self) -> float:
         """The change relative to the larger mean, from -1 to 1 for values of one sign."""
-        level = max(abs(self.before), abs(self.after))
-        return (self.after - self.before) / level if level else 0.0
+        return relative_change(self.before, self.after)
+
+
+def relative_change(before: float, after: float) -> float:
+    """The change relative to the larger value; 0 where both are 0."""
+    level = max(abs(before), abs(after))
+    return (after - before) / level if level else 0.0
 
 
 @attrs.frozen(kw_only=True)
@@ -58,12 +67,84 @@ class Chart:
         unit: of the values.
         series: the largest ones.
         more: number of objects that are not among them.
+        is_rate: the member is a counter.
     """
 
     title: str
     unit: str | None
     series: tuple[Series, ...]
     more: int = 0
+    is_rate: bool = True
+
+
+@attrs.frozen(kw_only=True)
+class Anomaly:
+    """Values of a series that were far from the usual ones.
+
+    Attributes:
+        series: the series.
+        start, end: of the windows, in seconds since 1970.
+        value: the value that was furthest away.
+        usual: the median that it was compared with.
+        spread: the usual distance from it: as much as a standard deviation, for values of a normal distribution.
+        days: number of days whose values at this hour it was compared with; 0: with those of the whole range.
+    """
+
+    series: Series
+    start: float
+    end: float
+    value: float
+    usual: float
+    spread: float
+    days: int = 0
+
+    @property
+    def score(self) -> float:
+        """The distance from the usual value in spreads."""
+        return abs(self.value - self.usual) / self.spread if self.spread else 0.0
+
+
+@attrs.frozen(kw_only=True)
+class ComparedSeries:
+    """The mean of a series in two ranges; None where it had no values."""
+
+    series: Series
+    before: float | None
+    after: float | None
+
+    @property
+    def change(self) -> float | None:
+        """The change relative to the larger mean; None where one is not known."""
+        if self.before is None or self.after is None:
+            return None
+        return relative_change(self.before, self.after)
+
+
+@attrs.frozen(kw_only=True)
+class ComparedNumber:
+    """A number of the summary in two ranges; `unit` is empty or ``%``. None where it is not known."""
+
+    name: str
+    before: float | None
+    after: float | None
+    unit: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Comparison:
+    """The report's range beside another one.
+
+    Attributes:
+        other: the other range.
+        numbers: of the summary.
+        series: those that differ most.
+        left: number of other series that differ.
+    """
+
+    other: TimeRange
+    numbers: tuple[ComparedNumber, ...]
+    series: tuple[ComparedSeries, ...]
+    left: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -80,13 +161,23 @@ class AvailabilityInterval:
 
 @attrs.frozen(kw_only=True)
 class AgentRow:
-    """An agent in its table: seconds in each state, and number of restarts."""
+    """An agent in its table.
+
+    Attributes:
+        agent: its name.
+        up, down, unknown: seconds in each state.
+        restarts: how often it restarted.
+        state: at the end of the range.
+        known_until_ns: until when that is known: its last heartbeat, or the end of the recording.
+    """
 
     agent: str
     up: float
     down: float
     unknown: float
     restarts: int
+    state: str = "unknown"
+    known_until_ns: int = 0
 
     @property
     def availability(self) -> float | None:
@@ -166,9 +257,16 @@ class Report:
     Attributes:
         title, lake, time_range: subject of the report.
         made_ns: when it was made.
+        asked: the range that was asked for; `time_range` is the part of it in which something was recorded.
+        known_until_ns: the last row of the recording in the range.
+        unrecorded: longer times in the range in which nothing was recorded.
         samples: number of rows of objects.
         objects: number of objects.
+        own_left_out: own objects of agents and consoles are not in it.
         events: start of the window in seconds, severity, and number.
+        event_classes: class, severity and number of the most frequent events.
+        anomalies: None where there are too few windows to look for them.
+        anomaly_days: the number of days that values were compared with; 0 where there were too few.
         alerts: None where the lake has no table of alerts.
         lifetimes: start of the window in seconds, objects created, and objects ended.
         gaps: what recorders missed: reason and number.
@@ -179,9 +277,19 @@ class Report:
     lake: str
     time_range: TimeRange
     made_ns: int
+    asked: TimeRange | None = None
+    known_until_ns: int = 0
+    unrecorded: tuple[tuple[int, int], ...] = ()
+    own_left_out: bool = True
     samples: int = 0
     objects: int = 0
     events: tuple[tuple[float, int, int], ...] = ()
+    event_classes: tuple[tuple[str, int, int], ...] = ()
+    event_classes_left: int = 0
+    anomalies: tuple[Anomaly, ...] | None = None
+    anomalies_left: int = 0
+    anomaly_days: int = 0
+    comparison: Comparison | None = None
     alerts: tuple[AlertRow, ...] | None = None
     presence: tuple[AvailabilityInterval, ...] = ()
     agents: tuple[AgentRow, ...] = ()

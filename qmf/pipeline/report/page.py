@@ -5,20 +5,17 @@ The page loads and runs nothing: plots are inline SVG, and its content security 
 
 from __future__ import annotations
 
-import datetime
 from importlib.resources import files
 from typing import Any
 
+import attrs
+
 from qmf.pipeline.errors import MissingExtraError
-from qmf.pipeline.report import plots
+from qmf.pipeline.report import texts
 from qmf.pipeline.report.model import Report, Series
-from qmf.pipeline.report.time_range import NS
-from qmf.schema import Severity
-
-#: Characters of a property's value at most.
-_VALUE_LENGTH = 120
-
-_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+from qmf.pipeline.report.naming import object_name
+from qmf.pipeline.report.plots import LINES, Plots
+from qmf.pipeline.report.time_range import time_text
 
 
 def html(report: Report) -> str:
@@ -35,17 +32,21 @@ def html(report: Report) -> str:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(
-        time=_time,
-        duration=plots.format_seconds,
-        duration_or_dash=lambda length: "–" if not length else plots.format_seconds(length),
-        percent=_percent,
-        number=number,
-        signed=lambda part: f"{part * 100:+.1f} %",
+        time=time_text,
+        moment=texts.moment_text,
+        duration=texts.seconds_text,
+        duration_or_dash=lambda length: "–" if not length else texts.seconds_text(length),
+        percent=texts.percent_text,
+        value=lambda number, series: texts.value_text(number, series.unit, is_rate=series.is_rate),
+        signed=texts.signed_text,
         whole=lambda count: f"{count:,}",
-        severity=_severity,
-        mark=plots.severity_mark,
-        unit=_unit,
-        cut=lambda text: "–" if text is None else text if len(text) <= _VALUE_LENGTH else f"{text[:_VALUE_LENGTH]}…",
+        severity=texts.severity_name,
+        mark=texts.severity_mark,
+        unit=lambda item: texts.unit_text(item.unit, is_rate=item.is_rate),
+        cut=texts.cut_text,
+        object_name=object_name,
+        compared=_compared_text,
+        difference=_difference_text,
     )
     folder = files("qmf.pipeline.report")
     template = environment.from_string((folder / "page.html.j2").read_text(encoding="utf-8"))
@@ -55,27 +56,71 @@ def html(report: Report) -> str:
         for name, drawn in _drawings(report).items()
     }
     style = Markup((folder / "page.css").read_text(encoding="utf-8").strip())
-    return template.render(report=report, tiles=_tiles(report), drawings=drawings, style=style) + "\n"
+    return (
+        template.render(
+            report=report,
+            tiles=_tiles(report),
+            drawings=drawings,
+            style=style,
+            legends=[
+                [_LegendRow.of(series, number) for number, series in enumerate(chart.series)] for chart in report.charts
+            ],
+            groups=_event_groups(report),
+        )
+        + "\n"
+    )
 
 
-def number(value: float) -> str:
-    """A number with three digits, and a unit prefix where it is large."""
-    for size, prefix in _PREFIXES:
-        if abs(value) >= size:
-            return f"{value / size:.3g}{prefix}"
-    return f"{value:.3g}"
+@attrs.frozen
+class _LegendRow:
+    """A line of a chart in its legend; `mark` and `dashes` are those of the drawn line."""
+
+    series: Series
+    mark: str
+    dashes: str
+    low: float
+    mean: float
+    high: float
+    last: float
+
+    @classmethod
+    def of(cls, series: Series, number: int) -> _LegendRow:
+        mark, dashes = LINES[number % len(LINES)]
+        values = [value for _, value in series.points] or [0.0]
+        return cls(
+            series,
+            mark,
+            " ".join(f"{length:g}" for length in dashes),
+            min(values),
+            sum(values) / len(values),
+            max(values),
+            values[-1],
+        )
 
 
 def _drawings(report: Report) -> dict[str, Any]:
-    time_range = report.time_range
+    plots = Plots(report)
     return {
-        "alerts": plots.alerts(report.alerts, time_range, "alerts") if report.alerts else "",
-        "availability": plots.availability(report.presence, time_range, "presence") if report.presence else "",
-        "movers": [plots.sparkline(mover.series, time_range, f"mover{n}") for n, mover in enumerate(report.movers)],
-        "charts": [plots.chart(chart, time_range, f"rate{n}") for n, chart in enumerate(report.charts)],
-        "lifetimes": plots.lifetimes(report.lifetimes, time_range, "births") if report.lifetimes else "",
-        "events": plots.events(report.events, time_range, "events") if report.events else "",
+        "alerts": plots.alerts(report.alerts, "alerts") if report.alerts else "",
+        "availability": plots.availability(report.presence, "presence") if report.presence else "",
+        "anomalies": [
+            plots.sparkline(item.series, f"anomaly{n}", item) for n, item in enumerate(report.anomalies or ())
+        ],
+        "movers": [plots.sparkline(mover.series, f"mover{n}") for n, mover in enumerate(report.movers)],
+        "charts": [plots.chart(chart, f"values{n}") for n, chart in enumerate(report.charts)],
+        "lifetimes": plots.lifetimes(report.lifetimes, "births") if report.lifetimes else "",
+        "events": plots.events(report.events, "events") if report.events else "",
     }
+
+
+def _event_groups(report: Report) -> list[tuple[str, str, int]]:
+    """Name, colour and number of events of each group of severities."""
+    found = []
+    for name, mark, _, numbers in texts.GROUPS:
+        count = sum(count for _, severity, count in report.events if severity in numbers)
+        if count:
+            found.append((name, mark, count))
+    return found
 
 
 def _tiles(report: Report) -> list[tuple[str, str, str]]:
@@ -85,7 +130,7 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
     still_open = [item for item in report.alerts or () if item.cleared_ns is None]
     tiles = [
         (f"{len(report.agents):,}", "agents", ""),
-        (_percent(up), "availability", "" if up is None else "up" if up > 0.999 else "bad"),
+        (texts.percent_text(up), "availability", "" if up is None else "up" if up > 0.999 else "bad"),
         (f"{sum(line.restarts for line in report.agents):,}", "restarts", ""),
         (f"{report.objects:,}", "objects", ""),
         (f"{report.samples:,}", "samples", ""),
@@ -94,32 +139,18 @@ def _tiles(report: Report) -> list[tuple[str, str, str]]:
     if report.alerts is not None:
         label = f"alerts, {len(still_open)} open" if report.alerts else "alerts"
         tiles.append((f"{len(report.alerts):,}", label, "bad" if still_open else ""))
+    if report.anomalies is not None:
+        tiles.append((f"{len(report.anomalies) + report.anomalies_left:,}", "anomalies", ""))
     return tiles
 
 
-def _time(time_ns: int) -> str:
-    """A time in UTC, to the second."""
-    try:
-        time = datetime.datetime.fromtimestamp(time_ns // NS, datetime.UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{time_ns} ns"
-    return time.strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _percent(part: float | None) -> str:
-    if part is None:
+def _compared_text(value: float | None, unit: str) -> str:
+    if value is None:
         return "unknown"
-    # Never 100 % for an agent that was down.
-    text = f"{part * 100:.3f}" if part > 0.99 else f"{part * 100:.1f}"
-    return f"{'99.999' if text == '100.000' and part < 1 else text.removesuffix('.000')} %"
+    return texts.percent_text(value / 100) if unit == "%" else f"{value:,.0f}"
 
 
-def _severity(severity: int) -> str:
-    try:
-        return Severity(severity).name.lower()
-    except ValueError:
-        return str(severity)
-
-
-def _unit(series: Series) -> str:
-    return f"{series.unit or ''} per second".strip() if series.is_rate else series.unit or ""
+def _difference_text(before: float | None, after: float | None, unit: str) -> str:
+    if before is None or after is None:
+        return "–"
+    return f"{after - before:+.3g} points" if unit == "%" else f"{after - before:+,.0f}"

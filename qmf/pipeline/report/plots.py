@@ -1,201 +1,236 @@
-"""The plots of a report. Pure functions from values to SVG."""
+"""The plots of a report. Pure functions from values to SVG.
+
+All plots have one width, and their time axes lie below each other. Titles, legends and values are in the page beside
+them, so nothing lies over the axes. Lines and bars differ by dashes and hatches as well as by colour.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from qmf.pipeline.report import svg
-from qmf.pipeline.report.model import AlertRow, AvailabilityInterval, Chart, Series
+from qmf.pipeline.report.model import AlertRow, Anomaly, AvailabilityInterval, Chart, Report, Series
+from qmf.pipeline.report.naming import abbreviated
 from qmf.pipeline.report.svg import MARKS
+from qmf.pipeline.report.texts import GROUPS, scale_texts, seconds_text, severity_mark, severity_name, value_text
 from qmf.pipeline.report.time_range import NS, TimeRange
-from qmf.schema import Severity
+from qmf.presenting.units import PERCENT
 
-#: Inches.
-_WIDE, _HALF = 10.4, 5.1
+#: Inches: width of all plots, and what is left of the axes, right of them, and below them.
+_WIDE, _LEFT, _RIGHT, _BELOW, _ABOVE = 10.4, 0.85, 0.15, 0.42, 0.1
 
-_LINES = ("c1", "c2", "c3", "c4", "c5")
+#: Inches of a row of bars with its name above it.
+_ROW = 0.42
+
+#: Characters of the name of a row at most.
+_ROW_NAME = 110
+
+#: The lines of a chart: colour, and lengths of dashes and blanks in points.
+LINES: tuple[tuple[str, tuple[float, ...]], ...] = (
+    ("c1", ()),
+    ("c2", (6, 2)),
+    ("c3", (2, 1.5)),
+    ("c4", (6, 2, 1.5, 2)),
+    ("c5", (10, 3)),
+)
+
+#: Hatches of the states of an agent.
+_STATE_HATCH = {"up": "", "down": "xx", "unknown": "//"}
 
 _DAY_S = 86_400
 
-#: Severities that share a colour, worst first.
-GROUPS = (
-    ("error and worse", "bad", range(Severity.EMERG, Severity.WARN)),
-    ("warn", "warn", range(Severity.WARN, Severity.NOTICE)),
-    ("notice", "notice", range(Severity.NOTICE, Severity.INFORM)),
-    ("inform, debug", "info", range(Severity.INFORM, Severity.DEBUG + 1)),
-)
 
+class Plots:
+    """Draws the plots of one report."""
 
-def severity_mark(severity: int) -> str:
-    """The style sheet's variable with the colour of a severity."""
-    return next((mark for _, mark, numbers in GROUPS if severity in numbers), "info")
+    def __init__(self, report: Report) -> None:
+        self._range = report.time_range
+        self._unrecorded = report.unrecorded
 
+    def chart(self, chart: Chart, name: str) -> str:
+        """The lines of a chart."""
+        with _matplotlib() as matplotlib:
+            figure, axes = _axes(matplotlib, 1.75)
+            highest, lowest = 0.0, 0.0
+            for series, (mark, dashes) in zip(chart.series, LINES, strict=False):
+                xs, ys = _line(series, self._range)
+                style: dict[str, Any] = {"dashes": dashes} if dashes else {}
+                axes.plot(xs, ys, color=MARKS[mark], **style)
+                _lone_points(axes, xs, ys, mark)
+            values = [value for series in chart.series for _, value in series.points]
+            lowest, highest = min(values, default=0.0), max(values, default=0.0)
+            _value_axis(matplotlib, axes, (lowest, highest), chart.unit, is_rate=chart.is_rate)
+            self._time_axis(matplotlib, axes)
+            low, high = (value_text(value, chart.unit, is_rate=chart.is_rate) for value in (lowest, highest))
+            lines = f"{len(chart.series)} line{'s' * (len(chart.series) > 1)}"
+            return svg.inline(figure, name, f"Plot of {chart.title} over time: {lines}, values from {low} to {high}")
 
-def chart(chart: Chart, time_range: TimeRange, name: str) -> str:
-    """The lines of a chart."""
-    with _matplotlib() as matplotlib:
-        figure, axes = _axes(matplotlib, _HALF, 2.3)
-        for series, mark in zip(chart.series, _LINES, strict=False):
-            xs, ys = _line(series, time_range)
-            axes.plot(xs, ys, color=MARKS[mark], label=abbreviated(_short(series), 34))
-            _single_point(axes, xs, ys, mark)
-        unit = f"{chart.unit or ''} per second".strip()
-        axes.set_title(abbreviated(f"{chart.title}, {unit}", 58))
-        axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_formatter(matplotlib.ticker.EngFormatter(sep=""))
-        _time_axis(matplotlib, axes, time_range)
-        if chart.more:
-            axes.plot([], [], linestyle="none", label=f"and {chart.more} more")
-        if len(chart.series) > 1 or _short(chart.series[0]):
-            axes.legend(
-                loc="upper left",
-                bbox_to_anchor=(0, -0.13),
-                ncols=2,
-                handlelength=1.2,
-                borderaxespad=0,
-                columnspacing=1.2,
+    def sparkline(self, series: Series, name: str, anomaly: Anomaly | None = None) -> str:
+        """A line without axes, for a table; with the time of an anomaly, or else the middle, marked."""
+        with _matplotlib() as matplotlib:
+            figure = matplotlib.figure.Figure(figsize=(1.9, 0.34))
+            axes = figure.add_axes((0.01, 0.06, 0.98, 0.88))
+            axes.set_axis_off()
+            xs, ys = _line(series, self._range)
+            if anomaly is None:
+                axes.axvline((self._first + self._last) / 2, color=MARKS["grid"], linewidth=0.8)
+            else:
+                least = (self._last - self._first) / 60
+                start = anomaly.start / _DAY_S
+                axes.axvspan(
+                    start, max(anomaly.end / _DAY_S, start + least), color=MARKS["warn"], alpha=0.35, linewidth=0
+                )
+            axes.plot(xs, ys, color=MARKS["c1"], linewidth=1.2)
+            _lone_points(axes, xs, ys, "c1")
+            axes.set_xlim(self._first, self._last)
+            return svg.inline(figure, name, f"{series.member} over time")
+
+    def availability(self, intervals: Sequence[AvailabilityInterval], name: str) -> str:
+        """A bar for each agent."""
+        agents = sorted({item.agent for item in intervals})
+        bars = [
+            _Bar(
+                agents.index(item.agent),
+                item.start_ns,
+                item.end_ns,
+                item.state,
+                _STATE_HATCH[item.state],
+                f"{item.agent}: {item.state}{f', run {item.epoch}' if item.epoch is not None else ''} ({item.cause}), "
+                f"{seconds_text((item.end_ns - item.start_ns) / NS)}",
             )
-        return svg.inline(figure, name, f"{chart.title} over time")
+            for item in intervals
+        ]
+        restarts = [
+            (agents.index(item.agent), item.start_ns)
+            for item in intervals
+            if item.state == "up" and item.cause == "restarted"
+        ]
+        return self._bars(
+            agents, bars, name, "Availability of agents over time; the table below has the same", restarts
+        )
 
+    def alerts(self, found: Sequence[AlertRow], name: str) -> str:
+        """A bar for each alert, in the row of its rule."""
+        rules = sorted({item.rule for item in found})
+        hatches = {mark: hatch for _, mark, hatch, _ in GROUPS}
+        bars = []
+        for item in found:
+            cut = self._range.clipped(item.began_ns, item.cleared_ns)
+            if cut is not None:
+                mark = severity_mark(item.severity)
+                hint = f"{item.subject}: {item.message} ({severity_name(item.severity)})"
+                bars.append(_Bar(rules.index(item.rule), *cut, mark, hatches[mark], hint))
+        return self._bars(rules, bars, name, "Alerts over time, by rule; the table below has the same")
 
-def sparkline(series: Series, time_range: TimeRange, name: str) -> str:
-    """A line without axes, for a table."""
-    with _matplotlib() as matplotlib:
-        figure = matplotlib.figure.Figure(figsize=(1.9, 0.34))
-        axes = figure.add_axes((0.01, 0.06, 0.98, 0.88))
-        axes.set_axis_off()
-        xs, ys = _line(series, time_range)
-        axes.plot(xs, ys, color=MARKS["c1"], linewidth=1.2)
-        middle = (time_range.first_ns + time_range.last_ns) / 2 / NS / _DAY_S
-        axes.axvline(middle, color=MARKS["grid"], linewidth=0.8)
-        axes.set_xlim(time_range.first_ns / NS / _DAY_S, time_range.last_ns / NS / _DAY_S)
-        return svg.inline(figure, name, f"{series.member} over time")
+    def _bars(
+        self,
+        rows: Sequence[str],
+        bars: Sequence[_Bar],
+        name: str,
+        label: str,
+        ticks: Sequence[tuple[int, int]] = (),
+    ) -> str:
+        hints: dict[str, str] = {}
+        least = (self._last - self._first) / 400
+        with _matplotlib() as matplotlib:
+            figure, axes = _axes(matplotlib, _ROW * len(rows))
+            for number, bar in enumerate(bars):
+                start, end = bar.start_ns / NS / _DAY_S, bar.end_ns / NS / _DAY_S
+                gid = f"bar{number}"
+                for patch in axes.barh(
+                    bar.row + 0.22, max(end - start, least), left=start, height=0.36, color=MARKS[bar.mark],
+                    edgecolor=MARKS["paper"], hatch=bar.hatch, linewidth=0,
+                ):  # fmt: skip
+                    patch.set_gid(gid)
+                hints[gid] = bar.hint
+            for row, time_ns in ticks:
+                at = time_ns / NS / _DAY_S
+                axes.plot([at, at], [row, row + 0.44], color=MARKS["ink"], linewidth=1.4)
+            for row, text in enumerate(rows):
+                axes.text(
+                    self._first, row - 0.06, abbreviated(text, _ROW_NAME), color=MARKS["ink"], fontsize=8.5, va="bottom"
+                )
+            axes.set_yticks([])
+            axes.spines["left"].set_visible(False)
+            axes.grid(visible=False)
+            axes.set_ylim(len(rows) - 0.45, -0.5)
+            self._time_axis(matplotlib, axes, mark_gaps=False)
+            return svg.inline(figure, name, label, hints)
 
+    def events(self, counts: Sequence[tuple[float, int, int]], name: str) -> str:
+        """Events of each window, stacked by severity."""
+        with _matplotlib() as matplotlib:
+            figure, axes = _axes(matplotlib, 1.4)
+            floor: dict[float, int] = {}
+            for _, mark, hatch, numbers in GROUPS:
+                heights: dict[float, int] = {}
+                for time, severity, count in counts:
+                    if severity in numbers:
+                        heights[time] = heights.get(time, 0) + count
+                if not heights:
+                    continue
+                bottom = [floor.get(time, 0) for time in heights]
+                self._columns(axes, heights, mark, hatch, bottom)
+                for time, height in heights.items():
+                    floor[time] = floor.get(time, 0) + height
+            _count_axis(matplotlib, axes)
+            self._time_axis(matplotlib, axes)
+            return svg.inline(figure, name, f"Events over time, {sum(count for *_, count in counts):,} in all")
 
-def availability(intervals: Sequence[AvailabilityInterval], time_range: TimeRange, name: str) -> str:
-    """A bar for each agent."""
-    agents = sorted({item.agent for item in intervals}, reverse=True)
-    hints: dict[str, str] = {}
-    with _matplotlib() as matplotlib:
-        figure, axes = _axes(matplotlib, _WIDE, 0.55 + 0.3 * len(agents))
-        for number, item in enumerate(intervals):
-            start, end = (time / NS / _DAY_S for time in (item.start_ns, item.end_ns))
-            gid = f"bar{number}"
-            bars = axes.barh(
-                agents.index(item.agent), end - start, left=start, height=0.62, color=MARKS[item.state],
-                linewidth=0, gid=gid,
-            )  # fmt: skip
-            for bar in bars:
-                bar.set_gid(gid)
-            if item.state == "up" and item.cause == "restarted":
-                axes.plot(
-                    [start, start], [agents.index(item.agent) - 0.42, agents.index(item.agent) + 0.42],
-                    color=MARKS["ink"], linewidth=1.4,
+    def lifetimes(self, counts: Sequence[tuple[float, int, int]], name: str) -> str:
+        """Objects created, upwards, and ended, downwards."""
+        with _matplotlib() as matplotlib:
+            figure, axes = _axes(matplotlib, 1.4)
+            self._columns(axes, {time: count for time, count, _ in counts}, "c2", "")
+            self._columns(axes, {time: -count for time, _, count in counts}, "c4", "//")
+            axes.axhline(0, color=MARKS["muted"], linewidth=0.6)
+            _count_axis(matplotlib, axes)
+            self._time_axis(matplotlib, axes)
+            created, ended = (sum(row[column] for row in counts) for column in (1, 2))
+            return svg.inline(figure, name, f"Objects over time: {created:,} created, {ended:,} ended")
+
+    def _columns(
+        self, axes: Any, heights: Mapping[float, int], mark: str, hatch: str, bottom: Sequence[int] | None = None
+    ) -> None:
+        axes.bar(
+            [time / _DAY_S for time in heights], list(heights.values()), width=self._range.step / _DAY_S, align="edge",
+            bottom=bottom, color=MARKS[mark], edgecolor=MARKS["paper"], hatch=hatch, linewidth=0,
+        )  # fmt: skip
+
+    @property
+    def _first(self) -> float:
+        return self._range.first_ns / NS / _DAY_S
+
+    @property
+    def _last(self) -> float:
+        return self._range.last_ns / NS / _DAY_S
+
+    def _time_axis(self, matplotlib: Any, axes: Any, *, mark_gaps: bool = True) -> None:
+        if mark_gaps:
+            for first_ns, last_ns in self._unrecorded:
+                axes.axvspan(
+                    first_ns / NS / _DAY_S, last_ns / NS / _DAY_S, facecolor="none", edgecolor=MARKS["unknown"],
+                    hatch="//", linewidth=0, zorder=0,
                 )  # fmt: skip
-            run = f", run {item.epoch}" if item.epoch is not None else ""
-            hints[gid] = (
-                f"{item.agent}: {item.state}{run} ({item.cause}), {format_seconds((item.end_ns - item.start_ns) / NS)}"
-            )
-        axes.set_yticks(range(len(agents)), [abbreviated(agent, 44) for agent in agents])
-        axes.tick_params(axis="y", labelcolor=MARKS["ink"], length=0)
-        axes.grid(visible=False)
-        axes.set_ylim(-0.6, len(agents) - 0.4)
-        _time_axis(matplotlib, axes, time_range)
-        return svg.inline(figure, name, "Availability of agents over time", hints)
+        locator = matplotlib.dates.AutoDateLocator(tz=datetime.UTC, minticks=4, maxticks=10)
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(matplotlib.dates.ConciseDateFormatter(locator, tz=datetime.UTC))
+        axes.set_xlim(self._first, self._last)
 
 
-def alerts(found: Sequence[AlertRow], time_range: TimeRange, name: str) -> str:
-    """A bar for each alert, in the row of its rule."""
-    rules = sorted({item.rule for item in found}, reverse=True)
-    hints: dict[str, str] = {}
-    with _matplotlib() as matplotlib:
-        figure, axes = _axes(matplotlib, _WIDE, 0.55 + 0.3 * len(rules))
-        least = (time_range.last_ns - time_range.first_ns) / NS / _DAY_S / 400
-        for number, item in enumerate(found):
-            cut = time_range.clipped(item.began_ns, item.cleared_ns)
-            if cut is None:
-                continue
-            start, end = (time / NS / _DAY_S for time in cut)
-            gid = f"bar{number}"
-            for bar in axes.barh(
-                rules.index(item.rule), max(end - start, least), left=start, height=0.62,
-                color=MARKS[severity_mark(item.severity)], alpha=0.8, linewidth=0,
-            ):  # fmt: skip
-                bar.set_gid(gid)
-            hints[gid] = f"{item.subject}: {item.message}"
-        axes.set_yticks(range(len(rules)), [abbreviated(rule, 44) for rule in rules])
-        axes.tick_params(axis="y", labelcolor=MARKS["ink"], length=0)
-        axes.grid(visible=False)
-        axes.set_ylim(-0.6, len(rules) - 0.4)
-        _time_axis(matplotlib, axes, time_range)
-        return svg.inline(figure, name, "Alerts over time", hints)
+class _Bar:
+    """A bar in a row."""
 
-
-def events(counts: Sequence[tuple[float, int, int]], time_range: TimeRange, name: str) -> str:
-    """Events of each window, stacked by severity."""
-    with _matplotlib() as matplotlib:
-        figure, axes = _axes(matplotlib, _WIDE, 1.9)
-        width = time_range.step / _DAY_S
-        floor: dict[float, int] = {}
-        for label, mark, numbers in GROUPS:
-            heights: dict[float, int] = {}
-            for time, severity, count in counts:
-                if severity in numbers:
-                    heights[time] = heights.get(time, 0) + count
-            if not heights:
-                continue
-            axes.bar(
-                [time / _DAY_S for time in heights], list(heights.values()), width=width, align="edge",
-                bottom=[floor.get(time, 0) for time in heights], color=MARKS[mark], label=label, linewidth=0,
-            )  # fmt: skip
-            for time, height in heights.items():
-                floor[time] = floor.get(time, 0) + height
-        axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True, nbins=5))
-        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4, handlelength=0.8, borderaxespad=0)
-        axes.set_title(f"Events per {time_range.size}")
-        _time_axis(matplotlib, axes, time_range)
-        return svg.inline(figure, name, "Events over time")
-
-
-def lifetimes(counts: Sequence[tuple[float, int, int]], time_range: TimeRange, name: str) -> str:
-    """Objects created, upwards, and ended, downwards."""
-    with _matplotlib() as matplotlib:
-        figure, axes = _axes(matplotlib, _WIDE, 1.9)
-        times, width = [time / _DAY_S for time, _, _ in counts], time_range.step / _DAY_S
-        common: dict[str, Any] = {"width": width, "align": "edge", "linewidth": 0}
-        axes.bar(times, [count for _, count, _ in counts], color=MARKS["c2"], label="created", **common)
-        axes.bar(times, [-count for _, _, count in counts], color=MARKS["c4"], label="ended", **common)
-        axes.axhline(0, color=MARKS["muted"], linewidth=0.6)
-        axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True, nbins=5))
-        axes.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
-        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, handlelength=0.8, borderaxespad=0)
-        axes.set_title(f"Objects created and ended, per {time_range.size}")
-        _time_axis(matplotlib, axes, time_range)
-        return svg.inline(figure, name, "Objects created and ended over time")
-
-
-def abbreviated(text: str, limit: int) -> str:
-    """A text of limited length: its middle is cut out, since names differ at their ends."""
-    text = "".join(sign if sign.isprintable() else " " for sign in text)
-    if len(text) <= limit:
-        return text
-    head = (limit - 1) // 2
-    return f"{text[:head]}…{text[-(limit - 1 - head) :]}"
-
-
-def format_seconds(length: float) -> str:
-    """A length in seconds as text, with one unit."""
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if length >= size:
-            return f"{length / size:.1f} {unit}"
-    return f"{length:.1f} s" if length >= 0.1 else f"{length * 1000:.0f} ms"
-
-
-def _short(series: Series) -> str:
-    """The name of an object without package and class."""
-    return series.object.split(":", 2)[-1]
+    def __init__(self, row: int, start_ns: int, end_ns: int, mark: str, hatch: str, hint: str) -> None:
+        self.row = row
+        self.start_ns = start_ns
+        self.end_ns = end_ns
+        self.mark = mark
+        self.hatch = hatch
+        self.hint = hint
 
 
 def _line(series: Series, time_range: TimeRange) -> tuple[list[float], list[float]]:
@@ -214,10 +249,16 @@ def _line(series: Series, time_range: TimeRange) -> tuple[list[float], list[floa
     return xs, ys
 
 
-def _single_point(axes: Any, xs: Sequence[float], ys: Sequence[float], mark: str) -> None:
-    """Show a single point as a dot."""
-    if len(xs) == 1:
-        axes.plot(xs, ys, "o", color=MARKS[mark], markersize=3)
+def _lone_points(axes: Any, xs: Sequence[float], ys: Sequence[float], mark: str) -> None:
+    """Show points without neighbours as dots: lines need two."""
+    known = [value == value for value in ys]
+    lone = [
+        at
+        for at, is_known in enumerate(known)
+        if is_known and not (at > 0 and known[at - 1]) and not (at + 1 < len(known) and known[at + 1])
+    ]
+    if lone:
+        axes.plot([xs[at] for at in lone], [ys[at] for at in lone], "o", color=MARKS[mark], markersize=2.5)
 
 
 @contextmanager
@@ -228,15 +269,32 @@ def _matplotlib() -> Iterator[Any]:
         yield matplotlib
 
 
-def _axes(matplotlib: Any, width: float, height: float) -> tuple[Any, Any]:
-    figure = matplotlib.figure.Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.add_subplot()
+def _axes(matplotlib: Any, height: float) -> tuple[Any, Any]:
+    """A figure of the common width, with axes of a height in inches."""
+    whole = height + _BELOW + _ABOVE
+    figure = matplotlib.figure.Figure(figsize=(_WIDE, whole))
+    place = (_LEFT / _WIDE, _BELOW / whole, (_WIDE - _LEFT - _RIGHT) / _WIDE, height / whole)
+    return figure, figure.add_axes(place)
 
 
-def _time_axis(matplotlib: Any, axes: Any, time_range: TimeRange) -> None:
-    import datetime
+def _value_axis(matplotlib: Any, axes: Any, limits: tuple[float, float], unit: str | None, *, is_rate: bool) -> None:
+    lowest, highest = limits
+    if unit in PERCENT and 50 <= highest <= 100:
+        highest = 100.0
+    if lowest >= 0 and (is_rate or lowest < 0.7 * highest):
+        # A rate is a part of something: its axis begins at 0.
+        lowest = 0.0
+    if highest <= lowest:
+        margin = abs(highest) * 0.1 or 1.0
+        lowest, highest = (0.0 if lowest == 0 else lowest - margin), highest + margin
+    room = (highest - lowest) * 0.05
+    axes.set_ylim(lowest if lowest == 0 else lowest - room, highest + (0 if highest == 100 else room))
+    bottom, top = axes.get_ylim()
+    marks = matplotlib.ticker.MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(bottom, top)
+    shown = [float(mark) for mark in marks if bottom <= mark <= top]
+    axes.set_yticks(shown, scale_texts(shown, unit, is_rate=is_rate))
 
-    locator = matplotlib.dates.AutoDateLocator(tz=datetime.UTC, minticks=3, maxticks=7)
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(matplotlib.dates.ConciseDateFormatter(locator, tz=datetime.UTC))
-    axes.set_xlim(time_range.first_ns / NS / _DAY_S, time_range.last_ns / NS / _DAY_S)
+
+def _count_axis(matplotlib: Any, axes: Any) -> None:
+    axes.yaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True, nbins=4))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{abs(value):,.0f}")

@@ -22,6 +22,7 @@ MARKS: Mapping[str, str] = MappingProxyType(
         for number, name in enumerate(
             (
                 "ink",
+                "paper",
                 "muted",
                 "grid",
                 "c1",

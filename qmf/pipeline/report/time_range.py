@@ -15,6 +15,9 @@ NS = 10**9
 #: Sizes of windows, as `qmf.pipeline.rollup` reads them, and their seconds.
 _SIZES = {"10s": 10, "30s": 30, "1m": 60, "5m": 300, "15m": 900, "1h": 3600, "6h": 21600, "1d": 86400}
 
+#: Days by name, and how long ago they are.
+_DAYS_AGO = {"today": 0, "yesterday": 1}
+
 #: Windows of a plot at most: more cannot be distinguished.
 _MAX_WINDOWS = 240
 
@@ -42,20 +45,14 @@ class TimeRange:
         """Seconds of one window."""
         return _SIZES[self.size]
 
+    def first_window(self, step: int) -> int:
+        """Start of the first window of `step` seconds, in seconds."""
+        return self.first_ns // NS // step * step
+
     @property
     def seconds(self) -> float:
         """Its length."""
         return (self.last_ns - self.first_ns) / NS
-
-    @property
-    def days(self) -> tuple[str, str]:
-        """Its first and its last day."""
-        return _day(self.first_ns), _day(max(self.first_ns, self.last_ns - 1))
-
-    @property
-    def days_with_past(self) -> tuple[str, str]:
-        """The same with the day before: agents and objects of that day may publish nothing new in the time range."""
-        return _day(self.first_ns - 86400 * NS), self.days[1]
 
     def clipped(self, first_ns: int, last_ns: int | None) -> tuple[int, int] | None:
         """The part of an interval that lies in the time range; None for no part."""
@@ -89,7 +86,50 @@ def parse_time_range(first: str | None, last: str | None, length: str | None, ne
     return TimeRange(begin, end)
 
 
+def parse_compared(text: str, time_range: TimeRange) -> TimeRange:
+    """The range that another one is compared with.
+
+    Args:
+        text: ``previous``, the time of the same length just before; a length such as ``7d``, so long before; or
+            ``FROM..TO``, with times as of `parse_time_range`.
+        time_range: the one that is compared.
+
+    Raises:
+        PipelineError: not a range, or an empty one.
+    """
+    if text == "previous":
+        return TimeRange(2 * time_range.first_ns - time_range.last_ns, time_range.first_ns)
+    if ".." in text:
+        first, _, last = text.partition("..")
+        begin, end = _time(first, whole_day=False), _time(last, whole_day=True)
+        if begin >= end:
+            raise PipelineError(f"the time range is empty: from {first} to {last}")
+        return TimeRange(begin, end)
+    try:
+        back = parse_duration(text)
+    except ValueError:
+        back = 0
+    if back <= 0:
+        raise PipelineError(
+            f"{text!r} is not a range such as 2030-01-30..2030-01-31, previous, or 7d for 7 days before"
+        )
+    return TimeRange(time_range.first_ns - back, time_range.last_ns - back)
+
+
+def time_text(time_ns: int) -> str:
+    """A time in UTC, to the second."""
+    try:
+        time = datetime.datetime.fromtimestamp(time_ns // NS, datetime.UTC)
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ns} ns"
+    return time.strftime("%Y-%m-%d %H:%M:%S")
+
+
 def _time(text: str, *, whole_day: bool) -> int:
+    text = text.strip()
+    if text in _DAYS_AGO:
+        now = datetime.datetime.now(datetime.UTC).date()
+        text = (now - datetime.timedelta(days=_DAYS_AGO[text])).isoformat()
     is_day = re.fullmatch(r"\d{4}-\d\d-\d\d", text)
     try:
         time = datetime.datetime.fromisoformat(text.replace("Z", "+00:00") if not is_day else text)
@@ -110,7 +150,3 @@ def _length(text: str) -> int:
     if length < NS:
         raise PipelineError(f"a length must be a time such as 90m, 1h30m or 7d, not {text!r}")
     return length
-
-
-def _day(time_ns: int) -> str:
-    return datetime.datetime.fromtimestamp(time_ns // NS, datetime.UTC).date().isoformat()

@@ -1,0 +1,72 @@
+"""The alerts of a report, from the tables of `qmf-pipeline correlate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from qmf.pipeline.correlate.alert_table import AlertTable
+from qmf.pipeline.report.model import AlertRow
+from qmf.pipeline.report.time_range import TimeRange
+
+#: Alerts that are shown at most: the newest.
+_MAX_ALERTS = 200
+
+_CLEARED = "cleared"
+
+
+def read_alerts(path: str, time_range: TimeRange) -> tuple[AlertRow, ...] | None:
+    """The alerts that were open in the range, newest first; None where there is no table.
+
+    Args:
+        path: folder of the tables of a batch and of a stream.
+        time_range: of the report.
+
+    Raises:
+        LakeError: a table cannot be read.
+    """
+    tables = [AlertTable(path, by).read() for by in ("batch", "stream")]
+    if all(table is None for table in tables):
+        return None
+    names = ["alert_id", "change", "rule", "severity", "subject", "message", "reason", "began_ns", "at_ns"]
+    return alert_rows(
+        (row for table in tables if table is not None for row in table.select(names).to_pylist()), time_range
+    )
+
+
+def alert_rows(rows: Iterable[Mapping[str, Any]], time_range: TimeRange) -> tuple[AlertRow, ...]:
+    """The alerts that changes describe, as of `read_alerts`. Pure; a change may come twice."""
+    raised: dict[str, Mapping[str, Any]] = {}
+    latest: dict[str, Mapping[str, Any]] = {}
+    ends: dict[str, Mapping[str, Any]] = {}
+    for row in rows:
+        own = row["alert_id"]
+        if row["change"] == _CLEARED:
+            if own not in ends or row["at_ns"] > ends[own]["at_ns"]:
+                ends[own] = row
+            continue
+        if own not in raised or row["at_ns"] < raised[own]["at_ns"]:
+            raised[own] = row
+        if own not in latest or row["at_ns"] > latest[own]["at_ns"]:
+            latest[own] = row
+    found: list[AlertRow] = []
+    for own in sorted({*latest, *ends}):
+        end = ends.get(own)
+        row = latest.get(own) or ends[own]
+        cleared = None if end is None else end["at_ns"]
+        if time_range.clipped(row["began_ns"], None if cleared is None else cleared + 1) is None:
+            continue
+        found.append(
+            AlertRow(
+                alert_id=own,
+                rule=row["rule"],
+                severity=int(row["severity"]),
+                subject=row["subject"],
+                message=row["message"],
+                began_ns=row["began_ns"],
+                raised_ns=raised.get(own, row)["at_ns"],
+                cleared_ns=cleared,
+                reason=(end or {}).get("reason") or "",
+            )
+        )
+    return tuple(sorted(found, key=lambda item: (-item.began_ns, item.alert_id))[:_MAX_ALERTS])

@@ -1,0 +1,156 @@
+"""The values of all members over time, by the kernel of roll-ups: one table that charts, movers and anomalies query.
+
+A value per window: of a gauge its mean, of a counter its growth per second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+import attrs
+
+from qmf.pipeline.aggregation.day import ClassRollup
+from qmf.pipeline.aggregation.members import NumberMember, window_seconds
+from qmf.pipeline.aggregation.source import ClassSource, class_sources
+from qmf.pipeline.duckdb_queries import text
+from qmf.pipeline.report.own import own_object
+from qmf.pipeline.report.source import ReportSource
+from qmf.pipeline.report.time_range import NS, TimeRange
+from qmf.presenting.counters import is_counter
+from qmf.schema import ClassSchema, Style
+
+#: The table of values.
+VALUES = "report_values"
+
+#: The columns that name a series.
+KEY = ("package", "class", "agent", "object", "member")
+
+#: So long before a range, samples are read: gauges hold their values, counters grow since then.
+_BEFORE_NS = 900 * NS
+
+#: A time that never falls in so many steps is one that only grows.
+_CLOCK_STEPS = 10
+
+_COLUMNS = (
+    "package varchar, class varchar, agent varchar, object varchar, member varchar, unit varchar, counter boolean, "
+    "place integer, t double, before double, value double"
+)
+
+
+@attrs.frozen(kw_only=True)
+class SeriesOptions:
+    """What to read.
+
+    Attributes:
+        classes: names of classes; none for all.
+        continued: counters outlive restarts of their agents.
+        size: of the windows.
+        ranges: the times to read.
+        own: names of the connections of agents and consoles, whose objects are left out; None to leave out nothing.
+    """
+
+    classes: tuple[str, ...]
+    continued: bool
+    size: str
+    ranges: tuple[TimeRange, ...]
+    own: Sequence[str] | None
+
+
+def make_values(source: ReportSource, options: SeriesOptions) -> list[tuple[str, str]]:
+    """Make the table `VALUES`: the series, `t` (start of the window, in seconds), `value`; of counters also `before`,
+    the time of the sample from which the growth was counted.
+
+    Returns:
+        package and name of the chosen classes.
+
+    Raises:
+        LakeError: no such class.
+    """
+    source.run(f"create temp table {VALUES} ({_COLUMNS})")
+    found: list[tuple[str, str]] = []
+    with source.errors():
+        for own in class_sources(source.url, options.classes):
+            found.append((own.package, own.name))
+            if own.members:
+                _roll_up(source, options, own)
+    _drop_clocks(source)
+    return found
+
+
+def _roll_up(source: ReportSource, options: SeriesOptions, samples: ClassSource) -> None:
+    chosen = _restricted(options, samples)
+    counters = _counters(source, samples)
+    with closing(ClassRollup(source.connection, chosen, (options.size,), options.continued)) as rollup:
+        for day in sorted(chosen.days):
+            with rollup.day(day) as tables:
+                for table in tables.values():
+                    source.connection.execute(_insert(table, samples.members, counters, options))
+
+
+def _restricted(options: SeriesOptions, samples: ClassSource) -> ClassSource:
+    """Only the rows of the ranges, and the files that may have such."""
+    times = [(item.first_ns - _BEFORE_NS, item.last_ns) for item in options.ranges]
+    days = {
+        day: [
+            (table, file)
+            for table, file in files
+            if any((file.last_ns or last) >= first and (file.first_ns or 0) < last for first, last in times)
+        ]
+        for day, files in samples.days.items()
+    }
+    where = " or ".join(f"(_ts_ns >= {first} and _ts_ns < {last})" for first, last in times)
+    own = None if options.own is None else own_object(samples.package, samples.name, options.own)
+    where = f"({where}) and not coalesce({own}, false)" if own else f"({where})"
+    return attrs.evolve(samples, days={day: files for day, files in days.items() if files}, where=where)
+
+
+def _counters(source: ReportSource, samples: ClassSource) -> list[str]:
+    """The members that only grow: those of the counting types, and those that are known by their names."""
+    found: dict[str, bool] = {member.name: member.style is Style.COUNT for member in samples.members}
+    for item in source.classes:
+        schema = item.schema
+        if isinstance(schema, ClassSchema) and item.version in samples.versions:
+            for statistic in schema.statistics:
+                if statistic.name in found:
+                    found[statistic.name] = is_counter(samples.package, statistic)
+    return [name for name, counts in found.items() if counts]
+
+
+def _insert(table: str, members: Sequence[NumberMember], counters: Sequence[str], options: SeriesOptions) -> str:
+    count = text(Style.COUNT.value)
+    names = ", ".join(text(name) for name in counters) or "''"
+    start = "epoch(window_start)"
+    span = "(last_ns - coalesce(before_ns, first_ns)) / 1e9"
+    # Other agents than ours have counters whose type doesn't say so; their growth is that of a gauge.
+    grown = (
+        f"case when {span} > 0 and last >= coalesce(before, first) then (last - coalesce(before, first)) / ({span}) end"
+    )
+    value = f"case when member not in ({names}) then mean when style = {count} then rate else {grown} end"
+    places = " ".join(f"when {text(member.name)} then {number}" for number, member in enumerate(members))
+    step = window_seconds(options.size)
+    times = " or ".join(
+        f"({start} >= {item.first_window(step)} and {start} < {item.last_ns / NS!r})" for item in options.ranges
+    )
+    return (
+        f"insert into {VALUES} select * from (select package, class, agent, object, member, unit, "
+        f"member in ({names}) as counter, case member {places} end as place, {start} as t, "
+        f"coalesce(before_ns, first_ns) / 1e9 as before, {value} as value from {table} where {times}) "
+        "where value is not null and not isnan(value)"
+    )
+
+
+def _drop_clocks(source: ReportSource) -> None:
+    """Leave out times that only grow, such as how long a program has run: their values say nothing."""
+    source.run(
+        f"""
+        delete from {VALUES} as v using (
+            select package, class, member from (
+                select *, value - lag(value) over (partition by {", ".join(KEY)} order by t) as step,
+                    abs(value) * 1e-6 as noise
+                from {VALUES} where not counter and unit in ('nanosecond', 'microsecond', 'millisecond', 'second')
+            ) group by all
+            having min(step + noise) >= 0 and max(step - noise) > 0 and count(step) >= {_CLOCK_STEPS}
+        ) as clocks where v.package = clocks.package and v.class = clocks.class and v.member = clocks.member
+        """
+    )
