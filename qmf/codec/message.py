@@ -6,6 +6,7 @@ Knows what the sections hold, not what QMF means by it, nor how messages are sen
 
 from __future__ import annotations
 
+from qmf.codec._id_form import IdForm, fits_form
 from qmf.codec._message import Message, Section
 from qmf.codec._message_decode import decode_fields, decode_message, split_message
 from qmf.codec._message_encode import encode_content, encode_message
@@ -13,6 +14,7 @@ from qmf.codec._section_memory import MAX_HEADS, SectionMemory
 
 __all__ = [
     "MAX_HEADS",
+    "IdForm",
     "Message",
     "Section",
     "SectionMemory",
@@ -20,5 +22,6 @@ __all__ = [
     "decode_message",
     "encode_content",
     "encode_message",
+    "fits_form",
     "split_message",
 ]

@@ -15,8 +15,8 @@ from typing import Any, Self
 from uuid import UUID
 
 from qmf.codec import amqp010, amqp10
+from qmf.codec.message import IdForm, Section, decode_fields, encode_content, encode_message, fits_form, split_message
 from qmf.codec.message import Message as AmqpMessage
-from qmf.codec.message import Section, decode_fields, encode_content, encode_message, split_message
 from qmf.errors import DecodeError as CodecDecodeError
 from qmf.messaging.addresses import Address
 from qmf.messaging.exceptions import DecodeError, EncodeError
@@ -90,20 +90,8 @@ def encode(
     """
     section, body = _body(message, lists_as_data=lists_as_data)
     implied = section is not Section.DATA and message.content_type == implied_content_type(message.content)
-    identified = message.id is not None or message.correlation_id is not None
     try:
-        leading = (_encode_leading if identified else _remembered_leading)(
-            message.durable,
-            message.priority,
-            message.ttl,
-            message.id,
-            message.user_id,
-            to if message.to is None else message.to,
-            subject if message.subject is None else message.subject,
-            None if message.reply_to is None else _reply_to(message.reply_to),
-            message.correlation_id,
-            None if implied else message.content_type,
-        )
+        leading = encode_leading(message, subject, to, None if implied else message.content_type)
         properties = message.properties
         if ANNOTATIONS in properties:
             leading = _with_annotations(leading, properties[ANNOTATIONS])
@@ -111,6 +99,34 @@ def encode(
         return leading + encode_content(_properties(properties), section, body)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise EncodeError(text=f"message cannot be encoded: {error}") from error
+
+
+def encode_leading(message: Message, subject: str | None, to: str | None, content_type: str | None) -> bytes:
+    """The sections of a message before the application's: header and properties.
+
+    Args:
+        message, subject, to: see `encode`.
+        content_type: that is sent.
+
+    Raises:
+        EncodeError, ValueError, TypeError, OverflowError: a property cannot be encoded.
+    """
+    durable, priority, ttl, user_id = message.durable, message.priority, message.ttl, message.user_id
+    to = to if message.to is None else message.to
+    subject = subject if message.subject is None else message.subject
+    address = message.reply_to
+    reply_to = None if address is None else _reply_to(address)
+    id, correlation_id = message.id, message.correlation_id
+    if id is None and correlation_id is None:
+        return _remembered_leading(durable, priority, ttl, None, user_id, to, subject, reply_to, None, content_type)
+    if fits_form(id) and fits_form(correlation_id):
+        sample_id, sample_correlation = None if id is None else "", None if correlation_id is None else ""
+        form = _remembered_form(
+            durable, priority, ttl, sample_id, user_id, to, subject, reply_to, sample_correlation, content_type
+        )
+        if form is not None:
+            return form.join(*(text for text in (id, correlation_id) if type(text) is str))
+    return _encode_leading(durable, priority, ttl, id, user_id, to, subject, reply_to, correlation_id, content_type)
 
 
 def _encode_leading(
@@ -125,7 +141,6 @@ def _encode_leading(
     correlation_id: object,
     content_type: str | None,
 ) -> bytes:
-    """The sections before the application's: header and properties."""
     return encode_message(
         AmqpMessage(
             durable=bool(durable),
@@ -142,8 +157,13 @@ def _encode_leading(
     )
 
 
-#: The same for messages without ids: those of one sender usually have the same sections.
+#: Messages of one sender usually have the same sections, but for their ids.
 _remembered_leading = functools.lru_cache(maxsize=64, typed=True)(_encode_leading)
+
+
+@functools.lru_cache(maxsize=64, typed=True)
+def _remembered_form(*values: Any) -> IdForm | None:
+    return IdForm.of(_encode_leading(*values))
 
 
 def _with_annotations(leading: bytes, values: object) -> bytes:

@@ -1,16 +1,26 @@
 """`contents.encode` and `decode` for the messages of one link, which have most in common.
 
-What comes before the content of most messages of a link is the same: of those sent, what a message without properties
-has; of those received, what the message before had. It is encoded, and decoded, once. All other messages go the general
-way, and the result is the same.
+What comes before the content of most messages of a link is the same, but for their ids: of those sent, what a message
+without properties has; of those received, what the message before had. It is encoded, and decoded, once. All other
+messages go the general way, and the result is the same.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from qmf.codec.message import Section, split_message
-from qmf.messaging.contents import FormattedData, decode, decode_formatted, encode, encode_formatted, is_text
+from qmf.codec.message import IdForm, Section, split_message
+from qmf.messaging.contents import (
+    FormattedData,
+    decode,
+    decode_formatted,
+    encode,
+    encode_formatted,
+    encode_leading,
+    is_text,
+)
+from qmf.messaging.exceptions import EncodeError
 from qmf.messaging.message import Message, implied_content_type
 
 #: Bytes of a short content, and of what is remembered of the sections before it, at most.
@@ -25,6 +35,9 @@ _IMPLIED = {kind: implied_content_type(kind()) for kind in _CODES}
 #: Type and size of short content by its size, and type of long content.
 _SIZES = {kind: tuple(bytes((codes[0], size)) for size in range(_SHORT + 1)) for kind, codes in _CODES.items()}
 _LONG_CODES = {kind: bytes((codes[1],)) for kind, codes in _CODES.items()}
+
+#: Attributes of messages, by the names of ids in a form.
+_IDS = {"message_id": "id", "correlation_id": "correlation_id"}
 
 _new = Message.__new__
 
@@ -53,13 +66,16 @@ class MessageEncoder:
             return encode_formatted(message)
         content = message.content
         kind = type(content)
-        if kind not in _CODES or message.content_type != _IMPLIED[kind] or not _is_plain(message):
+        if kind not in _CODES or message.content_type != _IMPLIED[kind] or message.properties != {}:
             return encode(message, self._subject, self._to, lists_as_data=self.lists_as_data)
         try:
             data: bytes = content if kind is bytes else content.encode()
-        except UnicodeEncodeError:  # lone surrogates
+            if _is_plain(message):
+                head = self._heads.get(kind) or self._learn(kind)
+            else:
+                head = encode_leading(message, self._subject, self._to, None) + _CODES[kind][3]
+        except (ValueError, TypeError, OverflowError, EncodeError):  # it is raised there; lone surrogates are sent
             return encode(message, self._subject, self._to)
-        head = self._heads.get(kind) or self._learn(kind)
         if (size := len(data)) <= _SHORT:
             return head + _SIZES[kind][size] + data
         return b"".join((head, _LONG_CODES[kind], size.to_bytes(4), data))
@@ -70,11 +86,10 @@ class MessageEncoder:
 
 
 def _is_plain(message: Message) -> bool:
-    """Whether a message has content alone."""
+    """Whether a message without properties of the application has content alone."""
     return (
         message.id is None
         and message.correlation_id is None
-        and message.properties == {}
         and message.subject is None
         and message.to is None
         and message.user_id is None
@@ -92,8 +107,12 @@ class MessageDecoder:
         #: The bytes before the content's type and size, the codes of both forms of this type, whether it is text, and
         #: attributes of the message; together, because another thread may replace them.
         self._known: tuple[bytes, int, int, bool, dict[str, Any]] = (b"\xff", 0, 0, False, {})
+        #: The same with the form of a message with ids in place of the bytes.
+        self._known_form: tuple[IdForm, int, int, bool, dict[str, Any]] | None = None
         #: The bytes before the content of the last message that went the general way.
         self._last = b""
+        #: The form of the last one with ids.
+        self._last_form: IdForm | None = None
 
     def decode(self, data: bytes, delivery: object) -> Message:
         """The message, which keeps its delivery; see `contents.decode`.
@@ -106,9 +125,14 @@ class MessageDecoder:
             message.delivery = delivery
             return message
         head, short, long, text, known = self._known
-        if not data.startswith(head):
-            return self._decode(data, delivery)
-        pos = len(head) + 2
+        ids: Iterable[tuple[str, str]] = ()
+        if data.startswith(head):
+            pos = len(head) + 2
+        else:
+            if (identified := self._known_form) is None or (found := identified[0].find(data)) is None:
+                return self._decode(data, delivery)
+            form, short, long, text, known = identified
+            ids, pos = zip(form.ids, found[0], strict=True), found[1] + 2
         try:
             if data[pos - 2] != short or data[pos - 1] != len(data) - pos:
                 pos += 3
@@ -120,6 +144,8 @@ class MessageDecoder:
             return self._decode(data, delivery)
         attributes["properties"] = known["properties"].copy()
         attributes["delivery"] = delivery
+        for name, value in ids:
+            attributes[_IDS[name]] = value
         message = _new(Message)
         message.__dict__ = attributes
         return message
@@ -133,11 +159,13 @@ class MessageDecoder:
             short, long, usual, begin = form
             # Binary that should be text is read as text where it can.
             if section is not usual or body != content or (section is Section.DATA and is_text(message.content_type)):
-                self._last = b""
-            elif head == self._last:
-                known = {**vars(message), "content": None, "properties": message.properties.copy()}
-                self._known = (head + begin, short, long, type(content) is str, known)
+                self._last, self._last_form = b"", None
             elif len(head) <= _MAX_HEAD:
-                self._last = head
+                known = {**vars(message), "content": None, "properties": message.properties.copy()}
+                if head == self._last:
+                    self._known = (head + begin, short, long, type(content) is str, known)
+                elif (last := self._last_form) is not None and last.find(data) is not None:
+                    self._known_form = (last, short, long, type(content) is str, known)
+                self._last, self._last_form = head, IdForm.of(head + begin)
         message.delivery = delivery
         return message

@@ -17,16 +17,17 @@ from qmf.messaging.contents import decode, encode
 from qmf.messaging.link_codec import MessageDecoder, MessageEncoder
 
 texts = st.text(st.characters(), max_size=300)  # lone surrogates too
+ids = st.none() | st.text("ab\u20ac\ud800", max_size=3) | st.integers(150, 300).map("i".__mul__)
 contents = (
     texts | st.binary(max_size=300) | st.none() | st.just(["a"]) | st.just({"a": 1}) | st.integers(250, 300).map(bytes)
 )
 properties: dict[str, st.SearchStrategy[Any]] = {
-    "id": st.none() | st.just("id"),
+    "id": ids | st.integers(0, 9) | st.just(b"id"),
     "subject": st.none() | st.sampled_from(["", "s", "other"]),
     "to": st.none() | st.sampled_from(["", "node"]),
     "user_id": st.none() | st.just("ann"),
     "reply_to": st.none() | st.just("q/k"),
-    "correlation_id": st.none() | st.sampled_from([0, "c"]),
+    "correlation_id": ids | st.sampled_from([0, "c"]),
     "durable": st.sampled_from([None, False, True]),
     "priority": st.none() | st.sampled_from([0, 4, True]),
     "ttl": st.none() | st.sampled_from([0, 2.5]),

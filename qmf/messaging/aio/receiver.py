@@ -131,7 +131,7 @@ class Receiver(Endpoint):
         self._fetching += 1
         self.grant()
         try:
-            await self._session.condition.wait_for(has_message, deadline)
+            await self._session.condition.wait_for(has_message, deadline, fetching=True)
         finally:
             self._fetching -= 1
         return delivery
@@ -407,7 +407,7 @@ class Receiver(Endpoint):
         self._unconfirmed.confirm(delivery_tag)
         if (delivery := self._confirming.pop(delivery_tag, None)) is not None:
             delivery.confirmed = True
-        self._session.condition.notify()
+        self._session.condition.notify_answered()
 
     def on_drained(self) -> None:
         """See `LinkOwner`."""

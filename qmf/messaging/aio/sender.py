@@ -337,7 +337,7 @@ class Sender(Endpoint):
             if transactions is not None:
                 transactions.used()
             if self._settled:
-                self._session.condition.notify()
+                self._session.condition.notify_answered()
 
     def _send_batch(self, driver: Driver, link: Link, batch: list[bytes | _Outgoing], transaction: bytes | None) -> int:
         """Send the first messages that wait, as long as there is room; returns how many."""
@@ -395,14 +395,14 @@ class Sender(Endpoint):
         else:
             error = send_error(self.address.name, settled.outcome.value, settled.condition, settled.description)
             self._refused(outgoing, error)
-        self._session.condition.notify()
+        self._session.condition.notify_answered()
 
     def on_accepted(self, batch: AcceptedBatch) -> None:
         """See `LinkOwner`."""
         for item in map(self._unsettled.pop, batch.delivery_tags, itertools.repeat(None)):
             if isinstance(item, _Outgoing):
                 self._answer(item, None)
-        self._session.condition.notify()
+        self._session.condition.notify_answered()
 
     def _refused(self, outgoing: _Outgoing, error: MessagingError) -> None:
         if outgoing.answer is None or outgoing.answer.done():  # nobody waits, or no longer

@@ -7,7 +7,7 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 #: Seconds without any answer after which closing a sender or receiver gives up, if the caller sets no limit.
 CLOSE_PATIENCE = 10.0
@@ -18,11 +18,16 @@ _INTERVAL = 0.2
 
 
 class Condition:
-    """Wakes up coroutines of one event loop, and other threads, that wait for a predicate."""
+    """Wakes up coroutines of one event loop, and other threads, that wait for a predicate.
+
+    Those that wait for messages to be fetched are not woken up for answers to messages that were sent: the broker
+    answers to a request before the response comes, and nobody would have anything to do.
+    """
 
     def __init__(self) -> None:
         #: What waits, and until which time of the loop.
         self._waiters: dict[asyncio.Future[None], float | None] = {}
+        self._fetching: dict[asyncio.Future[None], float | None] = {}
         #: One timer for all, since most waits end long before their deadline; and when it is due.
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -32,21 +37,29 @@ class Condition:
 
     def notify(self) -> None:
         """Something changed: every predicate is evaluated again."""
-        if self._waiters:
-            waiters, self._waiters = self._waiters, {}
-            for waiter in waiters:
-                if not waiter.done():
-                    waiter.set_result(None)
+        self.notify_answered()
+        if self._fetching:
+            waiters, self._fetching = self._fetching, {}
+            _wake(waiters)
         for _ in range(len(self._threads)):
             with contextlib.suppress(IndexError):  # it gave up
                 self._threads.popleft().release()
 
-    async def wait_for(self, predicate: Callable[[], bool], deadline: float | None = None) -> bool:
+    def notify_answered(self) -> None:
+        """Messages that were sent, or acknowledged, are answered: the predicates that may be about them."""
+        if self._waiters:
+            waiters, self._waiters = self._waiters, {}
+            _wake(waiters)
+
+    async def wait_for(
+        self, predicate: Callable[[], bool], deadline: float | None = None, *, fetching: bool = False
+    ) -> bool:
         """Wait until the predicate is true.
 
         Args:
             predicate: may raise, which ends the wait.
             deadline: time of the loop at which to give up; None to wait for ever.
+            fetching: it is only about messages that arrive, and failures.
 
         Returns:
             False if the deadline came first.
@@ -54,7 +67,7 @@ class Condition:
         loop = asyncio.get_running_loop()
         while not predicate():
             waiter: asyncio.Future[None] = loop.create_future()
-            self._waiters[waiter] = deadline
+            (self._fetching if fetching else self._waiters)[waiter] = deadline
             if deadline is not None and (self._timer is None or deadline < self._due or loop is not self._loop):
                 self._set_timer(loop, deadline)
             try:
@@ -62,14 +75,15 @@ class Condition:
             except TimeoutError:
                 return predicate()
             finally:
-                self._waiters.pop(waiter, None)
+                (self._fetching if fetching else self._waiters).pop(waiter, None)
         return True
 
     def wait_on_thread(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
         """Wait on another thread than the loop's until the predicate is true.
 
         Args:
-            predicate: may raise, which ends the wait; evaluated on the thread that waits.
+            predicate: only about messages that arrive, and failures; may raise, which ends the wait; evaluated on the
+                thread that waits.
             timeout: seconds to wait; None for no limit.
 
         Returns:
@@ -109,7 +123,7 @@ class Condition:
             return
         self._timer, now = None, max(loop.time(), self._due)  # timers may be early by the clock's resolution
         later: list[float] = []
-        for waiter, deadline in self._waiters.items():
+        for waiter, deadline in (*self._waiters.items(), *self._fetching.items()):
             if deadline is None or waiter.done():
                 continue
             if deadline <= now:
@@ -118,6 +132,12 @@ class Condition:
                 later.append(deadline)
         if later:
             self._set_timer(loop, min(later))
+
+
+def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)
 
 
 def deadline_of(timeout: float | None) -> float | None:

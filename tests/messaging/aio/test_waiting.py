@@ -98,3 +98,27 @@ def test_a_thread_gives_up_or_gets_the_error_of_its_predicate() -> None:
     with pytest.raises(StopIteration):
         condition.wait_on_thread(lambda: next(answers), None)
     condition.notify()  # nobody waits any more
+
+
+async def test_answers_wake_only_those_that_wait_for_answers() -> None:
+    condition = Condition()
+    looked: list[str] = []
+
+    def look(name: str) -> bool:
+        looked.append(name)
+        return looked.count(name) > 1
+
+    answered = asyncio.create_task(condition.wait_for(lambda: look("answered")))
+    fetching = asyncio.create_task(condition.wait_for(lambda: look("fetching"), fetching=True))
+    await asyncio.sleep(0)
+    condition.notify_answered()
+    assert await answered
+    assert looked == ["answered", "fetching", "answered"]
+    condition.notify()
+    assert await fetching
+
+
+async def test_a_deadline_of_one_that_waits_for_messages() -> None:
+    condition = Condition()
+    assert not await condition.wait_for(lambda: False, deadline_of(0.01), fetching=True)
+    condition.cancel_timer()
