@@ -126,6 +126,8 @@ class Shop:
     ) -> None:
         """Add a row that waits for `commit`; `cells` are those after the common columns."""
         self._seq += 1
+        if kind is RowKind.UNTYPED:
+            cells = (*cells, "no schema")[: len(KIND_COLUMNS[kind])]
         assert len(cells) >= len(KIND_COLUMNS[kind])
         time_ns = int(at * SECOND)
         received_ns = time_ns if received is None else int(received * SECOND)

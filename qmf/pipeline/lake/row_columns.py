@@ -44,6 +44,8 @@ KIND_COLUMNS: Mapping[RowKind, Columns] = MappingProxyType(
             ("object", ColumnType.TEXT),
             ("severity", ColumnType.INT16),
             ("values", ColumnType.TEXT),
+            # Why it has no schema.
+            ("reason", ColumnType.TEXT),
         ),
         RowKind.HEARTBEATS: (("interval", ColumnType.DOUBLE),),
         RowKind.AGENTS: (("change", ColumnType.TEXT), ("reason", ColumnType.TEXT), ("interval", ColumnType.DOUBLE)),

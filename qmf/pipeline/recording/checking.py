@@ -9,7 +9,7 @@ from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.checking import Finding
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.recording.lake_writer import LakeWriter
-from qmf.pipeline.recording.writer_state import PENDING, WriterState
+from qmf.pipeline.recording.writer_state import HELD, PENDING, Interruption, WriterState
 
 
 def check_pending(lake: DeltaLake, *, repair: bool = False) -> Iterator[Finding]:
@@ -36,8 +36,16 @@ def check_pending(lake: DeltaLake, *, repair: bool = False) -> Iterator[Finding]
 
 def _check_state(lake: DeltaLake, state: WriterState, *, repair: bool) -> Iterator[Finding]:
     interruption = state.interruption()
-    if interruption is None:
-        return
+    if interruption is not None:
+        yield from _check_interruption(lake, state, interruption, repair=repair)
+    if (state.folder / HELD).exists() and (interruption is None or HELD not in interruption.damaged):
+        text = f"{len(state.held())} messages wait for the schemas of their classes; the recorder's next start goes on"
+        yield Finding(str(state.folder / HELD), text, is_damage=False)
+
+
+def _check_interruption(
+    lake: DeltaLake, state: WriterState, interruption: Interruption, *, repair: bool
+) -> Iterator[Finding]:
     writer = LakeWriter(lake, state.folder.name)
     for batch in interruption.batches:
         path = state.batch_path(batch.number)
@@ -46,7 +54,7 @@ def _check_state(lake: DeltaLake, state: WriterState, *, repair: bool) -> Iterat
             yield Finding(str(path), f"{text}; the recorder's next start completes it")
             continue
         rows = writer.write(batch.number, batch.tables, again=True).rows
-        state.remove(batch.number)
+        state.complete(batch)
         yield Finding(str(path), text, f"{rows} rows committed")
     for name in interruption.damaged:
         done = ""

@@ -22,9 +22,10 @@ from qmf.console.aio import Client
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.runs import SILENCE_NS, agents_of_others
 from qmf.pipeline.recording.buffers import RowBuffers, WaitingRows
+from qmf.pipeline.recording.held_messages import PATIENCE, HeldMessage
 from qmf.pipeline.recording.lake_writer import CommitCounts, LakeWriter
 from qmf.pipeline.recording.notifications import NotificationRows
-from qmf.pipeline.recording.writer_state import Interruption, PendingBatch, WriterState, state_folder
+from qmf.pipeline.recording.writer_state import HELD, Interruption, PendingBatch, WriterState, state_folder
 
 #: Seconds that a row waits at most: what a kill can lose.
 DEFAULT_INTERVAL = 10.0
@@ -70,6 +71,7 @@ class LakeRecorder:
         interval: float = DEFAULT_INTERVAL,
         max_cells: int = DEFAULT_CELLS,
         state: Path | None = None,
+        patience: float = PATIENCE,
         clock: Callable[[], int] = time.time_ns,
         on_commit: Callable[[CommitCounts], None] | None = None,
         on_ready: Callable[[], None] = lambda: None,
@@ -84,6 +86,7 @@ class LakeRecorder:
             max_cells: cells that wait at most before a commit is due.
             state: folder for the states of recorders on this machine; None for the lake itself, and for the user's
                 folder of application states where the lake is not a folder.
+            patience: seconds that messages of a new class wait for its schema, before they are left untyped.
             clock: nanoseconds since 1970.
             on_commit: called on the loop after each commit.
             on_ready: called on the loop when the connection and its subscriptions stand: what is published from then
@@ -99,13 +102,15 @@ class LakeRecorder:
         self._started_ns = clock()
         self.run_id = f"{self._started_ns:020d}_{os.getpid()}"
         self._buffers = RowBuffers()
-        self._rows = NotificationRows(client, self._buffers, self.run_id, clock)
+        self._rows = NotificationRows(client, self._buffers, self.run_id, clock, patience=patience)
         self._counts = RecorderCounts()
         self._writer = LakeWriter(lake, name)
         self._state = WriterState(state_folder(lake, name, state))
         self._clock = clock
         self._first_batch = self._batch = 1
         self._damaged: Sequence[str] = ()
+        #: Messages that the run before held.
+        self._restored: Sequence[HeldMessage] = ()
         #: Runs of other recorders with the number of agents that both record, and those that were told of.
         self._others: Mapping[str, int] = {}
         self._told: dict[str, int] = {}
@@ -143,12 +148,14 @@ class LakeRecorder:
         unlisten = self._client.listen(self._rows.on_notification)
         try:
             if await self._open():
+                self._rows.held.restore(self._restored)
                 if interruption is None:
                     # Otherwise the mark stays until the rows about the interruption are stored.
                     self._state.mark(self.run_id, self._clock())
                 self._on_ready()
                 await self._watch()
         finally:
+            self._rows.stop_asking()
             await self._client.close()
             unlisten()
             self._rows.close()
@@ -180,17 +187,20 @@ class LakeRecorder:
                 continue
 
     def _is_due(self) -> bool:
-        return self._buffers.cells >= self._max_cells or self._buffers.age() >= self._interval
+        waited = max(self._buffers.age(), self._rows.held.age())
+        return self._buffers.cells >= self._max_cells or waited >= self._interval
 
     async def _flush(self) -> None:
         invalid_values = self._rows.invalid_values
         if invalid_values > self._reported_invalid:
             self._rows.add_gap("misfit", "", invalid_values - self._reported_invalid)
             self._reported_invalid = invalid_values
-        waiting = self._buffers.take()
+        waiting, held = self._buffers.take(), self._rows.held.changed()
         if not waiting:
+            if held is not None:
+                await asyncio.to_thread(self._state.store_held, held)
             return
-        written = await asyncio.to_thread(self._commit, waiting, self._clock())
+        written = await asyncio.to_thread(self._commit, waiting, held, self._clock())
         self._counts = attrs.evolve(self._counts, written=self._counts.written + written)
         for run, count in sorted(self._others.items() - self._told.items()):
             if run not in self._told:
@@ -209,14 +219,16 @@ class LakeRecorder:
         if interruption is not None:
             for batch in interruption.batches:
                 written = self._writer.write(batch.number, batch.tables, again=True)
-                self._state.remove(batch.number)
+                self._state.complete(batch)
                 self._counts = attrs.evolve(self._counts, completed=self._counts.completed + written.rows)
+        if interruption is None or HELD not in interruption.damaged:
+            self._restored = self._state.held()
         self._first_batch = self._batch = self._writer.next_batch()
         self._rows.versions[:] = [item.version for item in self._lake.classes()]
         return interruption
 
-    def _commit(self, waiting: Sequence[WaitingRows], now_ns: int) -> CommitCounts:
-        batch = PendingBatch(self._batch, self.run_id, now_ns, self._writer.tables(waiting))
+    def _commit(self, waiting: Sequence[WaitingRows], held: Sequence[HeldMessage] | None, now_ns: int) -> CommitCounts:
+        batch = PendingBatch(self._batch, self.run_id, now_ns, self._writer.tables(waiting), held)
         self._state.store(batch)
         # Only now: the rows that tell of an interruption before this run are stored with its first batch.
         self._state.mark(self.run_id, now_ns)
@@ -224,7 +236,7 @@ class LakeRecorder:
             self._state.remove_file(name)
         self._damaged = ()
         written = self._writer.write(batch.number, batch.tables)
-        self._state.remove(batch.number)
+        self._state.complete(batch)
         if (self._batch - self._first_batch) % _OTHERS_COMMITS == 1:
             self._others = self._find_others(now_ns)
         self._batch += 1

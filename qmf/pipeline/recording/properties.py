@@ -42,6 +42,7 @@ class KnownProperties:
         self._deleted: dict[str, set[str]] = defaultdict(set)
         self._used: dict[str, dict[ClassKey, Agent]] = defaultdict(dict)
         self._requests: dict[asyncio.Task[None], str] = {}
+        self._closed = False
         self._slots = asyncio.Semaphore(CONCURRENT_REQUESTS)
 
     def of(self, agent: str, name: str) -> Properties:
@@ -61,7 +62,7 @@ class KnownProperties:
 
     def request(self, key: ClassKey, agent: Agent) -> None:
         """An agent uses a class: ask it for its objects."""
-        if key.kind is Kind.DATA:
+        if key.kind is Kind.DATA and not self._closed:
             self._used[agent.name][key] = agent
             task = asyncio.get_running_loop().create_task(self._learn(key, agent))
             self._requests[task] = agent.name
@@ -83,7 +84,8 @@ class KnownProperties:
                 task.cancel()
 
     def close(self) -> None:
-        """Cancel requests that are not answered yet."""
+        """Cancel requests that are not answered yet, and make no more."""
+        self._closed = True
         for task in self._requests:
             task.cancel()
 

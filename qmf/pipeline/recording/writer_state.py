@@ -5,8 +5,10 @@
     FOLDER/lock             locked while a process records under the name
     FOLDER/run.json         the run, and when its last batch was stored; absent after an orderly end
     FOLDER/00000042.arrow   a batch that may not be in all of its tables yet
+    FOLDER/held.json        messages that wait for the schemas of their classes; absent where there are none
 
-A batch is stored here, whole and synced, before the first of its tables is written, and removed after the last one.
+A batch is stored here, whole and synced, before the first of its tables is written, and removed after the last one. It
+has the messages that were held when it was collected, where these changed: so a message is either held or in a batch.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,12 +28,16 @@ import attrs
 from qmf.pipeline.errors import LakeError, lake_errors
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.recording.held_messages import HeldMessage, from_json, to_json
 
 #: The folder inside a lake in which recorders keep their state.
 PENDING = "_pending"
 
 #: The syntax of a writer's name: it becomes part of paths.
 WRITER_NAME = re.compile(r"[A-Za-z0-9_.]{1,64}")
+
+#: The file of messages that wait for schemas.
+HELD = "held.json"
 
 _RUN = "run.json"
 _SUFFIX = ".arrow"
@@ -47,12 +53,14 @@ class PendingBatch:
         run: of the recorder that collected it.
         time_ns: when it was collected, by the recorder's clock.
         tables: the rows, Arrow tables by the path of their table in the lake, in the order in which they are written.
+        held: the messages that were held when it was collected; None where they are those of the batch before.
     """
 
     number: int
     run: str
     time_ns: int
     tables: Mapping[str, Any]
+    held: Sequence[HeldMessage] | None = None
 
 
 @attrs.frozen
@@ -132,7 +140,11 @@ class WriterState:
                 batches.append(_read_batch(path))
             except (LakeError, ValueError, KeyError, OSError):
                 damaged.append(path.name)
-        if run is None and not stored:
+        try:
+            self.held()
+        except ValueError:
+            damaged.append(HELD)
+        if run is None and not stored and not damaged:
             return None
         last_ns = max((last_ns, *(batch.time_ns for batch in batches)))
         return Interruption(run or (batches[-1].run if batches else ""), last_ns, tuple(batches), tuple(damaged))
@@ -156,7 +168,9 @@ class WriterState:
             with pa.ipc.new_stream(sink, table.schema) as writer:
                 writer.write_table(table)
             contents.append(sink.getvalue().to_pybytes())
-        about = {"number": batch.number, "run": batch.run, "time_ns": batch.time_ns}
+        about: dict[str, object] = {"number": batch.number, "run": batch.run, "time_ns": batch.time_ns}
+        if batch.held is not None:
+            about["held"] = to_json(batch.held)
         schema = pa.schema([("table", pa.string()), ("rows", pa.large_binary())], {"batch": json.dumps(about)})
         whole = pa.table(
             [pa.array(list(batch.tables), pa.string()), pa.array(contents, pa.large_binary())], schema=schema
@@ -167,6 +181,33 @@ class WriterState:
             writer.write_table(whole)
         with lake_errors(self.folder):
             self._write(_file_name(batch.number), sink.getvalue(), sync=True)
+
+    def store_held(self, messages: Sequence[HeldMessage]) -> None:
+        """Store the messages that are held, instead of those of before."""
+        with lake_errors(self.folder):
+            if messages:
+                self._write(HELD, to_json(messages).encode(), sync=True)
+            else:
+                (self.folder / HELD).unlink(missing_ok=True)
+
+    def held(self) -> list[HeldMessage]:
+        """The messages that are held.
+
+        Raises:
+            ValueError: they cannot be read.
+        """
+        with lake_errors(self.folder):
+            try:
+                text = (self.folder / HELD).read_text(encoding="utf-8")
+            except FileNotFoundError:
+                return []
+        return from_json(text)
+
+    def complete(self, batch: PendingBatch) -> None:
+        """Note that a batch of a run before is in all of its tables."""
+        if batch.held is not None:
+            self.store_held(batch.held)
+        self.remove(batch.number)
 
     def batch_path(self, number: int) -> Path:
         """The file of a batch."""
@@ -204,7 +245,8 @@ def _read_batch(path: Path) -> PendingBatch:
         whole = reader.read_all()
         about = json.loads(whole.schema.metadata[b"batch"])
     tables = {row["table"]: pa.ipc.open_stream(row["rows"]).read_all() for row in whole.to_pylist()}
-    return PendingBatch(about["number"], about["run"], about["time_ns"], tables)
+    held = from_json(about["held"]) if "held" in about else None
+    return PendingBatch(about["number"], about["run"], about["time_ns"], tables, held)
 
 
 def _read_run(path: Path) -> tuple[str | None, int]:
