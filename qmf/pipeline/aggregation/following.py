@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from qmf.pipeline.aggregation.source import ClassSource
 from qmf.pipeline.lake.classes import choose_classes
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.runs import RecordedRuns
+from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
 
 #: Files with their tables.
@@ -30,24 +30,39 @@ class FollowedClass:
     source: ClassSource
     new: Files
 
+    @property
+    def name(self) -> str:
+        """The name of the class with its package."""
+        return f"{self.source.package}:{self.source.name}"
+
 
 class LakeFollower:
     """Looks for what was added to a lake. Classes that appear later are found; so is a lake that does not exist yet."""
 
-    def __init__(self, lake: str, names: Sequence[str], position: Callable[[str], int | None]) -> None:
+    def __init__(
+        self,
+        lake: str,
+        names: Sequence[str],
+        position: Callable[[str], int | None],
+        storage: Mapping[str, str] | None = None,
+    ) -> None:
         """Follow a lake.
 
         Args:
             lake: a folder, or a URL that the library's object stores know.
             names: of classes, with or without ``package:``; none for all.
             position: what an earlier follower had read, by the key of `positions`; None for nothing.
+            storage: options of the object store.
         """
         self.positions: dict[str, int] = {}
         """What was read: versions by the path of a table. New with each look."""
         self._position = position
         self._names = names
-        self._delta = DeltaLake(lake)
+        self._delta = DeltaLake(lake, storage)
         self._runs = RecordedRuns(self._delta)
+        self._classes: tuple[RecordedClass, ...] = ()
+        self._sources: list[tuple[ClassSource, list[str]]] = []
+        self._files: dict[str, Sequence[TableFile]] = {}
         self._known: dict[str, frozenset[str]] = {}
 
     def look(self) -> list[FollowedClass]:
@@ -56,12 +71,17 @@ class LakeFollower:
         Raises:
             LakeError: a table cannot be read, what was not read yet was removed, or versions disagree about a type.
         """
-        if not self._delta.classes():
-            return []
-        return [self._class(versions) for versions in self._chosen(self._delta.class_versions())]
-
-    def _chosen(self, versions: Iterable[ClassVersion]) -> list[list[ClassVersion]]:
-        return [found for found in choose_classes(list(versions)) if self._is_wanted(found[0])]
+        recorded = self._delta.classes()
+        if recorded != self._classes:
+            self._classes = recorded
+            chosen = choose_classes([item.version for item in recorded])
+            self._sources = [
+                (ClassSource.of(versions, ()), self._delta.tables_of(versions))
+                for versions in chosen
+                if self._is_wanted(versions[0])
+            ]
+        left_out = self._runs.left_out() if self._sources else ()
+        return [self._class(source, paths, left_out) for source, paths in self._sources]
 
     def _is_wanted(self, version: ClassVersion) -> bool:
         wanted = [(package, name) for package, _, name in (text.rpartition(":") for text in self._names)]
@@ -69,18 +89,20 @@ class LakeFollower:
             package in ("", version.package) and name.lower() == version.name.lower() for package, name in wanted
         )
 
-    def _class(self, versions: Sequence[ClassVersion]) -> FollowedClass:
+    def _class(self, source: ClassSource, paths: Sequence[str], left_out: Sequence[LeftOut]) -> FollowedClass:
         files: Files = []
         new: Files = []
-        for path in self._delta.tables_of(versions):
+        for path in paths:
             table = self._delta.table(path)
-            if table.version() is None:
+            if path not in self.positions and table.version() is None:
                 continue
             snapshot = table.snapshot()
-            files += [(table, file) for file in snapshot.files]
-            new += [(table, file) for file in self._added(path, table, snapshot.version, snapshot.files)]
-            self.positions[path] = snapshot.version
-        return FollowedClass(ClassSource.of(versions, files, self._runs.left_out()), new)
+            if snapshot.version != self.positions.get(path):
+                new += [(table, file) for file in self._added(path, table, snapshot.version, snapshot.files)]
+                self._files[path] = snapshot.files
+                self.positions[path] = snapshot.version
+            files += [(table, file) for file in self._files[path]]
+        return FollowedClass(source.with_files(files, left_out), new)
 
     def _added(self, path: str, table: LakeTable, version: int, files: Sequence[TableFile]) -> Sequence[TableFile]:
         """The new files of a table."""

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
+from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
 from qmf.pipeline.aggregation.day import ClassRollup
 from qmf.pipeline.aggregation.source import ClassSource, class_sources
 from qmf.pipeline.aggregation.tables import PARTITIONS, WRITER, RollupOptions, class_name, rollup_table
-from qmf.pipeline.duckdb_queries import connect, duckdb_errors, text
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors, quoted, text
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.row_columns import DATE
 
@@ -96,7 +97,8 @@ def _roll_up_class(connection: Any, options: RollupOptions, source: ClassSource)
 
 def add_rows(connection: Any, out: str, table: str, size: str) -> int:
     """Add rows of one size to a table with the columns of the job's tables; returns their number."""
+    columns = ", ".join(f"{quoted(name)} {type}" for name, type in ROLLUP_COLUMNS.items())
+    connection.execute(f"create temp table if not exists {out} (size varchar, {DATE} varchar, {columns})")
     rows = f"select {text(size)} as size, strftime(window_start, '%Y-%m-%d') as {DATE}, * from {table}"
-    connection.execute(f"create temp table if not exists {out} as {rows} limit 0")
     ((count,),) = connection.execute(f"insert into {out} {rows}").fetchall()
     return int(count)

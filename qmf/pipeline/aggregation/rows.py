@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import attrs
 
-from qmf.pipeline.aggregation.columns import derived, packed, selection
+from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS, derived, packed, selection
 from qmf.pipeline.aggregation.statements import ClassSamples
-from qmf.pipeline.duckdb_queries import text
+from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.schema import Style
 
 #: The sample before a window is looked for in so many days before the day of the window.
@@ -49,7 +49,15 @@ def rows(samples: ClassSamples, package: str, name: str, table: str, carried: st
         _member(samples, package, name, number, is_carried=carried is not None)
         for number in range(len(samples.members))
     ]
-    return f"with linked as ({linked}) {' union all '.join(each)} order by window_start"
+    # What follows from other columns is stated once for all members: planning it for each would take longer than the
+    # rows of a small class.
+    start, end = (f"({text} * 1000000000)" for text in (f"(_window * {samples.seconds})", _end(samples)))
+    known = {column: quoted(column) for column in ROLLUP_COLUMNS}
+    columns = selection({**known, **derived(known, start, end)})
+    return (
+        f"with linked as ({linked}), known as ({' union all '.join(each)}) "
+        f"select {columns} from known order by window_start"
+    )
 
 
 def carry(rows: str, carried: str | None, oldest_ns: int) -> str:
@@ -127,10 +135,9 @@ def _before(samples: ClassSamples, number: int, *, is_carried: bool) -> _Before:
 def _member(samples: ClassSamples, package: str, name: str, number: int, *, is_carried: bool) -> str:
     """The rows of one member."""
     member, at = samples.members[number], samples.suffix(number)
-    start = f"_window * {samples.seconds}"
     values = {
-        "window_start": f"make_timestamptz({start} * 1000000)",
-        "window_end": f"make_timestamptz(({start} + {samples.seconds}) * 1000000)",
+        "window_start": f"make_timestamptz(_window * {samples.seconds} * 1000000)",
+        "window_end": f"make_timestamptz({_end(samples)} * 1000000)",
         "package": text(package),
         "class": text(name),
         "agent": "_agent",
@@ -145,9 +152,15 @@ def _member(samples: ClassSamples, package: str, name: str, number: int, *, is_c
         "deleted": f"deleted{at}",
         **_neighbours(samples, number, is_carried=is_carried),
     }
-    ends = (f"({start} * 1000000000)", f"(({start} + {samples.seconds}) * 1000000000)")
-    columns = selection({**values, **derived(values, *ends)})
-    return f"select {columns} from linked where samples{at} > 0"
+    columns = ", ".join(
+        f"cast({value} as {ROLLUP_COLUMNS[column]}) as {quoted(column)}" for column, value in values.items()
+    )
+    return f"select _window, {columns} from linked where samples{at} > 0"
+
+
+def _end(samples: ClassSamples) -> str:
+    """The end of a window in seconds, as SQL."""
+    return f"(_window * {samples.seconds} + {samples.seconds})"
 
 
 _NUMBERS = ("first", "last", "low", "high", "total")

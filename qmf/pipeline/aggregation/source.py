@@ -69,11 +69,15 @@ class ClassSource:
             LakeError: versions disagree about a type.
         """
         columns_of_versions(RowKind.OBJECTS, versions)  # refuses versions that cannot be read together
+        return cls(versions, number_members(versions), {}).with_files(files, left_out)
+
+    def with_files(self, files: Iterable[tuple[LakeTable, TableFile]], left_out: Sequence[LeftOut] = ()) -> ClassSource:
+        """The samples of the same class in other files, but for those that are left out."""
         days: dict[str, list[tuple[LakeTable, TableFile]]] = defaultdict(list)
         for table, file in files:
             if file.date is not None:
                 days[file.date].append((table, file))
-        return cls(versions, number_members(versions), dict(days), left_out)
+        return attrs.evolve(self, days=dict(days), left_out=left_out)
 
     @property
     def package(self) -> str:

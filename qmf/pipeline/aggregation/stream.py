@@ -18,7 +18,8 @@ import attrs
 from qmf.pipeline.aggregation.following import FollowedClass, LakeFollower
 from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.aggregation.source import ClassSource
-from qmf.pipeline.aggregation.stream_windows import END_NS, OUT, WindowRange, WindowRollup, is_ahead
+from qmf.pipeline.aggregation.stream_partials import MAX_VALUES, Found, NewSamples, StreamPartials
+from qmf.pipeline.aggregation.stream_windows import END_NS, OUT, WindowRange, WindowRollup, ahead_ns, is_ahead
 from qmf.pipeline.aggregation.tables import PARTITIONS, WRITER, RollupOptions, rollup_table
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors, text
 from qmf.pipeline.durations import parse_duration
@@ -72,11 +73,12 @@ class _Written:
 class RollupStream:
     """Follows one lake. Belongs to one thread; close it at the end."""
 
-    def __init__(self, options: RollupOptions) -> None:
+    def __init__(self, options: RollupOptions, *, in_memory: bool = True) -> None:
         """Begin where the last stream into the same table ended.
 
         Args:
             options: of the roll-up; `first` and `last` are ignored.
+            in_memory: partial aggregates of new samples are kept, so that complete windows are not read again.
 
         Raises:
             PipelineError: not a size of windows.
@@ -90,11 +92,19 @@ class RollupStream:
         self._latest = self._table.last_batch(_LATEST)
         self._written: dict[str, _Written] = {}
         self._follower = LakeFollower(
-            options.lake, options.classes, lambda path: self._table.last_batch(f"{_READ}{path}")
+            options.lake, options.classes, lambda path: self._table.last_batch(f"{_READ}{path}"), options.storage
         )
         self._connection = connect()
         self._connection.execute("set timezone = 'UTC'")
+        # What is new is little, and a thread has memory of its own.
+        self._connection.execute("set threads = 1")
         self._windows = WindowRollup(self._connection, options)
+        self._partials: StreamPartials | None = None
+        if in_memory:
+            self._partials = StreamPartials(
+                self._connection, options.sizes, ahead_ns(options.late), continued=options.continued
+            )
+        self._known: set[str] = set()
 
     def close(self) -> None:
         """Release what is held."""
@@ -116,8 +126,7 @@ class RollupStream:
         try:
             with duckdb_errors(self._options.lake):
                 classes = self._follower.look()
-                for item in classes:
-                    self._count(item)
+                self._read(classes)
                 return self._write([item.source for item in classes], last=last)
         except FileNotFoundError as error:
             raise LakeError(f"{self._options.lake}: {error}") from error
@@ -126,25 +135,66 @@ class RollupStream:
 
     # -- what is new
 
-    def _count(self, item: FollowedClass) -> None:
-        """Count the new samples of a class, and find the latest."""
-        if not item.new:
-            return
-        written = max(self._progress(item.source, size).until for size in self._options.sizes)
+    def _read(self, classes: Sequence[FollowedClass]) -> None:
+        """Read what is new, and count it."""
+        new: list[NewSamples] = []
+        room = MAX_VALUES
+        for item in classes:
+            samples = self._samples(item)
+            values = sum(part.values for part in samples)
+            if self._partials is not None and values <= room:
+                room -= values
+                new += samples
+            elif item.new:
+                self._count_in_files(item)
+                if self._partials is not None:
+                    self._partials.lacks(item.name, _last_ns(item))
+        if self._partials is not None and new:
+            found = self._partials.add(new, {item.name: self._written_until(item.source) for item in classes})
+            self._count(found)
+
+    def _samples(self, item: FollowedClass) -> list[NewSamples]:
+        """The samples of a class that belong into memory."""
+        found = [NewSamples(item.source, item.new)] if item.new else []
+        if self._partials is None or item.name in self._known:
+            return found
+        # What an earlier stream had read of windows that are not complete is read again.
+        self._known.add(item.name)
+        since = min(self._progress(item.source, size).until for size in self._options.sizes)
+        new = {file.path for _, file in item.new}
+        before = [
+            (table, file)
+            for files in item.source.days.values()
+            for table, file in files
+            if file.path not in new and (file.last_ns is None or file.last_ns >= since)
+        ]
+        if since > -END_NS:
+            self._partials.lacks(item.name, since - 1)
+        return [*([NewSamples(item.source, before, since)] if before else []), *found]
+
+    def _count_in_files(self, item: FollowedClass) -> None:
+        """Count the new samples of a class where they are, and find the latest."""
+        written = self._written_until(item.source)
         source = ClassSource.of(item.source.versions, item.new)
         ahead = is_ahead(self._options.late)
         ((read, early, late, latest),) = self._connection.execute(
             f"select count(*), count(*) filter ({ahead}), count(*) filter (not {ahead} and _ts_ns < {written}), "
             f"max(_ts_ns) filter (not {ahead}) from {source.sql(self._connection, list(source.days))} where _statistics"
         ).fetchall()
+        self._count(Found(read, early, late, latest))
+
+    def _count(self, found: Found) -> None:
         self.counts = attrs.evolve(
             self.counts,
-            read=self.counts.read + read,
-            ahead=self.counts.ahead + early,
-            late=self.counts.late + late,
+            read=self.counts.read + found.read,
+            ahead=self.counts.ahead + found.ahead,
+            late=self.counts.late + found.late,
         )
-        if latest is not None:
-            self._latest = latest if self._latest is None else max(latest, self._latest)
+        if found.latest is not None:
+            self._latest = found.latest if self._latest is None else max(found.latest, self._latest)
+
+    def _written_until(self, source: ClassSource) -> int:
+        return max(self._progress(source, size).until for size in self._options.sizes)
 
     # -- writing
 
@@ -152,6 +202,8 @@ class RollupStream:
         """Write windows; returns the number of rows."""
         if self._latest is None:
             return 0
+        if self._partials is not None:
+            self._partials.close(self._latest - self._late)
         ranges = []
         for source in sources:
             for size in self._options.sizes if source.members else ():
@@ -171,16 +223,51 @@ class RollupStream:
         if changed:
             self._commit(changed)
             self.counts = attrs.evolve(self.counts, rows=self.counts.rows + sum(rows), commits=self.counts.commits + 1)
+        complete = [item.until for item in self._written.values() if not item.is_open]
+        if self._partials is not None and complete:
+            self._partials.forget_before(min(complete))
         return sum(rows)
 
     def _roll_up(self, ranges: Sequence[WindowRange]) -> list[int]:
         """Make the rows of windows; returns the number of each range."""
         self._connection.execute(f"drop table if exists {OUT}")
-        made = [self._windows.roll_up(windows) for windows in ranges]
+        made: dict[str, int] = {}
+        here: dict[str, list[WindowRange]] = {}
+        for windows in ranges:
+            if self._is_here(windows):
+                here.setdefault(windows.size, []).append(windows)
+            else:
+                made[windows.key] = self._windows.roll_up(windows)
+        if self._partials is not None:
+            for windows in ranges:
+                if windows.key in made:
+                    self._partials.unseed(windows)
+            for size, chosen in here.items():
+                made |= self._merge(size, chosen)
         if ranges[0].last:
             # What is known includes samples of windows that aren't complete.
             self._windows.forget()
-        return made
+        return [made[windows.key] for windows in ranges]
+
+    def _merge(self, size: str, ranges: Sequence[WindowRange]) -> dict[str, int]:
+        """Make the rows of windows of one size from partials in memory; returns their numbers by key of the range."""
+        assert self._partials is not None
+        for windows in ranges:
+            if self._partials.needs_seed(windows):
+                self._partials.seed(windows, self._windows.known(windows))
+            self._windows.forget_range(windows)
+        rows = self._partials.roll_up(size, ranges)
+        return {windows.key: count for windows, count in zip(ranges, rows, strict=True)}
+
+    def _is_here(self, windows: WindowRange) -> bool:
+        """True if partials of all samples of some windows are in memory."""
+        if self._partials is None or not self._partials.has(windows):
+            return False
+        if any(row.end_ns > windows.start for row in windows.source.left_out):
+            # Partials have the samples of all recorders.
+            self._partials.lacks(f"{windows.source.package}:{windows.source.name}", windows.start)
+            return False
+        return True
 
     def _commit(self, changed: Sequence[tuple[WindowRange, _Written]]) -> None:
         """Write the rows together with how far they go.
@@ -228,3 +315,9 @@ class RollupStream:
             is_open = bool(self._table.last_batch(f"{_OPEN}{key}"))
             self._written[key] = _Written() if until is None else _Written(until, is_open)
         return self._written[key]
+
+
+def _last_ns(item: FollowedClass) -> int:
+    """The latest time in the files of a class, or a later one."""
+    times = [file.last_ns for files in item.source.days.values() for _, file in files]
+    return END_NS if None in times else max((time for time in times if time is not None), default=-END_NS)

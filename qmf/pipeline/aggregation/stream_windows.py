@@ -60,13 +60,19 @@ class WindowRange:
         return self.source.between(first, None if self.last else day(self.end))
 
 
-def is_ahead(late: str) -> str:
-    """The condition for samples from the future: one wrong clock would end the windows of all other agents.
+def ahead_ns(late: str) -> int:
+    """Samples are from the future that are later than their arrival by more nanoseconds: one wrong clock would end the
+    windows of all other agents.
 
     Args:
         late: how long late samples are waited for.
     """
-    return f"(_ts_ns > _received_ns + {max(parse_duration(late), _SKEW_NS)})"
+    return max(parse_duration(late), _SKEW_NS)
+
+
+def is_ahead(late: str) -> str:
+    """The condition for samples from the future, see `ahead_ns`."""
+    return f"(_ts_ns > _received_ns + {ahead_ns(late)})"
 
 
 class WindowRollup:
@@ -83,6 +89,7 @@ class WindowRollup:
         self._options = options
         self._table = rollup_table(options, "stream")
         self._carried: dict[str, str | None] = {}
+        self._tables = 0
 
     def roll_up(self, windows: WindowRange) -> int:
         """Add the rows of some windows to `OUT`; returns their number.
@@ -105,6 +112,12 @@ class WindowRollup:
                 self._connection.execute(f"drop table {table}")
         self._carried.clear()
 
+    def forget_range(self, windows: WindowRange) -> None:
+        """Forget what is last known before some windows: others have made rows of theirs."""
+        table = self._carried.pop(windows.key, None)
+        if table is not None:
+            self._connection.execute(f"drop table {table}")
+
     def _roll_up_day(self, windows: WindowRange, date: str, first: int, until: int) -> int:
         """Add the rows of the windows of a day between two times."""
         source = windows.source
@@ -121,7 +134,7 @@ class WindowRollup:
             f"(select * from {few.sql(self._connection, [date])} "
             f"where _ts_ns >= {first} and _ts_ns < {until} and not {is_ahead(self._options.late)})"
         )
-        carried = self._known(windows)
+        carried = self.known(windows)
         with rolled_up(
             self._connection,
             samples,
@@ -138,8 +151,12 @@ class WindowRollup:
         self._keep(windows, carry(_ROWS, carried, day_start_ns(date) - LOOK_BACK_DAYS * _DAY_NS))
         return add_rows(self._connection, OUT, _ROWS, windows.size)
 
-    def _known(self, windows: WindowRange) -> str | None:
-        """The table of what is last known before the windows that come next, for a class and a size."""
+    def known(self, windows: WindowRange) -> str | None:
+        """The table of what is last known before some windows; None for nothing.
+
+        Raises:
+            LakeError: the table of earlier rows cannot be read.
+        """
         if windows.key not in self._carried:
             self._carried[windows.key] = None
             rows = self._rows(windows)
@@ -171,7 +188,10 @@ class WindowRollup:
         )
 
     def _keep(self, windows: WindowRange, sql: str) -> None:
-        table = f"qmf_carried_{list(self._carried).index(windows.key)}"
+        table = self._carried[windows.key]
+        if table is None:
+            self._tables += 1
+            table = f"qmf_carried_{self._tables}"
         self._connection.execute(f"create or replace temp table {_NEXT} as {sql}")
         self._connection.execute(f"drop table if exists {table}")
         self._connection.execute(f"alter table {_NEXT} rename to {table}")

@@ -147,7 +147,7 @@ class SparkRollupStream(RollupStream):
 
     def __init__(self, options: RollupOptions, spark: SparkSession) -> None:
         """As of `RollupStream`; `spark` is what to run on."""
-        super().__init__(options)
+        super().__init__(options, in_memory=False)
         self._spark = spark
         self._files: list[Any] = []
 
