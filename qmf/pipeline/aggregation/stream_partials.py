@@ -27,6 +27,7 @@ from qmf.pipeline.aggregation.stream_windows import OUT, WindowRange
 from qmf.pipeline.aggregation.windows import WINDOWS, sample_windows
 from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
+from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.table_files import TableFile
 
@@ -178,11 +179,7 @@ class StreamPartials:
         import pyarrow.compute as compute
 
         schema = arrow_schema(sample_columns(item.source.versions, item.source.members))
-        parts = []
-        for table in dict.fromkeys(table for table, _ in item.files):
-            own = [file for of, file in item.files if of is table]
-            parts.append(table.dataset(own, schema).to_table(use_threads=False))
-        samples = import_pyarrow().concat_tables(parts)
+        samples = import_pyarrow().concat_tables([_file_rows(table, file, schema) for table, file in item.files])
         samples = samples.filter(compute.fill_null(samples["_statistics"], False))
         times = samples["_ts_ns"]
         ahead = compute.greater(compute.subtract(times, samples["_received_ns"]), self._ahead_ns)
@@ -416,3 +413,14 @@ def _partials(family: Family) -> str:
 def _values(family: Family) -> str:
     """The table of the values of a family whose windows are not complete."""
     return f"qmf_values_{family.name}"
+
+
+def _file_rows(table: LakeTable, file: TableFile, schema: Any) -> Any:
+    """The rows of a file, with some columns; those that it lacks are null."""
+    pa = import_pyarrow()
+    # A dataset would need more time for each file, and threads.
+    with delta_errors(file.url), table.open_file(file.path) as parquet:
+        present = set(parquet.schema_arrow.names)
+        rows = parquet.read([name for name in schema.names if name in present], use_threads=False)
+    arrays = [rows[field.name] if field.name in present else pa.nulls(rows.num_rows, field.type) for field in schema]
+    return pa.table(arrays, schema=schema)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -169,8 +170,10 @@ class DeltaLake:
 
     def _read_classes(self, table: LakeTable) -> tuple[RecordedClass, ...]:
         found: dict[tuple[str, str, str, bool], RecordedClass] = {}
-        with delta_errors(table.url):
-            rows = table.dataset(table.snapshot().files).to_table(columns=list(_SCHEMA_COLUMNS)).to_pylist()
+        rows: list[dict[str, Any]] = []
+        for file in table.snapshot().files:
+            with delta_errors(file.url), table.open_file(file.path) as parquet:
+                rows += parquet.read(list(_SCHEMA_COLUMNS), use_threads=False).to_pylist()
         for row in rows:
             package, name, hash, event, columns, xml, path = (row[column] for column in _SCHEMA_COLUMNS)
             version = ClassVersion.from_json(package, name, hash, event, columns)

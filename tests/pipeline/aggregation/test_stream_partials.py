@@ -120,12 +120,13 @@ def record_at_random(shop: Shop, chance: random.Random, times: int, step: Any, a
             last[name] = moments[-1]
             kind = chance.choice([TILLS, SCALES])
             if kind is TILLS:
-                sales = [(moment, chance.choice([None, 3, (1 << 64) - 1, 90])) for moment in moments]
+                sold: Any = [chance.choice([None, 3, (1 << 64) - 1, 90]) for _ in moments]
+                sales = list(zip(moments, sold, strict=True))
                 ends = moments[-1] if len(moments) == 1 and chance.random() < 0.3 else 0
-                shop.put(*sales, object=name, epoch=epochs[name], delete=ends, **till_values(chance))  # type: ignore[arg-type]
+                shop.put(*sales, object=name, epoch=epochs[name], delete=ends, **till_values(chance))
             else:
-                more = {"weighed": Decimal(chance.randrange(99)), "level": chance.randrange(-9, 9)}
-                more["load"] = None if chance.random() < 0.2 else chance.uniform(-9, 9)  # type: ignore[assignment]
+                more: Row = {"weighed": Decimal(chance.randrange(99)), "level": chance.randrange(-9, 9)}
+                more["load"] = None if chance.random() < 0.2 else chance.uniform(-9, 9)
                 shop.put(*((moment, 0) for moment in moments), table=SCALES, object=name, epoch=epochs[name], **more)
         step()
 
