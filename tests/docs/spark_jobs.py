@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import shlex
 from collections.abc import Iterator
@@ -27,8 +26,7 @@ def run_jobs_here(stage: Stage, spark: SparkSession, monkeypatch: pytest.MonkeyP
     def shared(options: object) -> Iterator[SparkSession]:
         yield spark
 
-    for name in ("audit", "rollup"):
-        monkeypatch.setattr(importlib.import_module(f"qmf.pipeline.commands.{name}"), "spark_session", shared)
+    monkeypatch.setattr("qmf.pipeline.commands.rollup.spark_session", shared)
     monkeypatch.setattr("qmf.pipeline.spark.session", lambda *_, **__: spark)
     run_pipeline_here(stage)
 

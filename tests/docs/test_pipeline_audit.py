@@ -1,22 +1,18 @@
-"""docs/pipeline-audit.md, with its jobs on a shared Spark."""
+"""docs/pipeline-audit.md, with its jobs in this process."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from docs.page import ROOT
 from docs.runner import Runner, stage
-from docs.spark_jobs import run_jobs_here
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from docs.spark_jobs import run_pipeline_here
 
 pytestmark = pytest.mark.slow
 
 
-def test_the_page(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with stage(tmp_path, monkeypatch) as made:
-        run_jobs_here(made, spark, monkeypatch)
+        run_pipeline_here(made)
         Runner(ROOT / "docs" / "pipeline-audit.md", made).run()

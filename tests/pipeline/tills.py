@@ -44,13 +44,13 @@ class Till:
 
 
 def read(out: Path) -> dict[str, list[dict[str, Any]]]:
-    """All tables of an audit, their rows in an order. Read without Spark, which would take longer."""
-    from qmf.pipeline.audit.schemas import CALLS, EVENTS, TABLES
+    """All tables of an audit, their rows in an order."""
+    from qmf.pipeline.audit.schemas import ALL_TABLES
     from qmf.pipeline.lake.lake_table import LakeTable
 
     found = {}
-    for name, schema in {**TABLES, "events": EVENTS, "calls": CALLS}.items():
+    for name, columns in ALL_TABLES.items():
         table = LakeTable(str(out / name))
-        rows = table.dataset(table.snapshot().files).to_table(schema.fieldNames()).to_pylist()
+        rows = table.dataset(table.snapshot().files).to_table(list(columns)).to_pylist()
         found[name] = sorted(rows, key=str)
     return found

@@ -17,14 +17,13 @@ _SESSIONS = {
     "Spark 1": ("tests/docs/test_pipeline.py", "tests/pipeline/rollup/"),
     "Spark 2": (
         "tests/docs/test_pipeline_correlate.py",
-        "tests/pipeline/audit/",
+        "tests/pipeline/audit/test_job.py",
         "tests/pipeline/spark/test_data_source.py",
         "tests/pipeline/spark/test_mirror.py",
         "tests/pipeline/spark/test_sinks.py",
         "tests/pipeline/test_cluster.py",
     ),
     "Spark 3": (
-        "tests/docs/test_pipeline_audit.py",
         "tests/pipeline/correlate/test_batch.py",
         "tests/pipeline/correlate/test_stream.py",
         "tests/pipeline/report/test_collect.py",

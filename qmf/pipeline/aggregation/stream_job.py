@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import closing
 
 from qmf.pipeline.aggregation.stream import RollupStream
 from qmf.pipeline.aggregation.tables import RollupOptions
-from qmf.pipeline.shutdown import stop_on_signals
+from qmf.pipeline.shutdown import repeat_until_stopped
 
 
 def follow_lake(
@@ -38,16 +37,16 @@ def follow_lake(
         MissingExtraError: DuckDB or deltalake is not installed.
     """
     sizes = ",".join(options.sizes)
-    with stop_on_signals() as stop, closing(make(options)) as stream:
+    with closing(make(options)) as stream:
         print_line(f"Following {options.lake}")
+
+        def step() -> None:
+            rows = stream.step(last=once)
+            if rows:
+                print_line(f"Wrote {rows} rows")
+
         try:
-            while not stop.is_set():
-                started = time.monotonic()
-                rows = stream.step(last=once)
-                if rows:
-                    print_line(f"Wrote {rows} rows")
-                if once or stop.wait(max(0.0, every - (time.monotonic() - started))):
-                    break
+            repeat_until_stopped(step, every=every, once=once)
         finally:
             print_line(f"rollup by {sizes}: {stream.counts}")
         return stream.counts.rows

@@ -16,12 +16,8 @@ has no state before its first row.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.window import Window
-
 from qmf.pipeline.audit.parts import CONNECTED, DISCONNECTED
-from qmf.pipeline.audit.schemas import TABLES, conform
+from qmf.pipeline.audit.schemas import TABLES, conformed
 
 UP, DOWN, UNKNOWN = "up", "down", "unknown"
 
@@ -33,159 +29,109 @@ SETTLE_S = 10
 MISSED_HEARTBEATS, SHORTEST_PATIENCE_S = 3, 10
 
 _SECOND = 10**9
-_ABSENT = "absent"
 _FIRST, _LAST = -1, (1 << 63) - 1
 
+#: The points of each run for each agent: agent, run, seq, moment, state, cause, epoch, back.
+_POINTS = f"""
+changed as (
+    select agent, run, seq, received_ns as moment, change = 'removed' as removed, reason, change,
+        case when change <> 'removed' then epoch end as epoch, "interval"
+    from {{changes}} where agent is not null),
+own as (
+    select agent, run, seq, moment,
+        case when removed and reason = '{DISCONNECTED}' then '{UNKNOWN}' when removed then '{DOWN}' else '{UP}' end
+            as state,
+        case when removed then reason else change end as cause, epoch,
+        case when removed and reason = 'silent'
+            then cast(greatest({SHORTEST_PATIENCE_S}, coalesce("interval", 0) * {MISSED_HEARTBEATS}) * {_SECOND}
+                as bigint) else 0 end as back
+    from changed
+    union all select agent, run, first_seq, first_ns, '{UP}', 'heartbeat', epoch, 0 from {{signs}}
+    union all select agent, run, last_seq, last_ns, '{UP}', 'heartbeat', epoch, 0 from {{signs}}),
+first as (select agent, min(moment) as since from own group by agent),
+seen as (select agent, since, run, first_ns, last_ns from first join {{runs}} on last_ns >= since),
+connections as (
+    select run, seq, received_ns as moment, change = '{DISCONNECTED}' as lost from {{changes}}
+    where agent is null and change in ('{DISCONNECTED}', '{CONNECTED}')),
+points as (
+    from own
+    union all select agent, run, {_FIRST}, first_ns, 'absent', 'absent', null, 0 from seen
+    union all select agent, run, {_LAST}, last_ns + 1, '{UNKNOWN}', 'not recorded', null, 0 from seen
+    union all
+    select agent, run, seq, moment, if(lost, '{UNKNOWN}', 'absent'), if(lost, '{DISCONNECTED}', 'absent'), null, 0
+        from connections join seen using (run))"""
 
-def availability(runs: DataFrame, signs: DataFrame, changes: DataFrame) -> DataFrame:
-    """The intervals of each agent, without gaps from its first row to the last row of the last run.
+#: The intervals between points, without unknown ones: agent, state, cause, again, start, end, epoch.
+_INTERVALS = f"""
+ordered as (
+    select *, max(moment) over sofar as latest,
+        -- An agent may be known before its epoch.
+        coalesce(last_value(epoch ignore nulls) over sofar, first_value(epoch ignore nulls) over coming) as known
+    from points
+    window sofar as (partition by agent, run order by seq, state, moment rows unbounded preceding),
+        coming as (partition by agent, run order by seq, state, moment
+            rows between current row and unbounded following)),
+placed as (
+    -- Silence began after the last row, which is not earlier than the point before.
+    select * exclude (moment),
+        greatest(latest - back, lag(latest, 1, 0) over (partition by agent, run order by seq, state, moment)) as start
+    from ordered),
+steps as (
+    select agent, state, cause, known,
+        -- Agents of libqmf2 always send the same epoch: the restart that the console saw is decisive.
+        cause = 'restarted' and known = lag(known) over own as again,
+        start, lead(start) over own as "end", lead(state) over own as next
+    from placed window own as (partition by agent, run order by seq, state, latest)),
+settled as (
+    select * exclude (state, start), greatest(start, since) as start,
+        case when state <> 'absent' then state
+            when "end" - start <= {SETTLE_S * _SECOND} and next <> '{DOWN}' then '{UNKNOWN}' else '{DOWN}' end as state
+    from steps join first using (agent)),
+intervals as (
+    select agent, state, cause, again, start, "end", case when state = '{UP}' then known end as epoch
+    from settled where "end" > start and state <> '{UNKNOWN}')"""
+
+#: Intervals that may overlap, merged to adjacent ones that don't: `TABLES["availability"]`, times as nanoseconds.
+_MERGED = f"""
+edges as (
+    select agent, start as moment, if(state = '{UP}', 1, 0) as ups, if(state = '{DOWN}', 1, 0) as downs, state, cause,
+        epoch, again
+    from intervals
+    union all
+    select agent, "end", -if(state = '{UP}', 1, 0), -if(state = '{DOWN}', 1, 0), null, null, null, false
+    from intervals),
+counted as (
+    select agent, moment, sum(ups) as ups, sum(downs) as downs, max(cause) filter (state = '{UP}') as up_cause,
+        max(cause) filter (state = '{DOWN}') as down_cause, max(epoch) as epoch, bool_or(again) as again
+    from edges group by agent, moment),
+states as (
+    select agent, moment, again, up_cause, down_cause, last_value(epoch ignore nulls) over sofar as epoch,
+        case when sum(ups) over sofar > 0 then '{UP}' when sum(downs) over sofar > 0 then '{DOWN}'
+            else '{UNKNOWN}' end as state
+    from counted window sofar as (partition by agent order by moment rows unbounded preceding)),
+marked as (
+    select *, coalesce(lag(state) over own <> state, true)
+        or coalesce(state = '{UP}' and (again or epoch <> lag(epoch) over own), false) as is_new
+    from states window own as (partition by agent order by moment)),
+kept as (
+    select agent, state, case when state = '{UP}' then epoch end as epoch,
+        case state when '{UP}' then coalesce(up_cause, 'heartbeat') when '{DOWN}' then coalesce(down_cause, 'absent')
+            else 'not recorded' end as cause,
+        moment as start_ns, lead(moment) over own as end_ns, lead(moment, 2) over own is null as ongoing
+    from marked where is_new window own as (partition by agent order by moment))"""
+
+
+def availability(runs: str, signs: str, changes: str) -> str:
+    """The intervals of each agent, without gaps from its first row to the last row of the last run, as SQL.
 
     Args:
-        runs, signs, changes: parts, merged.
+        runs, signs, changes: parts, merged; each a part of ``from``.
 
     Returns:
         `TABLES["availability"]`. A restart of an agent begins another interval. The last one is `ongoing`: its
         end is that of the recording.
     """
-    return _merged(_intervals(_points(runs, signs, changes)))
-
-
-def _points(runs: DataFrame, signs: DataFrame, changes: DataFrame) -> DataFrame:
-    """The points of each run for each agent that is known by its end: agent, run, seq, at, state, cause, ..."""
-    patience = F.greatest(F.lit(float(SHORTEST_PATIENCE_S)), F.col("interval") * MISSED_HEARTBEATS)
-    removed = F.col("change") == "removed"
-    lost = removed & (F.col("reason") == DISCONNECTED)
-    changed = changes.where(F.col("agent").isNotNull()).select(
-        *("agent", "run", "seq"),
-        F.col("received_ns").alias("at"),
-        F.when(lost, UNKNOWN).when(removed, DOWN).otherwise(UP).alias("state"),
-        F.when(removed, F.col("reason")).otherwise(F.col("change")).alias("cause"),
-        F.when(~removed, F.col("epoch")).alias("epoch"),
-        F.when(removed & (F.col("reason") == "silent"), (patience * _SECOND).cast("long"))
-        .otherwise(F.lit(0))
-        .alias("back"),
-    )
-    heartbeats = [
-        signs.select(
-            *("agent", "run", F.col(f"{which}_seq").alias("seq"), F.col(f"{which}_ns").alias("at")),
-            *_as(UP, "heartbeat", F.col("epoch")),
-        )
-        for which in ("first", "last")
-    ]
-    own = changed.unionByName(heartbeats[0]).unionByName(heartbeats[1])
-    first = own.groupBy("agent").agg(F.min("at").alias("since"))
-    seen = first.join(runs, F.col("last_ns") >= F.col("since"), "inner")
-    connections = changes.where(F.col("agent").isNull()).select(
-        "run", "seq", F.col("received_ns").alias("at"), "change"
-    )
-    limits = [
-        seen.select("agent", "run", F.lit(_FIRST).alias("seq"), F.col("first_ns").alias("at"), *_as(_ABSENT, _ABSENT)),
-        seen.select(
-            "agent", "run", F.lit(_LAST).alias("seq"), (F.col("last_ns") + 1).alias("at"), *_as(UNKNOWN, "not recorded")
-        ),
-    ]
-    for change, state, cause in ((DISCONNECTED, UNKNOWN, DISCONNECTED), (CONNECTED, _ABSENT, _ABSENT)):
-        found = connections.where(F.col("change") == change).join(seen.select("agent", "run"), "run", "inner")
-        limits.append(found.select("agent", "run", "seq", "at", *_as(state, cause)))
-    points = own
-    for more in limits:
-        points = points.unionByName(more)
-    return points.join(first, "agent", "inner")
-
-
-def _as(state: str, cause: str, epoch: Column | None = None) -> list[Column]:
-    values = {
-        "state": F.lit(state),
-        "cause": F.lit(cause),
-        "epoch": F.lit(None).cast("long") if epoch is None else epoch,
-        "back": F.lit(0).cast("long"),
-    }
-    return [value.alias(name) for name, value in values.items()]
-
-
-def _intervals(points: DataFrame) -> DataFrame:
-    """The intervals between points: agent, since, state, cause, epoch, again, start, end; without unknown ones."""
-    own = Window.partitionBy("agent", "run").orderBy("seq")
-    sofar = own.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    ordered = points.withColumn("at", F.max("at").over(sofar))
-    # Silence began after the last row, which is not earlier than the point before.
-    ordered = ordered.withColumn("at", F.greatest(F.col("at") - F.col("back"), F.lag("at", 1, 0).over(own)))
-    # An agent may be known before its epoch.
-    coming = own.rowsBetween(Window.currentRow, Window.unboundedFollowing)
-    known = (F.last("epoch", ignorenulls=True).over(sofar), F.first("epoch", ignorenulls=True).over(coming))
-    ordered = ordered.withColumn("known", F.coalesce(*known))
-    steps = ordered.select(
-        *("agent", "since", "state", "cause", "known"),
-        # Agents of libqmf2 always send the same epoch: the restart that the console saw is decisive.
-        ((F.col("cause") == "restarted") & (F.col("known") == F.lag("known").over(own))).alias("again"),
-        F.col("at").alias("start"),
-        F.lead("at").over(own).alias("end"),
-        F.lead("state").over(own).alias("next"),
-    )
-    short = F.col("end") - F.col("start") <= SETTLE_S * _SECOND
-    settled = steps.withColumn(
-        "state",
-        F.when(F.col("state") != _ABSENT, F.col("state"))
-        .when(short & (F.col("next") != DOWN), UNKNOWN)
-        .otherwise(DOWN),
-    )
-    clear = settled.withColumn("start", F.greatest("start", "since")).where(F.col("end") > F.col("start"))
-    return clear.where(F.col("state") != UNKNOWN).select(
-        *("agent", "state", "cause", "again", "start", "end"),
-        F.when(F.col("state") == UP, F.col("known")).alias("epoch"),
-    )
-
-
-def _merged(intervals: DataFrame) -> DataFrame:
-    """Intervals that may overlap, merged to adjacent ones that don't."""
-    is_up, is_down = ((F.col("state") == state).cast("int") for state in (UP, DOWN))
-    starts = intervals.select(
-        *("agent", F.col("start").alias("at"), is_up.alias("ups"), is_down.alias("downs")),
-        *("state", "cause", "epoch", "again"),
-    )
-    ends = intervals.select(
-        *("agent", F.col("end").alias("at"), (-is_up).alias("ups"), (-is_down).alias("downs")),
-        *(F.lit(None).cast("string").alias(name) for name in ("state", "cause")),
-        *(F.lit(None).cast("long").alias("epoch"), F.lit(False).alias("again")),
-    )
-    points = (
-        starts.unionByName(ends)
-        .groupBy("agent", "at")
-        .agg(
-            F.sum("ups").alias("ups"),
-            F.sum("downs").alias("downs"),
-            F.max(F.when(F.col("state") == UP, F.col("cause"))).alias("up_cause"),
-            F.max(F.when(F.col("state") == DOWN, F.col("cause"))).alias("down_cause"),
-            F.max("epoch").alias("epoch"),
-            F.max("again").alias("again"),
-        )
-    )
-    order = Window.partitionBy("agent").orderBy("at")
-    sofar = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    states = points.select(
-        *("agent", "at", "again"),
-        F.when(F.sum("ups").over(sofar) > 0, UP).when(F.sum("downs").over(sofar) > 0, DOWN).otherwise(UNKNOWN)
-        .alias("state"),
-        F.col("up_cause"),
-        F.col("down_cause"),
-        F.last("epoch", ignorenulls=True).over(sofar).alias("epoch"),
-    )  # fmt: skip
-    before, up = F.lag("state").over(order), F.col("state") == UP
-    restarted = up & (F.col("again") | (F.col("epoch") != F.lag("epoch").over(order)))
-    marked = states.withColumn(
-        "new", before.isNull() | (before != F.col("state")) | F.coalesce(restarted, F.lit(False))
-    )
-    kept = marked.where("new").select(
-        *("agent", "state"),
-        F.when(up, F.col("epoch")).alias("epoch"),
-        F.when(up, F.coalesce("up_cause", F.lit("heartbeat")))
-        .when(F.col("state") == DOWN, F.coalesce("down_cause", F.lit(_ABSENT)))
-        .otherwise("not recorded")
-        .alias("cause"),
-        F.col("at").alias("start_ns"),
-        F.lead("at").over(order).alias("end_ns"),
-        F.lead("at", 2).over(order).alias("after"),
-    )
+    points = _POINTS.format(runs=runs, signs=signs, changes=changes)
     # The last one is the unknown interval after the last run; it has no end.
-    closed = kept.where(F.col("end_ns").isNotNull()).withColumn("ongoing", F.col("after").isNull())
-    return conform(closed, TABLES["availability"])
+    rows = f"(with {points}, {_INTERVALS}, {_MERGED} select * from kept where end_ns is not null)"
+    return conformed(rows, TABLES["availability"])

@@ -12,79 +12,76 @@ Calls that raise no event are not in the table.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from types import MappingProxyType
 
 from qmf.pipeline.audit.call_events import ACL, AUDIT, CALL_EVENTS, METHOD_CALLED, CallEvent
-from qmf.pipeline.audit.schemas import CALLS, conform
+from qmf.pipeline.audit.schemas import CALLS, conformed
+from qmf.pipeline.duckdb_queries import quoted, text
 
 OK, FAILED = "ok", "failed"
 
 
-def calls(events: DataFrame) -> DataFrame:
-    """The calls that events describe.
+def calls(events: str) -> str:
+    """The calls that events describe, as SQL.
 
     Args:
-        events: the table, or some rows of it; a batch or a stream.
+        events: the table, or some rows of it; a part of ``from``.
 
     Returns:
         `CALLS`: a row for each event that describes a call.
     """
-    kind = F.concat_ws(":", "package", "class")
     cases = {f"{item.package}:{item.name}": _foreign(item) for item in CALL_EVENTS}
-    cases[f"{AUDIT}:{METHOD_CALLED}"] = _own()
-    found = F.lit(None)
-    for name, call in cases.items():
-        found = F.when(kind == name, call).otherwise(found)
-    with_call = events.withColumn("call", found).where(F.col("call").isNotNull())
-    own = {"event_id", "time", "time_ns", "agent"}
-    inside = (F.col(f"call.{name}").alias(name) for name in CALLS.fieldNames() if name not in {*own, "source"})
-    return conform(with_call.select(*sorted(own), *inside, kind.alias("source")), CALLS)
+    cases[f"{AUDIT}:{METHOD_CALLED}"] = _OWN
+    cells = [
+        f"case source {' '.join(f'when {text(kind)} then {fields[name]}' for kind, fields in cases.items())} end "
+        f"as {quoted(name)}"
+        for name in _OWN
+    ]
+    kinds = ", ".join(text(kind) for kind in cases)
+    found = f"(select *, arguments as given, concat(package, ':', class) as source from {events})"
+    rows = f"(select event_id, time_ns, agent, source, {', '.join(cells)} from {found} where source in ({kinds}))"
+    return conformed(rows, CALLS)
 
 
-def _foreign(event: CallEvent) -> Column:
-    failed = F.lit(event.failed)
+def _argument(name: str) -> str:
+    return f"json_extract_string(given, '$.{name}')" if name else "null"
+
+
+def _foreign(event: CallEvent) -> dict[str, str]:
+    """The fields of a call that an event of Apache's peers describes."""
+    reason = _argument(event.text)
+    if not event.text and event.failed and event.package == ACL:
+        reason = "'denied'"
     # The event of an access rule names the operation, e.g. "create queue".
     is_action = event.operation == "action"
-    operation = F.concat_ws(" ", _argument("action"), _argument("objectType")) if is_action else F.lit(event.operation)
-    return _call(
-        user=_argument(event.user),
-        origin=_argument(event.origin),
-        operation=operation,
-        target=_argument(event.target),
-        arguments=F.col("arguments"),
-        failed=failed,
-        text=_argument(event.text) if event.text else F.when(failed, F.lit("denied" if event.package == ACL else None)),
-        results=_argument(event.results),
-    )
-
-
-def _own() -> Column:
-    code = _argument("code").cast("long")
-    return _call(
-        user=_argument("user"),
-        origin=_argument("replyTo"),
-        operation=_argument("method"),
-        target=_argument("object"),
-        arguments=_argument("arguments"),
-        failed=code != 0,
-        code=code,
-        text=_argument("text"),
-        results=_argument("results"),
-        duration_ns=_argument("duration").cast("long"),
-    )
-
-
-def _call(*, failed: Column, code: Column | None = None, duration_ns: Column | None = None, **texts: Column) -> Column:
-    number = F.lit(None).cast("long")
-    fields = {
-        **{name: value.cast("string") for name, value in texts.items()},
-        "result": F.when(failed, FAILED).otherwise(OK),
-        "code": number if code is None else code,
-        "duration_ns": number if duration_ns is None else duration_ns,
+    return {
+        "user": _argument(event.user),
+        "origin": _argument(event.origin),
+        "operation": f"concat_ws(' ', {_argument('action')}, {_argument('objectType')})"
+        if is_action
+        else text(event.operation),
+        "target": _argument(event.target),
+        "arguments": "given",
+        "result": text(FAILED if event.failed else OK),
+        "code": "null",
+        "text": reason,
+        "results": _argument(event.results),
+        "duration_ns": "null",
     }
-    return F.struct(*(fields[name].alias(name) for name in sorted(fields)))
 
 
-def _argument(name: str) -> Column:
-    return F.get_json_object("arguments", f"$.{name}") if name else F.lit(None).cast("string")
+#: The fields of a call that an agent of this project describes.
+_OWN = MappingProxyType(
+    {
+        "user": _argument("user"),
+        "origin": _argument("replyTo"),
+        "operation": _argument("method"),
+        "target": _argument("object"),
+        "arguments": _argument("arguments"),
+        "result": f"if(cast({_argument('code')} as bigint) <> 0, '{FAILED}', '{OK}')",
+        "code": f"cast({_argument('code')} as bigint)",
+        "text": _argument("text"),
+        "results": _argument("results"),
+        "duration_ns": f"cast({_argument('duration')} as bigint)",
+    }
+)

@@ -8,64 +8,55 @@ property neither overlap nor run backwards, whatever the clocks do.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.window import Window
-
-from qmf.pipeline.audit.schemas import LIFE_KEY, TABLES, conform
+from qmf.pipeline.audit.schemas import LIFE_KEY, TABLES, conformed
 
 CHANGED = "changed"
 
+_LIFE = ", ".join(LIFE_KEY)
 
-def history(properties: DataFrame, lives: DataFrame) -> DataFrame:
-    """The history of each property.
+#: Messages in the order of arrival, with times that don't run backwards.
+_ORDERED = f"""
+arrived as (
+    select *, max(received_ns) over (partition by {_LIFE}, run order by seq rows unbounded preceding) as arrival
+    from {{properties}}),
+claims as (select *, least(time_ns, arrival) as claimed from arrived),
+compared as (
+    select *, max(claimed) over (partition by {_LIFE} order by arrival, run, seq
+        rows between unbounded preceding and 1 preceding) as before
+    from claims),
+ordered as (
+    select {_LIFE}, "values", row_number() over sofar as place,
+        max(case when before > claimed then arrival else claimed end) over sofar as time_ns
+    from compared
+    window sofar as (partition by {_LIFE} order by arrival, run, seq rows unbounded preceding))"""
+
+#: The values that differ from those before them.
+_CHANGES = f"""
+entries as (select {_LIFE}, place, time_ns, unnest(map_entries("values")) as entry from ordered),
+valued as (
+    select {_LIFE}, place, time_ns, entry.key as property, entry.value as value,
+        lag(entry.value) over own as previous, row_number() over own = 1 as is_first
+    from entries window own as (partition by {_LIFE}, entry.key order by place)),
+changes as (
+    select *, lead(time_ns) over (partition by {_LIFE}, property order by place) as next_ns
+    from valued where is_first or value is distinct from previous)"""
+
+
+def history(properties: str, lives: str) -> str:
+    """The history of each property, as SQL.
 
     Args:
-        properties: parts, merged.
-        lives: the table.
+        properties: parts, merged; a part of ``from``.
+        lives: the table; the same.
 
     Returns:
         `TABLES["history"]`; `ended_by` is "changed", or the end of the object's lifetime.
     """
-    points = _ordered(properties)
-    values = points.select(*LIFE_KEY, "order", "time_ns", F.explode("values").alias("property", "value"))
-    own = Window.partitionBy(*LIFE_KEY, "property").orderBy("order")
-    before = F.lag(F.struct("value")).over(own)
-    changed = values.select(
-        "*",
-        before["value"].alias("previous"),
-        (before.isNull() | ~before["value"].eqNullSafe(F.col("value"))).alias("new"),
-    ).where("new")
-    ends = lives.select(*LIFE_KEY, "ended_ns", F.col("ended_by").alias("life_ended_by"))
-    closed = changed.withColumn("next_ns", F.lead("time_ns").over(own)).join(ends, list(LIFE_KEY), "left")
-    is_last = F.col("next_ns").isNull()
-    return conform(
-        closed.select(
-            *LIFE_KEY,
-            *("property", "value", "previous"),
-            F.col("time_ns").alias("valid_from_ns"),
-            F.when(is_last, F.greatest("ended_ns", F.when(F.col("ended_ns").isNotNull(), F.col("time_ns"))))
-            .otherwise(F.col("next_ns"))
-            .alias("valid_to_ns"),
-            F.when(is_last, F.col("life_ended_by")).otherwise(CHANGED).alias("ended_by"),
-        ),
-        TABLES["history"],
+    rows = (
+        f"(with {_ORDERED.format(properties=properties)}, {_CHANGES} "
+        "select changes.*, time_ns as valid_from_ns, "
+        "coalesce(next_ns, case when ended_ns is not null then greatest(ended_ns, time_ns) end) as valid_to_ns, "
+        f"case when next_ns is not null then '{CHANGED}' else ends.ended_by end as ended_by "
+        f"from changes left join (select {_LIFE}, ended_ns, ended_by from {lives}) as ends using ({_LIFE}))"
     )
-
-
-def _ordered(points: DataFrame) -> DataFrame:
-    """Messages in the order of arrival, with times that don't run backwards."""
-    run = Window.partitionBy(*LIFE_KEY, "run").orderBy("seq").rowsBetween(Window.unboundedPreceding, 0)
-    arrived = points.withColumn("arrival", F.max("received_ns").over(run))
-    own = Window.partitionBy(*LIFE_KEY).orderBy("arrival", "run", "seq")
-    sofar = own.rowsBetween(Window.unboundedPreceding, 0)
-    claimed = F.least("time_ns", "arrival")
-    arrived = arrived.withColumn("claimed", claimed).withColumn(
-        "before", F.max("claimed").over(own.rowsBetween(Window.unboundedPreceding, -1))
-    )
-    valid = F.when(F.col("before") > F.col("claimed"), F.col("arrival")).otherwise(F.col("claimed"))
-    return (
-        arrived.withColumn("valid", valid)
-        .withColumn("time_ns", F.max("valid").over(sofar))
-        .withColumn("order", F.struct("arrival", "run", "seq"))
-    )
+    return conformed(rows, TABLES["history"])

@@ -13,12 +13,8 @@ An object without an end existed at the end of the recording.
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.window import Window
-
 from qmf.pipeline.audit.availability import DOWN, UP
-from qmf.pipeline.audit.schemas import LIFE_KEY, TABLES, conform
+from qmf.pipeline.audit.schemas import TABLES, conformed
 
 DESTROYED, REPLACED = "destroyed", "replaced"
 RESTARTED, ENDED, LOST = "agent restarted", "agent ended", "agent lost"
@@ -27,82 +23,62 @@ RESTARTED, ENDED, LOST = "agent restarted", "agent ended", "agent lost"
 #: (`qmf.console.aio.agents.GOODBYE_PERIOD`).
 AFTERGLOW_NS = 10 * 10**9
 
+#: When objects of an agent ended with it: agent, until (latest row that such an object can have), ended_at, reason.
+_ENDS = f"""
+known_states as (
+    select *, last_value(case when state = '{UP}' then epoch end ignore nulls) over (
+        partition by agent order by start_ns rows between unbounded preceding and 1 preceding) as before
+    from {{availability}}),
+all_ends as (
+    select agent, start_ns as ended_at,
+        case when state = '{DOWN}' and cause = 'goodbye' then '{ENDED}' when state = '{DOWN}' then '{LOST}'
+            when state = '{UP}' and (cause = 'restarted' or epoch <> before) then '{RESTARTED}' end as reason,
+        case when cause = 'goodbye' then least(start_ns + {AFTERGLOW_NS}, end_ns) else start_ns end as until
+    from known_states),
+ends as (from all_ends where reason is not null)"""
 
-def lives(objects: DataFrame, availability: DataFrame) -> DataFrame:
-    """The lifetime of each object.
+#: Each lifetime with the first end of its agent that is later than its last row, or null. A sort per agent instead of a
+#: join of all lifetimes with all ends: backwards in time; at the same time a lifetime comes first, so that only later
+#: ends apply, and the earlier of two ends comes last.
+_WITH_ENDS = """
+lifetimes as (
+    -- Where an agent doesn't publish when objects are created, the first row of the next one is used.
+    select *, case when created_ns > 0 then created_ns else first_ns end as began from {objects}),
+named as (
+    select *, lead(began) over (partition by package, class, agent, object order by received_ns, created_ns, epoch)
+        as next
+    from lifetimes),
+both_kinds as (
+    select *, received_ns as place, null::bigint as end_at, null::varchar as end_by, true as is_life from named
+    union all by name
+    select agent, until as place, ended_at as end_at, reason as end_by, false as is_life from ends),
+ended as (
+    select * replace (last_value(end_at ignore nulls) over back as end_at,
+        last_value(end_by ignore nulls) over back as end_by)
+    from both_kinds
+    window back as (partition by agent order by place desc, is_life desc, end_at desc rows unbounded preceding)),
+candidates as (
+    select * exclude (end_at), case when next is not null then greatest(next, last_ns) end as next_at,
+        case when end_by <> '{restarted}' or transient then end_at end as agent_at
+    from ended where is_life)"""
+
+
+def lives(objects: str, availability: str) -> str:
+    """The lifetime of each object, as SQL.
 
     Args:
-        objects: parts, merged.
-        availability: the table.
+        objects: parts, merged; a part of ``from``.
+        availability: the table; the same.
 
     Returns:
         `TABLES["lives"]`.
     """
-    known = objects.withColumnsRenamed({"first_ns": "first_seen_ns", "last_ns": "last_seen_ns"})
-    name = Window.partitionBy("package", "class", "agent", "object").orderBy("received_ns", "created_ns", "epoch")
-    # Where an agent doesn't publish when objects are created, the first row of the next one is used.
-    began = F.when(F.col("created_ns") > 0, F.col("created_ns")).otherwise(F.col("first_seen_ns"))
-    known = known.withColumn("began", began).withColumn("next", F.lead("began").over(name))
-    later = F.struct(F.greatest("next", "last_seen_ns").alias("at"), F.lit(REPLACED).alias("by"))
-    known = known.withColumn("later", F.when(F.col("next").isNotNull(), later))
-    ended = _with_ends(known, _ends(availability))
-    by_agent = F.when((F.col("end.by") != RESTARTED) | F.col("transient"), F.col("end"))
-    deleted = F.struct(F.col("deleted_ns").alias("at"), F.lit(DESTROYED).alias("by"))
-    chosen = F.coalesce(
-        F.when(F.col("deleted_ns").isNotNull(), deleted),
-        # The earlier of the agent's end and the next object of this name; the latter at the same time.
-        F.array_min(F.filter(F.array(by_agent, F.col("later")), lambda item: item.isNotNull())),
+    ends, with_ends = _ENDS.format(availability=availability), _WITH_ENDS.format(objects=objects, restarted=RESTARTED)
+    by_agent = "agent_at is not null and (next_at is null or agent_at <= next_at)"
+    rows = (
+        f"(with {ends}, {with_ends} select *, first_ns as first_seen_ns, last_ns as last_seen_ns, "
+        f"case when deleted_ns is not null then deleted_ns when {by_agent} then agent_at else next_at end as ended_ns, "
+        f"case when deleted_ns is not null then '{DESTROYED}' when {by_agent} then end_by "
+        f"when next_at is not null then '{REPLACED}' end as ended_by from candidates)"
     )
-    chosen_ends = ended.withColumn("chosen", chosen).select(
-        *LIFE_KEY,
-        *("first_seen_ns", "last_seen_ns"),
-        F.col("chosen.at").alias("ended_ns"),
-        F.col("chosen.by").alias("ended_by"),
-    )
-    times = chosen_ends.withColumn("created_ns", F.when(F.col("created_ns") > 0, F.col("created_ns")))
-    return conform(times, TABLES["lives"]).withColumn("created_ns", F.coalesce("created_ns", F.lit(0)))
-
-
-def _ends(availability: DataFrame) -> DataFrame:
-    """When objects of an agent ended with it: agent, until (latest row that such an object can have), at, by."""
-    own = Window.partitionBy("agent").orderBy("start_ns")
-    is_up = F.col("state") == UP
-    before = F.last(F.when(is_up, F.col("epoch")), ignorenulls=True).over(
-        own.rowsBetween(Window.unboundedPreceding, -1)
-    )
-    is_goodbye = F.col("cause") == "goodbye"
-    at = F.col("start_ns")
-    frame = availability.select(
-        *("agent", at.alias("at")),
-        F.when((F.col("state") == DOWN) & is_goodbye, ENDED)
-        .when(F.col("state") == DOWN, LOST)
-        .when(is_up & ((F.col("cause") == "restarted") | (F.col("epoch") != before)), RESTARTED)
-        .alias("by"),
-        F.when(is_goodbye, F.least(at + AFTERGLOW_NS, F.col("end_ns"))).otherwise(at).alias("until"),
-    )
-    return frame.where(F.col("by").isNotNull())
-
-
-def _with_ends(known: DataFrame, ends: DataFrame) -> DataFrame:
-    """Each lifetime with the first end of its agent that is later than its last row, or null.
-
-    A sort per agent instead of a join of all lifetimes with all ends.
-    """
-    key = F.struct(*(F.col(name) for name in known.columns))
-    both = known.select("agent", F.col("received_ns").alias("order"), key.alias("life"), _no_end()).unionByName(
-        ends.select(
-            "agent",
-            F.col("until").alias("order"),
-            F.lit(None).cast(known.select(key).schema[0].dataType).alias("life"),
-            F.struct("at", "by").alias("end"),
-        )
-    )  # fmt: skip
-    # Backwards in time; at the same time, a lifetime comes first so that only later ends apply, and the earlier of two
-    # ends comes last.
-    back = Window.partitionBy("agent").orderBy(F.col("order").desc(), F.col("end").isNotNull(), F.col("end.at").desc())
-    seen = both.withColumn("end", F.last("end", ignorenulls=True).over(back.rowsBetween(Window.unboundedPreceding, 0)))
-    return seen.where(F.col("life").isNotNull()).select("life.*", "end")
-
-
-def _no_end() -> Column:
-    return F.lit(None).cast("struct<at:bigint,by:string>").alias("end")
+    return conformed(rows, TABLES["lives"])

@@ -1,257 +1,168 @@
-"""Parts: partial aggregates of a lake's rows, made from a whole lake or from a few new files.
+"""Parts: partial aggregates of a lake's rows, made from a whole lake or from a few new files, as SQL of DuckDB.
 
 `folded` merges parts with the same key. It is idempotent, and the order of rows and of merges doesn't matter. So the
 tables of a stream, whose parts are merged batch by batch, are equal to those of a batch.
+
+Arguments named `rows` are a part of ``from``: a table, or a query in brackets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
-from pyspark.sql.pandas.types import to_arrow_schema
-
-from qmf.pipeline.audit.schemas import EVENTS, LIFE_KEY, PARTS, conform
-from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.audit.schemas import EVENTS, LIFE_KEY, PARTS, conformed
+from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
 
 #: Reasons in the table of gaps that are about the recorder's own connection.
 DISCONNECTED, CONNECTED = "disconnected", "connected again"
 
-_CLASS = ("package", "class", "hash")
-_MAP = "map<string,string>"
+#: The columns that order the records of an event.
+_ARRIVAL = "received_ns, run, seq"
 
-_TEXT = T.StringType()
-_COLUMN = T.StructType([T.StructField(name, _TEXT) for name in ("name", "property", "cell")])
-_VERSIONS = T.StructType(
-    [*(T.StructField(name, _TEXT) for name in _CLASS), T.StructField("columns", T.ArrayType(_COLUMN))]
-)
+#: What makes an event the same as another one. A recorder may not know the epoch yet.
+_IDENTITY = ("agent", "package", "class", "hash", "severity", "time_ns", "object", "arguments")
 
-
-def known_columns(spark: SparkSession, tables: Iterable[ClassVersion]) -> DataFrame:
-    """The properties or arguments of each class version: what is needed to read the JSON of `Frames.any`."""
-    rows: list[dict[str, object]] = [
-        {
-            **{"package": table.package, "class": table.name, "hash": table.hash},
-            "columns": [
-                {"name": column.name, "property": _property(column), "cell": column.column_type.value}
-                for column in table.columns
-                if column.kind is not MemberKind.STATISTIC and column.column_type is not ColumnType.TIME
-            ],
-        }
-        for table in tables
-    ]
-    pa = import_pyarrow()
-    # Spark keeps an Arrow table in the driver; rows of Python would be serialized again by each query.
-    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=to_arrow_schema(_VERSIONS)), _VERSIONS)
+_EPOCH = "nullif(_epoch, 0) as epoch"  # null where an agent is known by its name only, which is recorded as 0
+_NUMBERED = f"_run as run, _seq as seq, _received_ns as received_ns, _agent as agent, {_EPOCH}"
 
 
-def runs(rows: DataFrame) -> DataFrame:
+def runs(rows: str) -> str:
     """The time of each recorder's run, from rows of any kind."""
-    found = rows.select(
-        F.col("_run").alias("run"), F.col("_received_ns").alias("first_ns"), F.col("_received_ns").alias("last_ns")
+    found = f"select _run as run, min(_received_ns) as first_ns, max(_received_ns) as last_ns from {rows} group by _run"
+    return conformed(f"({found})", PARTS["runs"])
+
+
+def signs(rows: str) -> str:
+    """The first and last heartbeat of each agent in each run, from heartbeats."""
+    found = (
+        f"select _agent as agent, {_EPOCH}, _run as run, min(_seq) as first_seq, max(_seq) as last_seq, "
+        "arg_min(_received_ns, _seq) as first_ns, arg_max(_received_ns, _seq) as last_ns "
+        f"from {rows} group by _agent, epoch, _run"
     )
-    return _fold_runs(conform(found, PARTS["runs"]))
+    return conformed(f"({found})", PARTS["signs"])
 
 
-def signs(heartbeats: DataFrame) -> DataFrame:
-    """The first and last heartbeat of each agent in each run."""
-    found = heartbeats.select(
-        *(F.col("_agent").alias("agent"), _epoch(), F.col("_run").alias("run")),
-        *(F.col("_seq").alias(f"{which}_seq") for which in ("first", "last")),
-        *(F.col("_received_ns").alias(f"{which}_ns") for which in ("first", "last")),
+def arrivals(rows: str) -> str:
+    """Agents that were added, removed or restarted, from rows of agents."""
+    return conformed(f'(select {_NUMBERED}, change, reason, "interval" from {rows})', PARTS["changes"])
+
+
+def breaks(rows: str) -> str:
+    """Losses and recoveries of the recorders' connections, from gaps."""
+    found = (
+        f"select {_NUMBERED}, reason as change, subject as reason, null as interval "
+        f"from {rows} where reason in ({text(DISCONNECTED)}, {text(CONNECTED)})"
     )
-    return _fold_signs(conform(found, PARTS["signs"]))
+    return conformed(f"({found})", PARTS["changes"])
 
 
-def arrivals(agents: DataFrame) -> DataFrame:
-    """Agents that were added, removed or restarted."""
-    return conform(agents.select(*_numbered(), "change", "reason", "interval"), PARTS["changes"])
-
-
-def breaks(gaps: DataFrame) -> DataFrame:
-    """Losses and recoveries of the recorders' connections."""
-    found = gaps.where(F.col("reason").isin(DISCONNECTED, CONNECTED)).select(
-        *_numbered(),
-        F.col("reason").alias("change"),
-        F.col("subject").alias("reason"),
-        F.lit(None).alias("interval"),
+def objects(rows: str, version: ClassVersion) -> str:
+    """The lifetimes of objects, from samples of a class version."""
+    found = (
+        f"select {_life(version)}, bool_or(_object_epoch is not null) as transient, min(_ts_ns) as first_ns, "
+        "max(_ts_ns) as last_ns, max(_received_ns) as received_ns, min(nullif(_delete_ns, 0)) as deleted_ns "
+        f"from {rows} group by all"
     )
-    return conform(found, PARTS["changes"])
+    return conformed(f"({found})", PARTS["objects"])
 
 
-def objects(samples: DataFrame) -> DataFrame:
-    """The lifetimes of objects, from samples as `Frames.any` returns them."""
-    found = samples.select(
-        *_life(),
-        F.col("_object_epoch").isNotNull().alias("transient"),
-        F.col("_ts_ns").alias("first_ns"),
-        F.col("_ts_ns").alias("last_ns"),
-        F.col("_received_ns").alias("received_ns"),
-        F.when(F.col("_delete_ns") > 0, F.col("_delete_ns")).alias("deleted_ns"),
+def properties(rows: str, version: ClassVersion) -> str:
+    """The properties in messages, as text, from samples of a class version."""
+    values = f"map_from_entries([{_entries(version)}])" if _arguments(version) else "map {}"
+    found = (
+        f"select {_life(version)}, _run as run, _seq as seq, _ts_ns as time_ns, _received_ns as received_ns, "
+        f'{values} as "values" from {rows} where _properties'
     )
-    return _fold_objects(conform(found, PARTS["objects"]))
+    return conformed(f"({found})", PARTS["properties"])
 
 
-def properties(samples: DataFrame, known: DataFrame) -> DataFrame:
-    """The properties in messages, as text.
-
-    Args:
-        samples: as `Frames.any` returns them.
-        known: see `known_columns`.
-    """
-    found = _typed(samples.where(F.col("_properties")), known).select(
-        *_life(),
-        F.col("_run").alias("run"),
-        F.col("_seq").alias("seq"),
-        F.col("_ts_ns").alias("time_ns"),
-        F.col("_received_ns").alias("received_ns"),
-        F.col("typed").alias("values"),
-    )
-    return conform(found, PARTS["properties"])
-
-
-def events(rows: DataFrame, known: DataFrame) -> DataFrame:
-    """Events, as often as they were recorded, see `deduplicated`.
-
-    Args:
-        rows: as `Frames.any` returns them.
-        known: see `known_columns`.
-    """
-    arguments = F.to_json(F.map_filter("typed", lambda _name, value: value.isNotNull()))
-    return _events(
-        _typed(rows, known).select(
-            *_numbered(),
-            F.col("_ts_ns").alias("time_ns"),
-            *_CLASS,
-            F.col("_severity").alias("severity"),
-            F.col("_object").alias("object"),
-            arguments.alias("arguments"),
-        )
-    )
-
-
-def untyped_events(rows: DataFrame) -> DataFrame:
-    """Events whose schema is unknown."""
-    found = rows.where(F.col("event")).select(
-        *_numbered(),
-        F.col("_ts_ns").alias("time_ns"),
-        "package",
-        "class",
-        F.lit("").alias("hash"),
-        "severity",
-        "object",
-        F.col("values").alias("arguments"),
+def events(rows: str, version: ClassVersion) -> str:
+    """Events, as often as they were recorded, see `deduplicated`; from those of a class version."""
+    entries = f"list_filter([{_entries(version)}], lambda entry: entry.v is not null)"
+    arguments = f"cast(to_json(map_from_entries({entries})) as varchar)" if _arguments(version) else "'{}'"
+    found = (
+        f"select {_NUMBERED}, _ts_ns as time_ns, {_class(version)}, {text(version.hash)} as hash, "
+        f"_severity as severity, _object as object, {arguments} as arguments from {rows}"
     )
     return _events(found)
 
 
-def deduplicated(events: DataFrame) -> DataFrame:
+def untyped_events(rows: str) -> str:
+    """Events whose schema is unknown, from rows of that kind."""
+    found = (
+        f"select {_NUMBERED}, _ts_ns as time_ns, package, class, '' as hash, severity, object, "
+        f'"values" as arguments from {rows} where event'
+    )
+    return _events(found)
+
+
+def deduplicated(rows: str) -> str:
     """Each event once: its first record.
 
     An event arrives twice when an agent repeats it after a lost connection, and when two recorders write one lake.
     Events are the same when agent, class, time to the nanosecond, severity and arguments are.
     """
-    names = [name for name in EVENTS.fieldNames() if name != "event_id"]
-    row = F.min(F.struct(*_ARRIVAL, *(name for name in names if name not in _ARRIVAL)))
-    kept = events.groupBy("event_id").agg(row.alias("row"))
-    return conform(kept.select("event_id", *(F.col(f"row.{name}").alias(name) for name in names)), EVENTS)
+    return f"select * from {rows} qualify row_number() over (partition by event_id order by {_ARRIVAL}) = 1"
 
 
-def folded(name: str, parts: DataFrame) -> DataFrame:
+def folded(name: str, rows: str) -> str:
     """Parts of one name, merged to one row per key."""
-    return conform(_FOLDS[name](parts), PARTS[name])
+    return conformed(f"({_FOLDS[name].format(rows=rows)})", PARTS[name])
 
 
-#: The columns that order the records of an event.
-_ARRIVAL = ("received_ns", "run", "seq")
+_EACH_ROW_ONCE = "select distinct on (run, seq) * from {rows}"
 
-
-def _fold_runs(parts: DataFrame) -> DataFrame:
-    return parts.groupBy("run").agg(F.min("first_ns").alias("first_ns"), F.max("last_ns").alias("last_ns"))
-
-
-def _fold_signs(parts: DataFrame) -> DataFrame:
-    return parts.groupBy("agent", "epoch", "run").agg(
-        F.min("first_seq").alias("first_seq"),
-        F.min_by("first_ns", "first_seq").alias("first_ns"),
-        F.max("last_seq").alias("last_seq"),
-        F.max_by("last_ns", "last_seq").alias("last_ns"),
-    )
-
-
-def _fold_objects(parts: DataFrame) -> DataFrame:
-    return parts.groupBy(*LIFE_KEY).agg(
-        F.max("transient").alias("transient"),
-        F.min("first_ns").alias("first_ns"),
-        F.max("last_ns").alias("last_ns"),
-        F.max("received_ns").alias("received_ns"),
-        F.min("deleted_ns").alias("deleted_ns"),
-    )
-
-
-def _each_row_once(parts: DataFrame) -> DataFrame:
-    return parts.dropDuplicates(["run", "seq"])
-
-
-_FOLDS: Mapping[str, Callable[[DataFrame], DataFrame]] = MappingProxyType(
+_FOLDS: Mapping[str, str] = MappingProxyType(
     {
-        "runs": _fold_runs,
-        "signs": _fold_signs,
-        "changes": _each_row_once,
-        "objects": _fold_objects,
-        "properties": _each_row_once,
+        "runs": "select run, min(first_ns) as first_ns, max(last_ns) as last_ns from {rows} group by run",
+        "signs": (
+            "select agent, epoch, run, min(first_seq) as first_seq, arg_min(first_ns, first_seq) as first_ns, "
+            "max(last_seq) as last_seq, arg_max(last_ns, last_seq) as last_ns from {rows} group by agent, epoch, run"
+        ),
+        "changes": _EACH_ROW_ONCE,
+        "objects": (
+            f"select {', '.join(LIFE_KEY)}, bool_or(transient) as transient, min(first_ns) as first_ns, "
+            "max(last_ns) as last_ns, max(received_ns) as received_ns, min(deleted_ns) as deleted_ns "
+            "from {rows} group by all"
+        ),
+        "properties": _EACH_ROW_ONCE,
     }
 )
 
 
-def _numbered() -> list[Column]:
-    """The origin of a row, under the names that parts use."""
-    names = {"_run": "run", "_seq": "seq", "_received_ns": "received_ns", "_agent": "agent"}
-    return [*(F.col(name).alias(alias) for name, alias in names.items()), _epoch()]
-
-
-def _epoch() -> Column:
-    """The epoch; null where an agent is known by its name only, which is recorded as 0."""
-    return F.nullif("_epoch", F.lit(0)).alias("epoch")
-
-
-def _life() -> list[Column]:
+def _life(version: ClassVersion) -> str:
     """`LIFE_KEY` of samples. Unknown values are 0: a null would be unequal to itself."""
-    values = {
-        "agent": F.col("_agent"),
-        "object": F.col("_object"),
-        "created_ns": F.coalesce("_create_ns", F.lit(0)),
-        "epoch": F.coalesce("_object_epoch", F.lit(0)),
-    }
-    return [values.get(name, F.col(name)).alias(name) for name in LIFE_KEY]
+    return (
+        f"{_class(version)}, _agent as agent, _object as object, "
+        "coalesce(_create_ns, 0) as created_ns, coalesce(_object_epoch, 0) as epoch"
+    )
 
 
-def _typed(rows: DataFrame, known: DataFrame) -> DataFrame:
-    """Add `typed`: all values of a class by name as text, null or not, in the same form whatever wrote the JSON."""
-    found = rows.join(F.broadcast(known), list(_CLASS), "left").withColumn("text", F.from_json("values", _MAP))
-
-    def entry(column: Column) -> Column:
-        text = F.element_at(F.col("text"), column["name"])
-        # The only types whose values have more than one text.
-        value = (
-            F.when(column["cell"] == ColumnType.FLOAT.value, text.cast("float").cast("string"))
-            .when(column["cell"] == ColumnType.DOUBLE.value, text.cast("double").cast("string"))
-            .otherwise(text)
-        )
-        return F.struct(column["property"], value)
-
-    return found.withColumn("typed", F.map_from_entries(F.transform("columns", entry)))
+def _class(version: ClassVersion) -> str:
+    return f"{text(version.package)} as package, {text(version.name)} as class"
 
 
-def _events(frame: DataFrame) -> DataFrame:
-    """Events with their id, which ignores the epoch: a recorder may not know that yet."""
-    identity = ("agent", *_CLASS, "severity", "time_ns", "object", "arguments")
-    parts = (F.coalesce(F.col(name).cast("string"), F.lit("")) for name in identity)
-    return conform(frame.withColumn("event_id", F.sha2(F.to_json(F.array(*parts)), 256)), EVENTS)
+def _arguments(version: ClassVersion) -> list[LakeColumn]:
+    """The columns of properties or arguments; a time is that with all nanoseconds."""
+    return [
+        column
+        for column in version.columns
+        if column.kind is not MemberKind.STATISTIC and column.column_type is not ColumnType.TIME
+    ]
+
+
+def _entries(version: ClassVersion) -> str:
+    """Names and values as text of all properties or arguments of a class, null or not."""
+    each = [f"{{'k': {text(_property(at))}, 'v': cast({quoted(at.name)} as varchar)}}" for at in _arguments(version)]
+    return ", ".join(each)
+
+
+def _events(found: str) -> str:
+    """Events with their id."""
+    identity = ", ".join(f"coalesce(cast({name} as varchar), '')" for name in _IDENTITY)
+    return conformed(f"(select *, sha256(cast(to_json([{identity}]) as varchar)) as event_id from ({found}))", EVENTS)
 
 
 def _property(column: LakeColumn) -> str:

@@ -1,37 +1,38 @@
-"""The schemas of parts and tables. Every time has two columns: a timestamp in UTC, and all nanoseconds."""
+"""The columns of parts and tables, as types of DuckDB. Every time has two: a timestamp in UTC, and all nanoseconds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
+from qmf.pipeline.duckdb_queries import quoted
 
-_TEXT, _LONG, _BOOL, _TIME = T.StringType(), T.LongType(), T.BooleanType(), T.TimestampType()
+_TEXT, _LONG, _BOOL, _TIME = "varchar", "bigint", "boolean", "timestamptz"
 
-
-def _struct(**fields: T.DataType) -> T.StructType:
-    return T.StructType([T.StructField(name.rstrip("_"), kind) for name, kind in fields.items()])
+Columns = Mapping[str, str]
+"""The type of each column, in order."""
 
 
-_OBJECT: dict[str, T.DataType] = {"package": _TEXT, "class": _TEXT, "agent": _TEXT, "object": _TEXT}
+def _columns(**types: str) -> Columns:
+    return MappingProxyType({name.rstrip("_"): type for name, type in types.items()})
+
+
+_OBJECT = {"package": _TEXT, "class": _TEXT, "agent": _TEXT, "object": _TEXT}
 
 #: Identifies one lifetime of an object. An object that is created again has another time of creation or epoch.
 LIFE_KEY = ("package", "class", "agent", "object", "created_ns", "epoch")
 
 #: The parts, by name.
-PARTS: Mapping[str, T.StructType] = MappingProxyType(
+PARTS: Mapping[str, Columns] = MappingProxyType(
     {
         # The time of a recorder's run, by its own clock.
-        "runs": _struct(run=_TEXT, first_ns=_LONG, last_ns=_LONG),
+        "runs": _columns(run=_TEXT, first_ns=_LONG, last_ns=_LONG),
         # The first and the last heartbeat of an agent in a run.
-        "signs": _struct(
+        "signs": _columns(
             agent=_TEXT, epoch=_LONG, run=_TEXT, first_seq=_LONG, first_ns=_LONG, last_seq=_LONG, last_ns=_LONG
         ),
         # Agents that were added, removed or restarted; without an agent, the recorder's own connection.
-        "changes": _struct(
+        "changes": _columns(
             run=_TEXT,
             seq=_LONG,
             received_ns=_LONG,
@@ -39,10 +40,10 @@ PARTS: Mapping[str, T.StructType] = MappingProxyType(
             epoch=_LONG,
             change=_TEXT,
             reason=_TEXT,
-            interval=T.DoubleType(),
+            interval="double",
         ),
         # The rows of an object's lifetime.
-        "objects": _struct(
+        "objects": _columns(
             **_OBJECT,
             created_ns=_LONG,
             epoch=_LONG,
@@ -53,7 +54,7 @@ PARTS: Mapping[str, T.StructType] = MappingProxyType(
             deleted_ns=_LONG,
         ),
         # The properties in a message.
-        "properties": _struct(
+        "properties": _columns(
             **_OBJECT,
             created_ns=_LONG,
             epoch=_LONG,
@@ -61,27 +62,27 @@ PARTS: Mapping[str, T.StructType] = MappingProxyType(
             seq=_LONG,
             time_ns=_LONG,
             received_ns=_LONG,
-            values=T.MapType(_TEXT, _TEXT),
+            values="map(varchar, varchar)",
         ),
     }
 )
 
 #: Events, each once.
-EVENTS = _struct(
+EVENTS = _columns(
     event_id=_TEXT, time=_TIME, time_ns=_LONG, received_ns=_LONG, run=_TEXT, seq=_LONG, package=_TEXT, class_=_TEXT,
-    hash=_TEXT, severity=T.ShortType(), agent=_TEXT, epoch=_LONG, object=_TEXT, arguments=_TEXT,
+    hash=_TEXT, severity="smallint", agent=_TEXT, epoch=_LONG, object=_TEXT, arguments=_TEXT,
 )  # fmt: skip
 
 #: Calls, with their results.
-CALLS = _struct(
+CALLS = _columns(
     event_id=_TEXT, time=_TIME, time_ns=_LONG, agent=_TEXT, user=_TEXT, origin=_TEXT, operation=_TEXT, target=_TEXT,
     arguments=_TEXT, result=_TEXT, code=_LONG, text=_TEXT, results=_TEXT, duration_ns=_LONG, source=_TEXT,
 )  # fmt: skip
 
 #: The tables that are made from parts, by name.
-TABLES: Mapping[str, T.StructType] = MappingProxyType(
+TABLES: Mapping[str, Columns] = MappingProxyType(
     {
-        "availability": _struct(
+        "availability": _columns(
             agent=_TEXT,
             state=_TEXT,
             epoch=_LONG,
@@ -92,7 +93,7 @@ TABLES: Mapping[str, T.StructType] = MappingProxyType(
             end_ns=_LONG,
             ongoing=_BOOL,
         ),
-        "lives": _struct(
+        "lives": _columns(
             **_OBJECT,
             created=_TIME,
             created_ns=_LONG,
@@ -105,7 +106,7 @@ TABLES: Mapping[str, T.StructType] = MappingProxyType(
             ended_ns=_LONG,
             ended_by=_TEXT,
         ),
-        "history": _struct(
+        "history": _columns(
             **_OBJECT,
             created_ns=_LONG,
             epoch=_LONG,
@@ -121,19 +122,29 @@ TABLES: Mapping[str, T.StructType] = MappingProxyType(
     }
 )
 
-
-def timestamp(time_ns: Column) -> Column:
-    """A time in nanoseconds as a timestamp, truncated to microseconds."""
-    return F.timestamp_micros(F.floor(time_ns / F.lit(1000)).cast(T.LongType()))
+#: All tables of an audit.
+ALL_TABLES: Mapping[str, Columns] = MappingProxyType({**TABLES, "events": EVENTS, "calls": CALLS})
 
 
-def conform(frame: DataFrame, schema: T.StructType) -> DataFrame:
-    """Bring a frame into the order and types of a schema; a missing timestamp `x` is made from `x_ns`."""
-    present = set(frame.columns)
-    columns = [
-        (F.col(field.name) if field.name in present else timestamp(F.col(f"{field.name}_ns")))
-        .cast(field.dataType)
-        .alias(field.name)
-        for field in schema
-    ]
-    return frame.select(*columns)
+def conformed(rows: str, columns: Columns) -> str:
+    """Bring rows into the order and types of a schema, as SQL; a timestamp ``x`` is made from ``x_ns``.
+
+    Args:
+        rows: a part of ``from``.
+        columns: of the result.
+    """
+    cells = [f"cast({_cell(name, type)} as {type}) as {quoted(name)}" for name, type in columns.items()]
+    return f"select {', '.join(cells)} from {rows}"
+
+
+def _cell(name: str, type: str) -> str:
+    if type != _TIME:
+        return quoted(name)
+    time_ns = quoted(f"{name}_ns")
+    # Objects whose agent doesn't publish when they were created have 0 there.
+    return f"make_timestamptz(nullif({time_ns}, 0) // 1000)"
+
+
+def names(columns: Columns) -> str:
+    """The names of columns, as SQL."""
+    return ", ".join(quoted(name) for name in columns)

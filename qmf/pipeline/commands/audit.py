@@ -3,11 +3,30 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from contextlib import closing
 
-from qmf.pipeline.commands.base import Subcommand, duration, print_line, spark_session
+from qmf.pipeline.audit.job import audit_lake
+from qmf.pipeline.audit.options import AuditOptions
+from qmf.pipeline.audit.stream import AuditStream
+from qmf.pipeline.commands.base import (
+    Subcommand,
+    check_followed,
+    check_lake,
+    duration,
+    print_line,
+    spark_session,
+    storage_of,
+)
+from qmf.pipeline.durations import parse_duration
+from qmf.pipeline.shutdown import repeat_until_stopped
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Make tables of calls, property history, object lifetimes and availability. "
+        "Spark is not needed, unless --master or --conf is given."
+    )
     parser.add_argument(
         "--out", metavar="DIR", help="folder of the tables; default: LAKE/_tables/audit/batch, or .../stream"
     )
@@ -19,22 +38,48 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    with spark_session(options) as spark:
-        from qmf.pipeline.audit import job
-        from qmf.pipeline.spark.batch_progress import report_progress
-        from qmf.pipeline.spark.streaming_queries import run_until_stopped
+    mode = "stream" if options.stream else "batch"
+    out = options.out or f"{options.lake.rstrip('/')}/_tables/audit/{mode}"
+    audit_options = AuditOptions(lake=options.lake, out=out.rstrip("/"), storage=storage_of(options))
+    if options.master is not None or options.conf:
+        _run_on_spark(options, audit_options)
+    elif options.stream:
+        check_followed(options.lake)
+        _follow(options, audit_options, AuditStream)
+    else:
+        check_lake(options.lake)
+        _print_rows(audit_lake(audit_options, print_line), audit_options)
 
-        mode = "stream" if options.stream else "batch"
-        out = options.out or f"{options.lake.rstrip('/')}/_tables/audit/{mode}"
-        job_options = job.AuditOptions(lake=options.lake, out=out.rstrip("/"))
+
+def _run_on_spark(options: argparse.Namespace, audit_options: AuditOptions) -> None:
+    with spark_session(options) as spark:
+        from qmf.pipeline.audit.spark_job import SparkAuditStream, audit_on_spark
+        from qmf.pipeline.spark.batch_progress import report_progress
+
         if options.stream:
-            queries = job.audit_stream(spark, job_options, every=options.every, once=options.once)
-            print_line(f"Following {options.lake}")
-            run_until_stopped(queries, print_line)
-        else:
-            with report_progress(spark, "audit", print_line):
-                counts = job.audit_batch(spark, job_options, print_line)
-            print_line(f"Wrote {sum(counts.values())} rows to {out}")
+            _follow(options, audit_options, lambda chosen: SparkAuditStream(chosen, spark))
+            return
+        with report_progress(spark, "audit", print_line):
+            counts = audit_on_spark(spark, audit_options, print_line)
+        _print_rows(counts, audit_options)
+
+
+def _follow(
+    options: argparse.Namespace, audit_options: AuditOptions, make: Callable[[AuditOptions], AuditStream]
+) -> None:
+    with closing(make(audit_options)) as stream:
+        print_line(f"Following {audit_options.lake}")
+
+        def step() -> None:
+            rows = stream.step()
+            if rows:
+                print_line(f"Read {rows} rows; the tables in {audit_options.out} include them")
+
+        repeat_until_stopped(step, every=parse_duration(options.every) / 10**9, once=options.once)
+
+
+def _print_rows(counts: dict[str, int], options: AuditOptions) -> None:
+    print_line(f"Wrote {sum(counts.values())} rows to {options.out}")
 
 
 COMMAND = Subcommand(

@@ -5,21 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from pipeline.local import local_frame
 
-pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
+pytest.importorskip("duckdb")
 
-from qmf.pipeline.audit import parts  # noqa: E402
-from qmf.pipeline.audit.availability import availability  # noqa: E402
-from qmf.pipeline.audit.schemas import PARTS, TABLES  # noqa: E402
+from pipeline.audit_parts import Row, audit_tables
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.slow
+from qmf.pipeline.audit.availability import availability
+from qmf.pipeline.audit.schemas import PARTS, TABLES
+from qmf.pipeline.audit.state import PRESENCE_PARTS, part_table
 
 SECOND = 10**9
 
@@ -44,22 +40,23 @@ def changes_of(run: str, rows: Sequence[RunRow], agent: str = "a") -> dict[str, 
     return found
 
 
-def seen(spark: SparkSession, *of: dict[str, list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
+def seen(*of: dict[str, list[Row]]) -> list[Row]:
     """The intervals: agent, state, epoch, cause, start, end in seconds; an ongoing one ends with "..."."""
-    frames = {
-        name: parts.folded(
-            name, local_frame(spark, [row for one in of for row in one[name]], PARTS[name])
-        ).localCheckpoint()
-        for name in ("runs", "signs", "changes")
-    }
-    table = availability(frames["runs"], frames["signs"], frames["changes"])
-    assert [(field.name, field.dataType) for field in table.schema] == [
-        (field.name, field.dataType) for field in TABLES["availability"]
-    ]
+    with audit_tables() as tables:
+        for one in of:
+            for name, rows in one.items():
+                tables.add(name, PARTS[name], rows)
+        tables.state.fold(PRESENCE_PARTS)
+        query = availability(*map(part_table, PRESENCE_PARTS))
+        found = tables.rows(f"select * from ({query}) order by agent, start_ns", TABLES["availability"])
     return [
-        (row.agent, row.state, row.epoch, row.cause, row.start_ns // SECOND, row.end_ns // SECOND)
-        + (("...",) if row.ongoing else ())
-        for row in sorted(table.collect(), key=lambda row: (row.agent, row.start_ns))
+        (
+            *(row[name] for name in ("agent", "state", "epoch", "cause")),
+            row["start_ns"] // SECOND,
+            row["end_ns"] // SECOND,
+        )
+        + (("...",) if row["ongoing"] else ())
+        for row in found
     ]
 
 
@@ -134,12 +131,12 @@ CASES: dict[str, tuple[list[RunRow], list[tuple[Any, ...]]]] = {
 APART = 1000
 
 
-def test_one_run(spark: SparkSession) -> None:
+def test_one_run() -> None:
     runs = []
     for number, (rows, _) in enumerate(CASES.values()):
         moved = [(what, at + number * APART, epoch) for what, at, epoch in rows]
         runs.append(changes_of(f"r{number}", moved, f"{number:02}"))
-    found = seen(spark, *runs)
+    found = seen(*runs)
     for number, (name, (_, expected)) in enumerate(CASES.items()):
         begin = number * APART
         # What comes after is what later runs don't hear of this agent.
@@ -147,11 +144,11 @@ def test_one_run(spark: SparkSession) -> None:
         assert [(*row[:3], row[3] - begin, row[4] - begin) for row in own] == [row[:5] for row in expected], name
 
 
-def test_the_state_between_runs_is_unknown(spark: SparkSession) -> None:
+def test_the_state_between_runs_is_unknown() -> None:
     first = changes_of("r1", [ADDED, ("beat", 140, 1), ("row", 150, 0)])
     second = changes_of("r2", [("row", 300, 0), ("added", 301, 1), ("row", 400, 0)])
     gone = changes_of("r3", [("row", 500, 0), ("row", 600, 0)])
-    assert [row[1:] for row in seen(spark, first, second, gone)] == [
+    assert [row[1:] for row in seen(first, second, gone)] == [
         ("up", 1, "added", 100, 150),
         ("unknown", None, "not recorded", 150, 301),
         ("up", 1, "added", 301, 400),
@@ -160,21 +157,21 @@ def test_the_state_between_runs_is_unknown(spark: SparkSession) -> None:
     ]
 
 
-def test_an_agent_is_up_if_one_recorder_received_its_rows(spark: SparkSession) -> None:
+def test_an_agent_is_up_if_one_recorder_received_its_rows() -> None:
     one = changes_of(
         "r1", [ADDED, ("disconnected", 130, 1), ("connected again", 140, 0), ("added", 160, 1), ("row", 200, 0)]
     )
     other = changes_of("r2", [("added", 90, 1), ("goodbye", 180, 1), ("row", 190, 0)])
-    assert [row[1:] for row in seen(spark, one, other)] == [("up", 1, "added", 90, 200, "...")]
+    assert [row[1:] for row in seen(one, other)] == [("up", 1, "added", 90, 200, "...")]
 
 
-def test_an_agent_without_rows_has_no_state(spark: SparkSession) -> None:
+def test_an_agent_without_rows_has_no_state() -> None:
     first = changes_of("r1", [("row", 10, 0), ("row", 50, 0)])
     second = changes_of("r2", [("row", 60, 0), ADDED, ("row", 120, 0)])
-    assert [row[1:] for row in seen(spark, first, second)] == [("up", 1, "added", 100, 120, "...")]
+    assert [row[1:] for row in seen(first, second)] == [("up", 1, "added", 100, 120, "...")]
 
 
-def test_order_repetition_and_piecewise_merging_do_not_matter(spark: SparkSession) -> None:
+def test_order_repetition_and_piecewise_merging_do_not_matter() -> None:
     chance = random.Random(4)
     runs = []
     for number in range(3):
@@ -184,17 +181,18 @@ def test_order_repetition_and_piecewise_merging_do_not_matter(spark: SparkSessio
             what = chance.choice(["beat", "beat", "added", "restarted", "silent", "goodbye", "disconnected", "row"])
             run_rows += [(what, at, chance.choice([1, 1, 2]))]
         runs.append(changes_of(f"r{number}", run_rows))
-    whole = seen(spark, *runs)
+    whole = seen(*runs)
     assert len({row[1] for row in whole}) == 3
     # No hole and no overlap.
     assert all(one[5] == other[4] for one, other in pairwise(whole))
     rows = [(name, row) for run in runs for name, found in run.items() for row in found]
     shuffled = rows + chance.sample(rows, 20)
     chance.shuffle(shuffled)
-    frames = {}
-    for name in ("runs", "signs", "changes"):
-        own = [row for kind, row in shuffled if kind == name]
-        half = parts.folded(name, local_frame(spark, own[: len(own) // 2], PARTS[name]))
-        rest = local_frame(spark, own[len(own) // 2 :], PARTS[name])
-        frames[name] = [tuple(row) for row in parts.folded(name, rest.unionByName(half)).collect()]
-    assert seen(spark, frames) == whole
+    halves = shuffled[: len(shuffled) // 2], shuffled[len(shuffled) // 2 :]
+    with audit_tables() as tables:
+        for half in halves:
+            for name in PRESENCE_PARTS:
+                tables.add(name, PARTS[name], [row for kind, row in half if kind == name])
+            tables.state.fold(PRESENCE_PARTS)
+        merged = {name: tables.parts(name) for name in PRESENCE_PARTS}
+    assert seen(merged) == whole

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
-from pipeline.local import local_frame
 
-pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
+pytest.importorskip("duckdb")
 
-from qmf.pipeline.audit import parts  # noqa: E402
-from qmf.pipeline.audit.history import history  # noqa: E402
-from qmf.pipeline.audit.lives import lives  # noqa: E402
-from qmf.pipeline.audit.schemas import LIFE_KEY, PARTS, TABLES  # noqa: E402
+from pipeline.audit_parts import audit_tables
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-pytestmark = pytest.mark.slow
+from qmf.pipeline.audit.history import history
+from qmf.pipeline.audit.lives import lives
+from qmf.pipeline.audit.schemas import LIFE_KEY, PARTS, TABLES
+from qmf.pipeline.audit.state import part_table
 
 SECOND = 10**9
 
@@ -84,23 +81,25 @@ LIVES: dict[str, tuple[list[tuple[Any, ...]], list[tuple[str | None, float | Non
 }
 
 
-def lived(spark: SparkSession, objects: list[tuple[Any, ...]]) -> DataFrame:
-    folded = parts.folded("objects", local_frame(spark, objects, PARTS["objects"])).localCheckpoint()
-    return lives(folded, local_frame(spark, STATES, TABLES["availability"]))
+def lived(objects: list[tuple[Any, ...]]) -> list[Mapping[str, Any]]:
+    with audit_tables() as tables:
+        tables.add("objects", PARTS["objects"], objects)
+        tables.state.fold(["objects"])
+        states = tables.put("states", TABLES["availability"], STATES)
+        query = f"select * from ({lives(part_table('objects'), states)}) order by object, first_seen_ns"
+        return tables.rows(query, TABLES["lives"])
 
 
-def test_ends_of_lifetimes(spark: SparkSession) -> None:
-    table = lived(spark, [part for given, _ in LIVES.values() for part in given])
-    assert [(field.name, field.dataType) for field in table.schema] == [
-        (field.name, field.dataType) for field in TABLES["lives"]
-    ]
-    found = sorted(table.collect(), key=lambda row: (row.object, row.first_seen_ns))
+def test_ends_of_lifetimes() -> None:
+    found = lived([part for given, _ in LIVES.values() for part in given])
     for name, (given, ends) in LIVES.items():
-        own = [row for row in found if row.object == name]
-        assert [(row.ended_by, None if row.ended_ns is None else row.ended_ns / SECOND) for row in own] == ends, name
-        assert own[0].first_seen_ns == min(part[7] for part in given)
-        assert own[-1].last_seen_ns == max(part[8] for part in given)
-        assert all((row.created is None) == (row.created_ns == 0) for row in own)
+        own = [row for row in found if row["object"] == name]
+        assert [
+            (row["ended_by"], None if row["ended_ns"] is None else row["ended_ns"] / SECOND) for row in own
+        ] == ends, name
+        assert own[0]["first_seen_ns"] == min(part[7] for part in given)
+        assert own[-1]["last_seen_ns"] == max(part[8] for part in given)
+        assert all((row["created"] is None) == (row["created_ns"] == 0) for row in own)
 
 
 def message(
@@ -118,30 +117,29 @@ def message(
     return ("p", "c", "d", name, 0, epoch, run, seq, int(told * SECOND), heard_ns, values)
 
 
-def histories(spark: SparkSession, *messages: tuple[Any, ...], end: float | None = None) -> list[tuple[Any, ...]]:
+def histories(*messages: tuple[Any, ...], end: float | None = None) -> list[tuple[Any, ...]]:
     """Object, property, value, from, to, ended by, in seconds."""
-    folded = parts.folded("properties", local_frame(spark, messages, PARTS["properties"])).localCheckpoint()
     ends = [
         (*key[:4], None, key[4], key[5], *(None,) * 5, None if end is None else int(end * SECOND), end and "destroyed")
         for key in {row[: len(LIFE_KEY)] for row in messages}
     ]
-    table = history(folded, local_frame(spark, ends, TABLES["lives"]))
-    assert [(field.name, field.dataType) for field in table.schema] == [
-        (field.name, field.dataType) for field in TABLES["history"]
-    ]
+    with audit_tables() as tables:
+        tables.add("properties", PARTS["properties"], messages)
+        tables.state.fold(["properties"])
+        lifetimes = tables.put("lifetimes", TABLES["lives"], ends)
+        found = tables.rows(history(part_table("properties"), lifetimes), TABLES["history"])
     rows = [
         (
-            *(row.object, row.property, row.value, row.valid_from_ns / SECOND),
-            *(row.valid_to_ns and row.valid_to_ns / SECOND, row.ended_by),
+            *(row["object"], row["property"], row["value"], row["valid_from_ns"] / SECOND),
+            *(row["valid_to_ns"] and row["valid_to_ns"] / SECOND, row["ended_by"]),
         )
-        for row in table.collect()
+        for row in found
     ]
     return sorted(rows, key=lambda row: (row[0], row[1], row[3], row[4] or 1e9))
 
 
-def test_values_follow_each_other(spark: SparkSession) -> None:
+def test_values_follow_each_other() -> None:
     found = histories(
-        spark,
         message(1, 10, x="1", y="a"),
         message(2, 20, x="1", y="a"),
         message(3, 30, x="2", y="a"),
@@ -173,11 +171,11 @@ def test_values_follow_each_other(spark: SparkSession) -> None:
         ([message(1, 10, 10, x="1"), message(1, 50, 80, run="r2", x="2")], [("1", 10, 50), ("2", 50, None)]),
     ],
 )
-def test_clocks(spark: SparkSession, messages: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> None:
-    assert [row[2:5] for row in histories(spark, *messages)] == expected
+def test_clocks(messages: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> None:
+    assert [row[2:5] for row in histories(*messages)] == expected
 
 
-def test_intervals_of_any_messages_neither_overlap_nor_leave_gaps(spark: SparkSession) -> None:
+def test_intervals_of_any_messages_neither_overlap_nor_leave_gaps() -> None:
     chance = random.Random(8)
     messages = [
         message(
@@ -191,10 +189,10 @@ def test_intervals_of_any_messages_neither_overlap_nor_leave_gaps(spark: SparkSe
         )
         for seq in range(150)
     ]
-    whole = histories(spark, *messages)
+    whole = histories(*messages)
     again = messages + messages[:40]
     chance.shuffle(again)
-    assert histories(spark, *again) == whole
+    assert histories(*again) == whole
     # Two epochs are two lives: each has its own chain, whose rows join end to begin.
     for name in ("one", "two"):
         own = [row for row in whole if row[0] == name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -20,14 +21,14 @@ from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.recording.conversion import to_json
 from qmf.schema import TYPES, Property
 
-pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
+pytest.importorskip("duckdb")
 
-from qmf.pipeline.audit.job import AuditOptions, audit_batch, audit_stream  # noqa: E402
+from qmf.pipeline.audit.job import audit_lake
+from qmf.pipeline.audit.options import AuditOptions
+from qmf.pipeline.audit.stream import AuditStream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.slow
 
 HUGE = (1 << 64) - 1
 RICHER = ClassVersion.from_schema(
@@ -66,23 +67,27 @@ def second_half(shop: Shop) -> None:
     shop.commit()
 
 
-def test_batch_and_stream_agree(spark: SparkSession, tmp_path: Path) -> None:
+def test_batch_and_stream_agree(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "lake")
     first_half(shop)
     batch = AuditOptions(lake=shop.root, out=str(tmp_path / "batch"))
     stream = AuditOptions(lake=shop.root, out=str(tmp_path / "stream"))
+    read_rows = []
     for write in (None, second_half, None):
         if write is not None:
             write(shop)
-        for query in audit_stream(spark, stream, once=True):
-            query.awaitTermination()
-            assert query.exception() is None
+        # Each continues where the one before it ended.
+        with closing(AuditStream(stream)) as following:
+            read_rows.append(following.step())
+            assert following.step() == 0
+    assert [bool(rows) for rows in read_rows] == [True, True, False]
     lines: list[str] = []
-    counts = audit_batch(spark, batch, lines.append)
+    counts = audit_lake(batch, lines.append)
     found = read(tmp_path / "batch")
     assert counts == {name: len(rows) for name, rows in found.items()}
+    assert sorted(lines) == sorted(f"{name}: {count} rows" for name, count in counts.items())
     assert read(tmp_path / "stream") == found
-    assert audit_batch(spark, batch, lines.append) == counts
+    assert audit_lake(batch, lines.append) == counts
     assert read(tmp_path / "batch") == found
 
     # The limit went up, down for a moment, and up again; it is a 64-bit number.
@@ -116,9 +121,50 @@ def test_batch_and_stream_agree(spark: SparkSession, tmp_path: Path) -> None:
     }
 
 
-def test_a_folder_without_a_lake(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_spark_makes_the_same_tables(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from qmf.pipeline.audit import spark_job
+
+    monkeypatch.setattr(spark_job, "TASK_ROWS", 3)  # several tasks
+    shop = Shop(tmp_path / "lake")
+    first_half(shop)
+    local = AuditOptions(lake=shop.root, out=str(tmp_path / "local"))
+    batch = AuditOptions(lake=shop.root, out=str(tmp_path / "batch"))
+    stream = AuditOptions(lake=shop.root, out=str(tmp_path / "stream"))
+    with closing(spark_job.SparkAuditStream(stream, spark)) as following:
+        assert following.step() > 0
+        second_half(shop)
+        assert following.step() > 0
+    counts = audit_lake(local, lambda _text: None)
+    assert spark_job.audit_on_spark(spark, batch, lambda _text: None) == counts
+    assert read(tmp_path / "batch") == read(tmp_path / "local") == read(tmp_path / "stream")
+
+
+def test_events_are_added_once_though_a_kill_came_before_the_last_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(tmp_path / "lake")
+    first_half(shop)
+    options = AuditOptions(lake=shop.root, out=str(tmp_path / "stream"))
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, closing(AuditStream(options)) as following:
+        patch.setattr(AuditStream, "_store", killed)
+        with pytest.raises(KeyboardInterrupt):
+            following.step()
+    second_half(shop)  # the next step reads more files than the one that was not completed
+    with closing(AuditStream(options)) as following:
+        assert following.step() > 0
+    batch = AuditOptions(lake=shop.root, out=str(tmp_path / "batch"))
+    audit_lake(batch, lambda _text: None)
+    assert read(tmp_path / "stream") == read(tmp_path / "batch")
+
+
+def test_a_folder_without_a_lake(tmp_path: Path) -> None:
     options = AuditOptions(lake=str(tmp_path / "x"), out=str(tmp_path / "out"))
     with pytest.raises(PipelineError, match="no lake"):
-        audit_stream(spark, options)
-    with pytest.raises(PipelineError, match="no lake"):
-        audit_batch(spark, options, print)
+        audit_lake(options, print)
+    with closing(AuditStream(options)) as following:  # it waits for the lake
+        assert following.step() == 0

@@ -1,0 +1,184 @@
+"""The parts of an audit in DuckDB: rows of a lake's files are added to them, tables are made from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from qmf.pipeline.audit import parts
+from qmf.pipeline.audit.availability import availability
+from qmf.pipeline.audit.calls import calls
+from qmf.pipeline.audit.history import history
+from qmf.pipeline.audit.lives import lives
+from qmf.pipeline.audit.schemas import EVENTS, PARTS, Columns, names
+from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.arrow import columns_of
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.row_source import RowSource
+from qmf.pipeline.lake.table_files import TableFile
+from qmf.pipeline.lake.table_paths import kind_path
+
+#: The kinds of rows that show the presence of agents and recorders.
+PRESENCE = (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS)
+
+#: The parts that are about it, and those that are about objects.
+PRESENCE_PARTS, OBJECT_PARTS = ("runs", "signs", "changes"), ("objects", "properties")
+
+#: The column that says which part, or which table, a row belongs to; and its value for events.
+PART, EVENT_PART = "part", "events"
+
+#: The table of events that were added.
+EVENT_ROWS = "qmf_audit_events"
+
+FilesByTable = Mapping[str, Sequence[TableFile]]
+"""Files of a lake by the path of their table."""
+
+
+class AuditState:
+    """Parts and events as tables of one connection. Belongs to one thread; SQL errors are DuckDB's."""
+
+    def __init__(self, connection: Any) -> None:
+        """
+        Args:
+            connection: to DuckDB, with times in UTC.
+        """
+        self._connection = connection
+        for name, columns in PARTS.items():
+            self._create(part_table(name), columns)
+        self._create(EVENT_ROWS, EVENTS)
+
+    # -- rows of a lake
+
+    def add(self, lake: DeltaLake, files: FilesByTable) -> None:
+        """Add the rows of some files; a file may be added twice.
+
+        Args:
+            lake: that they are from.
+            files: by the path of their table; tables that an audit doesn't read are left out.
+        """
+        for kind in (*PRESENCE, RowKind.UNTYPED):
+            found = tuple(files.get(kind_path(kind), ()))
+            if found:
+                self._add_kind(kind, RowSource(lake.kind_table(kind), found, columns_of(kind, None)))
+        for item in lake.classes():
+            if item.table in files:
+                kind = RowKind.EVENTS if item.version.event else RowKind.OBJECTS
+                source = RowSource.of_versions(
+                    lake.table(item.table), files[item.table], columns_of(kind, item.version), [item.version]
+                )
+                if source:
+                    self._add_class(item.version, source.sql(self._connection))
+
+    def _add_kind(self, kind: RowKind, source: RowSource) -> None:
+        rows = source.sql(self._connection)
+        if kind is RowKind.UNTYPED:
+            self._insert(EVENT_ROWS, parts.untyped_events(rows))
+            return
+        self.insert("runs", parts.runs(rows))
+        if kind is RowKind.HEARTBEATS:
+            self.insert("signs", parts.signs(rows))
+        elif kind is RowKind.AGENTS:
+            self.insert("changes", parts.arrivals(rows))
+        else:
+            self.insert("changes", parts.breaks(rows))
+
+    def _add_class(self, version: ClassVersion, rows: str) -> None:
+        if version.event:
+            self._insert(EVENT_ROWS, parts.events(rows, version))
+        else:
+            self.insert("objects", parts.objects(rows, version))
+            self.insert("properties", parts.properties(rows, version))
+
+    # -- parts
+
+    def insert(self, name: str, query: str) -> None:
+        """Add parts of one name: a query, or a part of ``from`` after that word."""
+        self._insert(part_table(name), query)
+
+    def insert_all(self, batch: Any) -> None:
+        """Add parts and events, told apart by the column `PART`, as an Arrow record batch or anything like it."""
+        self._connection.register("qmf_audit_given", batch)
+        for name in PARTS:
+            self.insert(name, chosen("qmf_audit_given", name, PARTS[name]))
+        self._insert(EVENT_ROWS, chosen("qmf_audit_given", EVENT_PART, EVENTS))
+        self._connection.unregister("qmf_audit_given")
+
+    def fold(self, names: Iterable[str] = tuple(PARTS)) -> None:
+        """Merge the parts, so that they are not larger than they must be."""
+        for name in names:
+            self._replace(part_table(name), parts.folded(name, part_table(name)))
+
+    def drop_events(self) -> None:
+        """Forget the events that were added."""
+        self._connection.execute(f"delete from {EVENT_ROWS}")
+
+    # -- tables
+
+    def events(self) -> str:
+        """The name of a table with the events that were added, each once."""
+        self._replace(EVENT_ROWS, f"{parts.deduplicated(EVENT_ROWS)} order by time_ns, event_id")
+        return EVENT_ROWS
+
+    def calls(self, events: str) -> str:
+        """The name of a table with the calls among events."""
+        return self._make("calls", calls(events))
+
+    def availability(self) -> str:
+        """The name of the table of that name. Its parts must be folded."""
+        return self._make("availability", availability(*map(part_table, PRESENCE_PARTS)))
+
+    def object_tables(self, availability: str) -> dict[str, str]:
+        """The names of the other `TABLES`, by name; `availability` is that of the first. The parts must be folded."""
+        made = self._make("lives", lives(part_table("objects"), availability))
+        return {"lives": made, "history": self._make("history", history(part_table("properties"), made))}
+
+    def tables(self) -> dict[str, str]:
+        """The names of all `TABLES`, by name."""
+        available = self.availability()
+        return {"availability": available, **self.object_tables(available)}
+
+    def _make(self, name: str, query: str) -> str:
+        table = f"qmf_audit_{name}"
+        self._connection.execute(f"create or replace temp table {table} as {query}")
+        return table
+
+    def _create(self, table: str, columns: Columns) -> None:
+        types = ", ".join(f"{quoted(name)} {type}" for name, type in columns.items())
+        self._connection.execute(f"create or replace temp table {table} ({types})")
+
+    def _insert(self, table: str, query: str) -> None:
+        self._connection.execute(f"insert into {table} by name {query}")
+
+    def _replace(self, table: str, query: str) -> None:
+        self._connection.execute(f"create or replace temp table qmf_audit_made as {query}")
+        self._connection.execute(f"create or replace temp table {table} as from qmf_audit_made")
+        self._connection.execute("drop table qmf_audit_made")
+
+
+def chosen(rows: str, name: str, columns: Columns) -> str:
+    """The rows of one name, as a query."""
+    return f"select {names(columns)} from {rows} where {PART} = {text(name)}"
+
+
+def together(tables: Mapping[str, str], columns: Mapping[str, Columns]) -> str:
+    """The rows of several tables as one query; the column `PART` tells them apart.
+
+    Args:
+        tables: by name.
+        columns: of each, by name. All of these are columns of the result, see `columns_together`.
+    """
+    each = [f"select {text(name)} as {PART}, {names(columns[name])} from {table}" for name, table in tables.items()]
+    nulls = ", ".join(f"cast(null as {type}) as {quoted(name)}" for name, type in columns_together(columns).items())
+    return " union all by name ".join([f"(select {nulls} limit 0)", *each])
+
+
+def columns_together(columns: Mapping[str, Columns]) -> Columns:
+    """The columns of `together`."""
+    return {PART: "varchar"} | {name: type for own in columns.values() for name, type in own.items()}
+
+
+def part_table(name: str) -> str:
+    """The table with the parts of a name."""
+    return f"qmf_audit_part_{name}"
