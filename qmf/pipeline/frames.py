@@ -101,10 +101,6 @@ class Frames:
         rows = self._files(kind, versions)
         return rows.select(*catalog.kind_schema(kind, versions).fieldNames())
 
-    def class_row_count(self, versions: Sequence[ClassVersion]) -> int:
-        """The number of rows of a class's tables in a batch, without reading the rows."""
-        return sum(file.rows for _path, file in self._selected(self._lake.tables_of(versions)))
-
     def table(self, kind: RowKind) -> DataFrame:
         """Rows of a kind without classes: heartbeats, agents, schemas, gaps, untyped."""
         if self.stream:

@@ -1,5 +1,5 @@
-"""The roll-up on a Spark with executors in separate processes, as on a cluster: ``local-cluster``, and a standalone
-master with two workers from pyspark's own distribution, of which one is killed.
+"""Roll-ups and audits, as batches and as streams, on a Spark with executors in separate processes, as on a cluster:
+``local-cluster``, and a standalone master with two workers from pyspark's own distribution, of which one is killed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +19,28 @@ import psutil
 import pytest
 from pipeline.lakes import Shop
 from pipeline.quick import QUICK
+from pipeline.tills import Till, read
 from support.waiting import wait_until
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
 from qmf.pipeline.aggregation.job import roll_up_lake  # noqa: E402
+from qmf.pipeline.aggregation.stream import RollupStream  # noqa: E402
 from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table  # noqa: E402
+from qmf.pipeline.audit.job import audit_lake  # noqa: E402
+from qmf.pipeline.audit.options import AuditOptions  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
 #: Seconds for anything that starts Java.
 PATIENCE = 240.0
 
-#: Rolls a lake up, and prints the folders of the executors. With a file to wait for, executors stop in the middle of
-#: the work until it is there.
+#: Rolls a lake up and audits it, as batches and as streams, and prints the folders of the executors.
 PROGRAM = """
 import json, os, sys
+from contextlib import closing
+from qmf.pipeline.audit import spark_job
+from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.rollup import job, tasks
 from qmf.pipeline.aggregation.tables import RollupOptions
 from qmf.pipeline.spark import session
@@ -43,12 +49,17 @@ quick = json.loads(sys.argv[4])
 quick["spark.executor.extraJavaOptions"] = quick["spark.driver.extraJavaOptions"]
 spark = session(master, partitions=2, settings={**quick, "spark.executor.memory": "512m", "spark.executor.cores": "1"})
 print("application", spark.sparkContext.applicationId, flush=True)
-tasks.TASK_SAMPLES = 30
+tasks.TASK_SAMPLES = spark_job.TASK_ROWS = 30
 options = RollupOptions(lake=lake, out=out, sizes=("1m", "1h"))
 rows = job.rollup_batch(spark, options, lambda _text: None)
 executors = spark.sparkContext.parallelize(range(8), 8).map(lambda _: os.environ["SPARK_EXECUTOR_DIRS"]).collect()
 print("executors", json.dumps(sorted(set(executors))))
 print("rows", rows)
+spark_job.audit_on_spark(spark, AuditOptions(lake, out + "/audit"), lambda _text: None)
+with closing(spark_job.SparkAuditStream(AuditOptions(lake, out + "/audit-stream"), spark)) as stream:
+    stream.step()
+with closing(job.SparkRollupStream(options, spark)) as stream:
+    stream.step(last=True)
 spark.stop()
 """
 
@@ -62,12 +73,32 @@ def shop(tmp_path: Path) -> Shop:
     made = Shop(tmp_path / "lake")
     for number in range(12):
         made.put(*((number * 20_000 + n, number * 20 + n) for n in range(20)), object=f"till-{number % 3}")
+    Till(made, "one").publish(100, name="one", limit=1)
+    made.agent(90, "added")
+    made.beat(95, 105)
+    made.events((101, {"till": "one", "amount": 7}), (101, {"till": "one", "amount": 7}))
     return made
 
 
-def table(options: RollupOptions) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = rollup_table(options, "batch").delta().to_pyarrow_table().to_pylist()
+def table(options: RollupOptions, by: str = "batch") -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = rollup_table(options, by).delta().to_pyarrow_table().to_pylist()
     return sorted(rows, key=lambda row: (row["size"], row["window_start"], row["object"], row["member"]))
+
+
+def check_tables(shop: Shop, out: Path, rows: int) -> None:
+    """Compare the tables with those that the jobs make in this process."""
+    here, there = (
+        RollupOptions(lake=shop.root, out=str(folder), sizes=("1m", "1h")) for folder in (f"{out}-here", out)
+    )
+    assert rows == roll_up_lake(here, ignore)
+    assert table(there) == table(here)
+    with closing(RollupStream(here)) as stream:
+        stream.step(last=True)
+    assert table(there, "stream") == table(here, "stream")
+    audit_lake(AuditOptions(lake=shop.root, out=f"{out}-audit"), ignore)
+    expected = read(Path(f"{out}-audit"))
+    assert [len(expected[name]) for name in ("availability", "lives", "events")] == [1, 4, 1]
+    assert read(out / "audit") == read(out / "audit-stream") == expected
 
 
 def run(master: str, shop: Shop, out: Path, *, executors: int | None) -> None:
@@ -80,9 +111,7 @@ def run(master: str, shop: Shop, out: Path, *, executors: int | None) -> None:
     shutil.rmtree(Path(pyspark.__file__).parent / "work" / found["application"], ignore_errors=True)
     if executors is not None:
         assert len(json.loads(found["executors"])) == executors
-    here = RollupOptions(lake=shop.root, out=f"{out}-here", sizes=("1m", "1h"))
-    assert int(found["rows"]) == roll_up_lake(here, ignore)
-    assert table(RollupOptions(lake=shop.root, out=str(out))) == table(here)
+    check_tables(shop, out, int(found["rows"]))
 
 
 @pytest.mark.soak
@@ -157,6 +186,4 @@ def test_a_standalone_master_with_two_workers_of_which_one_is_killed(shop: Shop,
             output, errors = program.communicate(timeout=PATIENCE)
         assert program.returncode == 0, errors
     found = dict(line.partition(" ")[::2] for line in output.splitlines())
-    here = RollupOptions(lake=shop.root, out=str(tmp_path / "here"), sizes=("1m", "1h"))
-    assert int(found["rows"]) == roll_up_lake(here, ignore)
-    assert table(RollupOptions(lake=shop.root, out=str(tmp_path / "out"))) == table(here)
+    check_tables(shop, tmp_path / "out", int(found["rows"]))

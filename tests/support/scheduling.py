@@ -27,7 +27,6 @@ _SESSIONS = {
         "tests/pipeline/correlate/test_batch.py",
         "tests/pipeline/correlate/test_stream.py",
         "tests/pipeline/report/test_collect.py",
-        "tests/pipeline/spark/test_streaming_queries.py",
         "tests/pipeline/test_frames.py",
     ),
 }

@@ -110,6 +110,7 @@ class AuditStream:
         known = self._same_days(table, made)
         where = f" where event_id not in (select event_id from {known})" if known else ""
         rows = self._connection.sql(f"{dated(name, made)}{where} order by time_ns, event_id").to_arrow_table()
+        table.create(rows.schema)
         table.append(rows, writer=WRITER, batch=(table.last_batch(WRITER) or 0) + 1)
 
     def _same_days(self, table: LakeTable, made: str) -> str | None:

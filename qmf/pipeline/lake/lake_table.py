@@ -396,13 +396,6 @@ class LakeTable:
         import_pyarrow()
         return file_system(self.url, self._options)
 
-    def __getstate__(self) -> tuple[str, dict[str, str]]:
-        """URL and options: a table is opened where it is used."""
-        return self.url, self._options
-
-    def __setstate__(self, state: tuple[str, dict[str, str]]) -> None:
-        self.__init__(*state)  # type: ignore[misc]
-
     def _refreshed(self) -> Any:
         delta = import_deltalake()
         try:

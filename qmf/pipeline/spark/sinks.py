@@ -1,4 +1,4 @@
-"""Tables that jobs on Spark write: Delta tables, each batch of a stream committed once.
+"""Delta tables that are written on Spark, without a jar: by jobs, and by streams of users, each batch once.
 
 The executors write Parquet files into the folder of the table; one commit by the driver makes them a part of it, see
 `qmf.pipeline.lake.lake_table`. A kill before that leaves files that no reader sees and that `vacuum` removes. The
@@ -76,15 +76,6 @@ def append_once(frame: DataFrame, table: LakeTable, writer: str, batch: int) -> 
     table.commit_files(files, _schema(numbered), writer=writer, batch=batch)
 
 
-def replace_once(frame: DataFrame, table: LakeTable, writer: str, batch: int) -> None:
-    """Replace the rows of a table by those of a stream's batch; otherwise as `append_once`."""
-    if _is_committed(table, writer, batch):
-        return
-    numbered = frame.withColumn(BATCH_COLUMN, F.lit(batch).cast("long"))
-    files = write_files(numbered, table)
-    table.commit_files(files, _schema(numbered), writer=writer, batch=batch, replace=True)
-
-
 def _is_committed(table: LakeTable, writer: str, batch: int) -> bool:
     last = table.last_batch(writer)
     return last is not None and last >= batch
@@ -148,12 +139,6 @@ def read_table(spark: SparkSession, table: LakeTable, *, at: int | None = None) 
         return spark.createDataFrame([], schema)
     # Columns of the partitions are in the paths of the files.
     return spark.read.schema(schema).option("basePath", table.url).parquet(*urls)
-
-
-def read_before(spark: SparkSession, table: LakeTable, batch: int) -> DataFrame | None:
-    """What a stream wrote before one of its batches, which may have been committed when it is run again."""
-    found = read_table(spark, table)
-    return None if found is None else found.where(F.col(BATCH_COLUMN) < batch)
 
 
 def write_files(frame: DataFrame, table: LakeTable, by: Sequence[str] = ()) -> list[WrittenFile]:

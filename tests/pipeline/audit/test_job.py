@@ -162,6 +162,16 @@ def test_events_are_added_once_though_a_kill_came_before_the_last_commit(
     assert read(tmp_path / "stream") == read(tmp_path / "batch")
 
 
+def test_a_stream_makes_all_tables_though_nothing_is_in_them_yet(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "lake")
+    Till(shop).publish(101, name="one", limit=10)
+    shop.commit()
+    with closing(AuditStream(AuditOptions(lake=shop.root, out=str(tmp_path / "stream")))) as following:
+        following.step()
+    found = read(tmp_path / "stream")
+    assert {name: len(rows) for name, rows in found.items() if not rows} == {"events": 0, "calls": 0, "availability": 0}
+
+
 def test_a_folder_without_a_lake(tmp_path: Path) -> None:
     options = AuditOptions(lake=str(tmp_path / "x"), out=str(tmp_path / "out"))
     with pytest.raises(PipelineError, match="no lake"):

@@ -50,9 +50,6 @@ def test_an_interrupted_batch_is_written_once(spark: SparkSession, shop: Shop, t
     rows = sinks.read_table(spark, table)
     assert rows is not None
     assert sorted((row["_seq"], row["_batch"]) for row in rows.collect()) == [(2, 0), (3, 0), (4, 1)]
-    before = sinks.read_before(spark, table, 1)
-    assert before is not None
-    assert sorted(row["_seq"] for row in before.collect()) == [2, 3]
 
 
 def test_a_batch_replaces_the_days_that_it_has(spark: SparkSession, tmp_path: Path) -> None:
