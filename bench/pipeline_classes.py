@@ -1,9 +1,10 @@
 """How long do the jobs take over a lake of many classes, where planning costs more than rows?
 
 Makes a lake with all classes and events of the schemas in `schemas/`, those of a broker and a host among them, with a
-few thousand samples each, and runs the batches of rollup, audit and report over it. Prints seconds for each.
+few thousand samples each, and runs the batches of rollup, audit and report over it, as the commands do, and of rollup
+and audit on Spark. Prints seconds for each.
 
-    python bench/pipeline_classes.py [--samples N] [--classes N] [--lake DIR] [rollup|audit|report ...]
+    python bench/pipeline_classes.py [--samples N] [--classes N] [--lake DIR] [JOB ...]
 
 With `--lake` the lake is made there, or taken as it is where there is one, and what the jobs write stays in it. Spark's
 start is not counted. All have two processors.
@@ -21,8 +22,11 @@ from typing import Any
 
 from pipeline_lake import SECOND
 
+from qmf.pipeline.aggregation.job import roll_up_lake
 from qmf.pipeline.aggregation.tables import RollupOptions
-from qmf.pipeline.audit.job import AuditOptions, audit_batch
+from qmf.pipeline.audit.job import audit_lake
+from qmf.pipeline.audit.options import AuditOptions
+from qmf.pipeline.audit.spark_job import audit_on_spark
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
 from qmf.pipeline.lake.delta_lake import DeltaLake
@@ -34,6 +38,8 @@ from qmf.pipeline.report.time_range import parse_time_range
 from qmf.pipeline.rollup.job import rollup_batch
 from qmf.pipeline.spark import session
 from qmf.schema import Style, read_schema
+
+NAMES = ("rollup", "audit", "report", "rollup-on-spark", "audit-on-spark")
 
 SCHEMAS = Path(__file__).parent.parent / "schemas"
 RUN = "00000000000000000001_1"
@@ -114,24 +120,30 @@ def fill(lake: DeltaLake, tables: list[ClassVersion], samples: int) -> int:
 
 def jobs(spark: Any, root: str) -> dict[str, Callable[[], object]]:
     """What is measured."""
-
-    def rollup() -> None:
-        rollup_batch(spark, RollupOptions(lake=root, out=f"{root}/_tables/rollup"), lambda _text: None)
-
-    def audit() -> None:
-        audit_batch(spark, AuditOptions(lake=root, out=f"{root}/_tables/audit/batch"), lambda _text: None)
+    rollup = RollupOptions(lake=root, out=f"{root}/_tables/rollup")
+    audit = AuditOptions(lake=root, out=f"{root}/_tables/audit/batch")
 
     def report() -> None:
         time_range = parse_time_range(None, None, "1h", end_of_recording(root))
-        collect(ReportOptions(lake=root, title="Bench"), time_range, lambda _text: None)
+        collect(ReportOptions(lake=root, title="Bench"), time_range, ignore)
 
-    return {"rollup": rollup, "audit": audit, "report": report}
+    return {
+        "rollup": lambda: roll_up_lake(rollup, ignore),
+        "audit": lambda: audit_lake(audit, ignore),
+        "report": report,
+        "rollup-on-spark": lambda: rollup_batch(spark, rollup, ignore),
+        "audit-on-spark": lambda: audit_on_spark(spark, audit, ignore),
+    }
+
+
+def ignore(_text: str) -> None:
+    """A line for the user."""
 
 
 def main() -> None:
     """Make the lake and run the jobs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("jobs", nargs="*", metavar="JOB", help="rollup, audit or report; default: all")
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help=f"{', '.join(NAMES)}; default: all")
     parser.add_argument("--samples", type=int, default=2000, metavar="N", help="of each class; default: %(default)s")
     parser.add_argument("--classes", type=int, metavar="N", help="of each schema at most")
     parser.add_argument("--lake", type=Path, metavar="DIR", help="make the lake here, and keep it")

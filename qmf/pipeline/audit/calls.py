@@ -12,6 +12,7 @@ Calls that raise no event are not in the table.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from qmf.pipeline.audit.call_events import ACL, AUDIT, CALL_EVENTS, METHOD_CALLED, CallEvent
@@ -30,7 +31,7 @@ def calls(events: str) -> str:
     Returns:
         `CALLS`: a row for each event that describes a call.
     """
-    cases = {f"{item.package}:{item.name}": _foreign(item) for item in CALL_EVENTS}
+    cases: dict[str, Mapping[str, str]] = {f"{item.package}:{item.name}": _foreign(item) for item in CALL_EVENTS}
     cases[f"{AUDIT}:{METHOD_CALLED}"] = _OWN
     cells = [
         f"case source {' '.join(f'when {text(kind)} then {fields[name]}' for kind, fields in cases.items())} end "
