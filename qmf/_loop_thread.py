@@ -102,9 +102,9 @@ class LoopThread:
         """True between the first `run` and `stop`."""
         return self._thread is not None
 
-    def is_current(self, thread: threading.Thread) -> bool:
-        """True if this is the loop's thread."""
-        return thread is self._thread
+    def is_current(self, ident: int) -> bool:
+        """True if this is the identity of the loop's thread (`threading.get_ident`)."""
+        return self._thread is not None and self._thread.ident == ident
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop and wait for its result.

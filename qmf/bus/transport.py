@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from collections.abc import Callable
 from typing import Protocol, cast
 
 from qmf.bus.engine.engine import Engine
@@ -129,6 +130,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
         #: True while events are handled: the output that they cause is written afterwards.
         self._dispatching = False
         self._flush_requested = False
+        #: Of `call_last`.
+        self._last: list[Callable[[], object]] = []
         #: `can_send` was False because of the backlog: `on_writable` is due when there is room.
         self._backlog_full = False
 
@@ -152,11 +155,37 @@ class AmqpTransport(asyncio.BufferedProtocol):
                 self._actions = 0
                 self._flush()
 
-    def flush_now(self) -> None:
-        """Write at once what `flush_soon` has left for the end of the turn: nothing else will be sent in it."""
-        if self._scheduled is not None and not self._dispatching:
+    def perform(self, action: Callable[[], object]) -> None:
+        """Call something that acts on the engine, and write its output at once: nothing else is sent in this turn."""
+        if self._dispatching or self._transport is None:
+            action()
+            return
+        self._dispatching, self._flush_requested = True, False
+        try:
+            action()
+        finally:
+            self._dispatching = False
+        if not self._flush_requested:
+            self._end_turn()
+            return
+        if self._scheduled is not None:
             self._scheduled.cancel()
             self._flush_scheduled()
+            return
+        self._flush()
+        if self.engine.has_events and self._dispatch():
+            self._flush()
+        self._end_turn()
+
+    def call_last(self, callback: Callable[[], object]) -> None:
+        """Call something after the events that came together were handled, and what they caused was written.
+
+        For what wakes another thread: it could do nothing before, since this one has the interpreter.
+        """
+        if self._dispatching:
+            self._last.append(callback)
+        else:
+            callback()
 
     def accept_later(self, link: Link, delivery_tag: int) -> None:
         """Accept a message that was received together with whatever is sent next, or after `ACCEPT_DELAY`.
@@ -263,7 +292,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
         if self.engine.has_events:  # proton detects some errors, failed authentication among them, only when it writes
             self._dispatch()
             self._flush()
-        self._schedule_writable()
+        self._end_turn()
 
     def pause_writing(self) -> None:
         """See asyncio."""
@@ -292,6 +321,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
         self.engine.free()
         owner, self._owner = self._owner, _NO_OWNER  # each knows the other; both are gone with their last user
         owner.on_disconnected(exc)
+        self._end_turn()
 
     # Writing, dispatching, time
 
@@ -321,7 +351,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
         self._flush()
         if self._dispatch():
             self._flush()
-        self._schedule_writable()
+        self._end_turn()
 
     def _accept_waiting(self) -> None:
         self._accept_timer = None
@@ -349,11 +379,15 @@ class AmqpTransport(asyncio.BufferedProtocol):
             self._dispatching = False
         return happened or self._flush_requested
 
-    def _schedule_writable(self) -> None:
+    def _end_turn(self) -> None:
         """After a write: call `on_writable` in the next turn of the loop, if `can_send` was False before."""
         if self._backlog_full and not self._paused:
             self._backlog_full = False
             self.flush_soon()
+        if self._last:
+            last, self._last = self._last, []
+            for callback in last:
+                callback()
 
     def _tick(self) -> None:
         if self._transport is None or self._transport.is_closing():

@@ -14,11 +14,11 @@ MANY = 100
 
 
 class Wakeup:
-    """Calls functions on the loop's thread soon; calls that have not begun yet are one."""
+    """Calls a function on the loop's thread soon; calls that have not begun yet are one."""
 
-    def __init__(self, loop: ConnectionLoop, *callbacks: Callable[[], None]) -> None:
+    def __init__(self, loop: ConnectionLoop, callback: Callable[[], None]) -> None:
         self._loop = loop
-        self._callbacks = callbacks
+        self._callback = callback
         self._scheduled = False
         self._waiting: threading.Lock | None = None
 
@@ -43,8 +43,7 @@ class Wakeup:
 
     def _run(self) -> None:
         self._scheduled = False
-        for callback in self._callbacks:
-            callback()
+        self._callback()
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             waiting.release()

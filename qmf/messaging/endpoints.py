@@ -230,7 +230,9 @@ class Sender(ConnectedEndpoint):
         super().__init__(core, loop, registry)
         self.session = session
         self._durable = durable
-        self._wakeup = Wakeup(loop, core.on_credit, core.flush)
+        #: Messages since the loop's thread was given time.
+        self._posted = 0
+        self._wakeup = Wakeup(loop, functools.partial(core.perform, core.on_credit))
 
     @property
     def target(self) -> Address:
@@ -259,22 +261,33 @@ class Sender(ConnectedEndpoint):
         message = object if isinstance(object, Message) else Message(object)
         if self._durable is not None and message.durable is None:
             message.durable = self._durable
-        data = self._core.encode(message)
+        core = self._core
+        data = core.encode(message)
         answer = BlockingAnswer() if sync else None
         self._loop.check_thread()
-        if not self._core.post(data, answer):
-            # No capacity, no connection, or an error to raise: the long way.
-            self._loop.run(self._core.send_encoded(data, sync, timeout))
-            return
-        self._wakeup.let_run(if_busy=answer is None and self._core.waiting() >= MANY)
+        waited = 0.0
+        if not core.post(data, answer):
+            self._posted = 0  # the loop's thread has the time now
+            waited = core.wait_for_room(timeout)
+            if not core.post(data, answer):  # no connection, or another thread was faster: the long way
+                self._loop.run(core.send_encoded(data, sync, timeout, waited))
+                return
         if answer is None:
+            self._posted += 1
+            if self._posted >= MANY:
+                self._posted = 0
+                self._wakeup.let_run(if_busy=True)
+            elif not core.waits_for_credit:
+                self._wakeup()
             return
+        if not core.waits_for_credit:
+            self._wakeup()
         try:
-            answered = answer.wait(timeout)
+            answered = answer.wait(None if timeout is None else timeout - waited)
         finally:
             answer.abandon()  # if the wait was interrupted or too long: a refusal is reported to the handler then
         if not answered:
-            raise Timeout(f"no answer to a message to {self._core.address.name!r} within {timeout:g} s")
+            raise Timeout(f"no answer to a message to {core.address.name!r} within {timeout:g} s")
 
     def sync(self, timeout: float | None = None) -> None:
         """Wait until the broker has answered for everything; see `qmf.messaging.aio.Sender.sync`."""
@@ -300,7 +313,7 @@ class Receiver(ConnectedEndpoint):
     def __init__(self, core: aio.Receiver, session: Session, loop: ConnectionLoop, registry: Registry) -> None:
         super().__init__(core, loop, registry)
         self.session = session
-        self._wakeup = Wakeup(loop, core.grant, core.flush)
+        self._wakeup = Wakeup(loop, functools.partial(core.perform, core.grant))
 
     @property
     def source(self) -> Address:

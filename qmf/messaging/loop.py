@@ -56,7 +56,7 @@ class ConnectionLoop:
             ConnectionClosed: this is another process than that which made the connection.
         """
         self.check_process()
-        if self._thread.is_current(threading.current_thread()):
+        if self._thread.is_current(threading.get_ident()):
             raise InternalError(text="blocking call in a handler of the connection; call it from another thread")
 
     def stop(self) -> None:

@@ -112,3 +112,54 @@ async def test_a_connection_that_is_lost_has_no_output() -> None:
     other.transport.connection_lost(None)
     await _turn()
     assert pending.count == 0
+
+
+async def test_what_an_action_sends_is_written_at_once_and_others_are_told_last() -> None:
+    peer = _Peer(None)
+    await _turn()
+    peer.socket.writes.clear()
+    seen: list[list[int]] = []
+
+    def action() -> None:
+        peer.act(20)
+        peer.transport.call_last(lambda: seen.append(peer.socket.writes.copy()))
+        peer.transport.perform(lambda: peer.act(1))
+        assert not peer.socket.writes
+        assert not seen
+
+    peer.transport.perform(action)
+    assert peer.socket.writes == [21]
+    assert seen == [[21]]
+    peer.transport.call_last(lambda: seen.append([]))
+    assert seen == [[21], []]
+    peer.transport.perform(lambda: None)
+    await _turn()
+    assert peer.socket.writes == [21]
+
+
+async def test_an_action_writes_what_was_left_for_the_end_of_the_turn() -> None:
+    pending = PendingWrites()
+    peer = _Peer(pending)
+    await _turn()
+    peer.socket.writes.clear()
+    peer.act(1)
+    assert pending.count == 1
+    peer.transport.perform(lambda: peer.act(1))
+    assert pending.count == 0
+    assert peer.socket.writes == [2]
+    await _turn()
+    assert peer.socket.writes == [2]
+
+
+async def test_others_are_told_when_the_connection_is_lost() -> None:
+    peer = _Peer(None)
+    seen: list[bool] = []
+
+    def action() -> None:
+        peer.transport.call_last(lambda: seen.append(peer.transport.connected))
+        peer.transport.connection_lost(None)
+
+    peer.transport.perform(action)
+    assert seen == [False]
+    peer.transport.perform(lambda: seen.append(True))
+    assert seen == [False, True]

@@ -73,3 +73,21 @@ def test_what_cannot_be_sent(url: str, message: Message, reason: str) -> None:
 
 def test_how_it_is_shown() -> None:
     assert repr(formatted(b"x", 5)) == "Message(message_format=5, content=b'x')"
+
+
+@pytest.mark.parametrize("options", ["", "; {link: {reliability: unreliable}}"])
+def test_messages_of_all_kinds_that_are_sent_together_keep_their_order(url: str, options: str) -> None:
+    count = 200
+    with Connection.establish(url) as connection:
+        session = connection.session()
+        sender, receiver = session.sender("q" + options), session.receiver("q", capacity=100)
+        for number in range(count):
+            content = str(number).encode()
+            message = formatted(content) if number % 70 == 50 else Message(content)
+            sender.send(message, sync=number % 90 == 60, timeout=30)
+        sender.sync(timeout=30)
+        assert sender.unsettled() == 0
+        found = [receiver.fetch(timeout=30) for _ in range(count)]
+        assert [int(message.content) for message in found] == list(range(count))
+        assert [number for number, message in enumerate(found) if message.message_format] == [50, 120, 190]
+        session.acknowledge()

@@ -302,8 +302,9 @@ class Deliveries:
                 for handle in items:
                     _forget_transactional(link, handle)
         # All of what was read is in the batches now: a link is drained only after its messages.
-        for link in {link for _, link, _ in batches if link.draining}:
-            self.check_drained(link)
+        for _, link, _ in batches:
+            if link.draining:
+                self.check_drained(link)
 
     def _emit_messages(self, link: Link, deliveries: list[tuple[int | None, bytes]]) -> None:
         last = self._events[-1] if self._events else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from qmf.bus.engine.deliveries import Deliveries, OnFlow
@@ -11,7 +11,12 @@ from qmf.bus.engine.native import Native, address, link_table
 
 
 class SimpleEvents:
-    """The simple events of one engine, and the table of its links that the compiled functions look at."""
+    """The simple events of one engine, and the table of its links that the compiled functions look at.
+
+    Attributes:
+        output: takes bytes for the peer; see `native.c`. Called with the addresses of transport and collector, and how
+            many bytes to take at most, or a frame more; returns the bytes, and whether an event is left.
+    """
 
     def __init__(
         self, native: Native, links: Mapping[Any, Link], limit: int, deliveries: Deliveries, on_flow: OnFlow
@@ -25,6 +30,7 @@ class SimpleEvents:
         on_flow: handles a change of credit.
         """
         self._native = native
+        self.output: Callable[[int, int, int], tuple[bytes, bool]] = native.output
         self._links = links
         self._limit = limit
         self._deliveries = deliveries
@@ -46,15 +52,6 @@ class SimpleEvents:
         """See `LinkLayer.room`; the link has not ended."""
         room: int = self._native.room(link.address, link.session_address, backlog)
         return room
-
-    def output(self, transport: int, collector: int, most: int) -> tuple[bytes, bool]:
-        """Take bytes for the peer, up to `most` or a frame more, without the events of our own output.
-
-        Returns:
-            the bytes, and whether an event is left.
-        """
-        found: tuple[bytes, bool] = self._native.output(transport, collector, most)
-        return found
 
     def feed(
         self,

@@ -6,7 +6,7 @@ import abc
 import asyncio
 import itertools
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from qmf.bus.engine.link import Link
@@ -105,10 +105,12 @@ class Endpoint(LinkOwner, abc.ABC):
         if self._state is LinkState.CLOSED:
             raise LinkClosed(text=f"{type(self).__name__.lower()} of {self.address.name!r} is closed")
 
-    def flush(self) -> None:
-        """Write at once what would be written at the end of this turn of the loop."""
-        if self._driver is not None:
-            self._driver.transport.flush_now()
+    def perform(self, action: Callable[[], object]) -> None:
+        """Call one of the endpoint's methods, and write at once what it sends, not at the end of this turn."""
+        if self._driver is None:
+            action()
+        else:
+            self._driver.transport.perform(action)
 
     # For the session
 

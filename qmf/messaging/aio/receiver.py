@@ -224,7 +224,7 @@ class Receiver(Endpoint):
         try:
             if self.needs_grant():
                 grant_soon()
-            self._session.condition.wait_on_thread(has_message, timeout)
+            self._session.condition.wait_on_thread(has_message, timeout, fetching=True)
         except BaseException:
             if delivery is not None:
                 self.put_back(delivery)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import time
 from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol, cast
+from typing import Any
 
 from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
@@ -16,6 +17,7 @@ from qmf.messaging.aio.driver import Driver
 from qmf.messaging.aio.endpoint import Endpoint, EndpointSession
 from qmf.messaging.aio.failures import send_error
 from qmf.messaging.aio.link_states import LinkState
+from qmf.messaging.aio.outgoing import Answer, Outgoing, SenderTransactions, are_plain
 from qmf.messaging.aio.waiting import CLOSE_PATIENCE, deadline_of
 from qmf.messaging.constants import UNLIMITED, Constant
 from qmf.messaging.contents import FormattedData
@@ -24,52 +26,8 @@ from qmf.messaging.link_codec import MessageEncoder
 from qmf.messaging.message import Message
 from qmf.messaging.resolution import passes_lists
 
-
-class SenderTransactions(Protocol):
-    """What a sender of a transactional session needs of its transactions."""
-
-    @property
-    def current(self) -> bytes | None:
-        """The id of the current transaction; None while it is being declared or ended: nothing may be sent then."""
-
-    def used(self) -> None:
-        """Something was sent in the current transaction."""
-
-    def failed(self, error: MessagingError) -> None:
-        """A message of the current transaction was not accepted."""
-
-
-class Answer(Protocol):
-    """A future, of asyncio or of `concurrent.futures`."""
-
-    def done(self) -> bool:
-        """True if nobody waits any more."""
-
-    def set_result(self, result: None) -> object:
-        """The message was accepted."""
-
-    def set_exception(self, exception: BaseException) -> object:
-        """The message was not accepted."""
-
-
 #: Messages that are sent in one call.
 _BATCH = 64
-
-
-class _Outgoing:
-    """A message on its way that is more than its bytes; most are `bytes` alone.
-
-    Attributes:
-        answer: None if nobody waits for its outcome.
-        delivery_tag: with exactly-once, once it was sent; the same whenever it is sent again.
-    """
-
-    __slots__ = ("answer", "data", "delivery_tag")
-
-    def __init__(self, data: bytes, answer: Answer | None) -> None:
-        self.data = data
-        self.answer = answer
-        self.delivery_tag: int | None = None
 
 
 class Sender(Endpoint):
@@ -77,6 +35,7 @@ class Sender(Endpoint):
 
     Attributes:
         capacity: messages that may be sent without an answer from the broker; an int, or `UNLIMITED`.
+        waits_for_credit: nothing can be sent before the next `on_credit`, which is certain to come.
     """
 
     _sending = True
@@ -91,15 +50,16 @@ class Sender(Endpoint):
         super().__init__(session, address)
         self.capacity = capacity
         self._transactions = transactions
-        self._waiting: deque[bytes | _Outgoing] = deque()
+        self._waiting: deque[bytes | Outgoing] = deque()
         self._encoder = MessageEncoder(self.address.subject, None if self.address.anonymous else self.address.name)
-        self._unsettled: dict[int, bytes | _Outgoing] = {}
+        self._unsettled: dict[int, bytes | Outgoing] = {}
+        #: Messages of which the acceptance has still to be told.
+        self._accepted: list[Outgoing] = []
         #: Delivery tags with exactly-once.
         self._tags = itertools.count(1)
         #: The error of a message that nobody waited for; raised by the next call.
         self._late: MessagingError | None = None
-        #: Nothing can be sent before the next `on_credit`, which is certain to come.
-        self._waits_for_credit = False
+        self.waits_for_credit = False
 
     def unsettled(self) -> int:
         """Number of messages that the broker has not answered yet."""
@@ -116,7 +76,7 @@ class Sender(Endpoint):
         return max(0, self.capacity - self.unsettled())
 
     def post(self, data: bytes, answer: Answer | None) -> bool:
-        """Queue an encoded message on any thread; `on_credit` has to be called on the loop's thread.
+        """Queue an encoded message on any thread; unless `waits_for_credit`, the loop's thread has to call `on_credit`.
 
         Returns:
             False if the capacity is exhausted, or the sender is not attached; nothing is queued then.
@@ -128,10 +88,28 @@ class Sender(Endpoint):
         self._waiting.append(self._outgoing(data, answer))
         return True
 
-    def _outgoing(self, data: bytes, answer: Answer | None) -> bytes | _Outgoing:
+    def wait_for_room(self, timeout: float | None) -> float:
+        """Wait for capacity on another thread than the loop's.
+
+        Returns:
+            the seconds that it has taken.
+
+        Raises:
+            Timeout: no capacity in time.
+            MessagingError: as of `send`.
+        """
+        begin = time.monotonic()
+        if not self._session.condition.wait_on_thread(self._has_room, timeout):
+            raise self._no_room(timeout)
+        return time.monotonic() - begin
+
+    def _no_room(self, timeout: float | None) -> Timeout:
+        return Timeout(f"no capacity to send to {self.address.name!r} within {timeout:g} s")
+
+    def _outgoing(self, data: bytes, answer: Answer | None) -> bytes | Outgoing:
         if answer is None and type(data) is bytes and not self.resumable:
             return data
-        return _Outgoing(data, answer)
+        return Outgoing(data, answer)
 
     async def send(self, object: Any, sync: bool = True, timeout: float | None = None) -> None:
         """Send a message.
@@ -152,20 +130,26 @@ class Sender(Endpoint):
         Cancelling while waiting for capacity sends nothing; while waiting for acceptance, it leaves the outcome open.
         """
         data = self._encoder.encode(object if isinstance(object, Message) else Message(object))
-        if sync or not self.post(data, None):
-            await self.send_encoded(data, sync, timeout)
-        elif not self._waits_for_credit:
-            self.on_credit()
-
-    async def send_encoded(self, data: bytes, sync: bool, timeout: float | None) -> None:
-        """`send` of an encoded message."""
-        deadline = deadline_of(timeout)
-        if not self._has_room() and not await self._session.condition.wait_for(self._has_room, deadline):
-            raise Timeout(f"no capacity to send to {self.address.name!r} within {timeout:g} s")
         answer = asyncio.get_running_loop().create_future() if sync else None
-        self.put(data, answer)
-        if answer is None:
+        if not self.post(data, answer):
+            await self.send_encoded(data, sync, timeout)
             return
+        self._start(answer)
+        if answer is not None:
+            await self._wait(answer, timeout, deadline_of(timeout))
+
+    async def send_encoded(self, data: bytes, sync: bool, timeout: float | None, waited: float = 0.0) -> None:
+        """`send` of an encoded message, for which the caller has waited so many seconds of the timeout."""
+        deadline = deadline_of(None if timeout is None else timeout - waited)
+        if not self._has_room() and not await self._session.condition.wait_for(self._has_room, deadline):
+            raise self._no_room(timeout)
+        answer = asyncio.get_running_loop().create_future() if sync else None
+        self._waiting.append(self._outgoing(data, answer))
+        self._start(answer)
+        if answer is not None:
+            await self._wait(answer, timeout, deadline)
+
+    async def _wait(self, answer: asyncio.Future[None], timeout: float | None, deadline: float | None) -> None:
         if deadline is None:
             await answer
             return
@@ -174,6 +158,15 @@ class Sender(Endpoint):
                 await answer
         except TimeoutError:
             raise Timeout(f"no answer to a message to {self.address.name!r} within {timeout:g} s") from None
+
+    def _start(self, answer: Answer | None) -> None:
+        """Send what waits, where there is credit."""
+        if self.waits_for_credit:
+            return
+        if answer is not None and not self._unsettled:  # the program waits for the answer to this message alone
+            self.perform(self.on_credit)
+        else:
+            self.on_credit()
 
     async def sync(self, timeout: float | None = None) -> None:
         """Wait until the broker has answered for everything that was sent.
@@ -229,15 +222,6 @@ class Sender(Endpoint):
         """The encoded message, with the defaults of this sender."""
         return self._encoder.encode(message)
 
-    def put(self, data: bytes, answer: Answer | None) -> None:
-        """Queue an encoded message, and send it when there is credit."""
-        self._waiting.append(self._outgoing(data, answer))
-        if self._waits_for_credit:
-            return
-        self.on_credit()
-        if answer is not None and len(self._unsettled) == 1:  # the program waits for the answer to this message alone
-            self.flush()
-
     def check_all(self) -> None:
         """`check`, and the error of an earlier message, once."""
         self._raise_late()
@@ -254,7 +238,7 @@ class Sender(Endpoint):
         self._unsettled.clear()
         self._waiting.clear()
         for outgoing in pending:
-            if isinstance(outgoing, _Outgoing):
+            if isinstance(outgoing, Outgoing):
                 self._answer(outgoing, error)
         self._session.condition.notify()
 
@@ -264,7 +248,7 @@ class Sender(Endpoint):
         pending = [*self._unsettled.values(), *self._waiting]
         if pending and self._transactions is not None:
             self._transactions.failed(error)
-        if self._late is None and any(not isinstance(item, _Outgoing) or item.answer is None for item in pending):
+        if self._late is None and any(not isinstance(item, Outgoing) or item.answer is None for item in pending):
             self._late = error
         self.drop(error)
 
@@ -286,7 +270,7 @@ class Sender(Endpoint):
 
     def listed(self) -> Mapping[int, Outcome | None]:
         """See `Endpoint`."""
-        sent = [item.delivery_tag for item in list(self._waiting) if isinstance(item, _Outgoing)]
+        sent = [item.delivery_tag for item in list(self._waiting) if isinstance(item, Outgoing)]
         return dict.fromkeys(tag for tag in sent if tag is not None)
 
     def discard_unknown(self) -> int:
@@ -303,9 +287,9 @@ class Sender(Endpoint):
 
     def _drop_accepted(self, unsettled: Mapping[int, Outcome | None]) -> None:
         """Answer the messages that the broker has accepted; those that it has not are sent again, in order."""
-        again: deque[_Outgoing] = deque()
+        again: deque[Outgoing] = deque()
         waiting = self._waiting
-        while waiting and isinstance(outgoing := waiting[0], _Outgoing) and (tag := outgoing.delivery_tag) is not None:
+        while waiting and isinstance(outgoing := waiting[0], Outgoing) and (tag := outgoing.delivery_tag) is not None:
             waiting.popleft()
             if unsettled.get(tag) is Outcome.ACCEPTED:
                 self._answer(outgoing, None)
@@ -315,7 +299,7 @@ class Sender(Endpoint):
 
     def on_credit(self) -> None:
         """See `LinkOwner`."""
-        self._waits_for_credit = False
+        self.waits_for_credit = False
         if not self._waiting:
             return
         link, driver, transactions = self._link, self._driver, self._transactions
@@ -327,11 +311,20 @@ class Sender(Endpoint):
         waiting = self._waiting
         sent = False
         while waiting:
-            batch = [*itertools.islice(waiting, _BATCH)]
-            count = self._send_batch(driver, link, batch, transaction)
+            wanted = 1
+            if len(waiting) == 1:
+                count = self._send_one(driver, link, waiting[0], transaction)
+            else:
+                batch = [*itertools.islice(waiting, _BATCH)]
+                messages = [item.data if isinstance(item, Outgoing) else item for item in batch]
+                if self.resumable or not are_plain(messages, link.max_message):
+                    count = self._send_one(driver, link, batch[0], transaction)
+                else:
+                    wanted = len(messages)
+                    count = self._send_batch(driver, link, messages, transaction)
             sent = sent or count > 0
-            if count < len(batch):
-                self._waits_for_credit = True
+            if count < wanted:
+                self.waits_for_credit = True
                 break
         if sent:
             if transactions is not None:
@@ -339,34 +332,34 @@ class Sender(Endpoint):
             if self._settled:
                 self._session.condition.notify_answered()
 
-    def _send_batch(self, driver: Driver, link: Link, batch: list[bytes | _Outgoing], transaction: bytes | None) -> int:
+    def _send_batch(self, driver: Driver, link: Link, messages: list[bytes], transaction: bytes | None) -> int:
         """Send the first messages that wait, as long as there is room; returns how many."""
-        messages = _plain(batch)
-        if messages is None or (link.max_message and max(map(len, messages)) > link.max_message):
-            for number, outgoing in enumerate(batch):
-                if not driver.transport.can_send(link):
-                    return number
-                self._send_one(driver, link, outgoing, transaction)
-            return len(batch)
-        waiting = self._waiting
+        taken: Iterator[bytes | Outgoing] = iter(self._waiting.popleft, None)
         tags = driver.transport.send_all(link, messages, settled=self._settled, transaction=transaction)
-        if self._settled:
-            for _ in tags:
-                waiting.popleft()
-        else:
+        if not self._settled:
             # Without any bytecode in between: another thread that asks how many are unsettled counts each one once.
-            taken: Iterator[bytes | _Outgoing] = iter(waiting.popleft, None)
             deque(map(self._unsettled.__setitem__, tags, taken), maxlen=0)
+        else:
+            for tag, item in zip(tags, taken, strict=False):
+                self._sent(tag, item)
         return len(tags)
 
-    def _send_one(self, driver: Driver, link: Link, item: bytes | _Outgoing, transaction: bytes | None) -> None:
-        outgoing = item if isinstance(item, _Outgoing) else _Outgoing(item, None)
-        data = outgoing.data
+    def _send_one(self, driver: Driver, link: Link, item: bytes | Outgoing, transaction: bytes | None) -> int:
+        """Send the first message that waits, if there is room, or refuse it; returns 1 then."""
+        data = item.data if isinstance(item, Outgoing) else item
+        if type(data) is bytes and not (self.resumable or (link.max_message and len(data) > link.max_message)):
+            tags = driver.transport.send_all(link, [data], settled=self._settled, transaction=transaction)
+            if tags:
+                self._sent(tags[0], self._waiting.popleft())
+            return len(tags)
+        outgoing = item if isinstance(item, Outgoing) else Outgoing(item, None)
         if link.max_message and len(data) > link.max_message:
             self._waiting.popleft()
             reason = f"it has {len(data)} bytes, the broker takes {link.max_message}"
             self._refused(outgoing, SendError(text=f"message to {self.address.name!r} is too large: {reason}"))
-            return
+            return 1
+        if not driver.transport.can_send(link):
+            return 0
         if self.resumable and outgoing.delivery_tag is None:
             outgoing.delivery_tag = next(self._tags)
         tag = driver.engine.send(
@@ -377,19 +370,22 @@ class Sender(Endpoint):
             delivery_tag=outgoing.delivery_tag,
             message_format=data.message_format if isinstance(data, FormattedData) else 0,
         )
-        if self._settled:
-            self._waiting.popleft()
-            self._answer(outgoing, None)
-        else:
-            self._unsettled[tag] = self._waiting.popleft()
+        self._sent(tag, self._waiting.popleft())
         driver.transport.flush_soon()
+        return 1
+
+    def _sent(self, delivery_tag: int, item: bytes | Outgoing) -> None:
+        if not self._settled:
+            self._unsettled[delivery_tag] = item
+        elif isinstance(item, Outgoing):
+            self._answer(item, None)
 
     def on_outcome(self, settled: OutcomeReceived) -> None:
         """See `LinkOwner`."""
         item = self._unsettled.pop(settled.delivery_tag, None)
         if item is None:
             return
-        outgoing = item if isinstance(item, _Outgoing) else _Outgoing(item, None)
+        outgoing = item if isinstance(item, Outgoing) else Outgoing(item, None)
         if settled.outcome is Outcome.ACCEPTED:
             self._answer(outgoing, None)
         else:
@@ -399,12 +395,21 @@ class Sender(Endpoint):
 
     def on_accepted(self, batch: AcceptedBatch) -> None:
         """See `LinkOwner`."""
-        for item in map(self._unsettled.pop, batch.delivery_tags, itertools.repeat(None)):
-            if isinstance(item, _Outgoing):
-                self._answer(item, None)
+        answered = map(self._unsettled.pop, batch.delivery_tags, itertools.repeat(None))
+        self._accepted += [item for item in answered if isinstance(item, Outgoing)]
+        if self._driver is None:
+            self._wake()
+        else:
+            self._driver.transport.call_last(self._wake)
+
+    def _wake(self) -> None:
+        """Tell who waits for the acceptance of messages, or for capacity."""
+        accepted, self._accepted = self._accepted, []
+        for outgoing in accepted:
+            self._answer(outgoing, None)
         self._session.condition.notify_answered()
 
-    def _refused(self, outgoing: _Outgoing, error: MessagingError) -> None:
+    def _refused(self, outgoing: Outgoing, error: MessagingError) -> None:
         if outgoing.answer is None or outgoing.answer.done():  # nobody waits, or no longer
             self._late = error
             self._session.report(self, error)
@@ -413,15 +418,10 @@ class Sender(Endpoint):
             self._transactions.failed(error)
         self._session.condition.notify()
 
-    def _answer(self, outgoing: _Outgoing, error: MessagingError | None) -> None:
+    def _answer(self, outgoing: Outgoing, error: MessagingError | None) -> None:
         if outgoing.answer is None or outgoing.answer.done():
             return
         if error is None:
             outgoing.answer.set_result(None)
         else:
             outgoing.answer.set_exception(error)
-
-
-def _plain(batch: list[bytes | _Outgoing]) -> list[bytes] | None:
-    """The same list, if all of it is bytes."""
-    return cast("list[bytes]", batch) if set(map(type, batch)) == {bytes} else None

@@ -34,6 +34,7 @@ class Condition:
         self._due = 0.0
         #: Locks that their threads have acquired, and wait for.
         self._threads: deque[threading.Lock] = deque()
+        self._fetching_threads: deque[threading.Lock] = deque()
 
     def notify(self) -> None:
         """Something changed: every predicate is evaluated again."""
@@ -41,15 +42,16 @@ class Condition:
         if self._fetching:
             waiters, self._fetching = self._fetching, {}
             _wake(waiters)
-        for _ in range(len(self._threads)):
-            with contextlib.suppress(IndexError):  # it gave up
-                self._threads.popleft().release()
+        if self._fetching_threads:
+            _release(self._fetching_threads)
 
     def notify_answered(self) -> None:
         """Messages that were sent, or acknowledged, are answered: the predicates that may be about them."""
         if self._waiters:
             waiters, self._waiters = self._waiters, {}
             _wake(waiters)
+        if self._threads:
+            _release(self._threads)
 
     async def wait_for(
         self, predicate: Callable[[], bool], deadline: float | None = None, *, fetching: bool = False
@@ -78,32 +80,33 @@ class Condition:
                 (self._fetching if fetching else self._waiters).pop(waiter, None)
         return True
 
-    def wait_on_thread(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
+    def wait_on_thread(self, predicate: Callable[[], bool], timeout: float | None, *, fetching: bool = False) -> bool:
         """Wait on another thread than the loop's until the predicate is true.
 
         Args:
-            predicate: only about messages that arrive, and failures; may raise, which ends the wait; evaluated on the
-                thread that waits.
+            predicate: may raise, which ends the wait; evaluated on the thread that waits.
             timeout: seconds to wait; None for no limit.
+            fetching: it is only about messages that arrive, and failures.
 
         Returns:
             False if it was not true within `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
+        threads = self._fetching_threads if fetching else self._threads
         lock = threading.Lock()
         lock.acquire()
-        self._threads.append(lock)
+        threads.append(lock)
         try:
             while not predicate():
                 left = _INTERVAL if deadline is None else min(_INTERVAL, deadline - time.monotonic())
                 if left <= 0:
                     return False
                 if lock.acquire(timeout=left):
-                    self._threads.append(lock)
+                    threads.append(lock)
             return True
         finally:
             with contextlib.suppress(ValueError):
-                self._threads.remove(lock)
+                threads.remove(lock)
 
     def cancel_timer(self) -> None:
         """No coroutine waits any more; to be called on the loop's thread."""
@@ -138,6 +141,12 @@ def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:
     for waiter in waiters:
         if not waiter.done():
             waiter.set_result(None)
+
+
+def _release(threads: deque[threading.Lock]) -> None:
+    for _ in range(len(threads)):
+        with contextlib.suppress(IndexError):  # it gave up
+            threads.popleft().release()
 
 
 def deadline_of(timeout: float | None) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from functools import partial
 
 import pytest
 from support.waiting import PATIENCE
@@ -60,7 +61,8 @@ def test_deadlines_on_one_loop_after_the_other() -> None:
     assert not asyncio.run(wait())
 
 
-def test_threads_wait_for_what_the_loop_notifies() -> None:
+@pytest.mark.parametrize("fetching", [True, False])
+def test_threads_wait_for_what_the_loop_notifies(fetching: bool) -> None:
     loop, condition, values, seen = LoopThread("test"), Condition(), list[int](), list[int]()
     waiting = threading.Semaphore(0)
 
@@ -71,7 +73,8 @@ def test_threads_wait_for_what_the_loop_notifies() -> None:
         seen.append(values.pop())
         return True
 
-    threads = [threading.Thread(target=condition.wait_on_thread, args=(take, PATIENCE)) for _ in range(3)]
+    wait = partial(condition.wait_on_thread, fetching=fetching)
+    threads = [threading.Thread(target=wait, args=(take, PATIENCE)) for _ in range(3)]
     for thread in threads:
         thread.start()
     for _ in threads:
@@ -79,7 +82,7 @@ def test_threads_wait_for_what_the_loop_notifies() -> None:
 
     async def put(value: int) -> None:
         values.append(value)
-        condition.notify()
+        (condition.notify if fetching else condition.notify_answered)()
 
     for value in range(3):
         loop.run(put(value))

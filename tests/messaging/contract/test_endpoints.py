@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from messaging.conftest import MakeQueue, Target
@@ -29,6 +30,26 @@ def test_capacity_of_a_sender(session: Session, queue: MakeQueue) -> None:
     assert sender.available() == 2
     sender.capacity = UNLIMITED
     assert sender.available() is UNLIMITED
+
+
+def test_threads_that_send_at_the_same_time(session: Session, queue: MakeQueue) -> None:
+    address, count = queue(), 300
+    sender = session.sender(address, capacity=50)
+
+    def send(name: str) -> None:
+        for number in range(count):
+            sender.send([name, number], sync=number % 100 == 99, timeout=30)
+
+    with ThreadPoolExecutor(3) as pool:
+        for task in [pool.submit(send, name) for name in "abc"]:
+            task.result()
+    session.sync(timeout=30)
+    assert (sender.unsettled(), sender.available()) == (0, 50)
+    receiver = session.receiver(address, capacity=100)
+    found = [receiver.fetch(timeout=30).content for _ in range(3 * count)]
+    for name in "abc":
+        assert [number for by, number in found if by == name] == list(range(count))
+    session.acknowledge()
 
 
 def test_capacity_of_a_receiver(session: Session, queue: MakeQueue) -> None:

@@ -1,0 +1,55 @@
+"""Messages on their way to the broker, and what a sender needs of others for them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from qmf.messaging.exceptions import MessagingError
+
+
+class SenderTransactions(Protocol):
+    """What a sender of a transactional session needs of its transactions."""
+
+    @property
+    def current(self) -> bytes | None:
+        """The id of the current transaction; None while it is being declared or ended: nothing may be sent then."""
+
+    def used(self) -> None:
+        """Something was sent in the current transaction."""
+
+    def failed(self, error: MessagingError) -> None:
+        """A message of the current transaction was not accepted."""
+
+
+class Answer(Protocol):
+    """A future, of asyncio or of `concurrent.futures`."""
+
+    def done(self) -> bool:
+        """True if nobody waits any more."""
+
+    def set_result(self, result: None) -> object:
+        """The message was accepted."""
+
+    def set_exception(self, exception: BaseException) -> object:
+        """The message was not accepted."""
+
+
+class Outgoing:
+    """A message on its way that is more than its bytes; most are `bytes` alone.
+
+    Attributes:
+        answer: None if nobody waits for its outcome.
+        delivery_tag: with exactly-once, once it was sent; the same whenever it is sent again.
+    """
+
+    __slots__ = ("answer", "data", "delivery_tag")
+
+    def __init__(self, data: bytes, answer: Answer | None) -> None:
+        self.data = data
+        self.answer = answer
+        self.delivery_tag: int | None = None
+
+
+def are_plain(messages: list[bytes], limit: int) -> bool:
+    """Whether none has a format, or is larger than the limit, where there is one."""
+    return set(map(type, messages)) == {bytes} and not (limit and max(map(len, messages)) > limit)
