@@ -22,11 +22,13 @@ from qmf.bus.client.sender_links import SenderLinks
 from qmf.bus.client.subscription import AmqpSubscription
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
+    AcceptedBatch,
     ConnectionClosed,
     ConnectionFailed,
     ConnectionOpened,
     CreditChanged,
     Delivery,
+    DeliveryBatch,
     EngineEvent,
     EventBatch,
     LinkAttached,
@@ -245,11 +247,15 @@ class ClientConnection:
 
     def on_event(self, event: EngineEvent | EventBatch) -> None:
         """See `TransportOwner`."""
-        if isinstance(event, EventBatch):
-            for single in event.events():
-                self._on_single(single)
-        else:
-            self._on_single(event)
+        match event:
+            case DeliveryBatch():
+                if isinstance(link := self._links.get(event.link), ReceiverLink):
+                    link.on_deliveries(event)
+            case AcceptedBatch():
+                if isinstance(link := self._links.get(event.link), SenderLink):
+                    link.on_accepted(event)
+            case _:
+                self._on_single(event)
 
     def _on_single(self, event: EngineEvent) -> None:
         match event:

@@ -19,7 +19,7 @@ from qmf.bus.client.link_state import BusLinkState, BusLinkTrigger
 from qmf.bus.client.persistent_link import PersistentLink
 from qmf.bus.client.subscription import AmqpSubscription
 from qmf.bus.engine.destination import read_destination
-from qmf.bus.engine.events import Delivery
+from qmf.bus.engine.events import Delivery, DeliveryBatch
 from qmf.bus.engine.link import Link
 from qmf.bus.marks import receiving_link_name
 from qmf.bus.receiving import call_receiver
@@ -86,17 +86,25 @@ class ReceiverLink(PersistentLink):
 
     def on_delivery(self, event: Delivery) -> None:
         """A message has arrived."""
+        self._deliver(event.link, event.delivery_tag, event.data)
+
+    def on_deliveries(self, batch: DeliveryBatch) -> None:
+        """Messages have arrived."""
+        for delivery_tag, data in batch.deliveries:
+            self._deliver(batch.link, delivery_tag, data)
+
+    # Details
+
+    def _deliver(self, link: Link, delivery_tag: int | None, data: bytes) -> None:
         if self._state is not BusLinkState.ATTACHED:
             return
         self._limit.used = 0
         self._credit -= 1
-        received = ReceivedMessage(event.data, functools.partial(self._on_settled, event.link, event.delivery_tag))
-        if self._subject_filter is not None and not _passes(self._subject_filter, event.data):
+        received = ReceivedMessage(data, functools.partial(self._on_settled, link, delivery_tag))
+        if self._subject_filter is not None and not _passes(self._subject_filter, data):
             received.settle()
             return
         call_receiver(self._on_message, received, self._binding)
-
-    # Details
 
     def _new_link(self) -> Link:
         self._credit, self._settled = self._window, 0

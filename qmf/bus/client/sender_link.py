@@ -20,7 +20,7 @@ import attrs
 from qmf.bus.base import LinkLost, OutcomeCallback
 from qmf.bus.client.link_state import BusLinkState, BusLinkTrigger
 from qmf.bus.client.persistent_link import PersistentLink, ReattachLimit
-from qmf.bus.engine.events import OutcomeReceived
+from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome, Terminus
 from qmf.bus.marks import sending_link_name
@@ -155,6 +155,14 @@ class SenderLink(PersistentLink):
             self._report(LinkLost(self.address, condition, description, reopened=True))
         else:
             on_outcome(LinkError(self.address, condition, description))
+
+    def on_accepted(self, batch: AcceptedBatch) -> None:
+        """The broker has accepted messages."""
+        self._limit.used = 0
+        for delivery_tag in batch.delivery_tags:
+            self._unsettled.discard(delivery_tag)
+            if (on_outcome := self._outcome_callbacks.pop(delivery_tag, None)) is not None:
+                on_outcome(None)
 
     # Details
 

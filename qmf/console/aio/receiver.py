@@ -141,7 +141,7 @@ class MessageReceiver:
         if isinstance(message, V1Message):
             received.settle()
             self._on_v1(message)
-        elif message.subject is not None and any(key_matches(key, message.subject) for key in earlier):
+        elif earlier and message.subject is not None and any(key_matches(key, message.subject) for key in earlier):
             received.settle()
         else:
             self._on_envelope(message, received)
