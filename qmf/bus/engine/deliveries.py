@@ -196,11 +196,11 @@ class Deliveries:
             self.accept_waiting()
         self._settle_one(link, delivery_tag, outcome, condition, description)
 
-    def accept_all(self, link: Link, delivery_tags: Iterable[int]) -> None:
+    def accept_all(self, link: Link, delivery_tags: Iterable[int], transaction: bytes | None) -> None:
         """See `Engine.accept_all`."""
         if self._accept_later:
             self.accept_waiting()
-        self._accept(link, delivery_tags if isinstance(delivery_tags, list) else [*delivery_tags])
+        self._accept(link, delivery_tags if isinstance(delivery_tags, list) else [*delivery_tags], transaction)
 
     def accept_later(self, link: Link, delivery_tag: int) -> None:
         """See `Engine.accept_later`."""
@@ -218,12 +218,15 @@ class Deliveries:
         elif (handle := link.received.pop(delivery_tag, None)) is not None:
             update(self._delivery(handle), outcome, condition, description).settle()
 
-    def _accept(self, link: Link, delivery_tags: list[int]) -> None:
+    def _accept(self, link: Link, delivery_tags: list[int], transaction: bytes | None = None) -> None:
         if self._native is not None:
-            self._native.accept(link.received, delivery_tags)
+            state = None if transaction is None else encode_state(transaction, _ACCEPTED)
+            self._native.accept(link.received, delivery_tags, state)
             return
         for tag in delivery_tags:
-            if (handle := link.received.pop(tag, None)) is not None:
+            if transaction is not None:
+                self.set_outcome(link, tag, Outcome.ACCEPTED, transaction)
+            elif (handle := link.received.pop(tag, None)) is not None:
                 lib.pn_delivery_update(handle, _ACCEPTED)
                 lib.pn_delivery_settle(handle)
 

@@ -310,9 +310,9 @@ class LinkLayer:
         else:
             self._deliveries.settle(link, delivery_tag, outcome, condition, description)
 
-    def accept_all(self, link: Link, delivery_tags: Iterable[int]) -> None:
-        """Settle messages that were received as accepted; see `settle`."""
-        self._deliveries.accept_all(link, delivery_tags)
+    def accept_all(self, link: Link, delivery_tags: Iterable[int], transaction: bytes | None = None) -> None:
+        """Settle messages that were received as accepted, or with a transaction only accept them; see `set_outcome`."""
+        self._deliveries.accept_all(link, delivery_tags, transaction)
 
     def accept_later(self, link: Link, delivery_tag: int) -> None:
         """Accept a message that was received, and settle it, together with the next message that is sent.

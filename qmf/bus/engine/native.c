@@ -358,6 +358,15 @@ static PyObject *feed(PyObject *Py_UNUSED(module), PyObject *const *arguments, P
     return Py_BuildValue("NNKnN", reading.batches, PyBool_FromLong(more), reading.next, offset, failure == Py_None ? Py_NewRef(failure) : failure);
 }
 
+/* Give a delivery a transactional state, as encoded bytes. */
+static void set_state(void *delivery, PyObject *state)
+{
+    void *local = pn.disposition_data(pn.delivery_local(delivery));
+    pn.data_clear(local);
+    pn.data_decode(local, PyBytes_AS_STRING(state), (size_t)PyBytes_GET_SIZE(state));
+    pn.delivery_update(delivery, TRANSACTIONAL);
+}
+
 PyDoc_STRVAR(send_doc,
 "send(link, session, sent, messages, start, settled, backlog, tag, state)\n\n"
 "Send the messages of a list from `start` on, while there is credit and the bytes of the session that wait to be\n"
@@ -396,12 +405,8 @@ static PyObject *send_messages(PyObject *Py_UNUSED(module), PyObject *const *arg
             tag[digit] = digits[(next >> (28 - 4 * digit)) & 15];
         bytes_t bytes = {sizeof tag, tag};
         void *delivery = pn.delivery(link, bytes);
-        if (state) {
-            void *local = pn.disposition_data(pn.delivery_local(delivery));
-            pn.data_clear(local);
-            pn.data_decode(local, PyBytes_AS_STRING(state), (size_t)PyBytes_GET_SIZE(state));
-            pn.delivery_update(delivery, TRANSACTIONAL);
-        }
+        if (state)
+            set_state(delivery, state);
         pn.link_send(link, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
         pn.link_advance(link);
         if (settled) {
@@ -421,17 +426,18 @@ static PyObject *send_messages(PyObject *Py_UNUSED(module), PyObject *const *arg
 }
 
 PyDoc_STRVAR(accept_doc,
-"accept(received, tags)\n\n"
-"Accept and settle messages that are in `received`, addresses by delivery tag; they are taken out. Other tags are left\n"
-"out.\n");
+"accept(received, tags, state)\n\n"
+"Accept messages that are in `received`, addresses by delivery tag. Other tags are left out. Without `state` they are\n"
+"settled and taken out; with it, a transactional state as encoded bytes, they are given this state.\n");
 
 static PyObject *accept(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
 {
-    if (count != 2 || !PyDict_Check(arguments[0]) || !PyList_Check(arguments[1])) {
-        PyErr_SetString(PyExc_TypeError, "accept takes a dict and a list");
+    if (count != 3 || !PyDict_Check(arguments[0]) || !PyList_Check(arguments[1]) ||
+        (arguments[2] != Py_None && !PyBytes_Check(arguments[2]))) {
+        PyErr_SetString(PyExc_TypeError, "accept takes a dict, a list, and bytes or None");
         return NULL;
     }
-    PyObject *received = arguments[0], *tags = arguments[1];
+    PyObject *received = arguments[0], *tags = arguments[1], *state = arguments[2];
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tags); i++) {
         PyObject *tag = PyList_GET_ITEM(tags, i);
         PyObject *address = PyDict_GetItemWithError(received, tag);
@@ -441,7 +447,13 @@ static PyObject *accept(PyObject *Py_UNUSED(module), PyObject *const *arguments,
             continue;
         }
         void *delivery = delivery_at(address);
-        if (PyErr_Occurred() || PyDict_DelItem(received, tag))
+        if (PyErr_Occurred())
+            return NULL;
+        if (state != Py_None) {
+            set_state(delivery, state);
+            continue;
+        }
+        if (PyDict_DelItem(received, tag))
             return NULL;
         pn.delivery_update(delivery, ACCEPTED);
         pn.delivery_settle(delivery);
@@ -577,7 +589,7 @@ static int start(PyObject *module)
     if (!name_received || !name_sent || !name_accepting)
         return -1;
     /* Changes with what native.py and this file say to each other: a module that was compiled before is not used. */
-    return PyModule_AddIntConstant(module, "VERSION", 2);
+    return PyModule_AddIntConstant(module, "VERSION", 3);
 }
 
 static PyModuleDef_Slot module_slots[] = {

@@ -73,21 +73,24 @@ class ReceivedDelivery:
             self._driver.transport.flush_soon()
 
     @staticmethod
-    def accept_all(deliveries: Iterable[ReceivedDelivery]) -> None:
-        """Report to the brokers that messages were processed."""
+    def accept_all(deliveries: Iterable[ReceivedDelivery], transaction: bytes | None = None) -> None:
+        """Report to the brokers that messages were processed; with a transaction, it takes effect with that."""
         tags: dict[Link, list[int]] = {}
         drivers: dict[Link, Driver] = {}
         for delivery in deliveries:
-            delivery.confirmed = True
-            if delivery.keeps_outcome:
+            if transaction is None:
+                delivery.confirmed = True
+            if delivery.keeps_outcome and transaction is None:
                 delivery.settle(Outcome.ACCEPTED)
+            elif delivery.keeps_outcome:
+                delivery.update(Outcome.ACCEPTED, transaction)
             elif delivery.delivery_tag is not None:
                 link = delivery._link
                 if link not in tags:
                     tags[link], drivers[link] = [], delivery._driver
                 tags[link].append(delivery.delivery_tag)
         for link, driver in drivers.items():
-            driver.engine.accept_all(link, tags[link])
+            driver.engine.accept_all(link, tags[link], transaction)
             driver.transport.flush_soon()
 
     def reject(self, condition: str, description: str) -> None:

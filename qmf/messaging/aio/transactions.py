@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
 from qmf.bus.engine.session import EngineSession
-from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.acknowledgement import Acknowledgements, outcome_of
 from qmf.messaging.aio.coordinator_link import CoordinatorLink
 from qmf.messaging.aio.deliveries import ReceivedDelivery
@@ -72,12 +71,16 @@ class Transactions:
 
     def acknowledge(self, deliveries: Iterable[ReceivedDelivery], disposition: Disposition | None) -> None:
         """Report what became of messages, as part of the current transaction."""
-        for delivery in deliveries:
-            if not delivery.stale and delivery.delivery_tag is not None:
-                self._acknowledged.append(delivery)
-                if self._coordinator is not None and self._coordinator.transaction is not None:
-                    delivery.update(outcome_of(disposition), self._coordinator.transaction)
-                    self._coordinator.used = True
+        live = [delivery for delivery in deliveries if not delivery.stale and delivery.delivery_tag is not None]
+        self._acknowledged += live
+        if not live or self._coordinator is None or (transaction := self._coordinator.transaction) is None:
+            return
+        self._coordinator.used = True
+        if disposition is None:
+            ReceivedDelivery.accept_all(live, transaction)
+            return
+        for delivery in live:
+            delivery.update(outcome_of(disposition), transaction)
 
     # For the connection
 
@@ -161,8 +164,7 @@ class Transactions:
             self._send_waiting()
             raise
         acknowledged, self._acknowledged = self._acknowledged, []
-        for delivery in acknowledged:
-            delivery.settle(Outcome.ACCEPTED)
+        ReceivedDelivery.accept_all(acknowledged)
         self._send_waiting()
 
     async def _roll_back(self, coordinator: CoordinatorLink) -> None:

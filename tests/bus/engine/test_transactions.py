@@ -93,6 +93,27 @@ def test_many_messages_are_sent_settled_in_a_transaction() -> None:
     assert not mine.sent
 
 
+def test_many_messages_are_accepted_together_in_a_transaction() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=False)
+    sent = [pair.server.send(theirs, data) for data in (b"1", b"2", b"3")]
+    pair.pump()
+    received = [event.delivery_tag for event in pair.at_client if isinstance(event, Delivery)]
+    tags = [tag for tag in received if tag is not None]
+    pair.client.accept_all(mine, [*tags, 1 << 40], TRANSACTION)
+    pair.pump()
+    assert pair.at_server == [
+        OutcomeReceived(theirs, tag, Outcome.ACCEPTED, transaction=TRANSACTION, final=False) for tag in sent
+    ]
+    for tag in sent:
+        pair.server.settle_sent(theirs, tag, Outcome.ACCEPTED)
+    pair.client.accept_all(mine, tags)
+    pair.client.accept_all(mine, tags, TRANSACTION)  # does nothing
+    pair.pump()
+    assert not theirs.transactional
+    assert not mine.received
+
+
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_a_message_is_decided_about_in_a_transaction(outcome: Outcome) -> None:
     pair = Pair()
