@@ -315,7 +315,8 @@ class Sender(Endpoint):
             if len(waiting) == 1:
                 count = self._send_one(driver, link, waiting[0], transaction)
             else:
-                batch = [*itertools.islice(waiting, _BATCH)]
+                # By their places, since other threads append meanwhile, which would end an iteration with an error.
+                batch = [*map(waiting.__getitem__, range(min(len(waiting), _BATCH)))]
                 messages = [item.data if isinstance(item, Outgoing) else item for item in batch]
                 if self.resumable or not are_plain(messages, link.max_message):
                     count = self._send_one(driver, link, batch[0], transaction)

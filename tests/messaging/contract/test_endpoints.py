@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -19,6 +21,7 @@ from qmf.messaging import (
     Session,
     SessionClosed,
 )
+from qmf.messaging.constants import Constant
 
 
 def test_capacity_of_a_sender(session: Session, queue: MakeQueue) -> None:
@@ -32,19 +35,30 @@ def test_capacity_of_a_sender(session: Session, queue: MakeQueue) -> None:
     assert sender.available() is UNLIMITED
 
 
-def test_threads_that_send_at_the_same_time(session: Session, queue: MakeQueue) -> None:
-    address, count = queue(), 300
-    sender = session.sender(address, capacity=50)
+@pytest.fixture
+def frequent_switches() -> Iterator[None]:
+    """Threads are interrupted at many more places than usual."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("frequent_switches")
+@pytest.mark.parametrize("capacity", [50, UNLIMITED], ids=str)
+def test_threads_that_send_at_the_same_time(session: Session, queue: MakeQueue, capacity: int | Constant) -> None:
+    address, count = queue(), 1500
+    sender = session.sender(address, capacity=capacity)
 
     def send(name: str) -> None:
         for number in range(count):
-            sender.send([name, number], sync=number % 100 == 99, timeout=30)
+            sender.send([name, number], sync=number % 500 == 499, timeout=30)
 
     with ThreadPoolExecutor(3) as pool:
         for task in [pool.submit(send, name) for name in "abc"]:
             task.result()
     session.sync(timeout=30)
-    assert (sender.unsettled(), sender.available()) == (0, 50)
+    assert (sender.unsettled(), sender.available()) == (0, capacity)
     receiver = session.receiver(address, capacity=100)
     found = [receiver.fetch(timeout=30).content for _ in range(3 * count)]
     for name in "abc":
