@@ -49,6 +49,7 @@ class Plots:
     def __init__(self, report: Report) -> None:
         self._range = report.time_range
         self._unrecorded = report.unrecorded
+        self._marks: list[tuple[float, str]] = []
 
     def chart(self, chart: Chart, name: str) -> str:
         """The lines of a chart."""
@@ -215,10 +216,27 @@ class Plots:
                     first_ns / NS / _DAY_S, last_ns / NS / _DAY_S, facecolor="none", edgecolor=MARKS["unknown"],
                     hatch="//", linewidth=0, zorder=0,
                 )  # fmt: skip
-        locator = matplotlib.dates.AutoDateLocator(tz=datetime.UTC, minticks=4, maxticks=10)
-        axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(matplotlib.dates.ConciseDateFormatter(locator, tz=datetime.UTC))
         axes.set_xlim(self._first, self._last)
+        if not self._marks:
+            self._marks = _time_marks(matplotlib, self._first, self._last)
+        axes.set_xticks([at for at, _ in self._marks], [text for _, text in self._marks])
+
+
+def _time_marks(matplotlib: Any, first: float, last: float) -> list[tuple[float, str]]:
+    """The marks of the time axis, in days since 1970: times, with the date where it changes."""
+    locator = matplotlib.dates.AutoDateLocator(tz=datetime.UTC, minticks=4, maxticks=10)
+    begin, end = (matplotlib.dates.num2date(day) for day in (first, last))
+    marks = [float(mark) for mark in locator.tick_values(begin, end) if first <= mark <= last]
+    found: list[tuple[float, str]] = []
+    date = ""
+    for mark in marks:
+        time = matplotlib.dates.num2date(mark)
+        day = f"{time:%Y-%m-%d}"
+        clock = f"{time:%H:%M:%S}" if time.second else f"{time:%H:%M}"
+        whole = all(float(other).is_integer() for other in marks)
+        found.append((mark, day if whole else clock if day == date else f"{clock}\n{day}"))
+        date = day
+    return found
 
 
 class _Bar:

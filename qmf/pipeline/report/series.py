@@ -13,6 +13,7 @@ import attrs
 from qmf.pipeline.aggregation.day import ClassRollup
 from qmf.pipeline.aggregation.members import NumberMember, window_seconds
 from qmf.pipeline.aggregation.source import ClassSource, class_sources
+from qmf.pipeline.aggregation.windows import rolled_up
 from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.report.own import own_object
 from qmf.pipeline.report.source import ReportSource
@@ -25,6 +26,9 @@ VALUES = "report_values"
 
 #: The columns that name a series.
 KEY = ("package", "class", "agent", "object", "member")
+
+#: The table of the samples of one class, and how many rows are read into it at most: others are rolled up day by day.
+_SAMPLES, _MOST_LOADED = "report_samples", 2_000_000
 
 #: So long before a range, samples are read: gauges hold their values, counters grow since then.
 _BEFORE_NS = 900 * NS
@@ -81,11 +85,30 @@ def make_values(source: ReportSource, options: SeriesOptions) -> list[tuple[str,
 def _roll_up(source: ReportSource, options: SeriesOptions, samples: ClassSource) -> None:
     chosen = _restricted(options, samples)
     counters = _counters(source, samples)
-    with closing(ClassRollup(source.connection, chosen, (options.size,), options.continued)) as rollup:
-        for day in sorted(chosen.days):
-            with rollup.day(day) as tables:
-                for table in tables.values():
-                    source.connection.execute(_insert(table, samples.members, counters, options))
+    connection = source.connection
+    if not chosen.days:
+        return
+    if chosen.samples(None, None) > _MOST_LOADED:
+        with closing(ClassRollup(connection, chosen, (options.size,), options.continued)) as rollup:
+            for day in sorted(chosen.days):
+                with rollup.day(day) as tables:
+                    for table in tables.values():
+                        connection.execute(_insert(table, samples.members, counters, options))
+        return
+    # Planning costs more than the rows: all days at once, from a table, since the kernel reads them several times.
+    rows = chosen.sql(connection, sorted(chosen.days))
+    connection.execute(f"create or replace temp table {_SAMPLES} as select * from {rows}")
+    with rolled_up(
+        connection,
+        _SAMPLES,
+        chosen.members,
+        package=chosen.package,
+        name=chosen.name,
+        seconds=window_seconds(options.size),
+        continued=options.continued,
+    ) as found:
+        if found is not None:
+            connection.execute(_insert(f"({found})", samples.members, counters, options))
 
 
 def _restricted(options: SeriesOptions, samples: ClassSource) -> ClassSource:
