@@ -18,6 +18,7 @@ from qmf.web.messages import routes as messages
 from qmf.web.metrics import routes as metrics
 from qmf.web.options import WebOptions
 from qmf.web.problems import add_problem_handlers
+from qmf.web.reports import routes as reports
 from qmf.web.services import WebServices
 
 _DESCRIPTION = """Agents, schemas, objects, methods and events of a QMF bus, and messages of its broker.
@@ -57,6 +58,7 @@ def create_application(options: WebOptions, *, services: WebServices | None = No
     routers = [management.router(services), messages.router(services), metrics.router(services)]
     add_problem_handlers(app)
     app.include_router(login.router(services.access, options))
+    app.include_router(reports.router(services))
     for router in routers:
         app.include_router(router)
 

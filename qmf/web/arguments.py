@@ -35,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     _add_limits(found.add_argument_group("limits for each client"))
     _add_messages(found.add_argument_group("messages"))
     _add_metrics(found.add_argument_group("metrics"))
+    _add_reports(found.add_argument_group("reports"))
     add = found.add_argument
     add(
         "--interval",
@@ -102,6 +103,22 @@ def _add_messages(group: argparse._ArgumentGroup) -> None:
         metavar="HOST",
         action="append",
         help="messages may be pushed to this host, or HOST:PORT; default: any, but none with --users. May be repeated",
+    )
+
+
+def _add_reports(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--lake",
+        metavar="DIR",
+        help="recording of the bus, folder or URL, that reports are about; default: the context's",
+    )
+    add(
+        "--report-time",
+        metavar="SECONDS",
+        type=seconds,
+        default=120.0,
+        help="after which a report is given up (%(default)g)",
     )
 
 

@@ -85,7 +85,8 @@ def _serve(options: argparse.Namespace) -> None:
         embedded = not connections.targets
         target = stack.enter_context(_embedded(options.interval)) if embedded else connections.target
         port = listening.getsockname()[1]
-        app = create_application(_web_options(options, target, port))
+        lake = options.lake or (None if connections.context is None else connections.context.lake)
+        app = create_application(_web_options(options, target, port, lake))
         broker = f"an embedded broker at {target} with a host agent" if embedded else str(target)
 
         def on_ready() -> None:
@@ -94,7 +95,7 @@ def _serve(options: argparse.Namespace) -> None:
         run(serve(app, listening, tls=tls, on_ready=on_ready))
 
 
-def _web_options(options: argparse.Namespace, target: BrokerTarget, port: int) -> WebOptions:
+def _web_options(options: argparse.Namespace, target: BrokerTarget, port: int, lake: str | None) -> WebOptions:
     from qmf._users import read_users
     from qmf.web.options import MetricsOptions, WebLimits, WebOptions
 
@@ -111,6 +112,8 @@ def _web_options(options: argparse.Namespace, target: BrokerTarget, port: int) -
         timeout=options.timeout,
         push_dir=options.push_dir,
         push_to=None if options.push_to is None else tuple(options.push_to),
+        lake=lake,
+        report_time=options.report_time,
         limits=WebLimits(
             body=options.max_body,
             rate=options.max_rate,

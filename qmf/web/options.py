@@ -82,6 +82,8 @@ class WebOptions:
         session_life: seconds after which a session ends in any case.
         push_dir: folder of durable push registrations of messages; None: there are none.
         push_to: hosts that messages may be pushed to, as names or ``name:port``; None: see `push_hosts`.
+        lake: recording of the bus, folder or URL, that reports are about; None: there are none.
+        report_time: seconds after which a report is given up.
         limits, metrics: see there.
     """
 
@@ -98,6 +100,8 @@ class WebOptions:
     session_life: float = 12 * 3600.0
     push_dir: Path | None = None
     push_to: tuple[str, ...] | None = None
+    lake: str | None = None
+    report_time: float = 120.0
     limits: WebLimits = WebLimits()
     metrics: MetricsOptions = MetricsOptions()
 

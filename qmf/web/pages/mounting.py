@@ -25,9 +25,11 @@ from qmf.web.pages.screens.object_screen import object_screen
 from qmf.web.pages.screens.objects_screen import objects_screen
 from qmf.web.pages.screens.overview_screen import agents_screen, overview_screen
 from qmf.web.pages.screens.plots_screen import plots_screen
+from qmf.web.pages.screens.report_screen import report_screen
 from qmf.web.pages.screens.visit import ASSETS, STATIC, Visit
 from qmf.web.pages.views.object_table import ClassTables
 from qmf.web.pages.views.page_urls import EventsUrl, GraphUrl, ObjectsUrl, PlotsUrl, object_of
+from qmf.web.reports.asking import ReportQuestion
 from qmf.web.services import WebServices
 
 #: Where NiceGUI's own files and its websocket are.
@@ -94,6 +96,9 @@ def _pages(site: Site, services: WebServices) -> APIRouter:
     def graph(request: Request) -> Awaitable[None]:
         return graph_screen(visit(request), GraphUrl.parse(request.query_params))
 
+    def report(request: Request) -> Awaitable[None]:
+        return report_screen(visit(request), ReportQuestion.parse(request.query_params))
+
     for path, page in (
         ("/", overview),
         ("/agents", agents),
@@ -103,6 +108,7 @@ def _pages(site: Site, services: WebServices) -> APIRouter:
         ("/events", events),
         ("/plots", plots),
         ("/graph", graph),
+        ("/report", report),
     ):
         ui.page(path, api_router=router, response_timeout=30.0, include_in_schema=False)(page)
     return router

@@ -96,7 +96,13 @@ def test_every_view_opens_and_loads_nothing_from_elsewhere(browser: Browser, sce
         expect(page.locator(".qmf-tiles")).to_contain_text("Agents")
         # Events of other tests may name the agent, too.
         expect(page.get_by_role("table").filter(has_text="Heartbeat")).to_contain_text("alive")
-        for name, heading in (("Classes", "Classes"), ("Events", "Events"), ("Plots", "Plots"), ("Graph", "Graph")):
+        for name, heading in (
+            ("Classes", "Classes"),
+            ("Events", "Events"),
+            ("Plots", "Plots"),
+            ("Report", "Report"),
+            ("Graph", "Graph"),
+        ):
             page.get_by_role("link", name=name, exact=True).first.click()
             expect(page.get_by_role("heading", level=1)).to_have_text(heading)
         expect(page.locator("canvas")).to_be_visible()

@@ -49,6 +49,8 @@ async def plots_screen(visit: Visit, url: PlotsUrl) -> None:
 
     watch(current.values)
     with visit.page("Plots", "Values over time. They are recorded from the moment that somebody looks at them."):
+        if visit.services.options.lake is not None:
+            ui.html('<p class="qmf-note">Earlier values are in a <a href="/report">report</a>.</p>', sanitize=False)
         with ui.element("div").classes("qmf-bar"):
             ui.button("Add a value", on_click=lambda: add()).props("outline dense no-caps icon=add")
             window = ui.select(list(WINDOWS), value=current.window, label="Time").props("dense outlined options-dense")

@@ -40,9 +40,10 @@ _PLACES = (
     ("/events", "Events", "e"),
     ("/plots", "Plots", "p"),
     ("/graph", "Graph", "g"),
+    ("/report", "Report", "r"),
 )
 _KEYS = (
-    ("g o, g a, g c, g e, g p, g g", "Overview, agents, classes, events, plots, graph"),
+    ("g o, g a, g c, g e, g p, g g, g r", "Overview, agents, classes, events, plots, graph, report"),
     ("/", "Filter"),
     ("j, k, arrows", "Next or previous row; Enter opens it"),
     ("[, ]", "Previous or next page of a table"),

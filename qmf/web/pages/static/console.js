@@ -33,7 +33,7 @@
   observer.observe(document.documentElement, { childList: true, subtree: true });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", apply);
 
-  const places = { o: "/", a: "/agents", c: "/classes", e: "/events", p: "/plots", g: "/graph" };
+  const places = { o: "/", a: "/agents", c: "/classes", e: "/events", p: "/plots", g: "/graph", r: "/report" };
   const editing = (target) =>
     target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName);
   let waiting = false;
