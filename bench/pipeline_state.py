@@ -85,8 +85,8 @@ class Ours:
         self._objects, self._buffers, self._table = RowKind.OBJECTS, RowBuffers(), ClassVersion.from_schema(CLASS)
         self._cells = RowConverter(self._table)
         table = self._table
-        told = ("run", 0, 0, 0, 0, None, None, table.package, table.name, table.hash, False, table.to_json(), "", None)
-        self._buffers.add(RowKind.SCHEMAS, None, 0, told)
+        cells = ("run", 0, 0, 0, 0, None, None, table.package, table.name, table.hash, False, table.to_json(), "", None)
+        self._buffers.add(RowKind.SCHEMAS, None, 0, cells)
         lake = DeltaLake(str(folder / "lake"))
         self._writer = LakeWriter(lake, "bench")
         self._number = self._batch = 0

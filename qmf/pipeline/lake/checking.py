@@ -6,14 +6,17 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_table, columns_of, import_pyarrow, with_text
+from qmf.pipeline.lake.columns import ColumnType
 from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.delta_lake import DeltaLake
@@ -21,6 +24,7 @@ from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local
 from qmf.pipeline.lake.maintenance import RETAIN
 from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE
+from qmf.pipeline.lake.row_source import RowSource
 from qmf.pipeline.lake.runs import RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile, file_system
 from qmf.pipeline.lake.table_log import LOG, DamagedLogFile, damaged_log_files
@@ -162,6 +166,7 @@ class LakeCheck:
         table = self._table(path)
         known = {file.path for file in table.snapshot().files}
         store = file_system(table.url, self._lake.options)
+        seen: set[tuple[str, int]] | None = None
         with delta_errors(table.url):
             entries = store.get_file_info(fs.FileSelector("", recursive=True))
         for entry in entries:
@@ -176,12 +181,12 @@ class LakeCheck:
                 continue
             if not {"_run", "_seq"} <= set(rows.column_names):
                 continue
-            there = table.dataset(table.snapshot().files).to_table(columns=["_run", "_seq"])
-            seen = set(zip(there["_run"].to_pylist(), there["_seq"].to_pylist(), strict=True))
-            own = zip(rows["_run"].to_pylist(), rows["_seq"].to_pylist(), strict=True)
+            seen = _keys(table.dataset(table.snapshot().files)) if seen is None else seen
+            own = list(zip(rows["_run"].to_pylist(), rows["_seq"].to_pylist(), strict=True))
             lost = rows.filter(compute.invert(pa.array([key in seen for key in own], pa.bool_())))
             if not lost.num_rows:
                 continue
+            seen.update(own)
             partition_by = []
             if inside.startswith(f"{DATE}="):
                 lost, partition_by = with_text(lost, DATE, inside[len(DATE) + 1 :].partition("/")[0]), [DATE]
@@ -231,28 +236,31 @@ class LakeCheck:
 
     def _check_numbers(self, paths: list[str]) -> Iterator[Finding]:
         """Each run numbers its rows from 1 without a gap, in all tables together, as long as no days are dropped."""
-        pa = import_pyarrow()
-        from pyarrow import compute
-
-        parts: dict[str, list[Any]] = defaultdict(list)
-        for path in paths:
-            table = self._table(path)
-            files = [file for file in table.snapshot().files if self._damage(table, file) is None]
-            if not files:
-                continue
-            with delta_errors(table.url):
-                rows = table.dataset(files).to_table(columns=["_run", "_seq"])
-            for run in compute.unique(rows["_run"]).to_pylist():
-                parts[run].append(rows.filter(compute.equal(rows["_run"], run))["_seq"].combine_chunks())
         is_whole = all(self._table(path).last_batch(RETAIN) is None for path in paths)
-        for run, arrays in sorted(parts.items()):
-            numbers = pa.concat_arrays(arrays)
-            distinct = compute.count_distinct(numbers).as_py()
-            if distinct < len(numbers):
-                yield Finding(f"run {run}", f"{len(numbers) - distinct} rows are there more than once")
-            missing = compute.max(numbers).as_py() - distinct
+        for run, rows, distinct, last in self._numbers(paths):
+            if distinct < rows:
+                yield Finding(f"run {run}", f"{rows - distinct} rows are there more than once")
+            missing = last - distinct
             if missing and is_whole:
                 yield Finding(f"run {run}", f"{missing} of {missing + distinct} rows are missing")
+
+    def _numbers(self, paths: list[str]) -> list[tuple[str, int, int, int]]:
+        """For each run the number of its rows, of different numbers of these, and the highest."""
+        with closing(connect()) as connection, duckdb_errors(self._lake.url):
+            parts = []
+            for path in paths:
+                table = self._table(path)
+                files = [file for file in table.snapshot().files if self._damage(table, file) is None]
+                if files:
+                    columns = (("_run", ColumnType.TEXT), ("_seq", ColumnType.INT64))
+                    parts.append(f"select _run, _seq from {RowSource(table, tuple(files), columns).sql(connection)}")
+            if not parts:
+                return []
+            found: list[tuple[str, int, int, int]] = connection.execute(
+                f"select _run, count(*), count(distinct _seq), max(_seq) from ({' union all '.join(parts)}) "
+                "group by _run order by _run"
+            ).fetchall()
+            return found
 
     def _check_runs(self) -> Iterator[Finding]:
         agents: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -279,3 +287,9 @@ class LakeCheck:
 
     def _next(self, table: LakeTable) -> int:
         return (table.last_batch(WRITER) or 0) + 1
+
+
+def _keys(dataset: Any) -> set[tuple[str, int]]:
+    """What tells rows apart: the run of the recorder, and the number in it."""
+    rows = dataset.to_table(columns=["_run", "_seq"])
+    return set(zip(rows["_run"].to_pylist(), rows["_seq"].to_pylist(), strict=True))

@@ -169,7 +169,9 @@ def test_a_recorder_whose_output_nobody_reads_ends_in_order(host_url: str, lake:
         done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     finally:
         os.close(write)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    # It may end before it knows the schema of what it received.
+    assert [line for line in done.stderr.splitlines() if "stay untyped" not in line] == []
     assert sorted(path.name for path in (Path(lake.url) / PENDING / "recorder").iterdir()) == ["lock"]
 
 
