@@ -19,6 +19,7 @@ from qmf.pipeline.commands.base import (
     comma_separated,
     print_line,
     spark_session,
+    storage_of,
 )
 from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.lake.location import is_local
@@ -49,6 +50,7 @@ def _run(options: argparse.Namespace) -> None:
         last=options.last,
         late=options.late,
         continued=options.continued,
+        storage=storage_of(options),
     )
     if _needs_spark(options, rollup_options):
         _run_on_spark(options, rollup_options)

@@ -75,7 +75,13 @@ class LakeFeed:
         self._known: dict[str, tuple[str, tuple[TableFile, ...]]] = {}
 
     def next_position(
-        self, start: Position, paths: Iterable[str], *, limit: int | None = None, end: Mapping[str, int] | None = None
+        self,
+        start: Position,
+        paths: Iterable[str],
+        *,
+        limit: int | None = None,
+        end: Mapping[str, int] | None = None,
+        until_ns: int | None = None,
     ) -> dict[str, TablePosition]:
         """The position after the next files.
 
@@ -84,6 +90,7 @@ class LakeFeed:
             paths: of the tables to follow; tables of `start` that are not among them stay where they are.
             limit: of the number of files, about: those recorded at the same time are not separated. None for all.
             end: numbers of commits after which nothing is read, by path; None for no limit.
+            until_ns: files with rows that arrived later are not read yet, nor those after them; None for no limit.
 
         Raises:
             LakeError: a commit after `start` was removed from the log of a table.
@@ -97,11 +104,17 @@ class LakeFeed:
                 # A part that was begun is ended before a later commit is begun.
                 targets[path] = version if before.ahead is None else before.ahead
                 waiting += self._unread(path, before, targets[path])
-        taken = _first(sorted(waiting, key=lambda item: item.order), limit)
+        ordered = sorted(waiting, key=lambda item: item.order)
+        if until_ns is not None:
+            late = (at for at, item in enumerate(ordered) if (item.file.last_received_ns or 0) > until_ns)
+            ordered = ordered[: next(late, None)]
+        taken = _first(ordered, limit)
         found = dict(start)
         for path, version in targets.items():
             count = sum(item.path == path for item in taken)
             total = sum(item.path == path for item in waiting)
+            if total and not count:
+                continue  # the position stays, so that nothing seems to be new
             found[path] = _advanced(start.get(path, TablePosition()), version, count, total)
         return found
 

@@ -13,7 +13,8 @@ from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.row_columns import ANY_CLASS_COLUMNS, DATE, HASH, Columns
+from qmf.pipeline.lake.row_columns import ANY_CLASS_COLUMNS, CLASS_KINDS, DATE, HASH, Columns
+from qmf.pipeline.lake.runs import LeftOut, counted_expression
 from qmf.pipeline.lake.table_paths import class_of_path
 
 
@@ -25,11 +26,13 @@ class WantedRows:
         columns: their types; those that a file lacks are null.
         hash: only rows of this version of the class; None for all.
         as_json: add `ANY_CLASS_COLUMNS`, with the columns of the class as JSON.
+        left_out: rows of classes that don't count, since another recorder has them too.
     """
 
     columns: Columns
     hash: str | None = None
     as_json: bool = False
+    left_out: tuple[LeftOut, ...] = ()
 
     @property
     def schema(self) -> Any:
@@ -51,17 +54,24 @@ def file_rows(table: LakeTable, table_path: str, path: str, wanted: WantedRows) 
     """
     pa = import_pyarrow()
     schema = arrow_schema(wanted.columns)
+    counted = counted_expression(wanted.left_out) if has_classes(table_path) else None
     with delta_errors(f"{table.url}/{path}"), table.open_file(path) as file:
         present = set(file.schema_arrow.names)
         names = None if wanted.as_json else [name for name in (*schema.names, HASH) if name in present]
         for batch in file.iter_batches(columns=names):
             chosen = _of_version(batch, wanted.hash)
+            chosen = chosen if counted is None else chosen.filter(counted)
             if not chosen.num_rows:
                 continue
             arrays = [_column(chosen, field, f"{table.url}/{path}") for field in schema]
             if wanted.as_json:
                 arrays += _class_arrays(table_path, chosen, set(schema.names))
             yield pa.RecordBatch.from_arrays(arrays, schema=wanted.schema)
+
+
+def has_classes(table_path: str) -> bool:
+    """True for tables of objects and events."""
+    return table_path.partition("/")[0] in {kind.value for kind in CLASS_KINDS}
 
 
 def _of_version(batch: Any, hash: str | None) -> Any:

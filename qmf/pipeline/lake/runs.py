@@ -93,6 +93,29 @@ class RecordedRuns:
             self._known[key] = left_out(self.presences(first_ns, last_ns))
         return self._known[key]
 
+    def decided_until(self, now_ns: int) -> int | None:
+        """The time of arrival up to which it is known whose rows count; None for all, as where one run records.
+
+        While several runs record, heartbeats that decide about a row may come later than the row.
+
+        Args:
+            now_ns: nanoseconds since 1970: runs that have been silent for long have ended.
+        """
+        table = self._lake.kind_table(RowKind.HEARTBEATS)
+        if table.version() is None:
+            return None
+        spans: dict[str, tuple[int, int]] = {}
+        for file in table.snapshot().files:
+            if file.run is not None and file.first_received_ns is not None and file.last_received_ns is not None:
+                first, last = spans.get(file.run, (file.first_received_ns, file.last_received_ns))
+                spans[file.run] = (min(first, file.first_received_ns), max(last, file.last_received_ns))
+        oldest = max(max((last for _, last in spans.values()), default=0), now_ns - SILENCE_NS) - SILENCE_NS
+        live = [span for span in spans.values() if span[1] >= oldest]
+        together = [
+            one[1] for one in live if any(one is not two and one[0] <= two[1] and two[0] <= one[1] for two in live)
+        ]
+        return min(together) - SILENCE_NS if together else None
+
     def presences(self, first_ns: int | None = None, last_ns: int | None = None) -> list[Presence]:
         """When runs had agents, on days on which several runs recorded at the same time."""
         table = self._lake.kind_table(RowKind.HEARTBEATS)

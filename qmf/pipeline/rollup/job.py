@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -14,16 +14,17 @@ from pyspark.sql.utils import is_remote
 
 from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
 from qmf.pipeline.aggregation.job import replaced
-from qmf.pipeline.aggregation.source import class_sources
+from qmf.pipeline.aggregation.source import ClassSource, class_sources
 from qmf.pipeline.aggregation.stream import RollupStream
-from qmf.pipeline.aggregation.stream_windows import WindowRange
+from qmf.pipeline.aggregation.stream_windows import END_NS, WindowRange
 from qmf.pipeline.aggregation.tables import PARTITIONS, WRITER, RollupOptions, class_name, rollup_table
+from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import DATE
-from qmf.pipeline.rollup.tasks import WindowTask, add_actions, make_tasks, rolled_up_rows, written_files
+from qmf.pipeline.rollup.tasks import KeptRows, WindowTask, add_actions, make_tasks, rolled_up_rows, written_files
 from qmf.pipeline.spark.batch_progress import PrintLine, report_progress
 
 
@@ -44,19 +45,22 @@ def rollup_batch(spark: SparkSession, options: RollupOptions, print_line: PrintL
     """
     options.check()
     started = time.monotonic()
-    sources = class_sources(options.lake, options.classes)
+    sources = class_sources(options.lake, options.classes, options.storage)
     table = rollup_table(options, "batch")
+    replacement = _replacement(table, options, sources)
     tasks = make_tasks(
         options.lake, sources, options.sizes, continued=options.continued, first=options.first, last=options.last
     )
     progress: Any = nullcontext() if is_remote() else report_progress(spark, "rollup", print_line)
     with progress:
-        files = written_files(spark, tasks, table.url) if tasks else []
+        # Rows of other classes in the same days are written again, so that one commit is enough.
+        files = written_files(spark, [*tasks, *replacement.kept], table) if tasks else []
     rows: Counter[tuple[str, str, str]] = Counter()
     for file in files:
-        rows[file["package"], file["class"], file["size"]] += file["rows"]
-    if files:
-        _commit(table, options, files, replaced(options, sources))
+        if file["class"]:
+            rows[file["package"], file["class"], file["size"]] += file["rows"]
+    if rows.total():
+        commit_files(table, files, replacement)
     for source in sources:
         for size in options.sizes:
             name, samples = class_name(source.versions), source.samples(options.first, options.last)
@@ -96,48 +100,83 @@ def rolled_up_lake(
     return rolled_up_rows(spark, make_tasks(lake, inside, (size,), continued=continued, **days))
 
 
-def _commit(table: LakeTable, options: RollupOptions, files: list[Any], where: str) -> None:
-    """Replace the rows of a batch by those of files."""
-    if options.classes:
-        # Files of several classes must be written again without these rows.
-        commit_files(table, files, deleted=where)
-    else:
-        days = sorted({file[DATE] for file in files})
-        commit_files(table, files, replaced=[("size", "in", list(options.sizes)), (DATE, "in", days)])
+@attrs.frozen
+class Replacement:
+    """What a commit replaces: the rows of some partitions.
+
+    Attributes:
+        version: of the table of which `kept` are files; None where there is no table yet.
+        sizes, days: the partitions.
+        kept: tasks that write the rows again that stay.
+    """
+
+    version: int | None
+    sizes: Sequence[str]
+    days: Sequence[str]
+    kept: Sequence[KeptRows] = ()
+
+    @classmethod
+    def of(cls, table: LakeTable, where: str, sizes: Sequence[str], days: Callable[[str], bool]) -> Replacement:
+        """The replacement of the rows that meet a condition, which may be a part of those of their partitions.
+
+        Args:
+            table: with the rows.
+            where: condition in SQL.
+            sizes: of the windows.
+            days: True for days that may have such rows.
+        """
+        version = table.version()
+        if version is None:
+            return cls(None, sizes, ())
+        kept = [
+            KeptRows(table, file, size, where)
+            for file in table.snapshot().files
+            for size in sizes
+            if file.path.startswith(f"size={size}/") and file.date is not None and days(file.date)
+        ]
+        return cls(version, sizes, sorted({str(task.file.date) for task in kept}), kept)
+
+
+def _replacement(table: LakeTable, options: RollupOptions, sources: Sequence[ClassSource]) -> Replacement:
+    """What a batch replaces."""
+    days = sorted({date for source in sources for date in source.between(options.first, options.last)})
+    if not options.classes:
+        return Replacement(table.version(), options.sizes, days)
+    return Replacement.of(table, replaced(options, sources), options.sizes, days.__contains__)
 
 
 def commit_files(
-    table: LakeTable,
-    files: list[Any],
-    *,
-    deleted: str | None = None,
-    replaced: list[tuple[str, str, list[str]]] | None = None,
-    numbers: Mapping[str, int] | None = None,
+    table: LakeTable, files: list[Any], replacement: Replacement | None, numbers: Mapping[str, int] | None = None
 ) -> None:
-    """Commit files that executors wrote.
+    """Commit files that executors wrote, in one commit.
 
     Args:
         table: whose files they are.
-        files: as `written_files` returns them.
-        deleted: condition in SQL for rows to delete before, in a commit of its own.
-        replaced: conditions for the partitions that the files replace; None for none.
+        files: as `written_files` returns them, those of rows that are kept among them.
+        replacement: the partitions that they replace; None for none.
         numbers: to commit with them.
+
+    Raises:
+        LakeError: the table cannot be written, or another process has written to it meanwhile.
     """
     delta = import_deltalake()
     with delta_errors(table.url):
         if table.version() is None:
-            delta.DeltaTable.create(table.url, delta.Schema.from_arrow(_schema()), partition_by=list(PARTITIONS))
+            table.create(_schema(), PARTITIONS)
+        elif replacement is not None and replacement.kept and table.version() != replacement.version:
+            raise LakeError(f"{table.url}: another process wrote to it meanwhile; try again")
         target = table.delta()
-        if deleted is not None:
-            target.delete(deleted)
         all_numbers = {**(numbers or {}), WRITER: (table.last_batch(WRITER) or 0) + 1}
         transactions = [delta.Transaction(name, number) for name, number in all_numbers.items()]
+        filters = None
+        if replacement is not None and replacement.days and replacement.version is not None:
+            filters = [("size", "in", list(replacement.sizes)), (DATE, "in", list(replacement.days))]
         target.create_write_transaction(
             add_actions(files),
-            "append" if replaced is None else "overwrite",
+            "append" if filters is None else "overwrite",
             target.schema(),
             list(PARTITIONS),
-            replaced,
+            filters,
             commit_properties=delta.CommitProperties(app_transactions=transactions),
         )
 
@@ -150,22 +189,30 @@ class SparkRollupStream(RollupStream):
         super().__init__(options, in_memory=False)
         self._spark = spark
         self._files: list[Any] = []
+        self._first_day = ""
 
     def _roll_up(self, ranges: Sequence[WindowRange]) -> list[int]:
         tasks = []
         for windows in ranges:
-            days = {day: windows.source.days[day] for day in windows.days}
+            days = {date: windows.source.days[date] for date in windows.days}
             few = attrs.evolve(windows, source=attrs.evolve(windows.source, days=days))
             tasks.append(WindowTask(self._options, few))
-        self._files = written_files(self._spark, tasks, self._table.url)
+        first = min(windows.start for windows in ranges)
+        self._first_day = "" if first == -END_NS else day(first)
+        self._files = written_files(self._spark, tasks, self._table)
         rows: Counter[tuple[str, str, str]] = Counter()
         for file in self._files:
             rows[file["package"], file["class"], file["size"]] += file["rows"]
         return [rows[windows.source.package, windows.source.name, windows.size] for windows in ranges]
 
     def _store(self, where: str | None, numbers: Mapping[str, int]) -> None:
-        # A kill between the two commits leaves out windows that are not complete; the next step writes them.
-        commit_files(self._table, self._files, deleted=where, numbers=numbers)
+        replacement = None
+        if where is not None:
+            first = self._first_day
+            replacement = Replacement.of(self._table, where, self._options.sizes, lambda found: found >= first)
+            if replacement.kept:
+                self._files += written_files(self._spark, replacement.kept, self._table)
+        commit_files(self._table, self._files, replacement, numbers)
 
 
 def _schema() -> Any:

@@ -18,15 +18,17 @@ from typing import Any
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
+from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
 from qmf.pipeline.aggregation.day import ClassRollup
 from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS
 from qmf.pipeline.aggregation.source import ClassSource, day_start_ns
 from qmf.pipeline.aggregation.stream_windows import OUT, WindowRange, WindowRollup
 from qmf.pipeline.aggregation.tables import PARTITIONS, RollupOptions
-from qmf.pipeline.duckdb_queries import duckdb_errors, text
+from qmf.pipeline.duckdb_queries import duckdb_errors, quoted, text
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.rollup.frames import ROLLUP, arrow_batches, executor_connection
 
 #: Samples of a task; a day of a class that has more is divided by its objects.
@@ -109,6 +111,41 @@ class RollupTask:
                 yield connection, RollupPart(self.source.package, self.source.name, size, self.day), table
 
 
+@attrs.frozen
+class KeptRows:
+    """The rows of a file of the table that a commit does not replace, to be written again.
+
+    Attributes:
+        table: with the file.
+        file: to read.
+        size: of its windows.
+        replaced: condition in SQL for the rows that are replaced.
+    """
+
+    table: LakeTable
+    file: TableFile
+    size: str
+    replaced: str
+
+    def run(self) -> Iterator[tuple[Any, RollupPart, str]]:
+        """As of `RollupTask`; the rows count for no class."""
+        day = str(self.file.date)
+        with closing(executor_connection()) as connection, duckdb_errors(self.table.url):
+            connection.register("qmf_stored", self.table.dataset([self.file]))
+            columns = ", ".join(quoted(name) for name in ROLLUP_COLUMNS)
+            connection.execute(
+                f"create temp table qmf_part as select {columns} from "
+                f"(select * replace ({text(self.size)} as size, {text(day)} as {DATE}) from qmf_stored) "
+                f"where not coalesce({self.replaced}, false)"
+            )
+            if connection.execute("select 1 from qmf_part limit 1").fetchall():
+                yield connection, RollupPart("", "", self.size, day), "qmf_part"
+
+
+#: What an executor does for the table of roll-ups.
+Task = RollupTask | WindowTask | KeptRows
+
+
 def make_tasks(
     lake: str,
     sources: Iterable[ClassSource],
@@ -152,17 +189,17 @@ def rolled_up_rows(spark: SparkSession, tasks: Sequence[RollupTask]) -> DataFram
     return _frame(spark, tasks).mapInArrow(_each(work), ROLLUP)
 
 
-def written_files(spark: SparkSession, tasks: Sequence[RollupTask | WindowTask], table: str) -> list[Any]:
+def written_files(spark: SparkSession, tasks: Sequence[Task], table: LakeTable) -> list[Any]:
     """Run tasks, each of which writes its files into the folder of a table; returns `WRITTEN` of each file."""
 
-    def work(task: RollupTask | WindowTask) -> Iterator[Any]:
+    def work(task: Task) -> Iterator[Any]:
         for connection, part, rows in task.run():
             yield _write(connection, rows, table, part)
 
     return _frame(spark, tasks).mapInArrow(_each(work), WRITTEN).collect()
 
 
-def _frame(spark: SparkSession, tasks: Sequence[RollupTask | WindowTask]) -> DataFrame:
+def _frame(spark: SparkSession, tasks: Sequence[Task]) -> DataFrame:
     """A partition for each task."""
     return spark.createDataFrame([(pickle.dumps(task),) for task in tasks], "task binary").repartition(len(tasks) or 1)
 
@@ -176,13 +213,13 @@ def _each(work: Callable[[Any], Iterator[Any]]) -> Callable[[Iterable[Any]], Ite
     return run
 
 
-def _write(connection: Any, rows: str, table: str, part: RollupPart) -> Any:
+def _write(connection: Any, rows: str, table: LakeTable, part: RollupPart) -> Any:
     """Write a file, and say what is in it."""
     pa = import_pyarrow()
     found = connection.sql(f"from {rows}").to_arrow_table()
     # A name of its own for each attempt: what an attempt that failed has written is never committed.
     path = f"size={part.size}/{DATE}={part.day}/part-{uuid.uuid4()}.parquet"
-    store = LakeTable(table).store()
+    store = table.store()
     store.create_dir(path.rpartition("/")[0], recursive=True)
     with store.open_output_stream(path) as target:
         pa.parquet.write_table(found, target, compression="zstd")

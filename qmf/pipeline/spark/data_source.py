@@ -28,8 +28,10 @@ from qmf.pipeline.lake.arrow import columns_of
 from qmf.pipeline.lake.classes import versions_of
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.file_rows import WantedRows
+from qmf.pipeline.lake.feed import FeedFile
+from qmf.pipeline.lake.file_rows import WantedRows, has_classes
 from qmf.pipeline.lake.row_columns import CLASS_KINDS
+from qmf.pipeline.lake.runs import RecordedRuns
 from qmf.pipeline.lake.table_paths import class_of_path, kind_path
 from qmf.pipeline.spark import catalog
 from qmf.pipeline.spark.lake_stream import (
@@ -70,7 +72,10 @@ class QmfDataSource(DataSource):
             return SnapshotReader(options)
         wanted, includes = self._wanted(schema)
         place = LakePlace(options["lake"], storage_options(options))
-        return LakeBatchReader(place, batch_files(place.open(), includes, options), wanted)
+        lake = place.open()
+        files = batch_files(lake, includes, options)
+        left_out = RecordedRuns(lake).left_out() if any(has_classes(item.path) for item in files) else ()
+        return LakeBatchReader(place, files, wanted, left_out)
 
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:
         """A reader of a lake, or of a bus by its spool."""
@@ -143,11 +148,11 @@ def storage_options(options: Mapping[str, str]) -> dict[str, str]:
     return {key.removeprefix(_STORAGE): value for key, value in options.items() if key.startswith(_STORAGE)}
 
 
-def batch_files(lake: DeltaLake, includes: PathFilter, options: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The files of a batch: paths of tables, and of files inside them; `from` and `to` bound their days."""
+def batch_files(lake: DeltaLake, includes: PathFilter, options: Mapping[str, str]) -> list[FeedFile]:
+    """The files of a batch; `from` and `to` bound their days."""
     first, last = options.get("from", ""), options.get("to", "9999-12-31")
     return [
-        (path, file.path)
+        FeedFile(path, file)
         for path in lake.paths()
         if includes(path)
         for file in lake.table(path).snapshot().files

@@ -2,12 +2,14 @@
 
 An offset of a stream says for each table how much of it was read, see `qmf.pipeline.lake.feed`. Files don't change once
 they were committed, and files that were only combined hold no new rows, so a restarted query reads exactly what it has
-not committed.
+not committed. Where several recorders record the same agents, the rows of one count, see `qmf.pipeline.lake.runs`; a
+stream waits for the heartbeats that decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -20,8 +22,10 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.feed import LakeFeed, Position, position_from_json, position_to_json
-from qmf.pipeline.lake.file_rows import WantedRows, file_rows
+from qmf.pipeline.lake.feed import FeedFile, LakeFeed, Position, position_from_json, position_to_json
+from qmf.pipeline.lake.file_rows import WantedRows, file_rows, has_classes
+from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
+from qmf.pipeline.lake.table_files import TableFile
 
 if TYPE_CHECKING:
     from qmf.pipeline.recording.spool import Spool
@@ -56,22 +60,39 @@ class LakePlace:
 
 
 class FilesPartition(InputPartition):
-    """Files that one task reads: paths of their tables inside the lake, and of the files inside these."""
+    """Files that one task reads: paths of their tables inside the lake, and of the files inside these.
 
-    def __init__(self, files: list[tuple[str, str]]) -> None:
+    `left_out` are the rows in them that don't count, since another recorder has them too.
+    """
+
+    def __init__(self, files: list[tuple[str, str]], left_out: tuple[LeftOut, ...] = ()) -> None:
         super().__init__(files)
         self.files = files
+        self.left_out = left_out
 
 
-def partitions_of(files: list[tuple[str, str]]) -> list[InputPartition]:
+def partitions_of(files: Sequence[FeedFile], left_out: Sequence[LeftOut]) -> list[InputPartition]:
     """Files in parts, one for each task."""
-    return [FilesPartition(files[at : at + _TASK_FILES]) for at in range(0, len(files), _TASK_FILES)]
+    found: list[InputPartition] = []
+    for at in range(0, len(files), _TASK_FILES):
+        part = files[at : at + _TASK_FILES]
+        own = tuple(row for row in left_out if any(_may_have(item.file, row) for item in part))
+        found.append(FilesPartition([(item.path, item.file.path) for item in part], own))
+    return found
+
+
+def _may_have(file: TableFile, row: LeftOut) -> bool:
+    """True for files that may have rows that are left out."""
+    if file.first_ns is None or file.last_ns is None:
+        return True
+    return file.run in (None, row.run) and file.first_ns < row.end_ns and file.last_ns >= row.first_ns
 
 
 def read_files(place: LakePlace, partition: InputPartition, wanted: WantedRows) -> Iterator[Any]:
     """The rows of the files of a task."""
     assert isinstance(partition, FilesPartition)
     lake = place.open()
+    wanted = attrs.evolve(wanted, left_out=partition.left_out)
     for table_path, path in partition.files:
         yield from file_rows(lake.table(table_path), table_path, path, wanted)
 
@@ -79,20 +100,23 @@ def read_files(place: LakePlace, partition: InputPartition, wanted: WantedRows) 
 class LakeBatchReader(DataSourceReader):
     """Reads what is in some tables of a lake."""
 
-    def __init__(self, place: LakePlace, files: list[tuple[str, str]], wanted: WantedRows) -> None:
+    def __init__(
+        self, place: LakePlace, files: Sequence[FeedFile], wanted: WantedRows, left_out: Sequence[LeftOut] = ()
+    ) -> None:
         """
         Args:
             place: where the lake is.
-            files: paths of tables inside the lake, and of files inside these.
+            files: to read.
             wanted: rows and columns.
+            left_out: rows of classes that don't count.
         """
         self._place = place
-        self._files = files
+        self._parts = partitions_of(files, left_out)
         self._wanted = wanted
 
     def partitions(self) -> list[InputPartition]:
         """A few files for each task; Spark asks for one part at least."""
-        return partitions_of(self._files) or [FilesPartition([])]
+        return self._parts or [FilesPartition([])]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of some files."""
@@ -127,6 +151,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._spooled = spooled
         self._spool: Spool | None = None
         self._feed: LakeFeed | None = None
+        self._runs: RecordedRuns | None = None
         self._lake: DeltaLake | None = None
         self._end: dict[str, int] | None = None
 
@@ -151,14 +176,19 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
             self._spool = Spool(self._spooled[0], self._place.url, self._spooled[1])
         files = None if isinstance(limit, ReadAllAvailable) else self._limit
-        feed = self._opened()[1]
-        position = feed.next_position(_position(start), self._paths(), limit=files, end=self._end)
+        feed, paths = self._opened()[1], self._paths()
+        # All that is there is read at the end, so there is nothing to wait for.
+        until = None if self._end is not None else self._decided_until(paths)
+        position = feed.next_position(_position(start), paths, limit=files, end=self._end, until_ns=until)
         return position_to_json(position)
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """The files that came between two offsets, a few for each task."""
         found = self._opened()[1].files(_position(start), _position(end))
-        return partitions_of([(item.path, item.file.path) for item in found])
+        if not any(has_classes(item.path) for item in found):
+            return partitions_of(found, ())
+        assert self._runs is not None
+        return partitions_of(found, self._runs.left_out())
 
     def commit(self, end: Offset) -> None:
         """Nothing to release: files are removed by the lake's retention."""
@@ -172,7 +202,14 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._lake is None or self._feed is None:
             self._lake = self._place.open()
             self._feed = LakeFeed(self._lake)
+            self._runs = RecordedRuns(self._lake)
         return self._lake, self._feed
+
+    def _decided_until(self, paths: Sequence[str]) -> int | None:
+        """The time of arrival up to which it is known which rows of classes count."""
+        if self._runs is None or not any(has_classes(path) for path in paths):
+            return None
+        return self._runs.decided_until(time.time_ns())
 
     def _paths(self) -> list[str]:
         return [path for path in self._opened()[0].paths() if self._includes(path)]

@@ -80,6 +80,8 @@ def test_days_and_classes(spark: SparkSession, shop: Shop, tmp_path: Path) -> No
     roll_up_lake(attrs.evolve(here, first=day, last=day, classes=("till",)), ignore)
     assert table(there) == table(here)
     assert [row["delta"] for row in table(there) if row["object"] == "one" and row["class"] == "till"] == [0]
+    written = rollup_table(there, "batch")
+    assert (written.version(), written.last_batch("rollup")) == (2, 2)  # the table, then one commit for each batch
 
 
 def test_a_lake_as_a_frame(spark: SparkSession, shop: Shop) -> None:
@@ -98,5 +100,7 @@ def test_a_stream_writes_what_the_stream_in_one_process_writes(spark: SparkSessi
             assert ours.step(last=last) == theirs.step(last=last)
             assert attrs.evolve(ours.counts, busy=0) == attrs.evolve(theirs.counts, busy=0)
         assert table(there, "stream") == table(here, "stream")
+        # One commit for each that wrote something, and one that made the table.
+        assert rollup_table(there, "stream").version() == rollup_table(there, "stream").last_batch("rollup")
         if last:
             shop.put((DAY + 100, 40), (DAY + 250, 50), object="till-1")
