@@ -15,7 +15,7 @@ help:
 	@echo "make test             set up, then run the tests, several at a time; those of make soak are left out"
 	@echo "make soak             the tests that take minutes: random kills, several Sparks, many more invented values"
 	@echo "make contract         the tests of every broker, on the embedded one, Artemis and RabbitMQ, which it installs"
-	@echo "make foreign          the broker's tests with clients of others: qpid-jms, rhea, proton C++, which it installs"
+	@echo "make foreign          the broker's tests with clients of others: qpid-jms, rhea, proton C++, and the lake with DuckDB's Delta reader; it installs them"
 	@echo "make check            lint, types, freshness of generated code, tests"
 	@echo "make docs             run the pages of the documentation, and write into them what they print now"
 	@echo "make lint             ruff"
@@ -48,7 +48,7 @@ contract: $(STAMP)
 	$(BIN)/python -m scripts.brokers $(BIN)/python -m scripts.contract
 
 foreign: $(STAMP)
-	$(BIN)/python -m scripts.foreign $(BIN)/python -m pytest -q tests/broker/foreign $(ARGS)
+	$(BIN)/python -m scripts.foreign $(BIN)/python -m pytest -q tests/broker/foreign tests/pipeline/lake/test_engines.py $(ARGS)
 
 docs: $(STAMP)
 	@sh scripts/java.sh

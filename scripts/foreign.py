@@ -1,13 +1,15 @@
-"""Run a command with the AMQP 1.0 clients of others that tests can use: qpid-jms (Java), rhea (JavaScript), proton C++.
+"""Run a command with programs of others that tests can use: qpid-jms (Java), rhea (JavaScript), proton C++, DuckDB.
 
     python -m scripts.foreign python -m pytest tests/broker/foreign
     python -m scripts.foreign --only rhea python -m pytest tests/broker/foreign
 
 The libraries of Java and JavaScript, at the versions that tests/broker/foreign names, are put in a cache folder by
-Maven and npm when they are first needed; proton C++ is the system's. What is missing of the system's packages (a JDK,
-Maven, Node.js, npm, proton's headers) is installed where this runs as root on Debian. The command finds what is there
-in QMF_TEST_JMS and QMF_TEST_RHEA (folders) and QMF_TEST_PROTON_CPP (the compiler's options); one that is named there
-already is used as it is. A client that cannot be had is reported and left out.
+Maven and npm when they are first needed; proton C++ is the system's. A DuckDB with its extension for Delta tables comes
+by pip, in a folder of its own, since the extension is published for other versions than the project's. What is missing
+of the system's packages (a JDK, Maven, Node.js, npm, proton's headers) is installed where this runs as root on Debian.
+The command finds what is there in QMF_TEST_JMS, QMF_TEST_RHEA and QMF_TEST_DUCKDB_DELTA (folders) and
+QMF_TEST_PROTON_CPP (the compiler's options); one that is named there already is used as it is. What cannot be had is
+reported and left out.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from scripts.fetching import Unavailable, finish, install, unpacking
 
 CACHE = Path(os.environ.get("QMF_FOREIGN_CACHE") or Path.home() / ".cache" / "qmf-foreign")
 PROGRAMS = Path(__file__).resolve().parents[1] / "tests" / "broker" / "foreign"
+#: The last version of DuckDB whose extensions are on PyPI.
+DUCKDB = "1.5.5"
 #: Seconds for each step of getting a client.
 LIMIT = 240
 
@@ -92,6 +96,18 @@ def proton_cpp() -> str:
     return options
 
 
+def duckdb_delta() -> str:
+    """The folder of a DuckDB, and of its extension for Delta tables."""
+    home = CACHE / f"duckdb-delta-{DUCKDB}"
+    if not home.exists():
+        with unpacking(home) as folder:
+            get = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps"]
+            get += [f"duckdb=={DUCKDB}", f"duckdb-extension-delta=={DUCKDB}", "--target", str(folder / "packages")]
+            finish(get, folder / "pip.log", os.environ, LIMIT)
+            install(folder / "packages", home)
+    return str(home)
+
+
 def compiles(compiler: str, options: str) -> bool:
     """True if a program that uses proton C++ can be compiled."""
     text = "#include <proton/container.hpp>\nint main() { proton::container(); }\n"
@@ -128,7 +144,12 @@ def apt_install(package: str) -> None:
     finish(command, log, environment, LIMIT)
 
 
-CLIENTS: Mapping[str, Callable[[], str]] = {"jms": jms, "rhea": rhea, "proton_cpp": proton_cpp}
+CLIENTS: Mapping[str, Callable[[], str]] = {
+    "jms": jms,
+    "rhea": rhea,
+    "proton_cpp": proton_cpp,
+    "duckdb_delta": duckdb_delta,
+}
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ def test_a_client_that_cannot_be_had_is_reported(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": "/nonexistent", "QMF_FOREIGN_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
     for name in ("JMS", "PROTON_CPP"):
         environment.pop(f"QMF_TEST_{name}", None)
-    environment["QMF_TEST_RHEA"] = "/named"
+    environment |= {"QMF_TEST_RHEA": "/named", "QMF_TEST_DUCKDB_DELTA": "/named"}
     code = "import os; print(os.environ['QMF_TEST_JMS_MISSING'], os.environ['QMF_TEST_RHEA']); raise SystemExit(3)"
     done = run([sys.executable, "-m", "scripts.foreign", sys.executable, "-c", code], env=environment)
     assert done.returncode == 3
