@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from qmf.pipeline.commands.base import Subcommand, add_classes, check_lake, print_line
+from qmf.pipeline.commands.base import Subcommand, add_classes, check_lake, print_line, storage_of
 from qmf.pipeline.errors import PipelineError
 
 
@@ -60,7 +60,9 @@ def _run(options: argparse.Namespace) -> None:
     if options.compare is not None:
         parse_compared(options.compare, given)
     check_lake(options.lake)
-    time_range = parse_time_range(options.first, options.last, options.length, end_of_recording(options.lake))
+    time_range = parse_time_range(
+        options.first, options.last, options.length, end_of_recording(options.lake, storage_of(options))
+    )
     report_options = ReportOptions(
         lake=options.lake,
         alerts=options.alerts,
@@ -72,6 +74,7 @@ def _run(options: argparse.Namespace) -> None:
         compare=None if options.compare is None else parse_compared(options.compare, time_range),
         usual_days=options.usual_days,
         made_ns=time.time_ns(),
+        storage=storage_of(options),
     )
     to_output = str(options.output) == "-"
     text = html(collect(report_options, time_range, _nothing if to_output else print_line))

@@ -5,7 +5,7 @@ The only module of this package that knows how a lake keeps its rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
@@ -25,13 +25,17 @@ _NO_FILES = TableSnapshot(-1, ())
 class LakeFiles:
     """The committed rows of a lake, as of the last `refresh`."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
         """Open a lake.
+
+        Args:
+            url: a folder, or a URL.
+            options: of the object store; what is not given comes from the environment.
 
         Raises:
             LakeError: there is no lake.
         """
-        self.lake = DeltaLake(url)
+        self.lake = DeltaLake(url, options)
         if not self.lake.exists():
             raise LakeError(f"{self.lake.url}: not a lake: it has no table schemas")
         self._snapshots: dict[str, TableSnapshot] = {}

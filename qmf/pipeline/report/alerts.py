@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from qmf.pipeline.correlate.alert_table import AlertTable
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import is_local, local_path
 from qmf.pipeline.report.model import AlertRow
 from qmf.pipeline.report.time_range import TimeRange
 
@@ -15,23 +16,27 @@ _MAX_ALERTS = 200
 _CLEARED = "cleared"
 
 
-def read_alerts(path: str, time_range: TimeRange) -> tuple[AlertRow, ...] | None:
+def read_alerts(path: str, time_range: TimeRange, storage: Mapping[str, str]) -> tuple[AlertRow, ...] | None:
     """The alerts that were open in the range, newest first; None where there is no table.
 
     Args:
         path: folder of the tables of a batch and of a stream.
         time_range: of the report.
+        storage: options of the object store.
 
     Raises:
         LakeError: a table cannot be read.
     """
-    tables = [AlertTable(path, by).read() for by in ("batch", "stream")]
-    if all(table is None for table in tables):
+    root = str(local_path(path)) if is_local(path) else path.rstrip("/")
+    tables = [LakeTable(f"{root}/{by}", storage) for by in ("batch", "stream")]
+    tables = [table for table in tables if table.version() is not None]
+    if not tables:
         return None
     names = ["alert_id", "change", "rule", "severity", "subject", "message", "reason", "began_ns", "at_ns"]
-    return alert_rows(
-        (row for table in tables if table is not None for row in table.select(names).to_pylist()), time_range
+    rows = (
+        row for table in tables for row in table.dataset(table.snapshot().files).to_table(columns=names).to_pylist()
     )
+    return alert_rows(rows, time_range)
 
 
 def alert_rows(rows: Iterable[Mapping[str, Any]], time_range: TimeRange) -> tuple[AlertRow, ...]:

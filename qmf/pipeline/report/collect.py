@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -45,6 +45,7 @@ class ReportOptions:
         compare: another range to compare with.
         usual_days: days before the range whose values say what is usual.
         made_ns: time of the report.
+        storage: options of the object stores of both.
     """
 
     lake: str
@@ -57,6 +58,7 @@ class ReportOptions:
     compare: TimeRange | None = None
     usual_days: int = 7
     made_ns: int = 0
+    storage: Mapping[str, str] = attrs.field(factory=dict)
 
 
 @attrs.frozen
@@ -79,7 +81,7 @@ def collect(options: ReportOptions, time_range: TimeRange, print_line: PrintLine
         PipelineError: nothing was recorded in the range.
         MissingExtraError: a library is not installed.
     """
-    with ReportSource(options.lake) as source:
+    with ReportSource(options.lake, options.storage) as source:
         _check_classes(source, options)
         asked, time_range = time_range, _recorded_range(source, time_range)
         other = None if options.compare is None else _recorded_range(source, options.compare)
@@ -96,7 +98,7 @@ def collect(options: ReportOptions, time_range: TimeRange, print_line: PrintLine
         report = _with_series(source, options, report, other)
         print_line("Samples rolled up")
     if other is not None:
-        with ReportSource(options.lake) as source:
+        with ReportSource(options.lake, options.storage) as source:
             then = _audited(source, options, attrs.evolve(report, time_range=other))
         assert report.comparison is not None
         numbers = _numbers(then, report)
@@ -191,7 +193,7 @@ def _audited(source: ReportSource, options: ReportOptions, report: Report) -> Re
         objects=objects,
         presence=shown,
         agents=agent_rows(shown, presence.beats, known_until),
-        alerts=read_alerts(alerts, time_range),
+        alerts=read_alerts(alerts, time_range, options.storage),
         classes=lives.class_rows(source, time_range),
         lifetimes=lives.lifetimes(source, time_range),
         ended=ended,

@@ -39,8 +39,9 @@ def charts(source: ReportSource, holding: Holding) -> tuple[Chart, ...]:
     rows = source.query(
         f"""
         with lines as (
-            select {_SERIES_SQL}, any_value(place) as place, avg(value) as mean, max(abs(value)) as level,
-                max(value) - min(value) as spread
+            select {_SERIES_SQL}, any_value(place) as place, max(abs(value)) as level,
+                max(value) - min(value) as spread,
+                sum(value) as total
             from {VALUES} where {within(time_range, time_range.step)} group by all
         ), members as (
             select package, class, member, counter, count(*) filter (level > 0) as objects,
@@ -53,7 +54,7 @@ def charts(source: ReportSource, holding: Holding) -> tuple[Chart, ...]:
             from members where moves or counter or rank = 0
         ), chosen as (
             select l.*, p.chart, p.objects,
-                row_number() over (partition by p.package, p.class, p.member order by l.mean desc, l.agent, l.object)
+                row_number() over (partition by p.package, p.class, p.member order by l.total desc, l.agent, l.object)
                 as line
             from placed as p join lines as l using (package, class, member, counter)
             where p.chart <= {_CHARTS} and l.level > 0
@@ -68,16 +69,24 @@ def charts(source: ReportSource, holding: Holding) -> tuple[Chart, ...]:
         key = (row[0], row[1], row[4])
         found.setdefault(key, []).append(series)
         objects[key] = row[-1]
-    return tuple(
-        Chart(
-            title=f"{own[0].name} {own[0].member}",
-            unit=own[0].unit,
-            series=tuple(_labelled(own)),
-            more=objects[key] - len(own),
-            is_rate=own[0].is_rate,
+    drawn: dict[tuple[object, ...], None] = {}
+    charts: list[Chart] = []
+    for name, own in found.items():
+        # Two members may always be equal, e.g. what an exchange received and what it routed.
+        same = (own[0].name, own[0].is_rate, own[0].unit, *((item.agent, item.object, item.points) for item in own))
+        if same in drawn:
+            continue
+        drawn[same] = None
+        charts.append(
+            Chart(
+                title=f"{own[0].name} {own[0].member}",
+                unit=own[0].unit,
+                series=tuple(_labelled(own)),
+                more=objects[name] - len(own),
+                is_rate=own[0].is_rate,
+            )
         )
-        for key, own in found.items()
-    )
+    return tuple(charts)
 
 
 def _labelled(series: Sequence[Series]) -> Iterable[Series]:

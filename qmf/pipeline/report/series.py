@@ -11,7 +11,7 @@ from contextlib import closing
 import attrs
 
 from qmf.pipeline.aggregation.day import ClassRollup
-from qmf.pipeline.aggregation.members import NumberMember, window_seconds
+from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.aggregation.source import ClassSource, class_sources
 from qmf.pipeline.aggregation.windows import rolled_up
 from qmf.pipeline.duckdb_queries import text
@@ -19,7 +19,7 @@ from qmf.pipeline.report.own import own_object
 from qmf.pipeline.report.source import ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange
 from qmf.presenting.counters import is_counter
-from qmf.schema import ClassSchema, Style
+from qmf.schema import TYPES, ClassSchema, Style
 
 #: The table of values.
 VALUES = "report_values"
@@ -74,7 +74,7 @@ def make_values(source: ReportSource, options: SeriesOptions) -> list[tuple[str,
     source.run(f"create temp table {VALUES} ({_COLUMNS})")
     found: list[tuple[str, str]] = []
     with source.errors():
-        for own in class_sources(source.url, options.classes):
+        for own in class_sources(source.url, options.classes, source.storage):
             found.append((own.package, own.name))
             if own.members:
                 _roll_up(source, options, own)
@@ -93,7 +93,7 @@ def _roll_up(source: ReportSource, options: SeriesOptions, samples: ClassSource)
             for day in sorted(chosen.days):
                 with rollup.day(day) as tables:
                     for table in tables.values():
-                        connection.execute(_insert(table, samples.members, counters, options))
+                        connection.execute(_insert(table, samples, counters, options))
         return
     # Planning costs more than the rows: all days at once, from a table, since the kernel reads them several times.
     rows = chosen.sql(connection, sorted(chosen.days))
@@ -108,7 +108,7 @@ def _roll_up(source: ReportSource, options: SeriesOptions, samples: ClassSource)
         continued=options.continued,
     ) as found:
         if found is not None:
-            connection.execute(_insert(f"({found})", samples.members, counters, options))
+            connection.execute(_insert(f"({found})", samples, counters, options))
 
 
 def _restricted(options: SeriesOptions, samples: ClassSource) -> ClassSource:
@@ -128,6 +128,12 @@ def _restricted(options: SeriesOptions, samples: ClassSource) -> ClassSource:
     return attrs.evolve(samples, days={day: files for day, files in days.items() if files}, where=where)
 
 
+def _durations(samples: ClassSource) -> list[str]:
+    """The members that are durations, whether their unit says so or not."""
+    columns = (column for version in samples.versions for column in version.columns)
+    return list(dict.fromkeys(column.member for column in columns if TYPES[column.type].base == "deltaTime"))
+
+
 def _counters(source: ReportSource, samples: ClassSource) -> list[str]:
     """The members that only grow: those of the counting types, and those that are known by their names."""
     found: dict[str, bool] = {member.name: member.style is Style.COUNT for member in samples.members}
@@ -140,9 +146,11 @@ def _counters(source: ReportSource, samples: ClassSource) -> list[str]:
     return [name for name, counts in found.items() if counts]
 
 
-def _insert(table: str, members: Sequence[NumberMember], counters: Sequence[str], options: SeriesOptions) -> str:
+def _insert(table: str, samples: ClassSource, counters: Sequence[str], options: SeriesOptions) -> str:
+    members, durations = samples.members, _durations(samples)
     count = text(Style.COUNT.value)
     names = ", ".join(text(name) for name in counters) or "''"
+    times_of = ", ".join(text(name) for name in durations) or "''"
     start = "epoch(window_start)"
     span = "(last_ns - coalesce(before_ns, first_ns)) / 1e9"
     # Other agents than ours have counters whose type doesn't say so; their growth is that of a gauge.
@@ -156,7 +164,8 @@ def _insert(table: str, members: Sequence[NumberMember], counters: Sequence[str]
         f"({start} >= {item.first_window(step)} and {start} < {item.last_ns / NS!r})" for item in options.ranges
     )
     return (
-        f"insert into {VALUES} select * from (select package, class, agent, object, member, unit, "
+        f"insert into {VALUES} select * from (select package, class, agent, object, member, "
+        f"case when unit is null and member in ({times_of}) then 'nanosecond' else unit end as unit, "
         f"member in ({names}) as counter, case member {places} end as place, {start} as t, "
         f"coalesce(before_ns, first_ns) / 1e9 as before, {value} as value from {table} where {times}) "
         "where value is not null and not isnan(value)"

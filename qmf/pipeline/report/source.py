@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -34,15 +34,20 @@ class ReportSource:
     Methods raise `LakeError` for files that cannot be read.
     """
 
-    def __init__(self, lake: str) -> None:
+    def __init__(self, lake: str, storage: Mapping[str, str] | None = None) -> None:
         """Open a lake.
+
+        Args:
+            lake: a folder, or a URL.
+            storage: options of the object store.
 
         Raises:
             LakeError: there is no lake, or nothing in it.
             MissingExtraError: DuckDB or deltalake is not installed.
         """
         self.url = lake
-        self._files = LakeFiles(lake)
+        self.storage = dict(storage or {})
+        self._files = LakeFiles(lake, storage)
         self._files.refresh()
         self.connection = connect()
         self.connection.execute("set timezone = 'UTC'")
@@ -112,13 +117,13 @@ class ReportSource:
         return (min(times), max(times)) if times else None
 
 
-def end_of_recording(lake: str) -> int:
+def end_of_recording(lake: str, storage: Mapping[str, str] | None = None) -> int:
     """When the last row about an agent arrived.
 
     Raises:
         LakeError: there is no lake, or nothing in it.
     """
-    with ReportSource(lake) as source:
+    with ReportSource(lake, storage) as source:
         limits = source.limits()
     if limits is None:
         raise LakeError(f"{lake}: no lake, or nothing in it yet")

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 from pipeline.lakes import Shop
+from pipeline.object_store import s3_store
 from pipeline.shop import ROBBED, TILL
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
@@ -157,6 +158,48 @@ def test_gauges_are_plotted_with_their_values_and_counters_with_their_rates(tmp_
     rates = charts["queue msgTotalEnqueues"].series[0].points
     assert [value for t, value in rates if t <= 1190] == [pytest.approx(10)] * 20
     assert [value for t, value in rates if t > 1190] == [0] * 9
+
+
+def test_what_says_nothing_is_not_plotted(tmp_path: Path) -> None:
+    schema = ClassSchema(
+        package=BROKER,
+        name="Broker",
+        statistics=(
+            # A duration, though it has no unit.
+            Statistic(name="uptime", type=TYPES["deltaTime"]),
+            Statistic(name="delay", type=TYPES["deltaTime"]),
+            Statistic(name="received", type=TYPES["count64"]),
+            Statistic(name="routed", type=TYPES["count64"]),
+        ),
+    )
+    shop = Shop(tmp_path / "lake")
+    shop.agent(1000, "added")
+    for n in range(30):
+        at = 1000 + 10 * n
+        values = {"uptime": n * 10**10, "delay": 10**9 + n % 3 * 10**6, "received": n * 7, "routed": n * 7}
+        sample(shop, schema, at, "one", values)
+        # It lived for one window only, so it is not the largest of all.
+        if n == 3:
+            sample(shop, schema, at, "short", {"delay": 10**10})
+        shop.beat(at)
+    charts = reported(shop).charts
+    # What was received and what was routed is one plot; how long something has run is none.
+    assert [(chart.title, chart.unit) for chart in charts] == [
+        ("broker delay", "nanosecond"),
+        ("broker received", None),
+    ]
+    assert [series.object for series in charts[0].series] == ["one", "short"]
+
+
+def test_a_lake_in_an_object_store(tmp_path: Path) -> None:
+    pytest.importorskip("moto", reason="moto is not installed")
+    with s3_store() as store:
+        shop = Shop(f"{store.url}/lake", options=store.options)
+        fill(shop)
+        words = [word for key, value in store.options.items() for word in ("--storage", f"{key}={value}")]
+        page = tmp_path / "page.html"
+        assert main(["report", "--lake", shop.root, "--for", "15m", "--output", str(page), *words]) == 0
+    assert "till sales" in page.read_text(encoding="utf-8")
 
 
 def test_own_objects_and_events_are_left_out_by_default(tmp_path: Path) -> None:
