@@ -256,6 +256,7 @@ class Receiver(Endpoint):
             DecodeError: it cannot be decoded; it has to be rejected.
         """
         message = self._decoder.decode(delivery.data, delivery)
+        delivery.data = b""  # the program has it
         self._acknowledgements.fetched(delivery)
         return message
 

@@ -79,6 +79,15 @@ def test_capacity_of_a_receiver(session: Session, queue: MakeQueue) -> None:
     session.acknowledge()
 
 
+def test_the_bytes_of_a_fetched_message_are_kept_once(session: Session, queue: MakeQueue) -> None:
+    address = queue()
+    session.sender(address).send(b"x" * 1000)
+    message = session.receiver(address).fetch(timeout=10)
+    assert message.content == b"x" * 1000
+    assert message.delivery.data == b""
+    session.acknowledge(message)
+
+
 @pytest.mark.parametrize("capacity", [0, 1])
 def test_messages_for_a_fetch_that_waits_are_beyond_the_capacity(
     session: Session, queue: MakeQueue, capacity: int
