@@ -488,7 +488,9 @@ def has_programs(broker: str) -> bool:
     return broker == "qpidd" and bool(os.environ.get("QMF_BENCH_QPID_PROGRAMS"))
 
 
-def rates(title: str, count: int, rounds: int, runs: Mapping[str, Callable[[], float]]) -> list[Figure]:
+def rates(
+    title: str, count: int, rounds: int, runs: Mapping[str, Callable[[], float]], cpp: float = CPP
+) -> list[Figure]:
     """Run each client in turns, and give our rates beside the others'.
 
     Args:
@@ -496,6 +498,7 @@ def rates(title: str, count: int, rounds: int, runs: Mapping[str, Callable[[], f
         count: messages of a run.
         rounds: runs that count, after one that does not.
         runs: what returns seconds, by the name of the client; ours first.
+        cpp: wanted beside the C++ programs.
     """
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(rounds + 1):
@@ -505,7 +508,7 @@ def rates(title: str, count: int, rounds: int, runs: Mapping[str, Callable[[], f
                 seconds[name].append(taken)
     rate = {name: count / statistics.median(values) for name, values in seconds.items()}
     unit = "/s of processor time" if _Clock.now is _processor_time else "/s"
-    wanted = {Blocking.name: BLOCKING, Reactor.name: REACTOR, Cpp.name: CPP}
+    wanted = {Blocking.name: BLOCKING, Reactor.name: REACTOR, Cpp.name: cpp}
     return [
         Figure(f"{title}: {ours}", rate[ours], unit, peer, rate[peer], at_least=wanted[peer])
         for ours in (QMF.name, Aio.name)

@@ -1,6 +1,8 @@
 """Requests and responses with the messaging API, one at a time, beside proton's two clients.
 
-The responder is the same for all: a process with the synchronous API. It counts for the round trip of each client.
+The responder is the same for all: a process with the synchronous API. It counts for the round trip of each client. On a
+qpidd, where the environment names C++ programs as well, all are also measured with a responder of qpid::messaging,
+beside a client of it.
 
     python bench/messaging_requests.py [--rounds N] [--json FILE]
 
@@ -10,15 +12,18 @@ A qpidd that the environment names joins: see processes.py.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 
 from figures import Figure, parser, report
-from messaging_clients import QMF, SIZES, Aio, Blocking, Reactor, brokers, queue, rates
-from processes import program
+from messaging_clients import QMF, SIZES, Aio, Blocking, Cpp, Reactor, brokers, queue, rates
+from processes import Program, cpp_requests, has_cpp_requests, program
 
 from qmf import messaging
 
 COUNT = 1000
+#: Wanted: round trips within 1.5 times those of C++.
+CPP = 1 / 1.5
 
 
 def main() -> None:
@@ -34,12 +39,30 @@ def main() -> None:
     with brokers() as urls:
         for broker, url in urls.items():
             with queue(url) as node, program(sys.executable, __file__, "--respond", url, node) as responder:
-                responder.line()
-                for label, (size, _) in SIZES.items():
-                    clients: list[QMF | Aio | Blocking | Reactor] = [QMF(url), Aio(url), Blocking(url), Reactor(url)]
-                    runs = {client.name: partial(client.request, node, size, COUNT) for client in clients}
-                    figures += rates(f"request-response, {label}, {broker}", COUNT, arguments.rounds, runs)
+                figures += _measure(f"request-response, {broker}", url, node, arguments.rounds, responder)
+            if broker == "qpidd" and has_cpp_requests():
+                with queue(url) as node, program(*cpp_requests("respond", node)) as responder:
+                    figures += _measure("request-response with C++, qpidd", url, node, arguments.rounds, responder)
     report(figures, arguments.json)
+
+
+def _measure(title: str, url: str, node: str, rounds: int, responder: Program) -> list[Figure]:
+    responder.line()
+    figures: list[Figure] = []
+    for label, (size, _) in SIZES.items():
+        clients: list[QMF | Aio | Blocking | Reactor] = [QMF(url), Aio(url), Blocking(url), Reactor(url)]
+        runs: dict[str, Callable[[], float]] = {
+            client.name: partial(client.request, node, size, COUNT) for client in clients
+        }
+        if "C++" in title:
+            runs[Cpp.name] = partial(_ask_with_cpp, node, size)
+        figures += rates(f"{title}, {label}", COUNT, rounds, runs, cpp=CPP)
+    return figures
+
+
+def _ask_with_cpp(node: str, size: int) -> float:
+    with program(*cpp_requests("ask", node, size, COUNT)) as client:
+        return float(client.line())
 
 
 def respond(url: str, node: str) -> None:

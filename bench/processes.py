@@ -134,6 +134,16 @@ def libqmf2_console(instance: str, protocol: str = "amqp1.0") -> Iterator[Progra
         yield console
 
 
+def has_cpp_requests() -> bool:
+    """Whether there is a C++ program for requests and responses, and a qpidd for it."""
+    return has_libqmf2() and Path(_libqmf2("requests")).exists()
+
+
+def cpp_requests(role: str, queue: str, *more: int) -> list[str]:
+    """The command of that program; see bench/peers/requests.cpp."""
+    return [_libqmf2("requests"), role, _address(), queue, *map(str, more)]
+
+
 def _libqmf2(name: str) -> str:
     return str(Path(os.environ["QMF_BENCH_LIBQMF2"]) / name)
 
