@@ -11,6 +11,7 @@ from qmf.pipeline.lake.classes import choose_classes
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass
 from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.log_tail import added_since
 from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
 
@@ -62,8 +63,7 @@ class LakeFollower:
         self._runs = RecordedRuns(self._delta)
         self._classes: tuple[RecordedClass, ...] = ()
         self._sources: list[tuple[ClassSource, list[str]]] = []
-        self._files: dict[str, Sequence[TableFile]] = {}
-        self._known: dict[str, frozenset[str]] = {}
+        self._files: dict[str, list[TableFile]] = {}
 
     def look(self) -> list[FollowedClass]:
         """The classes there are now, each with what is new.
@@ -94,22 +94,31 @@ class LakeFollower:
         new: Files = []
         for path in paths:
             table = self._delta.table(path)
-            if path not in self.positions and table.version() is None:
-                continue
-            snapshot = table.snapshot()
-            if snapshot.version != self.positions.get(path):
-                new += [(table, file) for file in self._added(path, table, snapshot.version, snapshot.files)]
-                self._files[path] = snapshot.files
-                self.positions[path] = snapshot.version
-            files += [(table, file) for file in self._files[path]]
+            added = self._look_at(path)
+            files += [(table, file) for file in self._files.get(path, ())]
+            new += [(table, file) for file in added]
         return FollowedClass(source.with_files(files, left_out), new)
 
-    def _added(self, path: str, table: LakeTable, version: int, files: Sequence[TableFile]) -> Sequence[TableFile]:
-        """The new files of a table."""
-        before, self._known[path] = self._known.get(path), frozenset(file.path for file in files)
-        if before is not None and before <= self._known[path]:
-            return [file for file in files if file.path not in before]  # without a look into the table's log
-        return table.added(self._read(path), version)
+    def _look_at(self, path: str) -> Sequence[TableFile]:
+        """Find the files of a table; returns the new ones."""
+        url, known = f"{self._delta.url}/{path}", self.positions.get(path)
+        tail = None if known is None else added_since(url, known)
+        if tail is not None:
+            self.positions[path], added = tail
+            self._files[path] += added
+            return added
+        # What the library keeps of a table is let go: there are many.
+        table = LakeTable(url, self._delta.options)
+        version = table.version()
+        if version is None:
+            return ()
+        if version == known:
+            return ()
+        snapshot = table.snapshot()
+        found = table.added(self._read(path), snapshot.version)
+        self.positions[path] = snapshot.version
+        self._files[path] = list(snapshot.files)
+        return found
 
     def _read(self, key: str) -> int | None:
         return self.positions[key] if key in self.positions else self._position(key)

@@ -1,0 +1,71 @@
+"""The newest commits of a table, read from its log: what the library says of the same files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pipeline.lakes import Shop
+from pipeline.shop import TILL
+
+from qmf.pipeline.lake.columns import ClassVersion
+
+pytest.importorskip("deltalake", reason="deltalake is not installed: pip install 'qmf[pipeline]'")
+
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.log_tail import added_since
+from qmf.pipeline.lake.maintenance import optimize, retain, vacuum
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    made = Shop(tmp_path / "ein See")
+    made.put((1, 1), (86_401, 2))
+    return made
+
+
+def table(shop: Shop) -> LakeTable:
+    (path,) = shop.lake.tables_of([ClassVersion.from_schema(TILL)])
+    return LakeTable(f"{shop.root}/{path}")
+
+
+def test_files_are_those_of_the_library(shop: Shop) -> None:
+    url, before = table(shop).url, table(shop).snapshot()
+    assert added_since(url, before.version) == (before.version, [])
+    shop.put((2, 3), (86_402, 4), object="two")
+    shop.put((3, 5))
+    found = added_since(url, before.version)
+    assert found is not None
+    after = table(shop).snapshot()
+    assert found[0] == after.version == before.version + 2
+    assert sorted(found[1], key=lambda file: file.path) == sorted(
+        set(after.files) - set(before.files), key=lambda file: file.path
+    )
+    assert len(found[1]) == 3
+
+
+def test_other_changes_are_left_to_the_library(shop: Shop) -> None:
+    url, version = table(shop).url, table(shop).snapshot().version
+    shop.put((2, 3))
+    optimize(shop.lake)
+    assert added_since(url, version) is None
+    version = table(shop).snapshot().version
+    assert added_since(url, version) == (version, [])
+    retain(shop.lake, 0)
+    assert added_since(url, version) is None
+
+
+def test_removed_entries_are_noticed(shop: Shop) -> None:
+    url, version = table(shop).url, table(shop).snapshot().version
+    shop.put((2, 3))
+    vacuum(shop.lake)  # makes a checkpoint
+    for entry in Path(url, "_delta_log").glob("*.json"):
+        entry.unlink()
+    assert added_since(url, version) is None
+
+
+def test_damage_and_urls_are_left_to_the_library(shop: Shop) -> None:
+    assert added_since("s3://bucket/lake/objects/a/b", 3) is None
+    url, version = table(shop).url, table(shop).snapshot().version
+    Path(url, "_delta_log", f"{version + 1:020}.json").write_text('{"add": ')
+    assert added_since(url, version) is None
