@@ -11,15 +11,24 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any
 
-from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
 from qmf.pipeline.aggregation.day import ClassRollup
-from qmf.pipeline.aggregation.source import ClassSource, class_sources
-from qmf.pipeline.aggregation.tables import PARTITIONS, WRITER, RollupOptions, class_name, rollup_table
-from qmf.pipeline.duckdb_queries import connect, duckdb_errors, quoted, text
+from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS
+from qmf.pipeline.aggregation.source import ClassSource, class_sources, day_start_ns
+from qmf.pipeline.aggregation.stream_partials import MAX_VALUES, NewSamples, StreamPartials
+from qmf.pipeline.aggregation.stream_windows import END_NS, WindowRange
+from qmf.pipeline.aggregation.tables import (
+    OUT,
+    PARTITIONS,
+    WRITER,
+    RollupOptions,
+    add_rows,
+    class_name,
+    rollup_table,
+)
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors, text
 from qmf.pipeline.errors import LakeError
+from qmf.pipeline.lake.days import NS_PER_DAY, day
 from qmf.pipeline.lake.row_columns import DATE
-
-_OUT = "qmf_out"
 
 
 def roll_up_lake(options: RollupOptions, print_line: Callable[[str], None]) -> int:
@@ -43,8 +52,9 @@ def roll_up_lake(options: RollupOptions, print_line: Callable[[str], None]) -> i
     total = 0
     with closing(connect()) as connection:
         connection.execute("set timezone = 'UTC'")
+        made = _roll_up_together(connection, options, _few_values(options, sources))
         for source in sources:
-            rows = _roll_up_class(connection, options, source)
+            rows = made.get(class_name(source.versions)) or _roll_up_class(connection, options, source)
             for size in options.sizes:
                 name, samples = class_name(source.versions), source.samples(options.first, options.last)
                 print_line(f"{name} by {size}: {samples} samples became {rows[size]} rows")
@@ -52,7 +62,7 @@ def roll_up_lake(options: RollupOptions, print_line: Callable[[str], None]) -> i
         if total:
             table = rollup_table(options, "batch")
             table.replace(
-                connection.sql(f"from {_OUT}"),
+                connection.sql(f"from {OUT}"),
                 where=replaced(options, sources),
                 writer=WRITER,
                 batch=(table.last_batch(WRITER) or 0) + 1,
@@ -64,7 +74,7 @@ def roll_up_lake(options: RollupOptions, print_line: Callable[[str], None]) -> i
 
 def replaced(options: RollupOptions, sources: Sequence[ClassSource]) -> str:
     """The condition in SQL for the rows of the table that a batch replaces."""
-    days = sorted({day for source in sources for day in source.between(options.first, options.last)})
+    days = sorted({date for source in sources for date in source.between(options.first, options.last)})
     where = f"size in ({_texts(options.sizes)}) and {DATE} in ({_texts(days)})"
     if options.classes:
         chosen = (f"(package = {text(source.package)} and class = {text(source.name)})" for source in sources)
@@ -74,6 +84,49 @@ def replaced(options: RollupOptions, sources: Sequence[ClassSource]) -> str:
 
 def _texts(values: Sequence[str]) -> str:
     return ", ".join(text(value) for value in values)
+
+
+def _few_values(options: RollupOptions, sources: Sequence[ClassSource]) -> list[ClassSource]:
+    """The classes that have so few values that planning a query for each would cost more than the values."""
+    found: list[ClassSource] = []
+    room = MAX_VALUES
+    for source in sorted(sources, key=lambda item: _samples(options, item).values):
+        room -= _samples(options, source).values
+        if room < 0:
+            break
+        found.append(source)
+    return found
+
+
+def _samples(options: RollupOptions, source: ClassSource) -> NewSamples:
+    """The samples of a class on the days of a batch, and on those before in which the sample before is looked for."""
+    oldest = None if options.first is None else day(day_start_ns(options.first) - LOOK_BACK_DAYS * NS_PER_DAY)
+    files = [file for date in source.between(oldest, options.last) for file in source.days[date]]
+    return NewSamples(source, files, only_counted=True)
+
+
+def _roll_up_together(
+    connection: Any, options: RollupOptions, sources: Sequence[ClassSource]
+) -> dict[str, Counter[str]]:
+    """Add the rows of classes to the table of all rows; returns their numbers by size, by name of the class."""
+    rows: dict[str, Counter[str]] = {}
+    samples = [item for item in (_samples(options, source) for source in sources) if item.files and item.source.members]
+    if not samples:
+        return rows
+    start = -END_NS if options.first is None else day_start_ns(options.first)
+    end = END_NS if options.last is None else day_start_ns(options.last) + NS_PER_DAY
+    try:
+        with duckdb_errors(options.lake):
+            partials = StreamPartials(connection, options.sizes, END_NS, continued=options.continued)
+            partials.add(samples, {item.name: -END_NS for item in samples})
+            partials.close(END_NS)
+            for size in options.sizes:
+                ranges = [WindowRange(item.source, size, start, end, last=False) for item in samples]
+                for item, count in zip(samples, partials.roll_up(size, ranges), strict=True):
+                    rows.setdefault(item.name, Counter())[size] = count
+    except FileNotFoundError as error:
+        raise LakeError(f"{options.lake}: {error}") from error
+    return rows
 
 
 def _roll_up_class(connection: Any, options: RollupOptions, source: ClassSource) -> Counter[str]:
@@ -86,19 +139,10 @@ def _roll_up_class(connection: Any, options: RollupOptions, source: ClassSource)
             duckdb_errors(options.lake),
             closing(ClassRollup(connection, source, options.sizes, options.continued)) as rollup,
         ):
-            for day in source.between(options.first, options.last):
-                with rollup.day(day) as tables:
+            for date in source.between(options.first, options.last):
+                with rollup.day(date) as tables:
                     for size, table in tables.items():
-                        rows[size] += add_rows(connection, _OUT, table, size)
+                        rows[size] += add_rows(connection, OUT, table, size)
     except FileNotFoundError as error:
         raise LakeError(f"{options.lake}: {error}") from error
     return rows
-
-
-def add_rows(connection: Any, out: str, table: str, size: str) -> int:
-    """Add rows of one size to a table with the columns of the job's tables; returns their number."""
-    columns = ", ".join(f"{quoted(name)} {type}" for name, type in ROLLUP_COLUMNS.items())
-    connection.execute(f"create temp table if not exists {out} (size varchar, {DATE} varchar, {columns})")
-    rows = f"select {text(size)} as size, strftime(window_start, '%Y-%m-%d') as {DATE}, * from {table}"
-    ((count,),) = connection.execute(f"insert into {out} {rows}").fetchall()
-    return int(count)

@@ -19,8 +19,8 @@ from qmf.pipeline.aggregation.following import FollowedClass, LakeFollower
 from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.aggregation.source import ClassSource
 from qmf.pipeline.aggregation.stream_partials import MAX_VALUES, Found, NewSamples, StreamPartials
-from qmf.pipeline.aggregation.stream_windows import END_NS, OUT, WindowRange, WindowRollup, ahead_ns, is_ahead
-from qmf.pipeline.aggregation.tables import PARTITIONS, WRITER, RollupOptions, rollup_table
+from qmf.pipeline.aggregation.stream_windows import END_NS, WindowRange, WindowRollup, ahead_ns, is_ahead
+from qmf.pipeline.aggregation.tables import OUT, PARTITIONS, WRITER, RollupOptions, rollup_table
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors, text
 from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.errors import LakeError

@@ -18,17 +18,18 @@ import attrs
 from qmf.pipeline.aggregation import rows
 from qmf.pipeline.aggregation.columns import KEY, ROLLUP_COLUMNS
 from qmf.pipeline.aggregation.families import FAMILIES, MEMBERS, Family, values_by_family
-from qmf.pipeline.aggregation.job import add_rows
 from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.aggregation.partials import ENDS, STEP, member_columns, merged
 from qmf.pipeline.aggregation.source import ClassSource, sample_columns
 from qmf.pipeline.aggregation.statements import ClassSamples
-from qmf.pipeline.aggregation.stream_windows import OUT, WindowRange
+from qmf.pipeline.aggregation.stream_windows import WindowRange
+from qmf.pipeline.aggregation.tables import OUT, add_rows
 from qmf.pipeline.aggregation.windows import WINDOWS, sample_windows
 from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.runs import counted_expression
 from qmf.pipeline.lake.table_files import TableFile
 
 #: Values that are taken into memory at once, and values and partials that are kept, at most.
@@ -51,11 +52,13 @@ class NewSamples:
         source: the class.
         files: with the new samples.
         since: None, or the samples were read before: those from this time on are needed again, and are not counted.
+        only_counted: without the rows that don't count, since another recorder has them too.
     """
 
     source: ClassSource
     files: Sequence[tuple[LakeTable, TableFile]]
     since: int | None = None
+    only_counted: bool = False
 
     @property
     def name(self) -> str:
@@ -181,6 +184,8 @@ class StreamPartials:
         schema = arrow_schema(sample_columns(item.source.versions, item.source.members))
         samples = import_pyarrow().concat_tables([_file_rows(table, file, schema) for table, file in item.files])
         samples = samples.filter(compute.fill_null(samples["_statistics"], False))
+        counts = counted_expression(item.source.left_out) if item.only_counted else None
+        samples = samples if counts is None else samples.filter(counts)
         times = samples["_ts_ns"]
         ahead = compute.greater(compute.subtract(times, samples["_received_ns"]), self._ahead_ns)
         counted = samples.filter(compute.invert(compute.fill_null(ahead, False)))

@@ -6,19 +6,15 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.aggregation.job import add_rows
 from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS, carry
 from qmf.pipeline.aggregation.source import ClassSource, day_start_ns
-from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table
+from qmf.pipeline.aggregation.tables import OUT, RollupOptions, add_rows, rollup_table
 from qmf.pipeline.aggregation.windows import rolled_up
 from qmf.pipeline.duckdb_queries import parquet_files, text
 from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.location import is_local
-
-#: The table with the rows, and with the columns by which the job's tables are partitioned.
-OUT = "qmf_out"
 
 #: Later than any sample.
 END_NS = (1 << 63) - 1

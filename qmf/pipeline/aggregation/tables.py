@@ -8,10 +8,13 @@ Batches and streams write the same rows, each to a Delta table of its own, with 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import attrs
 
+from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
 from qmf.pipeline.aggregation.members import window_seconds
+from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local, local_path
@@ -56,6 +59,9 @@ class RollupOptions:
 #: The columns by which the tables are partitioned: size of the windows, and day in UTC.
 PARTITIONS = ("size", DATE)
 
+#: The temporary table in which a job collects its rows, with the columns by which the job's tables are partitioned.
+OUT = "qmf_out"
+
 #: The writer of the tables, in their logs.
 WRITER = "rollup"
 
@@ -69,3 +75,19 @@ def rollup_table(options: RollupOptions, by: str) -> LakeTable:
 def class_name(versions: Sequence[ClassVersion]) -> str:
     """The name of a class with its package."""
     return f"{versions[0].package}:{versions[0].name}"
+
+
+def add_rows(connection: Any, out: str, table: str, size: str) -> int:
+    """Add rows of one size to a table with the columns of the job's tables; returns their number.
+
+    Args:
+        connection: to DuckDB.
+        out: the table.
+        table: with the rows, or a query in parentheses.
+        size: of the windows.
+    """
+    columns = ", ".join(f"{quoted(name)} {type}" for name, type in ROLLUP_COLUMNS.items())
+    connection.execute(f"create temp table if not exists {out} (size varchar, {DATE} varchar, {columns})")
+    rows = f"select {text(size)} as size, strftime(window_start, '%Y-%m-%d') as {DATE}, * from {table}"
+    ((count,),) = connection.execute(f"insert into {out} {rows}").fetchall()
+    return int(count)

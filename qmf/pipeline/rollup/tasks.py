@@ -22,8 +22,8 @@ from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
 from qmf.pipeline.aggregation.day import ClassRollup
 from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS
 from qmf.pipeline.aggregation.source import ClassSource, day_start_ns
-from qmf.pipeline.aggregation.stream_windows import OUT, WindowRange, WindowRollup
-from qmf.pipeline.aggregation.tables import PARTITIONS, RollupOptions
+from qmf.pipeline.aggregation.stream_windows import WindowRange, WindowRollup
+from qmf.pipeline.aggregation.tables import OUT, PARTITIONS, RollupOptions
 from qmf.pipeline.duckdb_queries import duckdb_errors, quoted, text
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable

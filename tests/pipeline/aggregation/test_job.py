@@ -27,6 +27,12 @@ from qmf.pipeline.aggregation.job import roll_up_lake
 DAY = 86_400
 
 
+@pytest.fixture(params=[0, 300_000], ids=["each class", "together"], autouse=True)
+def values_together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes are rolled up one by one, or together as those of small lakes are."""
+    monkeypatch.setattr("qmf.pipeline.aggregation.job.MAX_VALUES", request.param)
+
+
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path / "lake")
@@ -185,7 +191,7 @@ def test_a_damaged_file_is_named_in_one_line(shop: Shop, capsys: pytest.CaptureF
     file.write_bytes(file.read_bytes()[:-20])
     assert main(["rollup", "--lake", shop.root]) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"qmf-pipeline: {shop.root}: ")
+    assert error.startswith(f"qmf-pipeline: {shop.root}")
     assert file.name in error
     assert error.count("\n") == 1
 
