@@ -7,7 +7,7 @@ import datetime
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -237,7 +237,8 @@ def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
 
     Raises:
         MissingExtraError: pyspark is not installed.
-        PipelineError: no Java, or one that is too old; or there is no lake, and the subcommand does not follow it.
+        PipelineError: no Java, or one that is too old; or there is no lake, and the subcommand does not follow it; or
+            Spark failed: one line with the cause, and with `--verbose` all that it says.
     """
     if not _names_other_file_system(options):
         _check_input(options)
@@ -245,15 +246,19 @@ def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
         raise MissingExtraError("pyspark")
     from py4j.protocol import Py4JError
 
+    from qmf.pipeline.commands.spark_failures import JavaOutput, spark_failures
     from qmf.pipeline.spark import session
 
-    spark = session(options.master or DEFAULT_MASTER, settings=dict(options.conf), progress=sys.stderr.isatty())
-    spark.sparkContext.setLogLevel("ERROR")
-    try:
-        yield spark
-    finally:
-        with suppress(Py4JError, OSError):  # Java may have ended first, by the same signal
-            spark.stop()
+    output = None if options.verbose else JavaOutput()
+    with spark_failures(output):
+        with output.taken() if output is not None else nullcontext():
+            spark = session(options.master or DEFAULT_MASTER, settings=dict(options.conf), progress=sys.stderr.isatty())
+        try:
+            spark.sparkContext.setLogLevel("ERROR")
+            yield spark
+        finally:
+            with suppress(Py4JError, OSError):  # Java may have ended first, by the same signal
+                spark.stop()
 
 
 def _names_other_file_system(options: argparse.Namespace) -> bool:
