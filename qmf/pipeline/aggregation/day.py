@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -12,6 +13,7 @@ from qmf.pipeline.aggregation.columns import coarser
 from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS, carry
 from qmf.pipeline.aggregation.source import ClassSource, day_start_ns
+from qmf.pipeline.aggregation.stored_partials import merged_rows, stored
 from qmf.pipeline.aggregation.windows import rolled_up
 
 _ROWS, _CARRIED, _NEXT, _WANTED, _EARLIER = "qmf_rows", "qmf_carried", "qmf_next", "qmf_wanted", "qmf_earlier"
@@ -52,6 +54,8 @@ class ClassRollup:
                 table = f"{_ROWS}_{size}"
                 if finer is not None:
                     self.connection.execute(f"create temp table {table} as {coarser(made[finer], seconds[size])}")
+                elif (paths := stored(self.source, day, seconds[size])) is not None:
+                    self._merge(paths, seconds[size], table)
                 elif not self._roll_up(self.source.sql(self.connection, [day]), seconds[size], table):
                     break
                 made[size] = table
@@ -67,6 +71,18 @@ class ClassRollup:
         for table in (_CARRIED, _NEXT, _WANTED, _EARLIER):
             self.connection.execute(f"drop table if exists {table}")
         self._carries = False
+
+    def _merge(self, paths: Sequence[Path], seconds: int, table: str) -> None:
+        """Make a table of rows from stored partials."""
+        with merged_rows(
+            self.connection,
+            paths,
+            self.source,
+            seconds,
+            _CARRIED if self._carries else None,
+            continued=self.continued,
+        ) as sql:
+            self.connection.execute(f"create temp table {table} as {sql}")
 
     def _roll_up(self, source: str, seconds: int, table: str) -> bool:
         """Make a table of the rows of some samples; False for no samples."""
