@@ -128,7 +128,7 @@ def measure(options: argparse.Namespace) -> dict[str, float]:
 
 
 def warm_up(agent: Agent, watcher: Watcher) -> None:
-    """Raise events until one raises an alert: the recorder asks for the schema after the first event of a class."""
+    """Raise events until one raises an alert: recorder and job have seen the class then."""
     number = 1_000_000
     while not watcher.came:
         agent.raise_event(Rang(number=number))
