@@ -10,6 +10,9 @@ from qmf.presenting.text import clean
 #: Where names can be cut.
 _PART = re.compile(r"[^:/,|]*[:/,|]?")
 
+#: Where the end of a name of an agent can be cut.
+_END = re.compile(r"(?=[.:/])")
+
 #: Characters of a label at most.
 LIMIT = 48
 
@@ -42,7 +45,7 @@ def labels(names: Sequence[tuple[str, str]], limit: int = LIMIT) -> list[str]:
     short = _without_common(objects, _LONG)
     if len(set(short)) == len(set(names)):
         return _fitting(short, limit)
-    agents = _without_common([agent for agent, _ in names], 1)
+    agents = _without_common_end(_without_common([agent for agent, _ in names], 1))
     # The name says nothing where it is the same for all.
     parts = [[agent] if len(set(objects)) == 1 else [own, agent] for own, agent in zip(short, agents, strict=True)]
     found = [" · ".join(part for part in own if part) for own in parts]
@@ -64,6 +67,19 @@ def _without_common(names: Sequence[str], least: int) -> list[str]:
     if len("".join(parts[names[0]][:common])) < least:
         return list(names)
     return ["".join(parts[name][common:]) for name in names]
+
+
+def _without_common_end(names: Sequence[str]) -> list[str]:
+    """Names without the parts that all of them end with, such as a domain."""
+    different = list(dict.fromkeys(names))
+    if len(different) < 2:
+        return list(names)
+    parts = {name: [part for part in _END.split(name) if part] for name in different}
+    common = 0
+    shortest = min(len(own) for own in parts.values())
+    while common < shortest - 1 and len({tuple(own[len(own) - common - 1 :]) for own in parts.values()}) == 1:
+        common += 1
+    return ["".join(parts[name][: len(parts[name]) - common]) for name in names]
 
 
 def _fitting(names: Sequence[str], limit: int) -> list[str]:

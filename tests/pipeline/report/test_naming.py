@@ -35,6 +35,12 @@ def test_names_without_package_and_class(name: str, shown: str) -> None:
             [("qmf:host:x", "p:disk:sda"), ("qmf:host:y", "p:disk:sda"), ("qmf:host:y", "p:disk:sdb")],
             ["sda · x", "sda · y", "sdb · y"],
         ),
+        (
+            [("qmf:host:rack-7.example.com", "p:disk:sda"), ("qmf:host:rack-8.example.com", "p:disk:sda")],
+            ["rack-7", "rack-8"],
+        ),
+        ([("qmf:host:x", "p:disk:sda"), ("qmf:host:x.y", "p:disk:sda")], ["x", "x.y"]),
+        ([("b:10.0.0.1:5672", "p:broker:b"), ("b:10.0.0.2:5672", "p:broker:b")], ["10.0.0.1", "10.0.0.2"]),
         ([("a", "p:fs:/"), ("a", "p:fs:/home")], ["/", "/home"]),
         # What is long and common says nothing.
         (
