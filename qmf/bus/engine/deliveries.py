@@ -1,4 +1,4 @@
-"""Deliveries of an engine: transfers are joined, limits enforced, outcomes sent and received.
+"""Deliveries of an engine: sent and received; transfers are joined, limits enforced, outcomes of the peer read.
 
 Part of `engine.py`, which owns the links. What happens for every message calls proton's C library (`lib`) directly: its
 Python objects would take several times as long as everything else. They are used only to read and write errors, which
@@ -8,7 +8,7 @@ is rare.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cproton import ffi, lib
@@ -25,7 +25,7 @@ from qmf.bus.engine.events import (
     OutcomeReceived,
 )
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.native import ACCEPTED, ACCEPTED_IN, FLOW, HELD, MESSAGES, Batch, Native, delivery_at, number_of
+from qmf.bus.engine.native import ACCEPTED, ACCEPTED_IN, FLOW, HELD, MESSAGES, Batch, Native, number_of
 from qmf.bus.engine.outcomes import OUTCOMES, STATES, read_annotations, update, wrap
 from qmf.bus.engine.transactions import (
     DECLARED,
@@ -94,8 +94,6 @@ class Deliveries:
         self._emit: Callable[[EngineEvent], None] = events.append
         self._detach = detach
         self.next_tag = 1
-        #: Messages that will be accepted with the next message that is sent: link and delivery tag.
-        self._accept_later: list[tuple[Link, int]] = []
         # The tag of a delivery must be unique among the unsettled ones of its link; proton copies it.
         self._tag = bytearray(PADDED_TAG)
         self._tag_struct = ffi.new("pn_bytes_t *")
@@ -113,8 +111,6 @@ class Deliveries:
         message_format: int,
     ) -> int:
         """See `Engine.send`."""
-        if self._accept_later:
-            self.accept_waiting()
         settled = settled or link.presettled
         if delivery_tag is None:
             delivery_tag = self._take_tag()
@@ -135,8 +131,6 @@ class Deliveries:
         self, link: Link, messages: list[bytes], start: int, backlog: int, *, settled: bool, transaction: bytes | None
     ) -> int:
         """See `Engine.send_all`; the first delivery tag is that of `next_tag`."""
-        if self._accept_later:
-            self.accept_waiting()
         settled = settled or link.presettled
         if self._native is not None:
             state = None if transaction is None else encode_state(transaction)
@@ -185,99 +179,6 @@ class Deliveries:
     def _handle(self, delivery: Any) -> Any:
         """What a delivery is in the dictionaries of links: its address for the compiled functions, else itself."""
         return delivery if self._native is None else number_of(delivery)
-
-    def _delivery(self, handle: Any) -> Any:
-        """The C object of a handle."""
-        return handle if self._native is None else delivery_at(handle)
-
-    def settle(self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str) -> None:
-        """See `Engine.settle`."""
-        if self._accept_later:
-            self.accept_waiting()
-        self._settle_one(link, delivery_tag, outcome, condition, description)
-
-    def accept_all(self, link: Link, delivery_tags: Iterable[int], transaction: bytes | None) -> None:
-        """See `Engine.accept_all`."""
-        if self._accept_later:
-            self.accept_waiting()
-        self._accept(link, delivery_tags if isinstance(delivery_tags, list) else [*delivery_tags], transaction)
-
-    def accept_later(self, link: Link, delivery_tag: int) -> None:
-        """See `Engine.accept_later`."""
-        self._accept_later.append((link, delivery_tag))
-
-    def accept_waiting(self) -> None:
-        """See `Engine.accept_waiting`."""
-        waiting, self._accept_later = self._accept_later, []
-        for link, delivery_tag in waiting:
-            self._settle_one(link, delivery_tag, Outcome.ACCEPTED, "", "")
-
-    def _settle_one(self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str) -> None:
-        if outcome is Outcome.ACCEPTED:
-            self._accept(link, [delivery_tag])
-        elif (handle := link.received.pop(delivery_tag, None)) is not None:
-            update(self._delivery(handle), outcome, condition, description).settle()
-
-    def _accept(self, link: Link, delivery_tags: list[int], transaction: bytes | None = None) -> None:
-        if self._native is not None:
-            state = None if transaction is None else encode_state(transaction, _ACCEPTED)
-            self._native.accept(link.received, delivery_tags, state)
-            return
-        for tag in delivery_tags:
-            if transaction is not None:
-                self.set_outcome(link, tag, Outcome.ACCEPTED, transaction)
-            elif (handle := link.received.pop(tag, None)) is not None:
-                lib.pn_delivery_update(handle, _ACCEPTED)
-                lib.pn_delivery_settle(handle)
-
-    def modify(self, link: Link, delivery_tag: int, *, failed: bool, undeliverable: bool) -> None:
-        """See `Engine.modify`."""
-        handle = link.received.pop(delivery_tag, None)
-        if handle is not None:
-            delivery = self._delivery(handle)
-            update(delivery, Outcome.MODIFIED, "", "", failed=failed, undeliverable=undeliverable).settle()
-
-    def set_outcome(self, link: Link, delivery_tag: int, outcome: Outcome, transaction: bytes) -> None:
-        """See `Engine.set_outcome`, with a transaction."""
-        if (handle := link.received.get(delivery_tag)) is not None:
-            write_state(self._delivery(handle), TRANSACTIONAL, transaction, STATES[outcome])
-
-    def await_settlement(
-        self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str, *, failed: bool
-    ) -> None:
-        """See `Engine.set_outcome`, without a transaction."""
-        if (handle := link.received.get(delivery_tag)) is None:
-            return
-        link.confirming[handle] = delivery_tag
-        delivery = self._delivery(handle)
-        if outcome is Outcome.ACCEPTED:
-            lib.pn_delivery_update(delivery, _ACCEPTED)
-        else:
-            update(delivery, outcome, condition, description, failed=failed)
-
-    def settle_as_is(self, link: Link, delivery_tag: int) -> None:
-        """Settle a message that was received with the outcome that it has."""
-        if (handle := link.received.pop(delivery_tag, None)) is not None:
-            lib.pn_delivery_settle(self._delivery(handle))
-
-    def reopen_sent(self, link: Link, delivery_tag: int) -> None:
-        """See `Engine.reopen_sent`."""
-        if (handle := link.transactional.pop(delivery_tag, None)) is not None:
-            link.sent[handle] = delivery_tag
-
-    def declare(self, link: Link, delivery_tag: int, transaction: bytes) -> None:
-        """See `Engine.declare`."""
-        if (handle := link.received.pop(delivery_tag, None)) is not None:
-            delivery = self._delivery(handle)
-            write_state(delivery, DECLARED, transaction)
-            lib.pn_delivery_settle(delivery)
-
-    def settle_sent(self, link: Link, delivery_tag: int, outcome: Outcome) -> None:
-        """See `Engine.settle_sent`."""
-        if (handle := link.transactional.pop(delivery_tag, None)) is not None:
-            delivery = self._delivery(handle)
-            lib.pn_delivery_update(delivery, STATES[outcome])
-            lib.pn_delivery_settle(delivery)
 
     def on_batches(self, batches: Sequence[Batch], on_flow: OnFlow) -> None:
         """Simple messages and outcomes were read by the compiled functions.

@@ -21,16 +21,17 @@ from qmf.bus.engine.events import (
 )
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.native import native
+from qmf.bus.engine.outcome_layer import OutcomeLayer
 from qmf.bus.engine.properties import error_of, text_keys, write_properties
 from qmf.bus.engine.resumption import LINK_RESUMPTION, Resumption, read_resumption
 from qmf.bus.engine.sent_frames import SentFrames
 from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.simple_events import SimpleEvents
 from qmf.bus.engine.terminus import read_terminus, write_terminus
-from qmf.bus.engine.values import ConnectionSettings, Outcome, Terminus
+from qmf.bus.engine.values import ConnectionSettings, Terminus
 
 
-class LinkLayer:
+class LinkLayer(OutcomeLayer):
     """Sessions, links and messages of a connection; the base of `Engine`.
 
     Attributes:
@@ -38,6 +39,8 @@ class LinkLayer:
     """
 
     def __init__(self, settings: ConnectionSettings) -> None:
+        compiled = native()
+        super().__init__(compiled)
         self.settings = settings
         self._connection = proton.Connection()
         self._events: deque[EngineEvent | EventBatch] = deque()
@@ -46,7 +49,6 @@ class LinkLayer:
         self._sent_frames = SentFrames()
         #: While a frame that matters is handled: the session or the link that it is for.
         self._subjects: list[proton.Session | Link] | None = None
-        compiled = native()
         self._deliveries = Deliveries(
             settings.max_message, self._events, self.detach, server=settings.server, native=compiled
         )
@@ -251,6 +253,8 @@ class LinkLayer:
         Returns:
             delivery tag, the same as in `OutcomeReceived`.
         """
+        if self._accept_later:
+            self.accept_waiting()
         return self._deliveries.send(
             link,
             data,
@@ -284,96 +288,10 @@ class LinkLayer:
         """
         if link.detached:
             return range(0)
+        if self._accept_later:
+            self.accept_waiting()
         sent = self._deliveries.send_all(link, messages, start, backlog, settled=settled, transaction=transaction)
         return range(self._deliveries.next_tag - sent, self._deliveries.next_tag)
-
-    def settle(
-        self,
-        link: Link,
-        delivery_tag: int,
-        outcome: Outcome = Outcome.ACCEPTED,
-        condition: str = "",
-        description: str = "",
-        transaction: bytes | None = None,
-    ) -> None:
-        """Settle a message that was received. Does nothing when the link has ended, or the message was settled before.
-
-        Args:
-            link, delivery_tag: of `Delivery`.
-            outcome: for the peer.
-            condition, description: error, for a rejected message.
-            transaction: id of the transaction that the message is part of.
-        """
-        if transaction is not None:
-            self._deliveries.set_outcome(link, delivery_tag, outcome, transaction)
-            self._deliveries.settle_as_is(link, delivery_tag)
-        else:
-            self._deliveries.settle(link, delivery_tag, outcome, condition, description)
-
-    def accept_all(self, link: Link, delivery_tags: Iterable[int], transaction: bytes | None = None) -> None:
-        """Settle messages that were received as accepted, or with a transaction only accept them; see `set_outcome`."""
-        self._deliveries.accept_all(link, delivery_tags, transaction)
-
-    def accept_later(self, link: Link, delivery_tag: int) -> None:
-        """Accept a message that was received, and settle it, together with the next message that is sent.
-
-        That or the next outcome takes place before `accept_waiting` at the latest.
-        """
-        self._deliveries.accept_later(link, delivery_tag)
-
-    def accept_waiting(self) -> None:
-        """Accept all messages of `accept_later` now."""
-        self._deliveries.accept_waiting()
-
-    def modify(self, link: Link, delivery_tag: int, *, failed: bool, undeliverable: bool) -> None:
-        """Settle a message that was received with the outcome modified: it returns to its node.
-
-        Args:
-            link, delivery_tag: of `Delivery`.
-            failed: the attempt to deliver it counts.
-            undeliverable: it must not be sent on this link again.
-        """
-        self._deliveries.modify(link, delivery_tag, failed=failed, undeliverable=undeliverable)
-
-    def set_outcome(
-        self,
-        link: Link,
-        delivery_tag: int,
-        outcome: Outcome,
-        transaction: bytes | None = None,
-        condition: str = "",
-        description: str = "",
-        *,
-        failed: bool = False,
-    ) -> None:
-        """Give a message that was received an outcome without settling it.
-
-        Within a transaction `settle` follows when that has ended. Without one, the peer settles, which
-        `OutcomeConfirmed` reports.
-
-        Args:
-            link, delivery_tag: of `Delivery`.
-            outcome: for the peer.
-            transaction: id of the transaction that the outcome is part of.
-            condition, description: error, for a rejected message; without a transaction.
-            failed: of a modified message: the attempt to deliver it counts; without a transaction.
-        """
-        if transaction is not None:
-            self._deliveries.set_outcome(link, delivery_tag, outcome, transaction)
-        else:
-            self._deliveries.await_settlement(link, delivery_tag, outcome, condition, description, failed=failed)
-
-    def declare(self, link: Link, delivery_tag: int, transaction: bytes) -> None:
-        """Settle a message to the coordinator with the id of the transaction that it has declared."""
-        self._deliveries.declare(link, delivery_tag, transaction)
-
-    def reopen_sent(self, link: Link, delivery_tag: int) -> None:
-        """The outcome of a message that we sent was within a transaction that was rolled back: it has none again."""
-        self._deliveries.reopen_sent(link, delivery_tag)
-
-    def settle_sent(self, link: Link, delivery_tag: int, outcome: Outcome) -> None:
-        """Settle a message that we sent, whose outcome was within a transaction that has ended."""
-        self._deliveries.settle_sent(link, delivery_tag, outcome)
 
     # Proton's events
 

@@ -1,0 +1,167 @@
+"""The part of an engine that decides about messages: outcomes of those received, the end of those in transactions.
+
+What happens for every message calls proton's C library (`lib`) directly, as in `deliveries.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from cproton import lib
+
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.native import Native, delivery_at
+from qmf.bus.engine.outcomes import STATES, update
+from qmf.bus.engine.transactions import DECLARED, TRANSACTIONAL, encode_state, write_state
+from qmf.bus.engine.values import Outcome
+
+_ACCEPTED = STATES[Outcome.ACCEPTED]
+
+
+class OutcomeLayer:
+    """Decisions about the messages of a connection; a base of `Engine`."""
+
+    def __init__(self, compiled: Native | None) -> None:
+        """Args:
+
+        compiled: the compiled functions; None to do without.
+        """
+        self._compiled = compiled
+        #: Messages that will be accepted with the next message that is sent: link and delivery tag.
+        self._accept_later: list[tuple[Link, int]] = []
+
+    def settle(
+        self,
+        link: Link,
+        delivery_tag: int,
+        outcome: Outcome = Outcome.ACCEPTED,
+        condition: str = "",
+        description: str = "",
+        transaction: bytes | None = None,
+    ) -> None:
+        """Settle a message that was received. Does nothing when the link has ended, or the message was settled before.
+
+        Args:
+            link, delivery_tag: of `Delivery`.
+            outcome: for the peer.
+            condition, description: error, for a rejected message.
+            transaction: id of the transaction that the message is part of.
+        """
+        if transaction is not None:
+            self._set_transactional(link, delivery_tag, outcome, transaction)
+            if (handle := link.received.pop(delivery_tag, None)) is not None:
+                lib.pn_delivery_settle(self._delivery_of(handle))
+            return
+        if self._accept_later:
+            self.accept_waiting()
+        self._settle(link, delivery_tag, outcome, condition, description)
+
+    def accept_all(self, link: Link, delivery_tags: Iterable[int], transaction: bytes | None = None) -> None:
+        """Settle messages that were received as accepted, or with a transaction only accept them; see `set_outcome`."""
+        if self._accept_later:
+            self.accept_waiting()
+        self._accept(link, delivery_tags if isinstance(delivery_tags, list) else [*delivery_tags], transaction)
+
+    def accept_later(self, link: Link, delivery_tag: int) -> None:
+        """Accept a message that was received, and settle it, together with the next message that is sent.
+
+        That or the next outcome takes place before `accept_waiting` at the latest.
+        """
+        self._accept_later.append((link, delivery_tag))
+
+    def accept_waiting(self) -> None:
+        """Accept all messages of `accept_later` now."""
+        waiting, self._accept_later = self._accept_later, []
+        for link, delivery_tag in waiting:
+            self._settle(link, delivery_tag, Outcome.ACCEPTED, "", "")
+
+    def modify(self, link: Link, delivery_tag: int, *, failed: bool, undeliverable: bool) -> None:
+        """Settle a message that was received with the outcome modified: it returns to its node.
+
+        Args:
+            link, delivery_tag: of `Delivery`.
+            failed: the attempt to deliver it counts.
+            undeliverable: it must not be sent on this link again.
+        """
+        if (handle := link.received.pop(delivery_tag, None)) is not None:
+            delivery = self._delivery_of(handle)
+            update(delivery, Outcome.MODIFIED, "", "", failed=failed, undeliverable=undeliverable).settle()
+
+    def set_outcome(
+        self,
+        link: Link,
+        delivery_tag: int,
+        outcome: Outcome,
+        transaction: bytes | None = None,
+        condition: str = "",
+        description: str = "",
+        *,
+        failed: bool = False,
+    ) -> None:
+        """Give a message that was received an outcome without settling it.
+
+        Within a transaction `settle` follows when that has ended. Without one, the peer settles, which
+        `OutcomeConfirmed` reports.
+
+        Args:
+            link, delivery_tag: of `Delivery`.
+            outcome: for the peer.
+            transaction: id of the transaction that the outcome is part of.
+            condition, description: error, for a rejected message; without a transaction.
+            failed: of a modified message: the attempt to deliver it counts; without a transaction.
+        """
+        if transaction is not None:
+            self._set_transactional(link, delivery_tag, outcome, transaction)
+        elif (handle := link.received.get(delivery_tag)) is not None:
+            link.confirming[handle] = delivery_tag
+            delivery = self._delivery_of(handle)
+            if outcome is Outcome.ACCEPTED:
+                lib.pn_delivery_update(delivery, _ACCEPTED)
+            else:
+                update(delivery, outcome, condition, description, failed=failed)
+
+    def declare(self, link: Link, delivery_tag: int, transaction: bytes) -> None:
+        """Settle a message to the coordinator with the id of the transaction that it has declared."""
+        if (handle := link.received.pop(delivery_tag, None)) is not None:
+            delivery = self._delivery_of(handle)
+            write_state(delivery, DECLARED, transaction)
+            lib.pn_delivery_settle(delivery)
+
+    def reopen_sent(self, link: Link, delivery_tag: int) -> None:
+        """The outcome of a message that we sent was within a transaction that was rolled back: it has none again."""
+        if (handle := link.transactional.pop(delivery_tag, None)) is not None:
+            link.sent[handle] = delivery_tag
+
+    def settle_sent(self, link: Link, delivery_tag: int, outcome: Outcome) -> None:
+        """Settle a message that we sent, whose outcome was within a transaction that has ended."""
+        if (handle := link.transactional.pop(delivery_tag, None)) is not None:
+            delivery = self._delivery_of(handle)
+            lib.pn_delivery_update(delivery, STATES[outcome])
+            lib.pn_delivery_settle(delivery)
+
+    def _delivery_of(self, handle: Any) -> Any:
+        """The C object of what stands for a delivery in the dictionaries of links; see `Deliveries`."""
+        return handle if self._compiled is None else delivery_at(handle)
+
+    def _settle(self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str) -> None:
+        if outcome is Outcome.ACCEPTED:
+            self._accept(link, [delivery_tag])
+        elif (handle := link.received.pop(delivery_tag, None)) is not None:
+            update(self._delivery_of(handle), outcome, condition, description).settle()
+
+    def _accept(self, link: Link, delivery_tags: list[int], transaction: bytes | None = None) -> None:
+        if self._compiled is not None:
+            state = None if transaction is None else encode_state(transaction, _ACCEPTED)
+            self._compiled.accept(link.received, delivery_tags, state)
+            return
+        for tag in delivery_tags:
+            if transaction is not None:
+                self._set_transactional(link, tag, Outcome.ACCEPTED, transaction)
+            elif (handle := link.received.pop(tag, None)) is not None:
+                lib.pn_delivery_update(handle, _ACCEPTED)
+                lib.pn_delivery_settle(handle)
+
+    def _set_transactional(self, link: Link, delivery_tag: int, outcome: Outcome, transaction: bytes) -> None:
+        if (handle := link.received.get(delivery_tag)) is not None:
+            write_state(self._delivery_of(handle), TRANSACTIONAL, transaction, STATES[outcome])
