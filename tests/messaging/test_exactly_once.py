@@ -10,7 +10,7 @@ from functools import partial
 
 import attrs
 import pytest
-from support.flow import Flow
+from support.flow import BACKLOG, Flow
 from support.frame_cutter import Cut, FrameCutter, Performative
 from support.waiting import wait_until
 
@@ -353,7 +353,14 @@ def announce(cutter: FrameCutter, chance: random.Random) -> None:
 
 
 def cut_flow(
-    cutter: FrameCutter, chance: random.Random, *, address: str, count: int, cuts: int, capacity: int
+    cutter: FrameCutter,
+    chance: random.Random,
+    *,
+    address: str,
+    count: int,
+    cuts: int,
+    capacity: int,
+    backlog: int = BACKLOG,
 ) -> Counter[int]:
     """Send and receive so many messages with so many cuts; how often each message was received."""
     flow = Flow(
@@ -364,6 +371,7 @@ def cut_flow(
         interrupt=partial(announce, cutter, chance),
         ready=lambda: cutter.pending == 0,
         capacity=capacity,
+        backlog=backlog,
     )
     flow.run()
     return flow.seen
@@ -378,9 +386,12 @@ MESSAGES, CUTS = int(os.environ.get("QMF_SOAK_MESSAGES", "100000")), int(os.envi
 def test_nothing_is_lost_and_nothing_comes_twice(seed: int, max_frame: int) -> None:
     count = 3000
     with EmbeddedBroker(max_frame=max_frame) as broker, FrameCutter(broker.url) as cutter:
-        seen = cut_flow(cutter, random.Random(seed), address=f"q; {ONCE}", count=count, cuts=40, capacity=50)
+        # The sender does not get far ahead: a cut that is due at a frame of the receiver comes while it still sends.
+        seen = cut_flow(
+            cutter, random.Random(seed), address=f"q; {ONCE}", count=count, cuts=40, capacity=50, backlog=200
+        )
         assert seen == Counter(range(count))
-        assert cutter.cuts >= 8
+        assert cutter.cuts >= 4
         with Connection.establish(broker.url, timeout=10) as connection:
             assert drain(connection.session(), "q") == []
 

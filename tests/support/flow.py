@@ -32,6 +32,7 @@ class Flow:
         interrupt: called by the sender's thread between two messages.
         ready: the next call of `interrupt` waits until it is true; messages flow meanwhile.
         capacity: of the sender.
+        backlog: messages that the sender may be ahead of the receiver, and as many again.
         timeout: seconds for each step.
         seen: how often each message was received.
     """
@@ -43,6 +44,7 @@ class Flow:
     interrupt: Callable[[], None]
     ready: Callable[[], bool]
     capacity: int = 300
+    backlog: int = BACKLOG
     timeout: float = 120
     seen: Counter[int] = attrs.field(factory=Counter)
 
@@ -61,8 +63,8 @@ class Flow:
                 if due and made < self.interruptions and self.ready():
                     made += 1
                     self.interrupt()
-                if number % 1000 == 0:
-                    wait_until(partial(self._has_come, number - BACKLOG), timeout=self.timeout)
+                if number % min(1000, self.backlog) == 0:
+                    wait_until(partial(self._has_come, number - self.backlog), timeout=self.timeout)
                 sender.send(Message({"n": number}, durable=True), sync=False, timeout=self.timeout)
             sender.sync(timeout=self.timeout)
 
