@@ -85,7 +85,14 @@ class Sender(Endpoint):
             return False
         if not isinstance(self.capacity, Constant) and self.unsettled() >= self.capacity:
             return False
-        self._waiting.append(self._outgoing(data, answer))
+        outgoing = self._outgoing(data, answer)
+        self._waiting.append(outgoing)
+        if self.error is not None or self.closed:  # since this moment; it may not have been dropped
+            try:
+                self._waiting.remove(outgoing)
+            except ValueError:
+                return True
+            return False
         return True
 
     def wait_for_room(self, timeout: float | None) -> float:
@@ -234,9 +241,10 @@ class Sender(Endpoint):
 
     def drop(self, error: MessagingError) -> None:
         """Give up all messages that are not answered."""
-        pending = [*self._unsettled.values(), *self._waiting]
+        pending = [*self._unsettled.values()]
         self._unsettled.clear()
-        self._waiting.clear()
+        while self._waiting:  # one by one: another thread may append
+            pending.append(self._waiting.popleft())
         for outgoing in pending:
             if isinstance(outgoing, Outgoing):
                 self._answer(outgoing, error)
