@@ -19,8 +19,9 @@ from qmf.errors import DecodeError
 
 log = logging.getLogger("qmf.broker")
 
-#: Messages that a client may hold unsettled per link, whatever credit it gives: they stay in the broker's memory.
-MAX_UNSETTLED = 5_000
+#: Messages that a client may hold unsettled per link, whatever credit it gives: they stay in the broker's memory, those
+#: of queues that flow to disk as well. Programs that acknowledge once, at their end, need many.
+MAX_UNSETTLED = 100_000
 
 
 class OutgoingLink:
