@@ -143,10 +143,12 @@ class LakeTable:
         import_pyarrow()
         from pyarrow import dataset
 
+        from qmf.pipeline.lake.file_dataset import FileDataset
+
         columns = self.schema() if schema is None else schema
         parquet, store = dataset.ParquetFileFormat(), self.store()
         fragments = [parquet.make_fragment(file.path, store, _partition(dataset, file)) for file in files]
-        return dataset.FileSystemDataset(fragments, columns, parquet, store)
+        return FileDataset(fragments, columns, parquet, store)
 
     def open_file(self, path: str) -> Any:
         """A file of the table, as pyarrow's `ParquetFile`.

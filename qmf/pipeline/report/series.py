@@ -16,7 +16,7 @@ from qmf.pipeline.aggregation.source import ClassSource, class_sources
 from qmf.pipeline.aggregation.windows import rolled_up
 from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.report.own import own_object
-from qmf.pipeline.report.source import Registrar, ReportSource
+from qmf.pipeline.report.source import ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange
 from qmf.presenting.counters import is_counter
 from qmf.schema import TYPES, ClassSchema, Style
@@ -96,7 +96,7 @@ def _roll_up(source: ReportSource, options: SeriesOptions, samples: ClassSource)
                         connection.execute(_insert(table, samples, counters, options))
         return
     # Planning costs more than the rows: all days at once, from a table, since the kernel reads them several times.
-    rows = chosen.sql(Registrar(connection), sorted(chosen.days))
+    rows = chosen.sql(connection, sorted(chosen.days))
     connection.execute(f"create or replace temp table {_SAMPLES} as select * from {rows}")
     with rolled_up(
         connection,

@@ -28,21 +28,6 @@ class LakeClass:
     schema: AnySchema
 
 
-class Registrar:
-    """Makes rows of object stores known to a connection to DuckDB, in place of the connection itself.
-
-    They are read into memory first: their files are read by Python, and a query that waits for them while it holds the
-    interpreter's lock would wait for ever.
-    """
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    def register(self, name: str, rows: Any) -> None:
-        """Make an Arrow table, or the rows of a dataset, known under a name."""
-        self._connection.register(name, rows.to_table() if hasattr(rows, "to_table") else rows)
-
-
 class ReportSource:
     """The rows of a lake as of its opening. Belongs to one thread.
 
@@ -104,7 +89,7 @@ class ReportSource:
             version: of a class, for kinds that have classes.
         """
         source = self._select(kind, first_ns, last_ns, version)
-        return source.sql(Registrar(self.connection)) if source else None
+        return source.sql(self.connection) if source else None
 
     def _select(self, kind: RowKind, first_ns: int, last_ns: int, version: ClassVersion | None) -> RowSource:
         found = self._files.select(kind, version, day(max(first_ns, 0)), day(max(last_ns, 0)))
@@ -122,7 +107,7 @@ class ReportSource:
         for kind in (RowKind.AGENTS, RowKind.HEARTBEATS):
             days = self._files.days(kind)
             for edge in {days[0], days[-1]} if days else ():
-                rows = self._files.select(kind, first=edge, last=edge).sql(Registrar(self.connection))
+                rows = self._files.select(kind, first=edge, last=edge).sql(self.connection)
                 found += [
                     time
                     for row in self.query(f"select min(_received_ns), max(_received_ns) from {rows}")

@@ -11,6 +11,7 @@ from uuid import UUID
 import attrs
 import pytest
 from pipeline.lakes import Shop
+from pipeline.object_store import s3_store
 from pipeline.shop import TILL
 from pipeline.tills import QUEUE_DECLARE, Till, read
 
@@ -170,6 +171,26 @@ def test_a_stream_makes_all_tables_though_nothing_is_in_them_yet(tmp_path: Path)
         following.step()
     found = read(tmp_path / "stream")
     assert {name: len(rows) for name, rows in found.items() if not rows} == {"events": 0, "calls": 0, "availability": 0}
+
+
+def test_a_lake_in_an_object_store(tmp_path: Path) -> None:
+    pytest.importorskip("moto", reason="moto is not installed")
+    local = Shop(tmp_path / "lake")
+    with s3_store() as store:
+        remote = Shop(f"{store.url}/lake", options=store.options)
+        for shop in (local, remote):
+            first_half(shop)
+            second_half(shop)
+        outs = []
+        for shop, options in ((local, {}), (remote, store.options)):
+            audit = AuditOptions(lake=shop.root, out=str(tmp_path / f"out-{len(outs)}"), storage=options)
+            audit_lake(audit, lambda _text: None)
+            outs.append(read(tmp_path / f"out-{len(outs)}"))
+    for rows in outs:  # the rows of two recorders
+        for row in rows["events"]:
+            row.pop("run")
+    assert outs[0] == outs[1]
+    assert all(outs[1].values())
 
 
 def test_a_folder_without_a_lake(tmp_path: Path) -> None:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import pyarrow as pa
 import pytest
 from pipeline.lakes import Shop
+from pipeline.object_store import s3_store
 from pipeline.shop import ROBBED, TILL
-from pyarrow import dataset
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'qmf[pipeline]'")
@@ -24,7 +23,7 @@ from qmf.pipeline.report.alerts import alert_rows
 from qmf.pipeline.report.collect import ReportOptions, collect, usual_ranges
 from qmf.pipeline.report.model import Report
 from qmf.pipeline.report.page import html
-from qmf.pipeline.report.source import Registrar, end_of_recording
+from qmf.pipeline.report.source import end_of_recording
 from qmf.pipeline.report.time_range import NS, TimeRange, parse_time_range
 from qmf.schema import TYPES, Access, Argument, ClassSchema, EventSchema, Property, Severity, Statistic
 
@@ -192,19 +191,15 @@ def test_what_says_nothing_is_not_plotted(tmp_path: Path) -> None:
     assert [series.object for series in charts[0].series] == ["one", "short"]
 
 
-def test_rows_of_an_object_store_are_read_before_a_query_waits_for_them() -> None:
-    class Connection:
-        def __init__(self) -> None:
-            self.known: dict[str, object] = {}
-
-        def register(self, name: str, rows: object) -> None:
-            self.known[name] = rows
-
-    connection = Connection()
-    table = pa.table({"x": [1, 2]})
-    Registrar(connection).register("rows", dataset.dataset(table))
-    Registrar(connection).register("nothing", table)
-    assert connection.known == {"rows": table, "nothing": table}
+def test_a_lake_in_an_object_store(tmp_path: Path) -> None:
+    pytest.importorskip("moto", reason="moto is not installed")
+    with s3_store() as store:
+        shop = Shop(f"{store.url}/lake", options=store.options)
+        fill(shop)
+        words = [word for key, value in store.options.items() for word in ("--storage", f"{key}={value}")]
+        page = tmp_path / "page.html"
+        assert main(["report", "--lake", shop.root, "--for", "15m", "--output", str(page), *words]) == 0
+    assert "till sales" in page.read_text(encoding="utf-8")
 
 
 def test_own_objects_and_events_are_left_out_by_default(tmp_path: Path) -> None:
