@@ -61,7 +61,7 @@ def breaks(rows: str) -> str:
 def objects(rows: str, version: ClassVersion) -> str:
     """The lifetimes of objects, from samples of a class version."""
     found = (
-        f"select {_life(version)}, bool_or(_object_epoch is not null) as transient, min(_ts_ns) as first_ns, "
+        f"select {life(version)}, bool_or(_object_epoch is not null) as transient, min(_ts_ns) as first_ns, "
         "max(_ts_ns) as last_ns, max(_received_ns) as received_ns, min(nullif(_delete_ns, 0)) as deleted_ns "
         f"from {rows} group by all"
     )
@@ -72,7 +72,7 @@ def properties(rows: str, version: ClassVersion) -> str:
     """The properties in messages, as text, from samples of a class version."""
     values = f"map_from_entries([{_entries(version)}])" if _arguments(version) else "map {}"
     found = (
-        f"select {_life(version)}, _run as run, _seq as seq, _ts_ns as time_ns, _received_ns as received_ns, "
+        f"select {life(version)}, _run as run, _seq as seq, _ts_ns as time_ns, _received_ns as received_ns, "
         f'{values} as "values" from {rows} where _properties'
     )
     return conformed(f"({found})", PARTS["properties"])
@@ -132,8 +132,8 @@ _FOLDS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def _life(version: ClassVersion) -> str:
-    """`LIFE_KEY` of samples. Unknown values are 0: a null would be unequal to itself."""
+def life(version: ClassVersion) -> str:
+    """`LIFE_KEY` of samples, as columns in SQL. Unknown values are 0: a null would be unequal to itself."""
     return (
         f"{_class(version)}, _agent as agent, _object as object, "
         "coalesce(_create_ns, 0) as created_ns, coalesce(_object_epoch, 0) as epoch"

@@ -105,6 +105,10 @@ class AuditState:
         self._insert(EVENT_ROWS, chosen("qmf_audit_given", EVENT_PART, EVENTS))
         self._connection.unregister("qmf_audit_given")
 
+    def insert_events(self, query: str) -> None:
+        """Add events: a query as of `parts.events`."""
+        self._insert(EVENT_ROWS, query)
+
     def fold(self, names: Iterable[str] = tuple(PARTS)) -> None:
         """Merge the parts, so that they are not larger than they must be."""
         for name in names:

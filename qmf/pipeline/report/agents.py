@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from qmf.pipeline.audit.availability import DOWN, UNKNOWN, UP
 from qmf.pipeline.report.model import AgentRow, AvailabilityInterval
-from qmf.pipeline.report.presence import DOWN, UNKNOWN, UP, Interval
+from qmf.pipeline.report.presence import Interval
 from qmf.pipeline.report.time_range import NS, TimeRange
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any
 
 import attrs
 
+from qmf.pipeline.audit.parts import CONNECTED
+from qmf.pipeline.audit.state import AuditState
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.classes import choose_classes
@@ -17,14 +17,12 @@ from qmf.pipeline.report.alerts import read_alerts
 from qmf.pipeline.report.holding import Holding
 from qmf.pipeline.report.model import Anomaly, ComparedNumber, Comparison, Report
 from qmf.pipeline.report.own import own_connections
-from qmf.pipeline.report.presence import CONNECTED, DISCONNECTED, Interval, Sign, availability, recorded_times
+from qmf.pipeline.report.presence import DAY_NS, read_presence
 from qmf.pipeline.report.series import KEY, VALUES, SeriesOptions, make_values
 from qmf.pipeline.report.source import ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange, time_text
 
 PrintLine = Callable[[str], None]
-
-_DAY_NS = 86_400 * NS
 
 #: A gap of this part of the range is marked.
 _GAP = 100
@@ -59,13 +57,6 @@ class ReportOptions:
     usual_days: int = 7
     made_ns: int = 0
     storage: Mapping[str, str] = attrs.field(factory=dict)
-
-
-@attrs.frozen
-class _Presence:
-    intervals: list[Interval]
-    recorded: list[tuple[int, int]]
-    beats: dict[str, int]
 
 
 def collect(options: ReportOptions, time_range: TimeRange, print_line: PrintLine) -> Report:
@@ -112,7 +103,7 @@ def _check_classes(source: ReportSource, options: ReportOptions) -> None:
 
 def _recorded_range(source: ReportSource, time_range: TimeRange) -> TimeRange:
     """The part of a range in which something was recorded."""
-    presence = _read_presence(source, time_range)
+    presence = read_presence(source, AuditState(source.connection), time_range)
     times = [cut for first, last in presence.recorded if (cut := time_range.clipped(first, last + 1)) is not None]
     if not times:
         limits = source.limits()
@@ -126,63 +117,24 @@ def _recorded_range(source: ReportSource, time_range: TimeRange) -> TimeRange:
     return TimeRange(max(first, time_range.first_ns), min(last, time_range.last_ns))
 
 
-# -- presence
-
-
-def _read_presence(source: ReportSource, time_range: TimeRange) -> _Presence:
-    since = time_range.first_ns - _DAY_NS
-    until = (time_range.last_ns // _DAY_NS + 1) * _DAY_NS
-    read = partial(source.rows, first_ns=since, last_ns=time_range.last_ns)
-    beats, agents, gaps = (read(kind) for kind in (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS))
-    where = f"_received_ns >= {since} and _received_ns < {until}"
-    signs: list[Sign] = []
-    runs: dict[str, tuple[int, int]] = {}
-    for rows in (beats, agents, gaps):
-        for run, first, last in _query(
-            source, rows, "_run, min(_received_ns), max(_received_ns)", f"{where} group by 1"
-        ):
-            known = runs.get(run, (first, last))
-            runs[run] = (min(first, known[0]), max(last, known[1]))
-    edges = "min(_seq), arg_min(_received_ns, _seq), max(_seq), arg_max(_received_ns, _seq)"
-    columns = f"_run, {edges}, _agent, nullif(_epoch, 0)"
-    for run, seq, first, last_seq, last, agent, epoch in _query(
-        source, beats, columns, f"{where} group by _run, _agent, nullif(_epoch, 0)"
-    ):
-        signs += [
-            Sign(run, seq, first, agent, epoch, "heartbeat"),
-            Sign(run, last_seq, last, agent, epoch, "heartbeat"),
-        ]
-    columns = "_run, _seq, _received_ns, _agent, nullif(_epoch, 0), change, reason, coalesce(interval, 0)"
-    signs += [Sign(*row) for row in _query(source, agents, columns, where)]
-    breaks = f"{where} and reason in ('{CONNECTED}', '{DISCONNECTED}')"
-    signs += [Sign(*row) for row in _query(source, gaps, "_run, _seq, _received_ns, null, null, reason", breaks)]
-    latest = _query(
-        source, beats, "_agent, max(_received_ns)", f"{where} and _received_ns < {time_range.last_ns} group by 1"
-    )
-    return _Presence(availability(runs, signs), recorded_times(runs, signs), dict(latest))
-
-
-def _query(source: ReportSource, rows: str | None, columns: str, where: str) -> list[tuple[Any, ...]]:
-    return [] if rows is None else source.query(f"select {columns} from {rows} where {where}")
-
-
 # -- the parts of a report
 
 
 def _audited(source: ReportSource, options: ReportOptions, report: Report) -> Report:
     """With all that is known of agents, objects and events; without values over time."""
     time_range, top = report.time_range, options.top
-    since = time_range.first_ns - _DAY_NS
-    presence = _read_presence(source, time_range)
+    since = time_range.first_ns - DAY_NS
+    state = AuditState(source.connection)
+    presence = read_presence(source, state, time_range)
     own = None if options.own else own_connections(source, since, time_range.last_ns)
     shown = intervals(presence.intervals, time_range)
     known_until = max(cut[1] for item in presence.recorded if (cut := time_range.clipped(item[0], item[1] + 1)))
-    lives.make_lives(source, time_range, since, presence.intervals, own)
-    events.make_events(source, time_range, own=options.own)
+    lives.make_lives(source, state, time_range, since, presence.table, own)
+    events.make_events(source, state, time_range, own=options.own)
     samples, objects = lives.counts(source)
     ended, ended_left = lives.last_ended(source, time_range, top)
-    changes, changes_left = lives.last_changes(source, time_range, since, top, own)
-    calls, calls_left = events.last_calls(source, top)
+    changes, changes_left = lives.last_changes(source, time_range, top)
+    calls, calls_left = events.last_calls(source, state, top)
     kinds, kinds_left = events.class_counts(source, top)
     alerts = options.alerts or f"{options.lake.rstrip('/')}/_tables/correlate"
     return attrs.evolve(
@@ -223,14 +175,17 @@ def _gaps(source: ReportSource, time_range: TimeRange) -> tuple[tuple[str, int],
     """What recorders missed: reason, and number of messages or interruptions."""
     rows = source.rows(RowKind.GAPS, time_range.first_ns, time_range.last_ns)
     where = f"_received_ns >= {time_range.first_ns} and _received_ns < {time_range.last_ns} and reason <> '{CONNECTED}'"
-    found = _query(source, rows, 'reason, sum(greatest(coalesce("count", 1), 1))', f"{where} group by 1 order by 1")
+    if rows is None:
+        return ()
+    missed = 'sum(greatest(coalesce("count", 1), 1))'
+    found = source.query(f"select reason, {missed} from {rows} where {where} group by reason order by reason")
     return tuple((reason, int(count)) for reason, count in found)
 
 
 def _with_series(source: ReportSource, options: ReportOptions, report: Report, other: TimeRange | None) -> Report:
     time_range = report.time_range
     usual = usual_ranges(time_range, options.usual_days)
-    own = None if options.own else own_connections(source, time_range.first_ns - _DAY_NS, time_range.last_ns)
+    own = None if options.own else own_connections(source, time_range.first_ns - DAY_NS, time_range.last_ns)
     make_values(
         source,
         SeriesOptions(
@@ -262,10 +217,10 @@ def usual_ranges(time_range: TimeRange, days: int) -> tuple[TimeRange, ...]:
     """
     hour = 3600 * NS
     first, last = time_range.first_ns // hour * hour, -(-time_range.last_ns // hour) * hour
-    if last - first >= _DAY_NS:
-        missing = days - int((last - first) // _DAY_NS)
-        return (TimeRange(first - missing * _DAY_NS, time_range.first_ns),) if missing > 0 else ()
-    return tuple(TimeRange(first - number * _DAY_NS, last - number * _DAY_NS) for number in range(days, 0, -1))
+    if last - first >= DAY_NS:
+        missing = days - int((last - first) // DAY_NS)
+        return (TimeRange(first - missing * DAY_NS, time_range.first_ns),) if missing > 0 else ()
+    return tuple(TimeRange(first - number * DAY_NS, last - number * DAY_NS) for number in range(days, 0, -1))
 
 
 def _with_anomalies(source: ReportSource, options: ReportOptions, report: Report, holding: Holding) -> Report:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from qmf.pipeline.audit.availability import UP
 from qmf.pipeline.report.model import AvailabilityInterval
-from qmf.pipeline.report.presence import UP
 from qmf.pipeline.report.time_range import NS, TimeRange
 
 Points = Sequence[tuple[float, float]]

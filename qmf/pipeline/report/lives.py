@@ -1,117 +1,72 @@
-"""The lifetimes of objects and the changes of their properties, by the rules of `qmf.pipeline.audit`."""
+"""The lifetimes of objects and the changes of their properties, by the statements of the audit."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.audit import parts
+from qmf.pipeline.audit.schemas import LIFE_KEY
+from qmf.pipeline.audit.state import OBJECT_PARTS, AuditState
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
+from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.report.model import ClassObjectsRow, EndedObjectRow, PropertyChangeRow
 from qmf.pipeline.report.own import own_object
-from qmf.pipeline.report.presence import DOWN, UP, Interval
 from qmf.pipeline.report.source import ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange
 
-#: The table of lifetimes.
-LIVES = "report_lives"
-_OBJECTS, _ENDS, _CHANGES = "report_objects", "report_ends", "report_changes"
-
-#: Messages that an agent sent before its goodbye may still arrive for so long.
-_AFTERGLOW_NS = 10 * NS
-
-_LIFE = ("package", "class", "agent", "object", "created_ns", "epoch")
-_LIFE_SQL = (
-    "_agent as agent, _object as object, coalesce(_create_ns, 0) as created_ns, coalesce(_object_epoch, 0) as epoch"
-)
+#: The tables of lifetimes, of changed properties, and of the number of rows in the range.
+LIVES, _CHANGES, _INSIDE = "report_lives", "report_changes", "report_inside"
 
 
 def make_lives(
     source: ReportSource,
+    state: AuditState,
     time_range: TimeRange,
     since_ns: int,
-    presence: Sequence[Interval],
+    availability: str,
     own: Sequence[str] | None,
 ) -> None:
-    """Make the table `LIVES`, with the objects that had rows in the range or since a time before it.
+    """Make the tables `LIVES` and `_CHANGES`, with the objects that had rows in the range or since a time before it.
 
     Args:
         source: the lake.
+        state: that the rows are added to.
         time_range: of the report.
         since_ns: from when on rows are read: objects may publish nothing new in the range.
-        presence: the intervals of all agents.
+        availability: the audit's table of that name.
         own: names of own connections; None to include own objects.
     """
-    source.run(
-        f"create temp table {_OBJECTS} (package varchar, class varchar, agent varchar, object varchar, "
-        "created_ns bigint, epoch bigint, transient boolean, first_seen_ns bigint, last_seen_ns bigint, "
-        "received_ns bigint, deleted_ns bigint, inside bigint)"
-    )
     first, last = time_range.first_ns, time_range.last_ns
-    for version, rows in _object_rows(source, since_ns, last):
-        source.run(
-            f"insert into {_OBJECTS} select {text(version.package)}, {text(version.name)}, {_LIFE_SQL}, "
-            "bool_or(_object_epoch is not null), min(_ts_ns), max(_ts_ns), max(_received_ns), "
-            f"min(nullif(_delete_ns, 0)), count(*) filter (_ts_ns >= {first}) from {rows} "
-            f"where _ts_ns >= {since_ns} and _ts_ns < {last}{_without(version, own)} "
-            "group by _agent, _object, coalesce(_create_ns, 0), coalesce(_object_epoch, 0)"
+    key = ", ".join(LIFE_KEY)
+    with source.errors():
+        run = source.connection.execute
+        run(
+            f"create or replace temp table {_INSIDE} "
+            "(package varchar, class varchar, agent varchar, object varchar, created_ns bigint, epoch bigint, "
+            "inside bigint)"
         )
-    _make_ends(source, presence)
-    name = "partition by package, class, agent, object order by received_ns, created_ns, epoch"
-    began = "case when created_ns > 0 then created_ns else first_seen_ns end"
-    key = ", ".join(quoted(column) for column in _LIFE)
-    source.run(
-        f"""
-        create temp table {LIVES} as
-        with grouped as (
-            select {key}, bool_or(transient) as transient, min(first_seen_ns) as first_seen_ns,
-                max(last_seen_ns) as last_seen_ns, max(received_ns) as received_ns, min(deleted_ns) as deleted_ns,
-                sum(inside) as inside
-            from {_OBJECTS} group by all
-        ), known as (select *, {began} as began from grouped),
-        followed as (select *, lead(began) over ({name}) as next from known),
-        ended as (
-            select f.*, e.ended_at as agent_at, e.ended_how as agent_by from followed as f asof left join {_ENDS} as e
-                on f.agent = e.agent and f.received_ns < e.until_ns
-        ), ends as (
-            select *, case when agent_by <> 'agent restarted' or transient then agent_at end as by_agent,
-                case when next is not null then greatest(next, last_seen_ns) end as by_next
-            from ended
+        for version, found in _object_rows(source, since_ns, last):
+            where = f"_ts_ns >= {since_ns} and _ts_ns < {last}{_without(version, own)}"
+            rows = f"(select * from {found} where {where})"
+            state.insert("objects", parts.objects(rows, version))
+            state.insert("properties", parts.properties(rows, version))
+            run(
+                f"insert into {_INSIDE} select {parts.life(version)}, count(*) from {rows} where _ts_ns >= {first} "
+                "group by all"
+            )
+        state.fold(OBJECT_PARTS)
+        made = state.object_tables(availability)
+        run(
+            f"create or replace temp table {LIVES} as "
+            f"with counted as (select {key}, sum(inside) as inside from {_INSIDE} group by all) "
+            f"select {key}, ended_ns, ended_by, coalesce(c.inside, 0) as inside, "
+            "case when created_ns > 0 then created_ns else first_seen_ns end as began "
+            f"from {made['lives']} as l left join counted as c using ({key})"
         )
-        select {key}, began, last_seen_ns, inside,
-            case when deleted_ns is not null then deleted_ns else least(by_agent, by_next) end as ended_ns,
-            case when deleted_ns is not null then 'destroyed' when by_agent is null and by_next is null then null
-                when by_next is null or by_agent < by_next then agent_by else 'replaced' end as ended_by
-        from ends
-        """
-    )
-
-
-def _make_ends(source: ReportSource, presence: Sequence[Interval]) -> None:
-    """When objects ended with their agents, and until when the last rows of such objects came."""
-    source.run(f"create temp table {_ENDS} (agent varchar, until_ns bigint, ended_at bigint, ended_how varchar)")
-    rows = agent_ends(presence)
-    if rows:
-        with source.errors():
-            source.connection.executemany(f"insert into {_ENDS} values (?, ?, ?, ?)", rows)
-
-
-def agent_ends(presence: Sequence[Interval]) -> list[tuple[str, int, int, str]]:
-    """The ends of agents: agent, time until which rows of its objects came, time of the end, and how. Pure."""
-    found: list[tuple[str, int, int, str]] = []
-    epochs: dict[str, int] = {}
-    for item in presence:
-        goodbye = item.cause == "goodbye"
-        until = min(item.start_ns + _AFTERGLOW_NS, item.end_ns) if goodbye else item.start_ns
-        if item.state == DOWN:
-            found.append((item.agent, until, item.start_ns, "agent ended" if goodbye else "agent lost"))
-        elif item.state == UP:
-            other = item.epoch is not None and epochs.get(item.agent, item.epoch) != item.epoch
-            if item.cause == "restarted" or other:
-                found.append((item.agent, until, item.start_ns, "agent restarted"))
-            if item.epoch is not None:
-                epochs[item.agent] = item.epoch
-    return found
+        run(
+            f"create or replace temp table {_CHANGES} as select class, agent, object, valid_from_ns as time_ns, "
+            f"property, previous, value from {made['history']} where previous is not null"
+        )
 
 
 def _object_rows(source: ReportSource, first_ns: int, last_ns: int) -> list[tuple[ClassVersion, str]]:
@@ -207,20 +162,9 @@ def last_ended(source: ReportSource, time_range: TimeRange, top: int) -> tuple[t
 # -- properties
 
 
-def last_changes(
-    source: ReportSource, time_range: TimeRange, since_ns: int, top: int, own: Sequence[str] | None
-) -> tuple[tuple[PropertyChangeRow, ...], int]:
+def last_changes(source: ReportSource, time_range: TimeRange, top: int) -> tuple[tuple[PropertyChangeRow, ...], int]:
     """The last changes of properties that had a value before, and the number of others."""
-    source.run(
-        f"create temp table {_CHANGES} (class varchar, agent varchar, object varchar, time_ns bigint, "
-        "property varchar, previous varchar, value varchar)"
-    )
     first, last = time_range.first_ns, time_range.last_ns
-    for version, rows in _object_rows(source, since_ns, last):
-        columns = _properties(version)
-        if columns:
-            where = f"_ts_ns >= {since_ns} and _ts_ns < {last}{_without(version, own)}"
-            source.run(f"insert into {_CHANGES} {_changes(version, columns, rows, where)}")
     where = f"time_ns >= {first} and time_ns < {last}"
     ((total,),) = source.query(f"select count(*) from {_CHANGES} where {where}")
     found = source.query(
@@ -234,44 +178,3 @@ def last_changes(
         )
         for time, name, agent, own_name, member, previous, value in found
     ), int(total) - len(found)  # fmt: skip
-
-
-def _changes(version: ClassVersion, columns: Sequence[LakeColumn], rows: str, where: str) -> str:
-    """The changes of the properties of a class, as SQL."""
-    values = ", ".join(
-        f"struct_pack(property := {text(_shown(column))}, value := cast({quoted(column.name)} as varchar))"
-        for column in columns
-    )
-    life = "partition by agent, object, created_ns, epoch"
-    # An object that is created again begins anew; times don't run backwards, whatever the agent's clock does.
-    return f"""
-        with messages as (
-            select {_LIFE_SQL}, _run, _seq, _received_ns, _ts_ns, [{values}] as own from {rows}
-            where _properties and {where}
-        ), arrived as (
-            select *, max(_received_ns) over ({life}, _run order by _seq) as arrival from messages
-        ), timed as (
-            select *, max(least(_ts_ns, arrival)) over ({life} order by arrival, _run, _seq) as time_ns from arrived
-        ), cells as (
-            select agent, object, created_ns, epoch, arrival, _run, _seq, time_ns, unnest(own, recursive := true)
-            from timed
-        ), steps as (
-            select *, lag(value) over own_cells as previous, row_number() over own_cells as number from cells
-            window own_cells as ({life}, property order by arrival, _run, _seq)
-        )
-        select {text(version.name)}, agent, object, time_ns, property, previous, value from steps
-        where number > 1 and previous is not null and previous is distinct from value
-    """
-
-
-def _properties(version: ClassVersion) -> list[LakeColumn]:
-    return [
-        column
-        for column in version.columns
-        if column.kind is MemberKind.PROPERTY and column.column_type is not ColumnType.TIME
-    ]
-
-
-def _shown(column: LakeColumn) -> str:
-    """The name of the property; the agent of a reference is another."""
-    return column.member if column.part is MemberPart.NANOSECONDS else column.name

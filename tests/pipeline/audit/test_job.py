@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import attrs
@@ -181,7 +181,7 @@ def test_a_lake_in_an_object_store(tmp_path: Path) -> None:
         for shop in (local, remote):
             first_half(shop)
             second_half(shop)
-        outs = []
+        outs: list[dict[str, list[dict[str, Any]]]] = []
         for shop, options in ((local, {}), (remote, store.options)):
             audit = AuditOptions(lake=shop.root, out=str(tmp_path / f"out-{len(outs)}"), storage=options)
             audit_lake(audit, lambda _text: None)

@@ -72,7 +72,7 @@ def test_the_command_reports_it_in_one_line(
     fake(tmp_path, "echo 'openjdk version \"11.0.22\"' >&2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     DeltaLake(str(tmp_path / "lake")).create()
-    assert main(["audit", "--lake", str(tmp_path / "lake")]) == 2
+    assert main(["audit", "--master", "local[2]", "--lake", str(tmp_path / "lake")]) == 2
     output = capsys.readouterr().err
     assert output.startswith(f"qmf-pipeline: {tmp_path}/bin/java is Java 11. Spark needs Java 17 or newer: ")
     assert output.count("\n") == 1
