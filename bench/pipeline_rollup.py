@@ -27,7 +27,7 @@ import duckdb
 import psutil
 import pyarrow
 import pyarrow.compute
-import pyarrow.parquet
+import pyarrow.dataset
 from pipeline_lake import CLASS, SECOND, VALUES, each_size, fill, peak, peaks
 from pyspark.sql import functions as F
 
@@ -40,6 +40,9 @@ from qmf.pipeline.spark import session
 
 #: The values of a sample.
 NAMES = ("done", "load", "level", "delayCount", "delayMin", "delayMax", "delayAvg")
+
+#: The data files of the class in a lake, without those of its log.
+FILES = "objects/*/*/_date=*/*.parquet"
 
 _EACH = ", ".join(
     f'min("{name}"), max("{name}"), arg_min("{name}", _ts_ns), arg_max("{name}", _ts_ns)' for name in NAMES
@@ -123,14 +126,16 @@ def by_plain_spark(spark: Any) -> Callable[[str, str], None]:
 def by_duckdb(root: str, out: str) -> None:
     """DuckDB, with the growth of the counter."""
     connection = duckdb.connect(config={"threads": 2})
-    connection.execute(QUERY.format(files=f"{root}/objects/**/*.parquet", out=out))
+    connection.execute(QUERY.format(files=f"{root}/{FILES}", out=out))
     connection.close()
 
 
 def by_pandas(root: str, out: str) -> None:
     """The same; the exact columns would be Decimals to pandas, so Arrow makes them floats while it reads."""
     columns = ["_object", "_ts_ns", *(column.name for column in ClassVersion.from_schema(CLASS).columns)]
-    read = pyarrow.parquet.read_table(f"{root}/objects", columns=columns)
+    # pyarrow leaves out folders like `_date=` where it looks for files itself
+    files = [str(path) for path in Path(root).glob(FILES)]
+    read = pyarrow.dataset.dataset(files).to_table(columns)
     for index, field in enumerate(read.schema):
         if pyarrow.types.is_decimal(field.type):
             read = read.set_column(index, field.name, pyarrow.compute.cast(read[field.name], pyarrow.float64()))
