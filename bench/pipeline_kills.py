@@ -6,8 +6,8 @@ row in `gaps`, and of what was raised before a kill only the last interval may b
 
 The second part kills a job that raises an alert for each event, on the bus and at a webhook, while a recorder writes
 the events into the lake. Then each event must have raised one alert in the table; on the bus each alert must have been
-raised once, but for those with the mark `again`; the webhook must have been told of each, and only what was under way
-at a kill may be told twice.
+raised once, but for those with the mark `again`; the webhook must have received each, and only what was under way at a
+kill twice.
 
     python bench/pipeline_kills.py                                  # 50 recorders, and 8 jobs with 2,200 alerts
     python bench/pipeline_kills.py --recorders 3 --jobs 2 --alerts 200
@@ -246,10 +246,10 @@ def wrong_rows(lake: DeltaLake, reported: list[int]) -> Iterator[str]:
         yield f"{sum(reported)} rows were reported, and {sum(ordered)} are there"
     reasons, subjects = columns(lake, "gaps", "reason", "subject")
     print("gaps:", dict(Counter(reasons)))
-    told = [subject for reason, subject in zip(reasons, subjects, strict=True) if reason == "killed"]
+    killed = [subject for reason, subject in zip(reasons, subjects, strict=True) if reason == "killed"]
     # The gap of a run that was killed before its first commit is that of the run before.
-    if len(set(told)) != len(told) or set(sorted(runs)[:-1]) - set(told):
-        yield f"{len(runs) - 1} killed runs have rows, and {len(set(told))} have gaps"
+    if len(set(killed)) != len(killed) or set(sorted(runs)[:-1]) - set(killed):
+        yield f"{len(runs) - 1} killed runs have rows, and {len(set(killed))} have gaps"
     yield from (f"check: {finding}" for finding in LakeCheck(lake).findings() if finding.is_damage)
 
 
@@ -294,8 +294,8 @@ class Watcher(Console):
 
 @contextmanager
 def webhook() -> Iterator[tuple[str, Counter[str]]]:
-    """A server's URL, and how often it was told of which alert."""
-    told: Counter[str] = Counter()
+    """A server's URL, and how often it received which alert."""
+    received: Counter[str] = Counter()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -303,7 +303,7 @@ def webhook() -> Iterator[tuple[str, Counter[str]]]:
         def do_POST(self) -> None:
             """Count, and say yes."""
             content = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            told.update(one["labels"]["number"] for one in content["alerts"] if one["status"] == "firing")
+            received.update(one["labels"]["number"] for one in content["alerts"] if one["status"] == "firing")
             self.send_response(200)
             self.send_header("Content-Length", "0")
             self.end_headers()
@@ -319,7 +319,7 @@ def webhook() -> Iterator[tuple[str, Counter[str]]]:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}", told
+            yield f"http://127.0.0.1:{server.server_port}", received
         finally:
             server.shutdown()
             thread.join()
@@ -330,7 +330,7 @@ def kill_jobs(folder: Path, kills: int, count: int, chance: random.Random) -> li
     lake, out = str(folder / "lake"), str(folder / "out")
     watcher = Watcher()
     session = Session(watcher)
-    with EmbeddedBroker() as broker, webhook() as (url, told):
+    with EmbeddedBroker() as broker, webhook() as (url, received):
         (folder / "rules.toml").write_text(RULES.replace("URL", url), encoding="utf-8")
         common = ("--lake", lake, "--rules", str(folder / "rules.toml"), "--out", out, "-b", broker.url)
         session.addBroker(broker.url)
@@ -345,11 +345,11 @@ def kill_jobs(folder: Path, kills: int, count: int, chance: random.Random) -> li
                 job.wait_for("Following ")
                 threading.Event().wait(chance.uniform(0, 6))
                 job.kill()
-                print(f"\r{number + 1} jobs killed, {len(told):,} alerts told", end="", flush=True)
+                print(f"\r{number + 1} jobs killed, {len(received):,} alerts notified", end="", flush=True)
             counter.wait()
             job = Job("correlate", *common, "--stream", "--every", "0.2s")
             job.wait_for("Following ")
-            done = until(lambda: len(told) >= count and len(watcher.fresh + watcher.again) >= count)
+            done = until(lambda: len(received) >= count and len(watcher.fresh + watcher.again) >= count)
             if job.end() or not done:
                 print(job.lines[-5:])
         finally:
@@ -357,10 +357,10 @@ def kill_jobs(folder: Path, kills: int, count: int, chance: random.Random) -> li
             recorder.end()
             session.close()
     print()
-    return list(wrong_alerts(out, count, kills, told, watcher))
+    return list(wrong_alerts(out, count, kills, received, watcher))
 
 
-def wrong_alerts(out: str, count: int, kills: int, told: Counter[str], watcher: Watcher) -> Iterator[str]:
+def wrong_alerts(out: str, count: int, kills: int, received: Counter[str], watcher: Watcher) -> Iterator[str]:
     """Alerts that are missing, or there more often than they may be."""
     rows = alerts(out).to_pylist()
     raised = Counter(row["subject"] for row in rows if row["change"] == "raised")
@@ -374,11 +374,11 @@ def wrong_alerts(out: str, count: int, kills: int, told: Counter[str], watcher: 
     print(f"on the bus: {len(on_bus):,} alerts, {twice} of them twice; {again} with the mark `again`")
     if len(on_bus) != count or twice:
         yield "alerts are missing on the bus, or there twice"
-    repeated = sum(told.values()) - len(told)
-    print(f"at the webhook: {len(told):,} alerts, {repeated} of them told again after {kills} kills")
+    repeated = sum(received.values()) - len(received)
+    print(f"at the webhook: {len(received):,} alerts, {repeated} of them again after {kills} kills")
     # At most 50 notifications are under way to one receiver.
-    if len(told) != count or repeated > 50 * kills:
-        yield "the webhook was not told of alerts, or too often"
+    if len(received) != count or repeated > 50 * kills:
+        yield "the webhook did not receive some alerts, or received them too often"
 
 
 def until(condition: Callable[[], bool]) -> bool:

@@ -53,7 +53,7 @@ class Sender(Endpoint):
         self._waiting: deque[bytes | Outgoing] = deque()
         self._encoder = MessageEncoder(self.address.subject, None if self.address.anonymous else self.address.name)
         self._unsettled: dict[int, bytes | Outgoing] = {}
-        #: Messages of which the acceptance has still to be told.
+        #: Messages that were accepted, which who waits for them does not know yet.
         self._accepted: list[Outgoing] = []
         #: Delivery tags with exactly-once.
         self._tags = itertools.count(1)

@@ -97,10 +97,6 @@ class ClassSource:
         """The number of rows of some days, as of `between`."""
         return sum(file.rows for day in self.between(first, last) for _, file in self.days[day])
 
-    def within(self, first_ns: int, last_ns: int) -> ClassSource:
-        """The samples from one time on, before another one."""
-        return attrs.evolve(self, where=f"_ts_ns >= {first_ns} and _ts_ns < {last_ns}")
-
     def sql(self, connection: Any, days: Sequence[str]) -> str:
         """The samples of some days, with all columns of the members, as SQL for a connection to DuckDB."""
         found = self._sql(connection, days)

@@ -15,15 +15,14 @@ from contextlib import closing
 from typing import Any
 
 from qmf.pipeline.audit.options import AuditOptions
-from qmf.pipeline.audit.schemas import ALL_TABLES
 from qmf.pipeline.audit.state import AuditState
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_columns import DATE
 
-#: The tables that have days.
-DATED = ("events", "calls")
+#: The tables that have days, and the day of a row as SQL.
+DATED, DAY = ("events", "calls"), "strftime(time, '%Y-%m-%d')"
 
 #: The order of the rows of tables.
 _ORDERS = {"availability": "agent, start_ns", "lives": "package, class, object, created_ns", "calls": "time_ns"}
@@ -79,6 +78,4 @@ def replace_table(connection: Any, options: AuditOptions, name: str, made: str) 
 
 def dated(name: str, made: str) -> str:
     """The rows of a table as a query, with `DATE` where the table has days."""
-    if name in DATED:
-        return f"select *, strftime(time, '%Y-%m-%d') as {DATE} from {made}"
-    return f"select {', '.join(f'{chr(34)}{column}{chr(34)}' for column in ALL_TABLES[name])} from {made}"
+    return f"select *, {DAY} as {DATE} from {made}" if name in DATED else f"from {made}"

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from qmf.pipeline.audit.job import dated, replace_table
+from qmf.pipeline.audit.job import DAY, dated, replace_table
 from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.audit.schemas import PARTS
 from qmf.pipeline.audit.state import AuditState, FilesByTable, chosen, part_table, together
@@ -117,7 +117,7 @@ class AuditStream:
         """The rows of the same days in a table, as a part of ``from``; None where there are none."""
         if table.version() is None:
             return None
-        days = {day for (day,) in self._connection.execute(f"select distinct {_DAY} from {made}").fetchall()}
+        days = {day for (day,) in self._connection.execute(f"select distinct {DAY} from {made}").fetchall()}
         files = [file for file in table.snapshot().files if file.date is None or file.date in days]
         if not files:
             return None
@@ -146,7 +146,3 @@ class AuditStream:
         if path not in self._position:
             self._position[path] = TablePosition(self._parts.last_batch(f"{_READ}{path}"))
         return self._position[path]
-
-
-#: The day of a time of an event.
-_DAY = "strftime(time, '%Y-%m-%d')"

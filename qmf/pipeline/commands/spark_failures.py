@@ -101,9 +101,9 @@ def cause(text: str, output: str = "") -> str:
         text: of the failure: of Python in an executor, of Java with its causes, or plain.
         output: what Java wrote.
     """
-    told = _KILLED.findall(output) or (_NOT_STARTED.findall(output) if "JAVA_GATEWAY_EXITED" in text else [])
-    if told:
-        return str(told[-1]).strip()
+    reasons = _KILLED.findall(output) or (_NOT_STARTED.findall(output) if "JAVA_GATEWAY_EXITED" in text else [])
+    if reasons:
+        return str(reasons[-1]).strip()
     python = text.rpartition("Traceback (most recent call last):")[2].partition("\n\n")[0]
     found = list(_FAILURE.finditer(python if python != text else text)) or list(_FAILURE.finditer(text))
     if not found:

@@ -48,7 +48,7 @@ def _load(file: str) -> tuple[Rule, ...]:
     except RuleError as error:
         wrong += str(error).splitlines()
     found = [error.at(file) for error in config_errors(read_text(file), folder=Path(file).parent)]
-    # Both readers tell of wrong syntax.
+    # Both readers report wrong syntax.
     wrong += [text for text in found if text not in wrong]
     if wrong:
         raise RuleError("\n".join(wrong))

@@ -11,13 +11,14 @@ from qmf.pipeline.audit.state import AuditState
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.classes import choose_classes
+from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.report import anomalies, events, lives, selection
 from qmf.pipeline.report.agents import agent_rows, intervals
 from qmf.pipeline.report.alerts import read_alerts
 from qmf.pipeline.report.holding import Holding
 from qmf.pipeline.report.model import Anomaly, ComparedNumber, Comparison, Report
 from qmf.pipeline.report.own import own_connections
-from qmf.pipeline.report.presence import DAY_NS, read_presence
+from qmf.pipeline.report.presence import read_presence
 from qmf.pipeline.report.series import KEY, VALUES, SeriesOptions, make_values
 from qmf.pipeline.report.source import ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange, time_text
@@ -123,7 +124,7 @@ def _recorded_range(source: ReportSource, time_range: TimeRange) -> TimeRange:
 def _audited(source: ReportSource, options: ReportOptions, report: Report) -> Report:
     """With all that is known of agents, objects and events; without values over time."""
     time_range, top = report.time_range, options.top
-    since = time_range.first_ns - DAY_NS
+    since = time_range.first_ns - NS_PER_DAY
     state = AuditState(source.connection)
     presence = read_presence(source, state, time_range)
     own = None if options.own else own_connections(source, since, time_range.last_ns)
@@ -185,7 +186,7 @@ def _gaps(source: ReportSource, time_range: TimeRange) -> tuple[tuple[str, int],
 def _with_series(source: ReportSource, options: ReportOptions, report: Report, other: TimeRange | None) -> Report:
     time_range = report.time_range
     usual = usual_ranges(time_range, options.usual_days)
-    own = None if options.own else own_connections(source, time_range.first_ns - DAY_NS, time_range.last_ns)
+    own = None if options.own else own_connections(source, time_range.first_ns - NS_PER_DAY, time_range.last_ns)
     make_values(
         source,
         SeriesOptions(
@@ -217,10 +218,10 @@ def usual_ranges(time_range: TimeRange, days: int) -> tuple[TimeRange, ...]:
     """
     hour = 3600 * NS
     first, last = time_range.first_ns // hour * hour, -(-time_range.last_ns // hour) * hour
-    if last - first >= DAY_NS:
-        missing = days - int((last - first) // DAY_NS)
-        return (TimeRange(first - missing * DAY_NS, time_range.first_ns),) if missing > 0 else ()
-    return tuple(TimeRange(first - number * DAY_NS, last - number * DAY_NS) for number in range(days, 0, -1))
+    if last - first >= NS_PER_DAY:
+        missing = days - int((last - first) // NS_PER_DAY)
+        return (TimeRange(first - missing * NS_PER_DAY, time_range.first_ns),) if missing > 0 else ()
+    return tuple(TimeRange(first - number * NS_PER_DAY, last - number * NS_PER_DAY) for number in range(days, 0, -1))
 
 
 def _with_anomalies(source: ReportSource, options: ReportOptions, report: Report, holding: Holding) -> Report:

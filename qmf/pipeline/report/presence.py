@@ -10,10 +10,9 @@ from qmf.pipeline.audit import parts
 from qmf.pipeline.audit.parts import CONNECTED, DISCONNECTED
 from qmf.pipeline.audit.state import PRESENCE_PARTS, AuditState, part_table
 from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.report.source import ReportSource
-from qmf.pipeline.report.time_range import NS, TimeRange
-
-DAY_NS = 86_400 * NS
+from qmf.pipeline.report.time_range import TimeRange
 
 #: A loss of a recorder's connection, or that it is there again: the run, the change, and its time.
 Break = tuple[str, str, int]
@@ -56,8 +55,8 @@ def read_presence(source: ReportSource, state: AuditState, time_range: TimeRange
         state: that the rows are added to.
         time_range: of the report.
     """
-    since = time_range.first_ns - DAY_NS
-    until = (time_range.last_ns // DAY_NS + 1) * DAY_NS
+    since = time_range.first_ns - NS_PER_DAY
+    until = (time_range.last_ns // NS_PER_DAY + 1) * NS_PER_DAY
     makers = {RowKind.HEARTBEATS: parts.signs, RowKind.AGENTS: parts.arrivals, RowKind.GAPS: parts.breaks}
     beats: dict[str, int] = {}
     with source.errors():

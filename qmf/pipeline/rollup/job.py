@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import attrs
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
 from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
@@ -24,7 +24,7 @@ from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import DATE
-from qmf.pipeline.rollup.tasks import KeptRows, WindowTask, add_actions, make_tasks, rolled_up_rows, written_files
+from qmf.pipeline.rollup.tasks import KeptRows, WindowTask, add_actions, make_tasks, written_files
 from qmf.pipeline.spark.batch_progress import PrintLine, report_progress
 
 
@@ -68,36 +68,6 @@ def rollup_batch(spark: SparkSession, options: RollupOptions, print_line: PrintL
             print_line(f"{name} by {size}: {samples} samples became {made} rows")
     print_line(f"Rolled up in {time.monotonic() - started:.1f} s")
     return rows.total()
-
-
-def rolled_up_lake(
-    spark: SparkSession,
-    lake: str,
-    size: str,
-    *,
-    classes: tuple[str, ...] = (),
-    continued: bool = False,
-    times: tuple[int, int] | None = None,
-) -> DataFrame:
-    """The roll-up of a lake as a frame, with the columns of the table.
-
-    Args:
-        spark: to run on.
-        lake: a folder, or a URL that the library's object stores know.
-        size: of the windows.
-        classes: names, with or without ``package:``; none for all.
-        continued: counters outlive restarts of their agents.
-        times: the first time in nanoseconds, and the one after the last; samples outside are left out.
-
-    Raises:
-        LakeError: no lake, or no such class.
-    """
-    sources = class_sources(lake, classes)
-    if times is None:
-        return rolled_up_rows(spark, make_tasks(lake, sources, (size,), continued=continued))
-    inside = [source.within(*times) for source in sources]
-    days = {"first": day(times[0]), "last": day(times[1] - 1)}
-    return rolled_up_rows(spark, make_tasks(lake, inside, (size,), continued=continued, **days))
 
 
 @attrs.frozen

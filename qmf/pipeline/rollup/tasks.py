@@ -29,7 +29,7 @@ from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import TableFile
-from qmf.pipeline.rollup.frames import ROLLUP, arrow_batches, executor_connection
+from qmf.pipeline.rollup.frames import executor_connection
 
 #: Samples of a task; a day of a class that has more is divided by its objects.
 TASK_SAMPLES = 5_000_000
@@ -165,28 +165,17 @@ def make_tasks(
             }
             parts = -(-source.samples(day, day) // TASK_SAMPLES)
             for part in range(max(parts, 1)):
-                conditions = [source.where] if source.where else []
-                conditions += [f"hash(_object) % {parts} = {part}"] if parts > 1 else []
+                where = f"hash(_object) % {parts} = {part}" if parts > 1 else ""
                 tasks.append(
                     RollupTask(
                         lake,
-                        attrs.evolve(source, days=days, where=" and ".join(conditions)),
+                        attrs.evolve(source, days=days, where=where),
                         day,
                         tuple(sizes),
                         continued,
                     )
                 )
     return tasks
-
-
-def rolled_up_rows(spark: SparkSession, tasks: Sequence[RollupTask]) -> DataFrame:
-    """The rows of some tasks, of one size."""
-
-    def work(task: RollupTask) -> Iterator[Any]:
-        for connection, _, table in task.run():
-            yield from arrow_batches(connection, f"from {table}")
-
-    return _frame(spark, tasks).mapInArrow(_each(work), ROLLUP)
 
 
 def written_files(spark: SparkSession, tasks: Sequence[Task], table: LakeTable) -> list[Any]:

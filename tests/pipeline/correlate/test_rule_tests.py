@@ -212,7 +212,7 @@ def test_a_check_names_errors_of_notifications_too(tmp_path: Path, capsys: pytes
     assert "there is no receiver 'nobody'" in "".join(others)
     file.write_text("[full\n", encoding="utf-8")
     assert main(["rules", "check", str(file)]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 2  # wrong syntax is told once
+    assert len(capsys.readouterr().err.splitlines()) == 2  # wrong syntax is reported once
 
 
 def test_a_check_compares_with_the_classes_of_a_lake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

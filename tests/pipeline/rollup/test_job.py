@@ -84,14 +84,6 @@ def test_days_and_classes(spark: SparkSession, shop: Shop, tmp_path: Path) -> No
     assert (written.version(), written.last_batch("rollup")) == (2, 2)  # the table, then one commit for each batch
 
 
-def test_a_lake_as_a_frame(spark: SparkSession, shop: Shop) -> None:
-    times = (5 * 10**9, (DAY + 100) * 10**9)
-    rows = job.rolled_up_lake(spark, shop.root, "1d", classes=("till",), times=times).collect()
-    assert sorted((row["object"], row["samples"]) for row in rows) == [
-        (f"till-{n}", 1) for n in range(4) for _ in range(2)
-    ]
-
-
 def test_a_stream_writes_what_the_stream_in_one_process_writes(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
     there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"), sizes=("1m", "1h"), late="60s")
     here = attrs.evolve(there, out=str(tmp_path / "here"))

@@ -118,7 +118,7 @@ async def test_only_who_may_read_sees_reports(tmp_path: Path) -> None:
         answer = await client.get(f"{PAGE}?for=1h", headers=PEOPLE)
         assert (answer.status_code, answer.headers["location"]) == (303, f"/login?next={PAGE}%3Ffor%3D1h")
         assert (await client.get(PAGE, auth=("bob", "other"))).status_code == 403
-        # Who may read is told what is wrong with the folder.
+        # Who may read sees what is wrong with the folder.
         if importlib.util.find_spec("matplotlib") is not None:
             answer = await client.get(PAGE, auth=("ann", "secret"))
             assert answer.status_code == 422
