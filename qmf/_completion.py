@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from qmf._extras import install_hint
+
 SHELLS = ("bash", "zsh")
 
 #: What stands for the value of an option, and what it is completed with.
@@ -51,7 +53,7 @@ class _PrintCompletion(argparse.Action):
         try:
             import shtab
         except ImportError:
-            parser.error("--print-completion needs the library shtab: pip install 'qmf[completion]'")
+            parser.error(f"--print-completion needs the library shtab: {install_hint('completion')}")
         for action in _actions(parser):
             metavar = action.metavar
             if action.dest == "context":

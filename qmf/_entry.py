@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import sys
 
+from qmf._extras import install_hint
 from qmf._standard_streams import open_missing_streams, until_unread
 
 #: Exit code if a library that the command needs is not installed.
@@ -96,7 +97,7 @@ def _run(command: str, module: str, extra: str | None, function: str = "main") -
         missing = (error.name or "").partition(".")[0]
         if extra is None or missing not in _OPTIONAL:
             raise
-        print(f"{command}: {missing} is not installed; get it with: pip install 'qmf[{extra}]'", file=sys.stderr)
+        print(f"{command}: {missing} is not installed; get it with: {install_hint(extra)}", file=sys.stderr)
         return EXIT_NOT_INSTALLED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

@@ -72,6 +72,7 @@ OPEN = {
     "qmf._completion",
     "qmf._entry",
     "qmf._event_loop",
+    "qmf._extras",
     "qmf._lazy",
     "qmf._loop_thread",
     "qmf._standard_streams",

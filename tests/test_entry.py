@@ -50,7 +50,7 @@ def test_a_missing_extra_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert _entry.host_agent() == _entry.EXIT_NOT_INSTALLED
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == "qmf-host-agent: psutil is not installed; get it with: pip install 'qmf[host]'\n"
+    assert err == "qmf-host-agent: psutil is not installed; get it with: pip install '.[host]' in the checkout of the project\n"
 
 
 @pytest.mark.parametrize("missing", ["attrs_of_somebody_else"], indirect=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import attrs
 
+from qmf._extras import install_hint
 from qmf.bus.url import BusUrl
 from qmf.errors import CallerError
 
@@ -108,7 +109,7 @@ class PasswordFinder:
             import keyring
             from keyring.errors import KeyringError
         except ImportError:
-            raise PasswordError("--keyring needs the library keyring: pip install 'qmf[keyring]'") from None
+            raise PasswordError(f"--keyring needs the library keyring: {install_hint('keyring')}") from None
         name = keyring_name(url)
         try:
             password = keyring.get_password(KEYRING_SERVICE, name)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from qmf._extras import install_hint
 from qmf.errors import CallerError
 
 
@@ -31,7 +32,7 @@ class MissingExtraError(PipelineError):
         super().__init__(library, extra)
 
     def __str__(self) -> str:
-        return f"{self.library} is not installed; get it with: pip install 'qmf[{self.extra}]'"
+        return f"{self.library} is not installed; get it with: {install_hint(self.extra)}"
 
 
 @contextmanager

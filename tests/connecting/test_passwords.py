@@ -120,5 +120,5 @@ def test_a_keyring_without_the_password_says_how_to_add_it(ring: Keyring) -> Non
 
 def test_the_keyring_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "keyring", None)
-    with pytest.raises(PasswordError, match=r"pip install 'qmf\[keyring\]'"):
+    with pytest.raises(PasswordError, match=r"pip install '\.\[keyring\]'"):
         PasswordFinder({}, keyring=True).find(URL)

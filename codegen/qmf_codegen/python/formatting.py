@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from qmf._extras import install_hint
 from qmf_codegen.errors import CodegenError
 
 _SETTINGS = ["--isolated", "--no-cache", "--quiet", "--no-respect-gitignore", "--target-version", "py311"]
@@ -55,7 +56,7 @@ def _ruff(command: str, *options: str, directory: str) -> None:
         check=False,
     )
     if "No module named ruff" in done.stderr:
-        raise CodegenError("ruff is not installed, which formats generated code: pip install 'qmf[codegen]'")
+        raise CodegenError(f"ruff is not installed, which formats generated code: {install_hint('codegen')}")
     if done.returncode:
         raise CodegenError(f"the generator made invalid code: {(done.stdout + done.stderr).strip()}")
 

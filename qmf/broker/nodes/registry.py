@@ -9,6 +9,7 @@ from functools import partial
 
 import attrs
 
+from qmf._extras import install_hint
 from qmf.broker.nodes.alerts import Alerts, Crossing, thresholds
 from qmf.broker.nodes.bindings import Binding, BindingRefused, BindingSpec
 from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
@@ -363,7 +364,7 @@ class NodeRegistry(Router):
             exchange = EXCHANGE_TYPES[settings.kind](name, settings)
         except ImportError as error:
             raise NodeDeclarationError(
-                f"exchange-type: {settings.kind} needs a library that is not installed: pip install 'qmf[xml]'"
+                f"exchange-type: {settings.kind} needs a library that is not installed: {install_hint('xml')}"
             ) from error
         if alternate is not None:
             exchange.alternate = alternate

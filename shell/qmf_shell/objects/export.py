@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Protocol
 from uuid import UUID
 
+from qmf._extras import install_hint
 from qmf.errors import CallerError
 from qmf.schema import ClassSchema
 from qmf_shell.objects.columns import ALL_COLUMNS, value_columns
@@ -181,7 +182,7 @@ def _library(module: str, format: str, name: str, extra: str) -> None:
         importlib.import_module(module.partition(".")[0])
         importlib.import_module(module)
     except ImportError:
-        message = f"{format} needs {name}, which is not installed: pip install 'qmf[{extra}]'"
+        message = f"{format} needs {name}, which is not installed: {install_hint(extra)}"
         raise ExportError(message) from None
 
 

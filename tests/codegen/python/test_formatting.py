@@ -68,7 +68,7 @@ def test_ruff_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     python.write_text('#!/bin/sh\necho "$0: No module named ruff" >&2\nexit 1\n')
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
-    with pytest.raises(CodegenError, match=r"ruff is not installed, .*: pip install 'qmf\[codegen\]'"):
+    with pytest.raises(CodegenError, match=r"ruff is not installed, .*: pip install '\.\[codegen\]'"):
         formatted("x = 1\n")
 
 

@@ -63,7 +63,7 @@ def test_parquet_without_pyarrow(context: Context, tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = tmp_path / "fs.parquet"
     error = failure(context, f"export filesystem {path}")
-    assert "Parquet needs pyarrow, which is not installed: pip install 'qmf[parquet]'" in error
+    assert "Parquet needs pyarrow, which is not installed: pip install '.[parquet]'" in error
     assert list(tmp_path.iterdir()) == []
 
 
