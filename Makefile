@@ -2,17 +2,22 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+
+# What a command needs is installed when it is first used: the extra `standard` for the shell, `web` for the web console,
+# `dev` for tests and for the rest. Where `dev` is installed, nothing else has to be.
+STAMP := $(VENV)/.installed-dev
+stamp_for = $(if $(wildcard $(STAMP)),$(STAMP),$(VENV)/.installed-$(1))
 
 # Tests run in several processes; tests/support/scheduling.py says which in which.
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),auto)
 
-.PHONY: help setup shell web test soak contract foreign docs lint typecheck generate check-generated check clean
+.PHONY: help setup shell web test quick soak contract foreign docs lint typecheck generate check-generated check clean
 
 help:
 	@echo "make shell            set up, then open qmf-shell on an embedded broker and this machine's host agent"
 	@echo "make web              set up, then serve the same to a browser: qmf-web"
 	@echo "make test             set up, then run the tests, several at a time; those of make soak are left out"
+	@echo "make quick            the tests of a quarter of a second or less, without Spark; VENV=... PYTHON=... for another interpreter"
 	@echo "make soak             the tests that take minutes: random kills, several Sparks, many more invented values"
 	@echo "make contract         the tests of every broker, on the embedded one, Artemis and RabbitMQ, which it installs"
 	@echo "make foreign          the broker's tests with clients of others: qpid-jms, rhea, proton C++, and the lake with DuckDB's Delta reader; it installs them"
@@ -26,19 +31,22 @@ help:
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml scripts/setup.sh scripts/java.sh scripts/build_hook.py $(wildcard qmf/bus/engine/native* qmf/bus/frames/walker* qmf/agent/model/unknown_names*)
-	@sh scripts/setup.sh $(VENV)
+$(VENV)/.installed-%: pyproject.toml scripts/setup.sh scripts/java.sh scripts/build_hook.py $(wildcard qmf/bus/engine/native* qmf/bus/frames/walker* qmf/agent/model/unknown_names*)
+	@sh scripts/setup.sh $(VENV) $*
 	@touch $@
 
-shell: $(STAMP)
+shell: $(call stamp_for,standard)
 	@$(BIN)/qmf-shell
 
-web: $(STAMP)
+web: $(call stamp_for,web)
 	@$(BIN)/qmf-web
 
 test: $(STAMP)
 	@sh scripts/java.sh
 	$(PYTEST) -m "not soak" $(ARGS)
+
+quick: $(STAMP)
+	$(PYTEST) -m "not soak and not slow" $(ARGS)
 
 soak: $(STAMP)
 	@sh scripts/java.sh
@@ -70,4 +78,4 @@ check-generated: $(STAMP)
 check: lint typecheck check-generated test
 
 clean:
-	rm -rf $(VENV) qmf/bus/engine/*.so qmf/bus/frames/_walker.* qmf/agent/model/_unknown_names.* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-* qmf/bus/engine/*.so qmf/bus/frames/_walker.* qmf/agent/model/_unknown_names.* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -1,12 +1,14 @@
 #!/bin/sh
-# Creates the virtual environment that the Makefile uses, and installs this project into it.
+# Usage: setup.sh VENV EXTRA. Creates the virtual environment that the Makefile uses where it is missing, and installs
+# this project with an extra into it.
 #
 # Proton, the AMQP engine, is compiled while it installs, so a C compiler and Python's headers are needed; the pipeline's
 # Spark needs Java. Where they are missing, root on a Debian system gets them installed; everybody else is told the
-# command. Only the pipeline needs Java, so setting up goes on without.
+# command. Only the extra `dev`, with which the pipeline is tested, asks for Java, and setting up goes on without.
 set -eu
 
 venv=${1:-.venv}
+extra=${2:-dev}
 
 say() { printf '%s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -40,7 +42,9 @@ fi
 has_compiler || missing="$missing gcc libc6-dev"
 
 can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
-if can_install; then
+if [ "$extra" != dev ]; then
+    :
+elif can_install; then
     has_java || missing="$missing default-jre-headless"
 else
     sh "$(dirname "$0")/java.sh" || say "Everything but the pipeline works without it."
@@ -61,13 +65,37 @@ if [ -n "$missing" ]; then
     [ -n "$python" ] || fail "Python 3.11 or newer is needed; $(python3 --version 2>/dev/null || echo none) was found"
 fi
 
-say "Creating $venv with $("$python" --version)"
-"$python" -m venv "$venv"
+if [ ! -x "$venv/bin/python" ]; then
+    say "Creating $venv with $("$python" --version)"
+    "$python" -m venv "$venv"
+fi
+
+# A line for each step of pip, on a terminal one line that changes. What pip wrote is in the log.
+progress() {
+    [ -t 1 ] && terminal=1 || terminal=0
+    awk -v terminal="$terminal" '
+        function step(text) {
+            if (terminal) printf "\r\033[K%s", text
+            else if (text !~ /^Found/) print text
+            fflush()
+        }
+        /^Collecting / { sub(/[^[:alnum:]_.-].*/, "", $2); step("Found " ++found ": " $2) }
+        /^Building wheels? for / { step("Compiling proton, the AMQP engine: about a minute") }
+        /^Installing collected packages/ { step("Unpacking " NF - 3 " packages") }
+        END { if (terminal) printf "\r\033[K" }'
+}
 
 # Without pkg-config's paths proton is built without OpenSSL and Cyrus SASL: TLS is asyncio's, and the SASL
 # mechanisms that we use are built in. So it needs no library that is not on every machine.
-say "Installing (proton is compiled: about a minute)"
-PKG_CONFIG_LIBDIR=/nonexistent PKG_CONFIG_PATH= \
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]' ||
-    fail "pip could not install the project (see above); the network and a C compiler are needed"
+log=$venv/install.log
+say "Installing the extra \`$extra\` (proton is compiled: about a minute)"
+{
+    PKG_CONFIG_LIBDIR=/nonexistent PKG_CONFIG_PATH= \
+        "$venv/bin/python" -m pip install --disable-pip-version-check --progress-bar off --editable ".[$extra]" 2>&1 ||
+        echo "pip failed"
+} | tee "$log" | progress
+if [ "$(tail -n 1 "$log")" = "pip failed" ]; then
+    tail -n 40 "$log" >&2
+    fail "pip could not install the project (see above, and $log); the network and a C compiler are needed"
+fi
 say "Ready: $venv"
