@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from qmf import _entry
+from qmf._extras import install_hint
 from qmf._version import __version__
 
 
@@ -50,7 +51,7 @@ def test_a_missing_extra_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert _entry.host_agent() == _entry.EXIT_NOT_INSTALLED
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == "qmf-host-agent: psutil is not installed; get it with: pip install '.[host]' in the checkout of the project\n"
+    assert err == f"qmf-host-agent: psutil is not installed; get it with: {install_hint('host')}\n"
 
 
 @pytest.mark.parametrize("missing", ["attrs_of_somebody_else"], indirect=True)
@@ -97,6 +98,7 @@ def _without_a_reader(*command: str) -> tuple[int, str]:
 _COMMAND = """
 import sys
 from qmf import _entry
+from qmf._extras import install_hint
 command, sys.argv = sys.argv[1], ["", *sys.argv[2:]]
 sys.exit(getattr(_entry, command)())
 """
@@ -135,6 +137,7 @@ class Lacking:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Lacking())
 from qmf import _entry
+from qmf._extras import install_hint
 command, sys.argv = sys.argv[2], ["", *sys.argv[3:]]
 sys.exit(getattr(_entry, command)())
 """
