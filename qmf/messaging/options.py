@@ -21,6 +21,9 @@ from qmf.messaging.exceptions import ConnectionError, VersionError
 _WITHOUT_EFFECT = frozenset(
     {"sasl_service", "sasl_min_ssf", "sasl_max_ssf", "address_ttl", "tcp_nodelay", "reconnect_log"}
 )
+#: Bytes of the largest message that is received unless an option says otherwise. Programs decide what they send each
+#: other, and brokers what they take: this is only above what a program can use.
+MAX_MESSAGE_SIZE = 1024 * 1024 * 1024
 _TRANSPORTS = {"tcp": False, "ssl": True, "tcp+tls": True}
 
 
@@ -57,6 +60,8 @@ class ConnectionOptions:
         ssl_context: for TLS; None for one that trusts the system's authorities.
         properties: of the connection, shown by the management tools of brokers.
         container: the container id; None for a generated one.
+        max_message_size: bytes of the largest message that is received. A receiver that gets a larger one leaves it in
+            the queue, and fails.
     """
 
     urls: tuple[BusUrl, ...]
@@ -68,6 +73,7 @@ class ConnectionOptions:
     ssl_context: ssl.SSLContext | None = None
     properties: Mapping[str, str | int] = attrs.field(factory=dict)
     container: str | None = None
+    max_message_size: int = MAX_MESSAGE_SIZE
 
 
 def read_options(url: str | None, options: Mapping[str, Any]) -> ConnectionOptions:
@@ -110,9 +116,17 @@ def read_options(url: str | None, options: Mapping[str, Any]) -> ConnectionOptio
         ssl_context=_ssl_context(values) if any(item.tls for item in urls) else None,
         properties=values.take("client_properties", dict) or {},
         container=values.take("container_id", str),
+        max_message_size=_max_message_size(values),
     )
     values.finish()
     return result
+
+
+def _max_message_size(values: _Options) -> int:
+    size = values.take("max_message_size", int)
+    if size is not None and size <= 0:
+        raise ConnectionError(text=f"option max_message_size: must be a number of bytes above 0, not {size}")
+    return MAX_MESSAGE_SIZE if size is None else int(size)
 
 
 def _first(*values: float | None) -> float:

@@ -37,6 +37,12 @@ def test_defaults() -> None:
     assert read_options("host", {}) == ConnectionOptions((BusUrl("host"),))
 
 
+@pytest.mark.parametrize("size", [0, -1, 1.5, "1", True])
+def test_the_largest_message_is_a_number_of_bytes(size: object) -> None:
+    with pytest.raises(ConnectionError, match="option max_message_size: must be"):
+        read_options("host", {"max_message_size": size})
+
+
 def test_all_options() -> None:
     options = read_options(
         "a",
@@ -53,6 +59,7 @@ def test_all_options() -> None:
             "reconnect_urls": ["b", "c:1"],
             "client_properties": {"x": 1},
             "container_id": "me",
+            "max_message_size": 5_000_000,
             "protocol": "amqp1.0",
             "tcp_nodelay": True,
             "address_ttl": 60,
@@ -67,6 +74,7 @@ def test_all_options() -> None:
         reconnect=ReconnectOptions(True, 60.0, 7, 2.0, 30.5),
         properties={"x": 1},
         container="me",
+        max_message_size=5_000_000,
     )
     assert "secret" not in repr(options)
 

@@ -21,6 +21,7 @@ from qmf.bus.engine.events import (
     Drained,
     EngineEvent,
     EventBatch,
+    MessageTooLarge,
     OutcomeConfirmed,
     OutcomeReceived,
 )
@@ -50,8 +51,10 @@ _allocate = ffi.new_allocator(should_clear_after_alloc=False)
 #: Bytes that may wait to be written, for a message that is sent however many they are.
 _NO_BACKLOG = 1 << 62
 
-#: Messages of the largest size of which a peer may have sent parts on all links of a connection together.
+#: Messages of the largest size of which a client may have sent parts on all links of a connection together.
 _PARTIAL_MESSAGES = 4
+
+_TOO_LARGE = "amqp:link:message-size-exceeded"
 
 OnFlow = Callable[[Link], None]
 
@@ -75,7 +78,8 @@ class Deliveries:
     ) -> None:
         """Args:
 
-        limit: largest message that is accepted, in bytes.
+        limit: largest message that is accepted, in bytes. A server rejects a larger one; a client releases it, since
+            the broker is to keep it.
         events: of the engine, where those of deliveries are appended.
         detach: ends a link whose peer exceeds the limit: link, condition, description.
         server: True on the side that has the transactions: `Delivery` names them, and messages with an outcome within
@@ -347,9 +351,9 @@ class Deliveries:
         return data
 
     def _excess(self, link: Link, size: int) -> tuple[str, str] | None:
-        """The error of a message that is being received, now that it has `size` bytes more; None if it may go on."""
+        """The error of a message that a server receives, now that it has `size` bytes more; None if it may go on."""
         if link.chunks_size > self._limit:
-            return "amqp:link:message-size-exceeded", f"messages may have {self._limit} bytes, this one has more"
+            return _TOO_LARGE, f"messages may have {self._limit} bytes, this one has more"
         self._joining.add(link)
         self._joining_size += size
         most = _PARTIAL_MESSAGES * self._limit
@@ -366,20 +370,34 @@ class Deliveries:
         link.chunks.append(data)
         link.mark_row()
         link.chunks_size += len(data)
-        error = self._excess(link, len(data))
-        if error is not None:
+        if not self._server:
+            if link.chunks_size > self._limit:
+                self._pass_over(link, delivery)
+                return None
+        elif (error := self._excess(link, len(data))) is not None:
             update(delivery, Outcome.REJECTED, *error).settle()
             self._detach(link, *error)
             return None
         if lib.pn_delivery_partial(delivery):
             return None
-        self._joining.discard(link)
-        self._joining_size -= link.chunks_size
+        if self._server:
+            self._joining.discard(link)
+            self._joining_size -= link.chunks_size
         whole = b"".join(link.chunks)
         link.chunks.clear()
         link.mark_row()
         link.chunks_size = 0
         return whole
+
+    def _pass_over(self, link: Link, delivery: Any) -> None:
+        """Count the bytes of a message that is too large, and keep none; at its end, release it and end the link."""
+        link.chunks[:] = [b""]
+        if lib.pn_delivery_partial(delivery):
+            return
+        size, settled = link.chunks_size, bool(lib.pn_delivery_settled(delivery))
+        update(delivery, Outcome.RELEASED, "", "").settle()
+        self._emit(MessageTooLarge(link, size, settled))
+        self._detach(link, _TOO_LARGE, f"messages may have {self._limit} bytes, this one has {size}")
 
 
 def _ignore(*_: object) -> None:

@@ -135,6 +135,21 @@ class Delivery:
     message_format: int = 0
 
 
+@attrs.frozen
+class MessageTooLarge:
+    """A message has arrived that is larger than a client accepts. It was released, and the link is being detached.
+
+    Attributes:
+        link: on which link.
+        size: bytes of the message.
+        settled: True if the peer had settled it already, so that it is lost.
+    """
+
+    link: Link
+    size: int
+    settled: bool
+
+
 @attrs.frozen(weakref_slot=False)
 class OutcomeReceived:
     """The peer has settled a message that we sent.
@@ -254,6 +269,7 @@ EngineEvent = (
     | CreditChanged
     | Drained
     | Delivery
+    | MessageTooLarge
     | OutcomeReceived
     | OutcomeConfirmed
 )

@@ -31,6 +31,7 @@ from qmf.bus.engine.events import (
     LinkAttached,
     LinkDetached,
     LinkRequested,
+    MessageTooLarge,
     OutcomeConfirmed,
     OutcomeReceived,
     SessionEnded,
@@ -73,6 +74,9 @@ class LinkOwner:
         """Messages arrived."""
         for delivery in batch.events():
             self.on_delivery(delivery)
+
+    def on_too_large(self, event: MessageTooLarge) -> None:
+        """A message was larger than the options allow; the link is being detached."""
 
     def on_outcome(self, settled: OutcomeReceived) -> None:
         """The broker decided about a message."""
@@ -225,6 +229,10 @@ class Driver:
         if (owner := self._owners.get(event.link)) is not None:
             owner.on_deliveries(event)
 
+    def _on_too_large(self, event: MessageTooLarge) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_too_large(event)
+
     def _on_accepted(self, event: AcceptedBatch) -> None:
         if (owner := self._owners.get(event.link)) is not None:
             owner.on_accepted(event)
@@ -303,6 +311,7 @@ HANDLERS: dict[type[EngineEvent | EventBatch], Callable[[Driver, Any], None]] = 
     DeliveryBatch: Driver._on_deliveries,
     AcceptedBatch: Driver._on_accepted,
     Delivery: Driver._on_delivery,
+    MessageTooLarge: Driver._on_too_large,
     OutcomeReceived: Driver._on_outcome,
     OutcomeConfirmed: Driver._on_confirmed,
     CreditChanged: Driver._on_credit,
@@ -332,6 +341,7 @@ def _settings(url: BusUrl, options: ConnectionOptions) -> ConnectionSettings:
         container=options.container or f"qmf-{uuid.uuid4()}",
         hostname=url.host,
         idle_timeout=None if options.heartbeat is None else 2 * options.heartbeat,
+        max_message=options.max_message_size,
         mechanisms=mechanisms,
         username=username,
         password=password,

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from qmf.bus.engine.events import Delivery, DeliveryBatch
+from qmf.bus.engine.events import Delivery, DeliveryBatch, MessageTooLarge
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.acknowledgement import Acknowledgements
@@ -16,7 +16,7 @@ from qmf.messaging.aio.link_states import LinkState
 from qmf.messaging.aio.unconfirmed import UnconfirmedDeliveries
 from qmf.messaging.aio.waiting import CLOSE_PATIENCE, deadline_of
 from qmf.messaging.constants import Constant
-from qmf.messaging.exceptions import DecodeError, Empty, MessagingError, Timeout
+from qmf.messaging.exceptions import DecodeError, Empty, FetchError, MessagingError, Timeout
 from qmf.messaging.link_codec import MessageDecoder
 from qmf.messaging.message import Message
 from qmf.messaging.resolution import can_drain, confirms_acknowledgements
@@ -397,6 +397,18 @@ class Receiver(Endpoint):
         arrived.extend([ReceivedDelivery(self, driver, link, tag, data) for tag, data in batch.deliveries])
         self._owner.arrived(len(batch.deliveries))
         self._notify_arrival()
+
+    def on_too_large(self, event: MessageTooLarge) -> None:
+        """See `LinkOwner`."""
+        assert self._driver is not None
+        fate = "it was sent settled, and is lost" if event.settled else "it stays in the queue"
+        error = FetchError(
+            "amqp:link:message-size-exceeded",
+            f"receiver of {self.address.name!r} closed: a message has {event.size} bytes, connection option "
+            f"max_message_size allows {self._driver.engine.settings.max_message}; {fate}",
+        )
+        self._detach_link()
+        self.fail(error)
 
     def _notify_arrival(self) -> None:
         if self._fetching or self._blocked:

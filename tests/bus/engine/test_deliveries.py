@@ -11,6 +11,7 @@ from qmf.bus.engine.events import (
     EventBatch,
     LinkDetached,
     LinkRequested,
+    MessageTooLarge,
     OutcomeReceived,
 )
 from qmf.bus.engine.values import ConnectionSettings, Outcome, Terminus
@@ -136,6 +137,20 @@ def test_a_message_above_the_limit_ends_its_link_only() -> None:
     (incoming,) = pair.at_server
     assert isinstance(incoming, Delivery)
     assert incoming.data == b"y" * 5000
+
+
+@pytest.mark.parametrize("settled", [False, True])
+@pytest.mark.parametrize("size", [5001, 100_000])
+def test_a_client_releases_a_message_above_its_limit_and_tells_its_size(size: int, settled: bool) -> None:
+    pair = Pair(client=ConnectionSettings("client", max_frame=512, max_message=5000))
+    mine, theirs = pair.link(sending=False)
+    delivery_tag = pair.server.send(theirs, b"x" * size, settled=settled)
+    pair.pump()
+    assert pair.at_client == [MessageTooLarge(mine, size, settled), LinkDetached(mine, "", "", answer=True)]
+    *outcomes, detached = pair.at_server
+    assert outcomes == ([] if settled else [OutcomeReceived(theirs, delivery_tag, Outcome.RELEASED)])
+    assert isinstance(detached, LinkDetached)
+    assert (detached.condition, "5000" in detached.description) == ("amqp:link:message-size-exceeded", True)
 
 
 def test_an_aborted_message_leaves_no_trace() -> None:
