@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from qmf.messaging.constants import AMQP_PORT, AMQPS_PORT, REJECTED, RELEASED, UNLIMITED
     from qmf.messaging.endpoints import Connection, Receiver, Sender, Session
     from qmf.messaging.exceptions import (
+        AcknowledgementUnknown,
         AddressError,
         AssertionFailed,
         AuthenticationFailure,
@@ -61,7 +62,8 @@ else:
             "qmf.messaging.constants": "AMQP_PORT AMQPS_PORT REJECTED RELEASED UNLIMITED",
             "qmf.messaging.endpoints": "Connection Receiver Sender Session",
             "qmf.messaging.exceptions": (
-                "AddressError AssertionFailed AuthenticationFailure ConnectError ConnectionClosed ConnectionError "
+                "AcknowledgementUnknown AddressError AssertionFailed AuthenticationFailure ConnectError "
+                "ConnectionClosed ConnectionError "
                 "ContentError DecodeError Detached Empty EncodeError FetchError HeartbeatTimeout InsufficientCapacity "
                 "InternalError InvalidOption LinkClosed LinkError MalformedAddress MessagingError "
                 "NontransactionalSession NotFound ReceiverError ResolutionError SendError SenderError ServerError "
@@ -78,6 +80,7 @@ __all__ = [
     "REJECTED",
     "RELEASED",
     "UNLIMITED",
+    "AcknowledgementUnknown",
     "Address",
     "AddressError",
     "AssertionFailed",

@@ -12,6 +12,7 @@ The tree::
     │   ├── ConnectionClosed         the connection was closed, by this program or by the broker
     │   └── HeartbeatTimeout         the broker was silent for too long
     ├── SessionError
+    │   ├── AcknowledgementUnknown   the link was gone before the broker confirmed acknowledgements
     │   ├── Detached                 the operation needs a connection, and there is none
     │   ├── NontransactionalSession  commit or rollback on a session without transactions
     │   ├── TransactionError
@@ -111,6 +112,10 @@ class HeartbeatTimeout(ConnectionError):
 
 class SessionError(MessagingError):
     """Base of the errors of a session."""
+
+
+class AcknowledgementUnknown(SessionError):
+    """The link of fetched messages was gone before the broker confirmed their acknowledgement: they may come again."""
 
 
 class Detached(SessionError):

@@ -16,6 +16,7 @@ from support.waiting import wait_until
 
 from qmf.broker import EmbeddedBroker
 from qmf.messaging import (
+    AcknowledgementUnknown,
     Connection,
     ConnectionClosed,
     ConnectionError,
@@ -75,7 +76,8 @@ def test_what_was_not_acknowledged_comes_again_and_what_was_does_not(proxy: Prox
     kept, done = receiver.fetch(timeout=10), receiver.fetch(timeout=10)
     session.acknowledge(done)
     cut(proxy, connection)
-    session.acknowledge()  # the delivery of `kept` is gone with its link: nothing to do
+    with pytest.raises(AcknowledgementUnknown):
+        session.acknowledge()  # the delivery of `kept` is gone with its link
     message = receiver.fetch(timeout=10)
     assert message.content == kept.content
     assert message.redelivered
@@ -261,4 +263,4 @@ def test_redelivered_messages_say_so(proxy: Proxy, connection: Connection) -> No
     assert message.redelivered
     assert message.durable
     assert message.ttl is not None
-    session.acknowledge()
+    session.acknowledge(message)

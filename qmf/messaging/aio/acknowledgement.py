@@ -26,10 +26,10 @@ class Acknowledgements:
 
     def count(self, receiver: object) -> int:
         """Number of messages of a receiver that were fetched and are not acknowledged."""
-        return sum(delivery.receiver is receiver for delivery in list(self._unacknowledged))
+        return sum(item.receiver is receiver and not item.stale for item in list(self._unacknowledged))
 
     def take(self, message: Message | None) -> list[ReceivedDelivery]:
-        """The deliveries to acknowledge, which count as acknowledged from now on.
+        """The deliveries to acknowledge, which count as acknowledged from now on; those of links that are gone, too.
 
         Args:
             message: which one; None for all.
@@ -50,12 +50,6 @@ class Acknowledgements:
             delivery.modify(failed=True)
         self._unacknowledged.clear()
 
-    def lose(self) -> None:
-        """The connection is gone: forget the messages that the broker delivers again."""
-        for delivery in list(self._unacknowledged):
-            if delivery.stale:
-                self._unacknowledged.pop(delivery, None)
-
     def clear(self) -> None:
         """Forget the messages."""
         self._unacknowledged.clear()
@@ -74,28 +68,34 @@ def settle(deliveries: Iterable[ReceivedDelivery], disposition: Disposition | No
     Args:
         deliveries: which ones.
         disposition: None if they were processed.
-        confirm: if the broker can, it shall confirm that they were processed; `confirmed` becomes True then.
+        confirm: if the broker can, it shall confirm that they are gone; `confirmed` becomes True then. One whose link
+            is gone before becomes `lost`. Those that are released are back in their queue either way.
     """
     if disposition is None and not confirm:
         ReceivedDelivery.accept_all(deliveries)
         return
+    confirm = confirm and outcome_of(disposition) is not Outcome.RELEASED
     for delivery in deliveries:
-        if confirm and disposition is None and delivery.receiver.confirms:
+        if confirm and delivery.stale:
+            delivery.lost = True
+        elif confirm and delivery.receiver.confirms:
             delivery.receiver.await_confirmation(delivery)
-            delivery.update(Outcome.ACCEPTED, None)
+            delivery.update(outcome_of(disposition), None, *_reason(disposition))
         else:
             delivery.confirmed = True
             _settle(delivery, disposition)
 
 
 def _settle(delivery: ReceivedDelivery, disposition: Disposition | None) -> None:
-    if disposition is None:
-        delivery.settle(Outcome.ACCEPTED)
-    elif disposition.type is REJECTED:
-        code, text = disposition.options.get("code"), disposition.options.get("text")
-        condition = str(code) if code is not None else "amqp:internal-error" if text else ""
-        delivery.settle(Outcome.REJECTED, condition, str(text or ""))
-    elif disposition.options.get("set_redelivered"):
+    if disposition is not None and disposition.options.get("set_redelivered"):
         delivery.modify(failed=True)
     else:
-        delivery.settle(Outcome.RELEASED)
+        delivery.settle(outcome_of(disposition), *_reason(disposition))
+
+
+def _reason(disposition: Disposition | None) -> tuple[str, str]:
+    """Condition and description of a rejection."""
+    if disposition is None:
+        return "", ""
+    code, text = disposition.options.get("code"), disposition.options.get("text")
+    return str(code) if code is not None else "amqp:internal-error" if text else "", str(text or "")

@@ -43,12 +43,13 @@ class ReceivedDelivery:
         delivery_tag: None if the broker settled it.
         number: in the order of arrival, over all connections.
         confirmed: True when the broker has confirmed its acknowledgement.
+        lost: True if its link was gone before that: it may come again.
         keeps_outcome: True if `settle` remembers the outcome, so that it must be called for each message.
     """
 
     keeps_outcome = False
 
-    __slots__ = ("_driver", "_link", "confirmed", "data", "delivery_tag", "number", "receiver")
+    __slots__ = ("_driver", "_link", "confirmed", "data", "delivery_tag", "lost", "number", "receiver")
 
     def __init__(
         self, receiver: DeliveryReceiver, driver: Driver, link: Link, delivery_tag: int | None, data: bytes
@@ -57,7 +58,7 @@ class ReceivedDelivery:
         self.data = data
         self.delivery_tag = delivery_tag
         self.number = next(_numbers)
-        self.confirmed = False
+        self.confirmed = self.lost = False
         self._driver = driver
         self._link = link
 
@@ -103,8 +104,8 @@ class ReceivedDelivery:
             self._driver.engine.modify(self._link, self.delivery_tag, failed=failed, undeliverable=False)
             self._driver.transport.flush_soon()
 
-    def update(self, outcome: Outcome, transaction: bytes | None) -> None:
+    def update(self, outcome: Outcome, transaction: bytes | None, condition: str = "", description: str = "") -> None:
         """Report an outcome that takes effect with a transaction or, without one, that the broker has to confirm."""
         if self.delivery_tag is not None:
-            self._driver.engine.set_outcome(self._link, self.delivery_tag, outcome, transaction)
+            self._driver.engine.set_outcome(self._link, self.delivery_tag, outcome, transaction, condition, description)
             self._driver.transport.flush_soon()

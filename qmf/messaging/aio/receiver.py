@@ -274,12 +274,10 @@ class Receiver(Endpoint):
 
     def await_confirmation(self, delivery: ReceivedDelivery) -> None:
         """See `DeliveryReceiver`."""
-        if self.resumable:
-            return
-        if delivery.delivery_tag is not None and not delivery.stale:
-            self._confirming[delivery.delivery_tag] = delivery
-        else:
+        if delivery.delivery_tag is None:
             delivery.confirmed = True
+        elif not self.resumable:
+            self._confirming[delivery.delivery_tag] = delivery
 
     def grant(self) -> None:
         """Give credit up to the capacity, in portions of at least half of it.
@@ -360,9 +358,17 @@ class Receiver(Endpoint):
             self._arrived.clear()
         self._credit = 0
         self._draining = False
-        # They will come again unless the broker knows of the acknowledgement; nobody can tell.
+        self._lose_confirmations()
+
+    def detach(self, *, with_session: bool = False) -> None:
+        """See `Endpoint`."""
+        self._lose_confirmations()
+        super().detach(with_session=with_session)
+
+    def _lose_confirmations(self) -> None:
+        """The link is gone. Messages come again unless the broker knows of their acknowledgement; nobody can tell."""
         for delivery in self._confirming.values():
-            delivery.confirmed = True
+            delivery.lost = True
         self._confirming.clear()
 
     def fail(self, error: MessagingError) -> None:

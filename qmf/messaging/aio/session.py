@@ -19,6 +19,7 @@ from qmf.messaging.aio.transactions import Transactions
 from qmf.messaging.aio.waiting import Condition, deadline_of
 from qmf.messaging.constants import UNLIMITED, Constant
 from qmf.messaging.exceptions import (
+    AcknowledgementUnknown,
     Empty,
     InvalidOption,
     MessagingError,
@@ -238,11 +239,14 @@ class Session:
             message: which one; None for all that were fetched and are not acknowledged.
             disposition: None if they were processed; else that they are rejected or released.
             sync: wait until the broker has confirmed it, if it can: qpidd and the embedded broker do. Within a
-                transaction, `commit` does.
+                transaction, `commit` does. Without, messages of links that are gone are passed over.
             timeout: seconds to wait for the confirmation; None for no limit.
 
         Raises:
             SessionError: the message was not fetched in this session, or is acknowledged already.
+            AcknowledgementUnknown: of messages that were processed or are rejected: their connection was lost, or their
+                receiver closed, before the broker confirmed. They may come again; the others are acknowledged, and the
+                session can be used.
             Timeout: no confirmation in time; the broker may deliver the messages again.
             MessagingError: receiver, session or connection failed.
         """
@@ -251,15 +255,19 @@ class Session:
         self.settle(deliveries, disposition, confirm=sync)
         if not sync or self.transactional:
             return
-        if not await self.condition.wait_for(lambda: self._is_confirmed(deliveries), deadline_of(timeout)):
+        if not await self.condition.wait_for(lambda: self._is_answered(deliveries), deadline_of(timeout)):
             raise Timeout(f"acknowledgements not confirmed within {timeout:g} s")
+        if lost := sum(delivery.lost for delivery in deliveries):
+            raise AcknowledgementUnknown(
+                text=f"{lost} of {len(deliveries)} acknowledgements in session {self.name} were not confirmed before "
+                "their link was gone: these messages may come again"
+            )
 
-    def _is_confirmed(self, deliveries: Sequence[ReceivedDelivery]) -> bool:
-        missing = next((delivery for delivery in deliveries if not delivery.confirmed), None)
+    def _is_answered(self, deliveries: Sequence[ReceivedDelivery]) -> bool:
+        missing = next((delivery for delivery in deliveries if not (delivery.confirmed or delivery.lost)), None)
         if missing is None:
-            if any(delivery.stale for delivery in deliveries):
-                # The answer was lost with the connection. With one that reconnects, the messages come again.
-                self.check()
+            if any(delivery.lost for delivery in deliveries):
+                self.check()  # the reason, without reconnecting
             return True
         self.check()
         if (error := missing.receiver.error) is not None:
@@ -387,7 +395,6 @@ class Session:
         """The connection is gone. A transaction that was open is aborted: nothing of it is sent again."""
         if self._transactions is not None:
             self._transactions.lose()
-        self._acknowledgements.lose()
         for endpoint in (*self.senders, *self.receivers):
             endpoint.lose()
         self._driver = self._session = None

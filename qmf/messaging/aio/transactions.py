@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
 from qmf.bus.engine.session import EngineSession
+from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.acknowledgement import Acknowledgements, outcome_of
 from qmf.messaging.aio.coordinator_link import CoordinatorLink
 from qmf.messaging.aio.deliveries import ReceivedDelivery
@@ -71,7 +72,13 @@ class Transactions:
 
     def acknowledge(self, deliveries: Iterable[ReceivedDelivery], disposition: Disposition | None) -> None:
         """Report what became of messages, as part of the current transaction."""
-        live = [delivery for delivery in deliveries if not delivery.stale and delivery.delivery_tag is not None]
+        live = []
+        for delivery in deliveries:
+            if not delivery.stale:
+                if delivery.delivery_tag is not None:
+                    live.append(delivery)
+            elif outcome_of(disposition) is not Outcome.RELEASED:
+                self.failed(TransactionAborted(text="the link of an acknowledged message is gone: it comes again"))
         self._acknowledged += live
         if not live or self._coordinator is None or (transaction := self._coordinator.transaction) is None:
             return

@@ -45,10 +45,10 @@ class ResumableDelivery(ReceivedDelivery):
         """See `ReceivedDelivery`."""
         self.settle(Outcome.MODIFIED if failed else Outcome.RELEASED)
 
-    def update(self, outcome: Outcome, transaction: bytes | None) -> None:
+    def update(self, outcome: Outcome, transaction: bytes | None, condition: str = "", description: str = "") -> None:
         """See `ReceivedDelivery`; there are no transactions on such a link."""
         del transaction
-        self.settle(outcome)
+        self.settle(outcome, condition, description)
 
     def resume(self, driver: Driver, delivery: Delivery) -> None:
         """The broker has established the delivery on another link."""
