@@ -75,7 +75,12 @@ def decode_formatted(data: FormattedData) -> Message:
 
 
 def encode(
-    message: Message, subject: str | None = None, to: str | None = None, *, lists_as_data: bool = False
+    message: Message,
+    subject: str | None = None,
+    to: str | None = None,
+    *,
+    durable: bool | None = None,
+    lists_as_data: bool = False,
 ) -> bytes:
     """The encoded message.
 
@@ -83,6 +88,7 @@ def encode(
         message: what to send; it is not changed.
         subject: for a message that has none.
         to: the node it is sent to, for a message that names none.
+        durable: of a message that does not say.
         lists_as_data: encode a list as AMQP 0-10 does, for a broker that cannot pass on one of AMQP 1.0.
 
     Raises:
@@ -91,7 +97,7 @@ def encode(
     section, body = _body(message, lists_as_data=lists_as_data)
     implied = section is not Section.DATA and message.content_type == implied_content_type(message.content)
     try:
-        leading = encode_leading(message, subject, to, None if implied else message.content_type)
+        leading = encode_leading(message, subject, to, durable, None if implied else message.content_type)
         properties = message.properties
         if ANNOTATIONS in properties:
             leading = _with_annotations(leading, properties[ANNOTATIONS])
@@ -101,17 +107,20 @@ def encode(
         raise EncodeError(text=f"message cannot be encoded: {error}") from error
 
 
-def encode_leading(message: Message, subject: str | None, to: str | None, content_type: str | None) -> bytes:
+def encode_leading(
+    message: Message, subject: str | None, to: str | None, durable: bool | None, content_type: str | None
+) -> bytes:
     """The sections of a message before the application's: header and properties.
 
     Args:
-        message, subject, to: see `encode`.
+        message, subject, to, durable: see `encode`.
         content_type: that is sent.
 
     Raises:
         EncodeError, ValueError, TypeError, OverflowError: a property cannot be encoded.
     """
-    durable, priority, ttl, user_id = message.durable, message.priority, message.ttl, message.user_id
+    durable = durable if message.durable is None else message.durable
+    priority, ttl, user_id = message.priority, message.ttl, message.user_id
     to = to if message.to is None else message.to
     subject = subject if message.subject is None else message.subject
     address = message.reply_to

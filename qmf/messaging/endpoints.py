@@ -156,8 +156,8 @@ class Session(ConnectedEndpoint):
         """
 
         async def make() -> Sender:
-            core = await self._core.sender(target, capacity=capacity, timeout=timeout)
-            sender = self._registry[core] = Sender(core, self, self._loop, self._registry, durable)
+            core = await self._core.sender(target, capacity=capacity, durable=durable, timeout=timeout)
+            sender = self._registry[core] = Sender(core, self, self._loop, self._registry)
             return sender
 
         return self._loop.run(make())
@@ -224,12 +224,9 @@ class Sender(ConnectedEndpoint):
 
     _core: aio.Sender
 
-    def __init__(
-        self, core: aio.Sender, session: Session, loop: ConnectionLoop, registry: Registry, durable: bool | None
-    ) -> None:
+    def __init__(self, core: aio.Sender, session: Session, loop: ConnectionLoop, registry: Registry) -> None:
         super().__init__(core, loop, registry)
         self.session = session
-        self._durable = durable
         #: Messages since the loop's thread was given time.
         self._posted = 0
         self._wakeup = Wakeup(loop, functools.partial(core.perform, core.on_credit))
@@ -248,6 +245,15 @@ class Sender(ConnectedEndpoint):
     def capacity(self, value: int | Constant) -> None:
         self._core.capacity = value
 
+    @property
+    def durable(self) -> bool | None:
+        """Whether messages that do not say so themselves are durable; None as False."""
+        return self._core.durable
+
+    @durable.setter
+    def durable(self, value: bool | None) -> None:
+        self._core.durable = value
+
     def unsettled(self) -> int:
         """Number of messages that the broker has not answered yet."""
         return self._core.unsettled()
@@ -259,8 +265,6 @@ class Sender(ConnectedEndpoint):
     def send(self, object: Any, sync: bool = True, timeout: float | None = None) -> None:
         """Send a message; see `qmf.messaging.aio.Sender.send`."""
         message = object if isinstance(object, Message) else Message(object)
-        if self._durable is not None and message.durable is None:
-            message.durable = self._durable
         core = self._core
         data = core.encode(message)
         answer = BlockingAnswer() if sync else None
@@ -327,7 +331,18 @@ class Receiver(ConnectedEndpoint):
 
     @capacity.setter
     def capacity(self, value: int | Constant) -> None:
-        self._loop.call_soon(functools.partial(setattr, self._core, "capacity", value))
+        self._core.set_capacity(value)
+        self._wakeup()
+
+    @property
+    def threshold(self) -> float:
+        """Part of the capacity: when so many messages are left to come or to be fetched, the broker may send more."""
+        return self._core.threshold
+
+    @threshold.setter
+    def threshold(self, value: float) -> None:
+        self._core.set_threshold(value)
+        self._wakeup()
 
     def unsettled(self) -> int:
         """Number of messages that were fetched and are not acknowledged."""

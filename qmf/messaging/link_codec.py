@@ -52,13 +52,23 @@ class MessageEncoder:
     def __init__(self, subject: str | None, to: str | None) -> None:
         """Args:
 
-        subject, to: see `contents.encode`.
+        subject, to: see `contents.encode`; so is `durable`, which may be set.
         """
         self.lists_as_data = False
         self._subject = subject
         self._to = to
-        #: By the class of the content: what comes before its type and size in a message without properties.
-        self._heads: dict[type, bytes] = {}
+        #: `durable` of messages that do not say, and by the class of the content what comes before its type and size in
+        #: a message without properties; together, because another thread may replace them.
+        self._defaults: tuple[bool | None, dict[type, bytes]] = (None, {})
+
+    @property
+    def durable(self) -> bool | None:
+        """See `contents.encode`."""
+        return self._defaults[0]
+
+    @durable.setter
+    def durable(self, durable: bool | None) -> None:
+        self._defaults = durable, {}
 
     def encode(self, message: Message) -> bytes:
         """See `contents.encode`."""
@@ -66,27 +76,28 @@ class MessageEncoder:
             return encode_formatted(message)
         content = message.content
         kind = type(content)
+        durable, heads = self._defaults
         if kind not in _CODES or message.content_type != _IMPLIED[kind] or message.properties != {}:
-            return encode(message, self._subject, self._to, lists_as_data=self.lists_as_data)
+            return encode(message, self._subject, self._to, durable=durable, lists_as_data=self.lists_as_data)
         try:
             data: bytes = content if kind is bytes else content.encode()
-            if _is_plain(message):
-                head = self._heads.get(kind) or self._learn(kind)
+            if _is_plain(message, durable):
+                head = heads.get(kind) or self._learn(kind, durable, heads)
             else:
-                head = encode_leading(message, self._subject, self._to, None) + _CODES[kind][3]
+                head = encode_leading(message, self._subject, self._to, durable, None) + _CODES[kind][3]
         except (ValueError, TypeError, OverflowError, EncodeError):  # it is raised there; lone surrogates are sent
-            return encode(message, self._subject, self._to)
+            return encode(message, self._subject, self._to, durable=durable)
         if (size := len(data)) <= _SHORT:
             return head + _SIZES[kind][size] + data
         return b"".join((head, _LONG_CODES[kind], size.to_bytes(4), data))
 
-    def _learn(self, kind: type) -> bytes:
-        head = self._heads[kind] = encode(Message(kind()), self._subject, self._to)[:-2]
+    def _learn(self, kind: type, durable: bool | None, heads: dict[type, bytes]) -> bytes:
+        head = heads[kind] = encode(Message(kind()), self._subject, self._to, durable=durable)[:-2]
         return head
 
 
-def _is_plain(message: Message) -> bool:
-    """Whether a message without properties of the application has content alone."""
+def _is_plain(message: Message, durable: bool | None) -> bool:
+    """Whether a message without properties of the application has content alone, and is as durable as others."""
     return (
         message.id is None
         and message.correlation_id is None
@@ -94,7 +105,7 @@ def _is_plain(message: Message) -> bool:
         and message.to is None
         and message.user_id is None
         and message._reply_to is None
-        and not message.durable
+        and (message.durable is None or bool(message.durable) == bool(durable))
         and message.priority is None
         and message.ttl is None
     )

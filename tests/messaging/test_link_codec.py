@@ -65,15 +65,19 @@ def _decoded(decode: Callable[[], Message]) -> dict[str, object] | str:
     st.lists(messages, max_size=5),
     st.none() | st.sampled_from(["s", "\ud800"]),
     st.none() | st.just("node"),
+    st.sampled_from([None, False, True]),
     st.booleans(),
 )
 def test_encoding_is_that_of_each_message(
-    sent: list[Message], subject: str | None, to: str | None, lists_as_data: bool
+    sent: list[Message], subject: str | None, to: str | None, durable: bool | None, lists_as_data: bool
 ) -> None:
     encoder = MessageEncoder(subject, to)
     encoder.lists_as_data = lists_as_data
-    for message in sent + sent:
-        expected = _encoded(partial(encode, message, subject, to, lists_as_data=lists_as_data))
+    for count, message in enumerate(sent + sent):
+        if count == len(sent) // 2:
+            encoder.durable = durable
+        known = durable if count >= len(sent) // 2 else None
+        expected = _encoded(partial(encode, message, subject, to, durable=known, lists_as_data=lists_as_data))
         assert _encoded(partial(encoder.encode, message)) == expected
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from bus.peer import Peer
-from messaging.scripted_peer import scripted_peer
-from support.waiting import PATIENCE
+from messaging.scripted_peer import ScriptedPeer, scripted_peer
+from support.waiting import PATIENCE, wait_until
 
 from qmf.bus.engine.link import Link
-from qmf.messaging import Connection
+from qmf.messaging import Connection, Session
 
 
 @pytest.mark.parametrize("capacity", [1, 2, 3, 10])
@@ -32,3 +32,39 @@ def test_credit_is_given_for_half_of_the_capacity_or_more(capacity: int) -> None
     assert portions[0] == capacity
     assert all(2 * portion >= capacity for portion in portions)
     assert len(portions) <= 2 * count // capacity + 1
+
+
+def credit_at(script: ScriptedPeer, session: Session) -> int:
+    """The credit that the peer has for the first link, once it knows all that was done."""
+    session.receiver(f"after-{len(script.links)}")
+    found: list[int] = []
+    script.do(lambda peer: found.append(peer.engine.credit(script.links[0])))
+    return found[0]
+
+
+@pytest.mark.parametrize("threshold", [0, 0.3, 0.5, 0.8, 1])
+def test_a_program_says_how_many_messages_are_left_when_credit_is_renewed(threshold: float) -> None:
+    with scripted_peer() as script, Connection.establish(script.url) as connection:
+        session = connection.session()
+        script.to_send += [str(number) for number in range(10)]
+        receiver = session.receiver("q")
+        receiver.threshold = threshold
+        assert receiver.threshold == threshold
+        receiver.capacity = 10
+        wait_until(lambda: receiver.available() == 10)
+        for left in range(9, -1, -1):
+            receiver.fetch(PATIENCE)
+            renewed = left <= 10 * threshold
+            assert credit_at(script, session) == (10 - left if renewed else 0)
+            if renewed:
+                break
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.1, 50])
+def test_a_threshold_is_a_part(threshold: float) -> None:
+    with scripted_peer() as script, Connection.establish(script.url) as connection:
+        receiver = connection.session().receiver("q")
+        assert receiver.threshold == 0.5
+        with pytest.raises(ValueError, match="0 to 1"):
+            receiver.threshold = threshold
+        assert receiver.threshold == 0.5

@@ -25,6 +25,8 @@ from qmf.messaging.resolution import can_drain, confirms_acknowledgements
 DRAIN_TIMEOUT = 2.0
 #: Seconds that a broker has to send a message if it cannot drain.
 POLL_TIMEOUT = 0.5
+#: Part of the capacity that is left when credit is renewed, unless the program says otherwise.
+THRESHOLD = 0.5
 #: Credit that stands for a capacity without limit.
 MAX_CREDIT = 100_000
 
@@ -49,6 +51,7 @@ class Receiver(Endpoint):
         self._owner = session
         self._capacity = capacity
         self._window = _window(capacity)
+        self._threshold = THRESHOLD
         self._arrived: deque[ReceivedDelivery] = deque()
         #: Messages that the broker may still send.
         self._credit = 0
@@ -69,9 +72,33 @@ class Receiver(Endpoint):
 
     @capacity.setter
     def capacity(self, value: int | Constant) -> None:
+        self.set_capacity(value)
+        self.grant()
+
+    def set_capacity(self, value: int | Constant) -> None:
+        """Set the capacity, on any thread; `grant` has to be called on the loop's thread."""
         self._capacity = value
         self._window = _window(value)
+
+    @property
+    def threshold(self) -> float:
+        """Part of the capacity: when so many messages are left to come or to be fetched, the broker may send more."""
+        return self._threshold
+
+    @threshold.setter
+    def threshold(self, value: float) -> None:
+        self.set_threshold(value)
         self.grant()
+
+    def set_threshold(self, value: float) -> None:
+        """Set the threshold, on any thread; `grant` has to be called on the loop's thread.
+
+        Raises:
+            ValueError: it is no part of a whole.
+        """
+        if not 0 <= value <= 1:
+            raise ValueError(f"the threshold of a receiver is a part of its capacity, 0 to 1, not {value!r}")
+        self._threshold = value
 
     def available(self) -> int:
         """Number of messages that have arrived and can be fetched without waiting."""
@@ -246,8 +273,7 @@ class Receiver(Endpoint):
 
     def needs_grant(self) -> bool:
         """True if `grant` would give credit."""
-        limit = self._limit()
-        return (limit - self._credit - len(self._arrived)) * 2 >= limit
+        return self._credit + len(self._arrived) <= self._threshold * self._limit()
 
     def decode(self, delivery: ReceivedDelivery) -> Message:
         """The message of a delivery, which counts as fetched; on any thread.
@@ -280,14 +306,13 @@ class Receiver(Endpoint):
             self._confirming[delivery.delivery_tag] = delivery
 
     def grant(self) -> None:
-        """Give credit up to the capacity, in portions of at least half of it.
+        """Give credit up to the capacity, once no more than the threshold is left.
 
         A small portion would bring few messages, for which both ends are woken up. There is always credit when
         nothing is left to be fetched.
         """
-        limit = self._limit()
-        missing = limit - self._credit - len(self._arrived)
-        if missing > 0 and not self._draining and missing * 2 >= limit:
+        missing = self._limit() - self._credit - len(self._arrived)
+        if missing > 0 and not self._draining and self.needs_grant():
             self._flow(missing)
 
     def _limit(self) -> int:

@@ -45,6 +45,7 @@ class Sender(Endpoint):
         session: EndpointSession,
         address: str,
         capacity: int | Constant,
+        durable: bool | None,
         transactions: SenderTransactions | None,
     ) -> None:
         super().__init__(session, address)
@@ -52,6 +53,7 @@ class Sender(Endpoint):
         self._transactions = transactions
         self._waiting: deque[bytes | Outgoing] = deque()
         self._encoder = MessageEncoder(self.address.subject, None if self.address.anonymous else self.address.name)
+        self._encoder.durable = durable
         self._unsettled: dict[int, bytes | Outgoing] = {}
         #: Messages that were accepted, which who waits for them does not know yet.
         self._accepted: list[Outgoing] = []
@@ -60,6 +62,15 @@ class Sender(Endpoint):
         #: The error of a message that nobody waited for; raised by the next call.
         self._late: MessagingError | None = None
         self.waits_for_credit = False
+
+    @property
+    def durable(self) -> bool | None:
+        """Whether messages that do not say so themselves are durable; None as False."""
+        return self._encoder.durable
+
+    @durable.setter
+    def durable(self, value: bool | None) -> None:
+        self._encoder.durable = value
 
     def unsettled(self) -> int:
         """Number of messages that the broker has not answered yet."""

@@ -119,13 +119,19 @@ class Session:
     # Senders and receivers
 
     async def sender(
-        self, target: str, *, capacity: int | Constant = UNLIMITED, timeout: float | None = None
+        self,
+        target: str,
+        *,
+        capacity: int | Constant = UNLIMITED,
+        durable: bool | None = None,
+        timeout: float | None = None,
     ) -> Sender:
         """Open a sender.
 
         Args:
             target: the address.
             capacity: messages that may be sent without an answer from the broker.
+            durable: of messages that do not say so themselves.
             timeout: seconds to wait for the broker. Without a wait on a connection that is not open or is detached: the
                 link is opened with the connection.
 
@@ -136,7 +142,7 @@ class Session:
             MessagingError: session or connection failed.
         """
         self._check_open()
-        sender = Sender(self, target, capacity, self._transactions)
+        sender = Sender(self, target, capacity, durable, self._transactions)
         self._check_reliability(sender)
         if self._driver is not None and drops_unknown(sender.address, self._driver.product):
             # A receiver is refused where a sender is not.

@@ -72,6 +72,30 @@ def test_properties_round_trip(broker: Target, session: Session, queue: MakeQueu
     assert not message.redelivered
 
 
+@pytest.mark.parametrize("content", ["text", {"a": 1}])
+@pytest.mark.parametrize("later", [False, True])
+def test_the_sender_says_whether_messages_are_durable_that_do_not(
+    session: Session, queue: MakeQueue, later: bool, content: object
+) -> None:
+    address = queue()
+    sender = session.sender(address, durable=None if later else True)
+    if later:
+        sender.send(Message(content))
+        sender.durable = True
+    assert sender.durable is True
+    default = Message(content)
+    for message in (default, Message(content, subject="s"), Message(content, durable=False)):
+        sender.send(message)
+    assert default.durable is None
+    sender.durable = False
+    sender.send(Message(content))
+    sender.send(Message(content, durable=True))
+    receiver = session.receiver(address, capacity=10)
+    expected = [False] * later + [True, True, False, False, True]
+    assert [receiver.fetch(timeout=10).durable for _ in expected] == expected
+    session.acknowledge()
+
+
 def test_messages_keep_their_order(session: Session, queue: MakeQueue) -> None:
     address = queue()
     sender, receiver = session.sender(address), session.receiver(address, capacity=50)
