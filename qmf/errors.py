@@ -125,9 +125,16 @@ def _near(name: str, known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(begun + alike))[:3]
 
 
-def unknown_attribute(cls: type, name: str) -> AttributeError:
-    """The error for an attribute that objects of a class don't have; it has similar names."""
-    near = NotFoundError("attribute", name, [item for item in dir(cls) if not item.startswith("_")]).near
+def unknown_attribute(cls: type, name: str, known: Iterable[str] | None = None) -> AttributeError:
+    """The error for an attribute that objects of a class don't have; it has similar names.
+
+    Args:
+        cls: of the object.
+        name: that it doesn't have.
+        known: its attributes; None for those of the class.
+    """
+    known = dir(cls) if known is None else known
+    near = NotFoundError("attribute", name, [item for item in known if not item.startswith("_")]).near
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     return AttributeError(f"{cls.__name__!r} object has no attribute {name!r}{hint}", name=name)
 

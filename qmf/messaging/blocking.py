@@ -14,9 +14,14 @@ MANY = 100
 
 
 class Wakeup:
-    """Calls a function on the loop's thread soon; calls that have not begun yet are one."""
+    """Calls a function on the loop's thread soon; calls that have not begun yet are one.
+
+    Attributes:
+        posted: for its owner: messages since the loop's thread was given time.
+    """
 
     def __init__(self, loop: ConnectionLoop, callback: Callable[[], None]) -> None:
+        self.posted = 0
         self._loop = loop
         self._callback = callback
         self._scheduled = False

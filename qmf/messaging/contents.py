@@ -211,7 +211,8 @@ def decode(data: bytes) -> Message:
     )
     if reply_to is not None:
         message.reply_to = _address(reply_to)
-    message.redelivered = get("delivery_count", 0) > 0
+    if get("delivery_count", 0) > 0:
+        message.redelivered = True
     return message
 
 

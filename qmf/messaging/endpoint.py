@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, Self, TypeAlias
 
+from qmf.messaging.attributes import FixedAttributes
 from qmf.messaging.exceptions import MessagingError
 from qmf.messaging.loop import ConnectionLoop
 
@@ -12,10 +13,13 @@ from qmf.messaging.loop import ConnectionLoop
 ErrorHandler: TypeAlias = Callable[[object, MessagingError], None]
 
 
-class Endpoint:
+class Endpoint(FixedAttributes):
     """Something that can fail while no call waits for it."""
 
-    _on_error: ErrorHandler | None = None
+    __slots__ = ("_on_error",)
+
+    def __init__(self) -> None:
+        self._on_error: ErrorHandler | None = None
 
     def set_async_exception_notify_handler(self, handler: ErrorHandler | None) -> None:
         """Call `handler(endpoint, error)` for errors that no call waits for.
@@ -51,7 +55,10 @@ class _Core(Protocol):
 class ConnectedEndpoint(Endpoint):
     """A session, sender or receiver."""
 
+    __slots__ = ("_core", "_loop", "_registry")
+
     def __init__(self, core: _Core, loop: ConnectionLoop, registry: Registry) -> None:
+        super().__init__()
         self._core = core
         self._loop = loop
         self._registry = registry

@@ -29,8 +29,11 @@ class Connection(Endpoint):
     Source: High Level Client API; published Python API, `Connection`.
     """
 
+    __slots__ = ("_core", "_loop", "_registry")
+
     def __init__(self, url: str | None = None, **options: Any) -> None:
         """See `qmf.messaging.aio.Connection`; nothing is connected yet."""
+        super().__init__()
         self._core = aio.Connection(url, **options)
         self._loop = ConnectionLoop()
         self._registry: Registry = {}
@@ -118,6 +121,8 @@ class Session(ConnectedEndpoint):
         connection: that it belongs to.
         transactional: True if sends and acknowledgements take effect with `commit`.
     """
+
+    __slots__ = ("connection", "name", "transactional")
 
     _core: aio.Session
 
@@ -222,13 +227,13 @@ class Sender(ConnectedEndpoint):
         session: that it belongs to.
     """
 
+    __slots__ = ("_wakeup", "session")
+
     _core: aio.Sender
 
     def __init__(self, core: aio.Sender, session: Session, loop: ConnectionLoop, registry: Registry) -> None:
         super().__init__(core, loop, registry)
         self.session = session
-        #: Messages since the loop's thread was given time.
-        self._posted = 0
         self._wakeup = Wakeup(loop, functools.partial(core.perform, core.on_credit))
 
     @property
@@ -271,18 +276,19 @@ class Sender(ConnectedEndpoint):
         self._loop.check_thread()
         waited = 0.0
         if not core.post(data, answer):
-            self._posted = 0  # the loop's thread has the time now
+            self._wakeup.posted = 0  # the loop's thread has the time now
             waited = core.wait_for_room(timeout)
             if not core.post(data, answer):  # no connection, or another thread was faster: the long way
                 self._loop.run(core.send_encoded(data, sync, timeout, waited))
                 return
         if answer is None:
-            self._posted += 1
-            if self._posted >= MANY:
-                self._posted = 0
-                self._wakeup.let_run(if_busy=True)
+            wakeup = self._wakeup
+            wakeup.posted += 1
+            if wakeup.posted >= MANY:
+                wakeup.posted = 0
+                wakeup.let_run(if_busy=True)
             elif not core.waits_for_credit:
-                self._wakeup()
+                wakeup()
             return
         if not core.waits_for_credit:
             self._wakeup()
@@ -311,6 +317,8 @@ class Receiver(ConnectedEndpoint):
     Attributes:
         session: that it belongs to.
     """
+
+    __slots__ = ("_wakeup", "session")
 
     _core: aio.Receiver
 

@@ -21,7 +21,7 @@ from qmf.messaging.contents import (
     is_text,
 )
 from qmf.messaging.exceptions import EncodeError
-from qmf.messaging.message import Message, implied_content_type
+from qmf.messaging.message import Message, implied_content_type, set_attributes
 
 #: Bytes of a short content, and of what is remembered of the sections before it, at most.
 _SHORT, _MAX_HEAD = 0xFF, 500
@@ -158,7 +158,7 @@ class MessageDecoder:
         for name, value in ids:
             attributes[_IDS[name]] = value
         message = _new(Message)
-        message.__dict__ = attributes
+        set_attributes(message, attributes)
         return message
 
     def _decode(self, data: bytes, delivery: object) -> Message:

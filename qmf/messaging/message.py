@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+from qmf.errors import unknown_attribute
 from qmf.messaging.addresses import Address
 from qmf.messaging.constants import REJECTED, RELEASED, Constant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 #: Content types that the class of the content implies.
 _CONTENT_TYPES: dict[type, str] = {dict: "amqp/map", list: "amqp/list", str: "text/plain"}
@@ -56,7 +57,22 @@ class Message:
     Source: High Level Client API, "Messaging Properties"; published Python API, `Message`.
     """
 
+    id: object
+    subject: str | None
+    to: str | None
+    user_id: str | None
+    correlation_id: object
+    durable: bool | None
+    priority: int | None
+    ttl: float | None
+    redelivered: bool
+    #: Of a received message: what `Session.acknowledge` needs to find it.
+    delivery: Any
+    properties: dict[str, Any]
+    content: Any
+    content_type: str | None
     message_format = 0
+    _reply_to: Address | None
 
     def __init__(
         self,
@@ -78,23 +94,37 @@ class Message:
         Raises:
             MalformedAddress: `reply_to` is not an address.
         """
-        self.id = id
-        self.subject = subject
-        self.to = to
-        self.user_id = user_id
-        self.reply_to = reply_to
-        self.correlation_id = correlation_id
-        self.durable = durable
-        self.priority = priority
-        self.ttl = ttl
-        self.redelivered = False
-        #: Of a received message: what `Session.acknowledge` needs to find it.
-        self.delivery: Any = None
-        self.properties: dict[str, Any] = {} if properties is None else dict(properties)
-        self.content = content
-        self.content_type: str | None = (
-            implied_content_type(content) if isinstance(content_type, _Unspecified) else content_type
+        # At once, since each single assignment is checked.
+        set_attributes(
+            self,
+            {
+                "id": id,
+                "subject": subject,
+                "to": to,
+                "user_id": user_id,
+                "_reply_to": None if reply_to is None else _address(reply_to),
+                "correlation_id": correlation_id,
+                "durable": durable,
+                "priority": priority,
+                "ttl": ttl,
+                "redelivered": False,
+                "delivery": None,
+                "properties": {} if properties is None else dict(properties),
+                "content": content,
+                "content_type": (
+                    implied_content_type(content) if isinstance(content_type, _Unspecified) else content_type
+                ),
+            },
         )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Raises:
+
+        AttributeError: messages have no such attribute; it has similar names. Objects of subclasses have any.
+        """
+        if name not in _ATTRIBUTES and type(self) is Message:
+            raise unknown_attribute(Message, name, _ATTRIBUTES)
+        _set(self, name, value)
 
     @property
     def reply_to(self) -> Address | None:
@@ -116,6 +146,11 @@ class Message:
         return f"Message({', '.join(parts)})"
 
 
+#: Sets all attributes of a message, by name, without a check.
+set_attributes: Callable[[Message, dict[str, Any]], None] = vars(Message)["__dict__"].__set__
+#: Sets any attribute.
+_set = object.__setattr__
+_ATTRIBUTES = frozenset((*Message.__annotations__, "message_format", "reply_to"))
 _SHOWN_IF_SET = ("id", "subject", "to", "user_id", "reply_to", "correlation_id", "priority", "ttl")
 _SHOWN_IF_TRUE = ("durable", "redelivered", "properties", "message_format")
 

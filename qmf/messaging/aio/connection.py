@@ -14,6 +14,7 @@ from qmf.messaging.aio.connection_states import TRANSITIONS, ConnectionState, Co
 from qmf.messaging.aio.driver import Driver
 from qmf.messaging.aio.session import Session
 from qmf.messaging.aio.waiting import Condition, deadline_of
+from qmf.messaging.attributes import FixedAttributes
 from qmf.messaging.exceptions import (
     AuthenticationFailure,
     ConnectError,
@@ -34,7 +35,7 @@ ATTEMPT_TIMEOUT = 30.0
 ErrorHandler = Callable[[object, MessagingError], None]
 
 
-class Connection:
+class Connection(FixedAttributes):
     """A connection to a broker, over reconnects.
 
     Attributes:
@@ -45,6 +46,19 @@ class Connection:
 
     Source: High Level Client API; published Python API, `Connection`.
     """
+
+    __slots__ = (
+        "_driver",
+        "_id",
+        "_keeper",
+        "_names",
+        "_on_error",
+        "_state",
+        "condition",
+        "error",
+        "options",
+        "sessions",
+    )
 
     def __init__(self, url: str | None = None, **options: Any) -> None:
         """Args:

@@ -58,6 +58,8 @@ CLOSE_TIMEOUT = 3.0
 class LinkOwner:
     """Owner of a link; called on the loop's thread, must not block. What an owner does not override does nothing."""
 
+    __slots__ = ()
+
     def on_attached(self) -> None:
         """The broker granted the link."""
 

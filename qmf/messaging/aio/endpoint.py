@@ -20,6 +20,7 @@ from qmf.messaging.aio.driver import Driver, LinkOwner
 from qmf.messaging.aio.failures import attach_error, detach_error
 from qmf.messaging.aio.link_states import TRANSITIONS, LinkState, LinkTrigger
 from qmf.messaging.aio.waiting import Condition
+from qmf.messaging.attributes import FixedAttributes
 from qmf.messaging.bindings import bindings_of
 from qmf.messaging.exceptions import LinkClosed, LinkError, MessagingError, Timeout
 from qmf.messaging.resolution import (
@@ -50,7 +51,7 @@ class EndpointSession(Protocol):
         """The endpoint is closed."""
 
 
-class Endpoint(LinkOwner, abc.ABC):
+class Endpoint(FixedAttributes, LinkOwner, abc.ABC):
     """A sender or receiver.
 
     Attributes:
@@ -62,6 +63,22 @@ class Endpoint(LinkOwner, abc.ABC):
 
     _sending: bool
 
+    __slots__ = (
+        "_attempts",
+        "_binding",
+        "_driver",
+        "_id",
+        "_link",
+        "_name",
+        "_session",
+        "_settled",
+        "_state",
+        "address",
+        "error",
+        "node",
+        "resumable",
+    )
+
     def __init__(self, session: EndpointSession, address: str) -> None:
         self.address = self.node = Address(address)
         self.error: MessagingError | None = None
@@ -71,7 +88,6 @@ class Endpoint(LinkOwner, abc.ABC):
         self._link: Link | None = None
         self._name: str | None = None
         self._settled = False
-        self._asserted = False
         self.resumable = self.address.options.link.reliability is Reliability.EXACTLY_ONCE
         #: Identifies the link over connections, if it can be resumed.
         self._id = uuid.uuid4().hex

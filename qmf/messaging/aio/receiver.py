@@ -43,6 +43,22 @@ class Receiver(Endpoint):
 
     _sending = False
 
+    __slots__ = (
+        "_acknowledgements",
+        "_arrived",
+        "_blocked",
+        "_capacity",
+        "_confirming",
+        "_credit",
+        "_decoder",
+        "_draining",
+        "_fetching",
+        "_owner",
+        "_threshold",
+        "_unconfirmed",
+        "_window",
+    )
+
     def __init__(
         self, session: ReceiverSession, address: str, capacity: int | Constant, acknowledgements: Acknowledgements
     ) -> None:

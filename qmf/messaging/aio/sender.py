@@ -40,6 +40,18 @@ class Sender(Endpoint):
 
     _sending = True
 
+    __slots__ = (
+        "_accepted",
+        "_encoder",
+        "_late",
+        "_tags",
+        "_transactions",
+        "_unsettled",
+        "_waiting",
+        "capacity",
+        "waits_for_credit",
+    )
+
     def __init__(
         self,
         session: EndpointSession,
@@ -318,7 +330,8 @@ class Sender(Endpoint):
 
     def on_credit(self) -> None:
         """See `LinkOwner`."""
-        self.waits_for_credit = False
+        if self.waits_for_credit:
+            self.waits_for_credit = False
         if not self._waiting:
             return
         link, driver, transactions = self._link, self._driver, self._transactions

@@ -17,6 +17,7 @@ from qmf.messaging.aio.receiver import Receiver
 from qmf.messaging.aio.sender import Sender
 from qmf.messaging.aio.transactions import Transactions
 from qmf.messaging.aio.waiting import Condition, deadline_of
+from qmf.messaging.attributes import FixedAttributes
 from qmf.messaging.constants import UNLIMITED, Constant
 from qmf.messaging.exceptions import (
     AcknowledgementUnknown,
@@ -62,7 +63,7 @@ class SessionConnection(Protocol):
         """The session is closed."""
 
 
-class Session:
+class Session(FixedAttributes):
     """A session of a connection. Made by `Connection.session`.
 
     Attributes:
@@ -71,6 +72,22 @@ class Session:
         error: why it failed, or None.
         senders, receivers: those that are open.
     """
+
+    __slots__ = (
+        "_acknowledgements",
+        "_closed",
+        "_connection",
+        "_driver",
+        "_on_message",
+        "_session",
+        "_transactions",
+        "condition",
+        "error",
+        "name",
+        "receivers",
+        "senders",
+        "transactional",
+    )
 
     def __init__(self, connection: SessionConnection, name: str, *, transactional: bool) -> None:
         self.name = name
