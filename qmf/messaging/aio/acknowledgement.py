@@ -37,8 +37,13 @@ class Acknowledgements:
         Raises:
             SessionError: the message does not wait for acknowledgement.
         """
-        found = list(self._unacknowledged) if message is None else [message.delivery]
-        if message is not None and message.delivery not in self._unacknowledged:
+        if message is None:
+            found = list(self._unacknowledged)
+        elif (delivery := message.delivery) in self._unacknowledged:
+            found = [delivery]
+        elif isinstance(delivery, ReceivedDelivery) and delivery.delivery_tag is None:
+            return []  # it came settled: there is nothing to report
+        else:
             raise SessionError(text=f"the message is not waiting for acknowledgement in session {self._session_name}")
         for delivery in found:
             self._unacknowledged.pop(delivery, None)

@@ -259,7 +259,8 @@ class Session(FixedAttributes):
         """Report to the broker what became of fetched messages.
 
         Args:
-            message: which one; None for all that were fetched and are not acknowledged.
+            message: which one; None for all that were fetched and are not acknowledged. One that came settled, as on
+                unreliable links, needs no acknowledgement: it is passed over.
             disposition: None if they were processed; else that they are rejected or released.
             sync: wait until the broker has confirmed it, if it can: qpidd and the embedded broker do. Within a
                 transaction, `commit` does. Without, messages of links that are gone are passed over.

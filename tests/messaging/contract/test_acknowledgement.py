@@ -70,3 +70,23 @@ def test_acknowledging_one_message_leaves_the_others(session: Session, queue: Ma
     assert receiver.unsettled() == 0
     with pytest.raises(SessionError):
         session.acknowledge(Message("never received"))
+
+
+@pytest.mark.parametrize("disposition", [None, Disposition(RELEASED), Disposition(REJECTED)])
+@pytest.mark.parametrize("sync", [False, True])
+def test_a_message_that_came_settled_needs_no_acknowledgement(
+    session: Session, queue: MakeQueue, disposition: Disposition | None, sync: bool
+) -> None:
+    address = queue()
+    name, options = address.split("; {")
+    sender, receiver = (
+        session.sender(address),
+        session.receiver(f"{name}; {{link: {{reliability: unreliable}}, {options}"),
+    )
+    for text in "ab":
+        sender.send(text)
+        message = receiver.fetch(timeout=10)
+        assert message.content == text
+        assert receiver.unsettled() == 0
+        session.acknowledge(message, disposition, sync=sync)
+        session.acknowledge(message, disposition, sync=sync)
