@@ -59,7 +59,7 @@ class ConnectionOptions:
         reconnect: see there.
         ssl_context: for TLS; None for one that trusts the system's authorities.
         properties: of the connection, shown by the management tools of brokers.
-        container: the container id; None for a generated one.
+        container: the container id; None for one that the connection makes.
         max_message_size: bytes of the largest message that is received. A receiver that gets a larger one leaves it in
             the queue, and fails.
     """

@@ -33,6 +33,9 @@ _CONFIRMING = (QPIDD, EMBEDDED)
 #: Those with bindings.
 _BINDING = (QPIDD, EMBEDDED)
 
+#: Seconds for which a subscription with at-least-once waits for its link to come back, unless the address says.
+LASTING_TIMEOUT = 120
+
 _SELECTOR = ("selector", "apache.org:selector-filter:string")
 _TOPIC_BINDING = ("subject-filter", "apache.org:legacy-amqp-topic-binding:string")
 _DIRECT_BINDING = ("subject-filter", "apache.org:legacy-amqp-direct-binding:string")
@@ -58,12 +61,16 @@ class LinkRequest:
         name: of the link.
         terminus: the target of a sender, the source of a receiver.
         settled: True if messages are sent settled, so that the broker does not answer for them.
+        unsettled: True if the broker shall not settle messages itself: qpidd does for subscriptions otherwise.
+        lasting: True if the broker keeps the subscription for a while when the connection is lost.
         properties: of the link, by name.
     """
 
     name: str
     terminus: Terminus
     settled: bool
+    unsettled: bool = False
+    lasting: bool = False
     properties: Mapping[str, object] = attrs.field(factory=dict)
 
 
@@ -95,9 +102,40 @@ def resolve(address: Address, *, sending: bool, product: str, capabilities: Coll
         terminus = attrs.evolve(terminus, durability=Durability.UNSETTLED_STATE, timeout=timeout, expiry=expiry)
     elif options.link.timeout is not None:
         terminus = attrs.evolve(terminus, timeout=round(options.link.timeout))
+    unreliable = _is_unreliable(address, sending=sending)
+    asked = not sending and _asks_for_lasting(address)
+    if asked and not options.link.durable:
+        terminus = _lasting(terminus, product)
     bindings_of(address, address.name)  # raises for those that are incomplete
-    properties = link_properties(address) if product == EMBEDDED else {}
-    return LinkRequest(name, terminus, _is_unreliable(address, sending=sending), properties)
+    return LinkRequest(
+        name,
+        terminus,
+        unreliable,
+        unsettled=not sending and not unreliable and (asked or bool(options.link.durable)),
+        lasting=asked or bool(options.link.durable),
+        properties=link_properties(address) if product == EMBEDDED else {},
+    )
+
+
+def _asks_for_lasting(address: Address) -> bool:
+    """True if an address says at-least-once: of an exchange, the receiver is to get what is published between links."""
+    options = address.options
+    kept = not address.temporary and not address.anonymous and options.mode is not Mode.BROWSE
+    return kept and options.link.reliability is Reliability.AT_LEAST_ONCE
+
+
+def _lasting(terminus: Terminus, product: str) -> Terminus:
+    """The source of a subscription that a broker keeps for a while when its link is gone, and is not closed."""
+    if product == ARTEMIS:
+        # It has no time-out for them. Addresses that are queues are not concerned.
+        if NodeType.TOPIC.value not in terminus.capabilities:
+            return terminus
+        return attrs.evolve(terminus, durability=Durability.UNSETTLED_STATE, expiry=ExpiryPolicy.NEVER)
+    # qpidd's subscriptions have a time-out, those of the embedded broker if they can be shared.
+    shared = ("shared",) if product == EMBEDDED else ()
+    return attrs.evolve(
+        terminus, timeout=terminus.timeout or LASTING_TIMEOUT, capabilities=(*terminus.capabilities, *shared)
+    )
 
 
 def binds_by_management(address: Address, product: str) -> bool:

@@ -111,6 +111,48 @@ def test_reliability(text: str, sending: bool, settled: bool) -> None:
     assert request.settled is settled
 
 
+@pytest.mark.parametrize(
+    ("options", "product", "expected"),
+    [
+        ("reliability: at-least-once", QPID, Terminus("t", timeout=120)),
+        ("reliability: at-least-once, timeout: 5", QPID, Terminus("t", timeout=5)),
+        ("reliability: at-least-once", EMBEDDED, Terminus("t", timeout=120, capabilities=("shared",))),
+        ("reliability: at-least-once", ARTEMIS, Terminus("t", capabilities=("queue",))),
+        (
+            "reliability: at-least-once, durable: True",
+            EMBEDDED,
+            Terminus("t", durability=Durability.UNSETTLED_STATE, expiry=ExpiryPolicy.NEVER),
+        ),
+    ],
+)
+def test_a_subscription_with_at_least_once_outlives_its_link(options: str, product: str, expected: Terminus) -> None:
+    address = Address(f"t; {{link: {{{options}}}}}")
+    request = resolve(address, sending=False, product=product)
+    assert request.terminus == expected
+    assert (request.settled, request.unsettled, request.lasting) == (False, True, True)
+    sending = resolve(address, sending=True, product=product)
+    assert (sending.terminus.capabilities, sending.unsettled) == (("queue",) if product == ARTEMIS else (), False)
+
+
+def test_on_artemis_it_is_durable() -> None:
+    found = terminus("t; {node: {type: topic}, link: {reliability: at-least-once}}", sending=False, product=ARTEMIS)
+    assert (found.durability, found.expiry) == (Durability.UNSETTLED_STATE, ExpiryPolicy.NEVER)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t",
+        "t; {link: {reliability: unreliable}}",
+        "t; {mode: browse, link: {reliability: at-least-once}}",
+        "'#'; {link: {reliability: at-least-once}}",
+    ],
+)
+def test_others_end_with_their_link(text: str) -> None:
+    request = resolve(Address(text), sending=False, product=QPID)
+    assert (request.terminus.timeout, request.unsettled, request.lasting) == (0, False, False)
+
+
 def test_artemis() -> None:
     assert terminus("q", sending=True, product=ARTEMIS) == Terminus("q", capabilities=("queue",))
     assert terminus("t; {node: {type: topic}}", sending=True, product=ARTEMIS).capabilities == ("topic",)

@@ -100,6 +100,7 @@ class LinkLayer(OutcomeLayer):
         terminus: Terminus,
         credit: int = 0,
         presettled: bool = False,
+        unsettled: bool = False,
         session: EngineSession | None = None,
         own_terminus: Terminus | None = None,
         properties: Mapping[str, object] | None = None,
@@ -113,6 +114,7 @@ class LinkLayer(OutcomeLayer):
             terminus: the target of a link on which we send, the source of one on which we receive.
             credit: for a link on which we receive: messages that the peer may send at once.
             presettled: ask for the sender to settle every message at once.
+            unsettled: ask for the sender to settle none before the receiver has decided.
             session: None for the session that a client has from the start.
             own_terminus: the terminus of our side.
             properties: of the link, by name.
@@ -130,8 +132,8 @@ class LinkLayer(OutcomeLayer):
             raw.rcv_settle_mode = proton.Link.RCV_SECOND
         if not is_sender:
             raw.max_message_size = self.settings.max_message
-        if presettled:
-            raw.snd_settle_mode = proton.Link.SND_SETTLED
+        if presettled or unsettled:
+            raw.snd_settle_mode = proton.Link.SND_SETTLED if presettled else proton.Link.SND_UNSETTLED
         link = self._add_link(raw)
         raw.open()
         if credit and isinstance(raw, proton.Receiver):

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
+import attrs
+
 from qmf.messaging.aio.connection_states import TRANSITIONS, ConnectionState, ConnectionTrigger
 from qmf.messaging.aio.driver import Driver
 from qmf.messaging.aio.session import Session
@@ -69,7 +71,10 @@ class Connection(FixedAttributes):
         Raises:
             ConnectionError: an option is unknown or has a wrong type, or the URL is invalid.
         """
-        self.options: ConnectionOptions = read_options(url, options)
+        self._id = uuid.uuid4()
+        given = read_options(url, options)
+        # The same for all network connections: brokers know subscriptions by it.
+        self.options: ConnectionOptions = attrs.evolve(given, container=given.container or f"qmf-{self._id}")
         self.condition = Condition()
         self.sessions: dict[str, Session] = {}
         self.error: MessagingError | None = None
@@ -77,7 +82,6 @@ class Connection(FixedAttributes):
         self._driver: Driver | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._names = itertools.count()
-        self._id = uuid.uuid4()
         self._on_error: ErrorHandler | None = None
 
     async def __aenter__(self) -> Self:

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import os
 import sys
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -340,7 +339,7 @@ def _settings(url: BusUrl, options: ConnectionOptions) -> ConnectionSettings:
         mechanisms = ("ANONYMOUS",) if username is None else ("PLAIN",)
     program = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
     return ConnectionSettings(
-        container=options.container or f"qmf-{uuid.uuid4()}",
+        container=options.container or "",
         hostname=url.host,
         idle_timeout=None if options.heartbeat is None else 2 * options.heartbeat,
         max_message=options.max_message_size,

@@ -31,6 +31,11 @@ from qmf.messaging.resolution import (
     resolve,
 )
 
+#: Errors of brokers for a subscription that another link has: the embedded broker and Artemis; qpidd.
+_HELD = ("amqp:resource-locked", "amqp:internal-error")
+#: Seconds between attempts to get it back, and how many there are.
+_RETRY_INTERVAL, _MAX_RETRIES = 0.5, 240
+
 
 class EndpointSession(Protocol):
     """What an endpoint needs of its session."""
@@ -67,9 +72,13 @@ class Endpoint(FixedAttributes, LinkOwner, abc.ABC):
         "_attempts",
         "_binding",
         "_driver",
+        "_engine_session",
         "_id",
+        "_lasting",
         "_link",
         "_name",
+        "_retries",
+        "_retry",
         "_session",
         "_settled",
         "_state",
@@ -88,6 +97,13 @@ class Endpoint(FixedAttributes, LinkOwner, abc.ABC):
         self._link: Link | None = None
         self._name: str | None = None
         self._settled = False
+        #: Whether the broker keeps a subscription for the link.
+        self._lasting = False
+        self._engine_session: EngineSession | None = None
+        #: How often the link may be asked for again, and the next time: when the broker may have noticed the loss of
+        #: the last connection.
+        self._retries = 0
+        self._retry: asyncio.TimerHandle | None = None
         self.resumable = self.address.options.link.reliability is Reliability.EXACTLY_ONCE
         #: Identifies the link over connections, if it can be resumed.
         self._id = uuid.uuid4().hex
@@ -143,13 +159,14 @@ class Endpoint(FixedAttributes, LinkOwner, abc.ABC):
             self.fail(error)
             return
         self._name = self._name or request.name
-        self._settled = request.settled
-        self._driver = driver
+        self._settled, self._lasting = request.settled, request.lasting
+        self._driver, self._engine_session = driver, session
         self._link = driver.engine.attach(
             self._name,
             is_sender=self._sending,
             terminus=request.terminus,
             presettled=request.settled,
+            unsettled=request.unsettled,
             session=session,
             properties=request.properties,
             resumption=Resumption(self._id, self.listed(), next(self._attempts)) if self.resumable else None,
@@ -160,8 +177,14 @@ class Endpoint(FixedAttributes, LinkOwner, abc.ABC):
     def lose(self) -> None:
         """The connection is gone."""
         self._state = TRANSITIONS.next(self._state, LinkTrigger.LOST)
-        self._driver = self._link = None
+        self._driver = self._link = self._engine_session = None
         self._stop_binding()
+        self._stop_retry()
+
+    def _stop_retry(self) -> None:
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
 
     def _stop_binding(self) -> None:
         binding, self._binding = self._binding, None
@@ -172,6 +195,7 @@ class Endpoint(FixedAttributes, LinkOwner, abc.ABC):
         """The endpoint cannot be used any more."""
         if self._state in (LinkState.FAILED, LinkState.CLOSED):
             return
+        self._stop_retry()
         waited_for = self._state is LinkState.ATTACHING
         self._state = TRANSITIONS.next(self._state, LinkTrigger.FAIL)
         self.error = error
@@ -190,6 +214,7 @@ class Endpoint(FixedAttributes, LinkOwner, abc.ABC):
         if not (with_session and self.address.options.link.durable):
             self._detach_link()
         self._stop_binding()
+        self._stop_retry()
         self._state = TRANSITIONS.next(self._state, LinkTrigger.CLOSE)
         self._driver = self._link = None
         self._session.forget(self)
@@ -241,7 +266,7 @@ class Endpoint(FixedAttributes, LinkOwner, abc.ABC):
             self._driver.engine.detach(self._link)
             self.fail(error)
             return
-        self._state = TRANSITIONS.next(self._state, LinkTrigger.GRANTED)
+        self._state, self._retries = TRANSITIONS.next(self._state, LinkTrigger.GRANTED), _MAX_RETRIES
         terminus = self._link.target if self._sending else self._link.source
         if self.address.temporary and terminus is not None and terminus.address:
             self.node = Address.of(terminus.address)
@@ -276,8 +301,22 @@ class Endpoint(FixedAttributes, LinkOwner, abc.ABC):
 
     def on_detached(self, condition: str, description: str) -> None:
         """See `LinkOwner`."""
-        make = attach_error if self._state is LinkState.ATTACHING else detach_error
+        attaching = self._state is LinkState.ATTACHING
+        if attaching and self._lasting and self._retries and condition in _HELD:
+            self._attach_later()
+            return
+        make = attach_error if attaching else detach_error
         self.fail(make(self.address.name, condition, description))
+
+    def _attach_later(self) -> None:
+        """The last connection's link may still hold the subscription, until the broker notices that it is gone."""
+        driver, session = self._driver, self._engine_session
+        assert driver is not None
+        assert session is not None
+        self._retries -= 1
+        self._state = TRANSITIONS.next(self._state, LinkTrigger.LOST)
+        self._driver = self._link = None
+        self._retry = asyncio.get_running_loop().call_later(_RETRY_INTERVAL, self.attach, driver, session)
 
     # With exactly-once
 

@@ -1,0 +1,130 @@
+"""Receivers of exchanges with at-least-once get what is published while their connection is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from support.proxy import Proxy
+from support.waiting import wait_until
+
+from qmf.broker import EmbeddedBroker
+from qmf.messaging import Connection, Empty, LinkError, Session
+
+QUICK = {"reconnect": True, "reconnect_interval_min": 0.01, "reconnect_interval_max": 0.05}
+LASTING = "amq.topic/a.#; {link: {reliability: at-least-once}}"
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def proxy(broker: EmbeddedBroker) -> Iterator[Proxy]:
+    with Proxy(broker.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def connection(proxy: Proxy) -> Iterator[Connection]:
+    """A connection that reconnects, and is cut."""
+    with Connection.establish(proxy.url, timeout=10, **QUICK) as connection:
+        yield connection
+
+
+@pytest.fixture
+def other(broker: EmbeddedBroker) -> Iterator[Session]:
+    """Of a connection that is never cut."""
+    with Connection.establish(broker.url, timeout=10) as connection:
+        yield connection.session()
+
+
+def interrupt(proxy: Proxy, connection: Connection, meanwhile: Callable[[], object]) -> None:
+    proxy.refuse(True)
+    proxy.cut()
+    wait_until(lambda: not connection.attached())
+    meanwhile()
+    proxy.refuse(False)
+    wait_until(connection.attached)
+
+
+@pytest.mark.parametrize("capacity", [0, 10])
+def test_what_is_published_around_a_reconnect_comes(
+    proxy: Proxy, connection: Connection, other: Session, capacity: int
+) -> None:
+    session = connection.session()
+    receiver, sender = session.receiver(LASTING, capacity=capacity), other.sender("amq.topic/a.b")
+    sender.send("before")
+    first = receiver.fetch(timeout=10)
+    session.acknowledge(first)
+    sender.send("unacknowledged")
+    assert receiver.fetch(timeout=10).content == "unacknowledged"
+    for number in range(3):
+        interrupt(proxy, connection, lambda: sender.send("meanwhile"))
+        sender.send(str(number))
+    expected = ["unacknowledged", "meanwhile", "0", "meanwhile", "1", "meanwhile", "2"]
+    assert [receiver.fetch(timeout=10).content for _ in expected] == expected
+
+
+def test_the_subscription_ends_with_its_receiver(connection: Connection, other: Session) -> None:
+    session = connection.session()
+    session.receiver(LASTING).close()
+    sender = other.sender("amq.topic/a.b")
+    sender.send("nobody has it")
+    with pytest.raises(Empty):
+        session.receiver(LASTING).fetch(timeout=0)
+
+
+def test_it_ends_when_nobody_comes_back(proxy: Proxy, other: Session) -> None:
+    address = "amq.topic; {link: {name: brief, reliability: at-least-once, timeout: 1}}"
+    with Connection.establish(proxy.url, timeout=10, container_id="me") as connection:
+        connection.session().receiver(address)
+        other.receiver("me_brief; {mode: browse}")
+        proxy.cut()
+        wait_until(lambda: connection.get_error() is not None)
+
+    def is_gone() -> bool:
+        try:
+            other.receiver("me_brief; {mode: browse}").close()
+        except LinkError:
+            return True
+        return False
+
+    wait_until(is_gone)
+
+
+def test_queues_are_not_concerned(proxy: Proxy, connection: Connection, other: Session) -> None:
+    session = connection.session()
+    receiver = session.receiver("q; {create: always, assert: always, link: {reliability: at-least-once}}")
+    sender = other.sender("q")
+    interrupt(proxy, connection, lambda: sender.send("meanwhile"))
+    assert receiver.fetch(timeout=10).content == "meanwhile"
+
+
+def test_a_durable_subscription_is_found_again_without_a_container_id(
+    proxy: Proxy, connection: Connection, other: Session
+) -> None:
+    receiver = connection.session().receiver("amq.topic; {link: {name: mine, durable: True}}")
+    sender = other.sender("amq.topic/a")
+    interrupt(proxy, connection, lambda: sender.send("meanwhile"))
+    assert receiver.fetch(timeout=10).content == "meanwhile"
+
+
+def test_a_subscription_that_the_last_link_still_has_is_waited_for(
+    proxy: Proxy, broker: EmbeddedBroker, other: Session
+) -> None:
+    mine = "amq.topic; {link: {name: mine, durable: True}}"
+    with (
+        Connection.establish(proxy.url, timeout=10, container_id="me", **QUICK) as connection,
+        Connection.establish(broker.url, timeout=10, container_id="me") as last,
+    ):
+        receiver = connection.session().receiver(mine)
+        session = last.session()
+        interrupt(proxy, connection, lambda: session.receiver(mine))
+        with pytest.raises(Empty):
+            receiver.fetch(timeout=0.1)
+        other.sender("amq.topic/a").send("one")
+        session.close()
+        assert receiver.fetch(timeout=20).content == "one"
