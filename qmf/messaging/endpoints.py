@@ -334,13 +334,13 @@ class Receiver(ConnectedEndpoint):
 
     @property
     def capacity(self) -> int | Constant:
-        """Messages that the broker may send before they are fetched; 0: only while a fetch waits for one."""
+        """Messages that the broker may send before they are fetched; see `qmf.messaging.aio.Receiver.capacity`."""
         return self._core.capacity
 
     @capacity.setter
     def capacity(self, value: int | Constant) -> None:
         self._core.set_capacity(value)
-        self._wakeup()
+        self._loop.call_soon(functools.partial(self._core.perform, self._core.adjust))
 
     @property
     def threshold(self) -> float:

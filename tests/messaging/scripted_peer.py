@@ -11,7 +11,7 @@ from bus.peer import Peer, serving
 from support.recording import message
 from support.waiting import PATIENCE
 
-from qmf.bus.engine.events import CreditChanged, Delivery, EngineEvent, LinkRequested
+from qmf.bus.engine.events import CreditChanged, Delivery, EngineEvent, LinkRequested, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
 
@@ -30,6 +30,7 @@ class ScriptedPeer:
         links: that were requested.
         received: number of messages.
         declared: a transaction has begun and not ended.
+        on_outcome: called with what becomes of messages that were sent.
     """
 
     def __init__(self) -> None:
@@ -44,6 +45,7 @@ class ScriptedPeer:
         self.links: list[Link] = []
         self.received = 0
         self.declared = False
+        self.on_outcome: Callable[[OutcomeReceived], object] = lambda event: None
         self.peers: list[Peer] = []
         self.loop: asyncio.AbstractEventLoop | None = None
 
@@ -57,6 +59,8 @@ class ScriptedPeer:
             self.send(peer, event.link)
             if not self.silent:
                 peer.engine.answer_drain(event.link)
+        elif isinstance(event, OutcomeReceived):
+            self.on_outcome(event)
         elif isinstance(event, Delivery):
             self.received += 1
             self._on_message(peer, event)

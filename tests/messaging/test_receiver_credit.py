@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from bus.peer import Peer
 from messaging.scripted_peer import ScriptedPeer, scripted_peer
+from support.recording import message
 from support.waiting import PATIENCE, wait_until
 
 from qmf.bus.engine.link import Link
@@ -68,3 +69,37 @@ def test_a_threshold_is_a_part(threshold: float) -> None:
         with pytest.raises(ValueError, match="0 to 1"):
             receiver.threshold = threshold
         assert receiver.threshold == 0.5
+
+
+def test_credit_is_taken_back_when_the_capacity_is_lowered() -> None:
+    with scripted_peer() as script, Connection.establish(script.url) as connection:
+        session = connection.session()
+        receiver = session.receiver("q", capacity=10)
+        assert credit_at(script, session) == 10
+        receiver.capacity = 3
+        assert credit_at(script, session) == 3
+        receiver.capacity = 0
+        assert credit_at(script, session) == 0
+        receiver.capacity = 5
+        assert credit_at(script, session) == 5
+
+
+def test_messages_that_cross_the_lowered_capacity_go_back() -> None:
+    released: list[str] = []
+    with scripted_peer() as script, Connection.establish(script.url) as connection:
+        session = connection.session()
+        receiver = session.receiver("q", capacity=10)
+        assert credit_at(script, session) == 10
+
+        def send_before_it_is_known(peer: Peer) -> None:
+            receiver.capacity = 1
+            for number in range(4):
+                peer.engine.send(script.links[0], message("q", "", str(number)))
+
+        script.on_outcome = lambda event: released.append(event.outcome.value)
+        script.do(send_before_it_is_known)
+        wait_until(lambda: released == ["released"] * 3)
+        assert receiver.fetch(PATIENCE).content == b"0"
+        assert credit_at(script, session) == 1
+        receiver.capacity = 0
+        assert credit_at(script, session) == 0

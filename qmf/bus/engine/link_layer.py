@@ -177,7 +177,7 @@ class LinkLayer(OutcomeLayer):
         link.raw.close()
 
     def add_credit(self, link: Link, credit: int) -> None:
-        """Allow the peer to send `credit` more messages on a link on which we receive."""
+        """Allow the peer to send `credit` more messages on a link on which we receive; or fewer, if it is below 0."""
         if not link.detached and not link.is_sender:
             lib.pn_link_flow(link.impl, credit)
 

@@ -83,18 +83,39 @@ class Receiver(Endpoint):
 
     @property
     def capacity(self) -> int | Constant:
-        """Messages that the broker may send before they are fetched; 0: only while a fetch waits for one."""
+        """Messages that the broker may send before they are fetched; 0: only while a fetch waits for one.
+
+        When it is lowered, messages above it that were not fetched return to the node.
+        """
         return self._capacity
 
     @capacity.setter
     def capacity(self, value: int | Constant) -> None:
         self.set_capacity(value)
-        self.grant()
+        self.adjust()
 
     def set_capacity(self, value: int | Constant) -> None:
-        """Set the capacity, on any thread; `grant` has to be called on the loop's thread."""
+        """Set the capacity, on any thread; `adjust` has to be called on the loop's thread."""
         self._capacity = value
         self._window = _window(value)
+
+    def adjust(self) -> None:
+        """The capacity has changed: give credit, or take it back and return the messages that are too many."""
+        excess = self._credit + len(self._arrived) - self._limit()
+        if excess <= 0:
+            self.grant()
+        elif not self._draining:  # which takes it back as well
+            self._flow(-min(excess, self._credit))
+            self._return_excess()
+
+    def _return_excess(self) -> None:
+        """Return the messages above the capacity, the last one first: each goes to the front of its queue."""
+        while len(self._arrived) > self._limit():
+            try:
+                delivery = self._arrived.pop()
+            except IndexError:  # another thread has fetched it
+                return
+            delivery.settle(Outcome.RELEASED)
 
     @property
     def threshold(self) -> float:
@@ -458,6 +479,9 @@ class Receiver(Endpoint):
         self.fail(error)
 
     def _notify_arrival(self) -> None:
+        if self._credit < 0:  # they were sent before the broker knew that their credit was taken back
+            self._flow(-self._credit)
+            self._return_excess()
         if self._fetching or self._blocked:
             self.grant()
         self._session.condition.notify()

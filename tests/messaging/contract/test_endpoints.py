@@ -65,6 +65,39 @@ def test_threads_that_send_at_the_same_time(session: Session, queue: MakeQueue, 
     session.acknowledge()
 
 
+@pytest.mark.parametrize("lowered", [0, 2])
+def test_a_capacity_that_is_lowered_returns_what_was_not_fetched(
+    broker: Target, session: Session, queue: MakeQueue, lowered: int
+) -> None:
+    address = queue()
+    sender, receiver = session.sender(address), session.receiver(address, capacity=10)
+    for text in "abcde":
+        sender.send(text)
+    assert receiver.fetch(timeout=10).content == "a"
+    wait_until(lambda: receiver.available() == 4)
+    receiver.capacity = lowered
+    assert receiver.capacity == lowered
+    wait_until(lambda: receiver.available() == lowered)
+    with Connection.establish(broker.url, timeout=10) as connection:
+        own = connection.session()
+        other = own.receiver(address, capacity=10)
+        sender.send("f")
+        left = "abcdef"[1 + lowered :]
+        assert [other.fetch(timeout=10).content for _ in left] == [*left]
+        own.acknowledge()
+    found = [receiver.fetch(timeout=10).content for _ in range(lowered)]
+    assert found == [*"bc"][:lowered]
+    sender.send("g")
+    assert receiver.fetch(timeout=10).content == "g"
+    session.acknowledge()
+    receiver.capacity = 10
+    for text in "hij":
+        sender.send(text)
+    wait_until(lambda: receiver.available() == 3)
+    assert [receiver.fetch(timeout=10).content for _ in range(3)] == [*"hij"]
+    session.acknowledge()
+
+
 def test_capacity_of_a_receiver(session: Session, queue: MakeQueue) -> None:
     address = queue()
     sender, receiver = session.sender(address), session.receiver(address)
