@@ -339,7 +339,7 @@ class Receiver(ConnectedEndpoint):
 
     @capacity.setter
     def capacity(self, value: int | Constant) -> None:
-        self._core.set_capacity(value)
+        self._core.window.resize(value)
         self._loop.call_soon(functools.partial(self._core.perform, self._core.adjust))
 
     @property
@@ -349,7 +349,7 @@ class Receiver(ConnectedEndpoint):
 
     @threshold.setter
     def threshold(self, value: float) -> None:
-        self._core.set_threshold(value)
+        self._core.window.threshold = value
         self._wakeup()
 
     def unsettled(self) -> int:

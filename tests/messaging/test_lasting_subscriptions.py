@@ -122,7 +122,15 @@ def test_a_subscription_that_the_last_link_still_has_is_waited_for(
     ):
         receiver = connection.session().receiver(mine)
         session = last.session()
-        interrupt(proxy, connection, lambda: session.receiver(mine))
+
+        def take() -> bool:
+            try:
+                session.receiver(mine)
+            except LinkError:  # the broker has not noticed the cut yet
+                return False
+            return True
+
+        interrupt(proxy, connection, lambda: wait_until(take))
         with pytest.raises(Empty):
             receiver.fetch(timeout=0.1)
         other.sender("amq.topic/a").send("one")

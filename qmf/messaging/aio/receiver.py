@@ -10,6 +10,7 @@ from qmf.bus.engine.events import Delivery, DeliveryBatch, MessageTooLarge
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.acknowledgement import Acknowledgements
+from qmf.messaging.aio.credit_window import CreditWindow
 from qmf.messaging.aio.deliveries import ReceivedDelivery, data_of
 from qmf.messaging.aio.endpoint import Endpoint, EndpointSession
 from qmf.messaging.aio.link_states import LinkState
@@ -25,10 +26,6 @@ from qmf.messaging.resolution import can_drain, confirms_acknowledgements
 DRAIN_TIMEOUT = 2.0
 #: Seconds that a broker has to send a message if it cannot drain.
 POLL_TIMEOUT = 0.5
-#: Part of the capacity that is left when credit is renewed, unless the program says otherwise.
-THRESHOLD = 0.5
-#: Credit that stands for a capacity without limit.
-MAX_CREDIT = 100_000
 
 
 class ReceiverSession(EndpointSession, Protocol):
@@ -39,7 +36,11 @@ class ReceiverSession(EndpointSession, Protocol):
 
 
 class Receiver(Endpoint):
-    """Receives messages from a node. Made by `Session.receiver`."""
+    """Receives messages from a node. Made by `Session.receiver`.
+
+    Attributes:
+        window: which may be set on any thread; `adjust` has to be called on the loop's then.
+    """
 
     _sending = False
 
@@ -47,16 +48,13 @@ class Receiver(Endpoint):
         "_acknowledgements",
         "_arrived",
         "_blocked",
-        "_capacity",
         "_confirming",
-        "_credit",
         "_decoder",
         "_draining",
         "_fetching",
         "_owner",
-        "_threshold",
         "_unconfirmed",
-        "_window",
+        "window",
     )
 
     def __init__(
@@ -65,12 +63,8 @@ class Receiver(Endpoint):
         super().__init__(session, address)
         self._acknowledgements = acknowledgements
         self._owner = session
-        self._capacity = capacity
-        self._window = _window(capacity)
-        self._threshold = THRESHOLD
+        self.window = CreditWindow(capacity)
         self._arrived: deque[ReceivedDelivery] = deque()
-        #: Messages that the broker may still send.
-        self._credit = 0
         self._draining = False
         self._decoder = MessageDecoder()
         #: Messages whose acknowledgement the broker has to confirm, by delivery tag.
@@ -87,30 +81,25 @@ class Receiver(Endpoint):
 
         When it is lowered, messages above it that were not fetched return to the node.
         """
-        return self._capacity
+        return self.window.capacity
 
     @capacity.setter
     def capacity(self, value: int | Constant) -> None:
-        self.set_capacity(value)
+        self.window.resize(value)
         self.adjust()
-
-    def set_capacity(self, value: int | Constant) -> None:
-        """Set the capacity, on any thread; `adjust` has to be called on the loop's thread."""
-        self._capacity = value
-        self._window = _window(value)
 
     def adjust(self) -> None:
         """The capacity has changed: give credit, or take it back and return the messages that are too many."""
-        excess = self._credit + len(self._arrived) - self._limit()
-        if excess <= 0:
+        missing = self.window.missing(len(self._arrived), self._waiting())
+        if missing >= 0:
             self.grant()
         elif not self._draining:  # which takes it back as well
-            self._flow(-min(excess, self._credit))
+            self._flow(-min(-missing, self.window.credit))
             self._return_excess()
 
     def _return_excess(self) -> None:
         """Return the messages above the capacity, the last one first: each goes to the front of its queue."""
-        while len(self._arrived) > self._limit():
+        while (arrived := len(self._arrived)) > self.window.limit(arrived, self._waiting()):
             try:
                 delivery = self._arrived.pop()
             except IndexError:  # another thread has fetched it
@@ -119,23 +108,13 @@ class Receiver(Endpoint):
 
     @property
     def threshold(self) -> float:
-        """Part of the capacity: when so many messages are left to come or to be fetched, the broker may send more."""
-        return self._threshold
+        """See `CreditWindow`; a part of the capacity, 0 to 1, else there is a `ValueError`."""
+        return self.window.threshold
 
     @threshold.setter
     def threshold(self, value: float) -> None:
-        self.set_threshold(value)
+        self.window.threshold = value
         self.grant()
-
-    def set_threshold(self, value: float) -> None:
-        """Set the threshold, on any thread; `grant` has to be called on the loop's thread.
-
-        Raises:
-            ValueError: it is no part of a whole.
-        """
-        if not 0 <= value <= 1:
-            raise ValueError(f"the threshold of a receiver is a part of its capacity, 0 to 1, not {value!r}")
-        self._threshold = value
 
     def available(self) -> int:
         """Number of messages that have arrived and can be fetched without waiting."""
@@ -310,7 +289,7 @@ class Receiver(Endpoint):
 
     def needs_grant(self) -> bool:
         """True if `grant` would give credit."""
-        return self._credit + len(self._arrived) <= self._threshold * self._limit()
+        return self.window.is_due(len(self._arrived), self._waiting())
 
     def decode(self, delivery: ReceivedDelivery) -> Message:
         """The message of a delivery, which counts as fetched; on any thread.
@@ -348,21 +327,17 @@ class Receiver(Endpoint):
         A small portion would bring few messages, for which both ends are woken up. There is always credit when
         nothing is left to be fetched.
         """
-        missing = self._limit() - self._credit - len(self._arrived)
+        missing = self.window.missing(len(self._arrived), self._waiting())
         if missing > 0 and not self._draining and self.needs_grant():
             self._flow(missing)
 
-    def _limit(self) -> int:
-        """Messages that the broker may have sent and that are not fetched.
-
-        Messages that have arrived for a `fetch` that waits are as good as fetched: the broker may send others at once.
-        """
-        waiting = self._fetching + len(self._blocked)
-        return max(self._window + min(waiting, len(self._arrived)), waiting) if waiting else self._window
+    def _waiting(self) -> int:
+        """Calls of `fetch` that wait for a message."""
+        return self._fetching + len(self._blocked)
 
     def _flow(self, credit: int) -> None:
         if self._link is not None and self._driver is not None and self._state is LinkState.ATTACHED:
-            self._credit += credit
+            self.window.credit += credit
             self._driver.engine.add_credit(self._link, credit)
             self._driver.transport.flush_soon()
 
@@ -377,15 +352,15 @@ class Receiver(Endpoint):
             return
         if not self._draining:
             self._draining = True
-            extra = 1 if self._credit == 0 else 0
-            self._credit += extra
+            extra = 1 if self.window.credit == 0 else 0
+            self.window.credit += extra
             self._driver.engine.drain(self._link, extra)
             self._driver.transport.flush_soon()
         await condition.wait_for(lambda: not self._draining or self._failed(), deadline_of(DRAIN_TIMEOUT))
 
     async def _poll(self) -> None:
         """Give credit for a message and wait a moment for it. A message that comes later is kept for the next fetch."""
-        if self._credit == 0:
+        if self.window.credit == 0:
             self._flow(1)
         await self._session.condition.wait_for(lambda: bool(self._arrived) or self._failed(), deadline_of(POLL_TIMEOUT))
 
@@ -418,7 +393,7 @@ class Receiver(Endpoint):
         super().lose()
         if not self.resumable:
             self._arrived.clear()
-        self._credit = 0
+        self.window.credit = 0
         self._draining = False
         self._lose_confirmations()
 
@@ -444,7 +419,7 @@ class Receiver(Endpoint):
     def on_delivery(self, delivery: Delivery) -> None:
         """See `LinkOwner`."""
         assert self._driver is not None
-        self._credit -= 1
+        self.window.credit -= 1
         if delivery.link.resumption is None:
             link, tag = delivery.link, delivery.delivery_tag
             self._arrived.append(ReceivedDelivery(self, self._driver, link, tag, data_of(delivery)))
@@ -460,7 +435,7 @@ class Receiver(Endpoint):
         """See `LinkOwner`. Links that can be resumed have no batches."""
         driver = self._driver
         assert driver is not None
-        self._credit -= len(batch.deliveries)
+        self.window.credit -= len(batch.deliveries)
         link, arrived = batch.link, self._arrived
         arrived.extend([ReceivedDelivery(self, driver, link, tag, data) for tag, data in batch.deliveries])
         self._owner.arrived(len(batch.deliveries))
@@ -479,8 +454,8 @@ class Receiver(Endpoint):
         self.fail(error)
 
     def _notify_arrival(self) -> None:
-        if self._credit < 0:  # they were sent before the broker knew that their credit was taken back
-            self._flow(-self._credit)
+        if self.window.credit < 0:  # they were sent before the broker knew that their credit was taken back
+            self._flow(-self.window.credit)
             self._return_excess()
         if self._fetching or self._blocked:
             self.grant()
@@ -496,10 +471,6 @@ class Receiver(Endpoint):
     def on_drained(self) -> None:
         """See `LinkOwner`."""
         self._draining = False
-        self._credit = 0
+        self.window.credit = 0
         self.grant()
         self._session.condition.notify()
-
-
-def _window(capacity: int | Constant) -> int:
-    return MAX_CREDIT if isinstance(capacity, Constant) else capacity

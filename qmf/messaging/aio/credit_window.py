@@ -1,0 +1,60 @@
+"""How many messages a broker may send before they are fetched, and when it may send more."""
+
+from __future__ import annotations
+
+from qmf.messaging.constants import Constant
+
+#: Part of the capacity that is left when credit is renewed, unless the program says otherwise.
+THRESHOLD = 0.5
+#: Credit that stands for a capacity without limit.
+MAX_CREDIT = 100_000
+
+
+class CreditWindow:
+    """The window of one receiver. It is set on any thread; what counts messages is for the loop's.
+
+    Attributes:
+        capacity: as the program gave it.
+        credit: messages that the broker may still send.
+    """
+
+    __slots__ = ("_size", "_threshold", "capacity", "credit")
+
+    def __init__(self, capacity: int | Constant) -> None:
+        self.credit = 0
+        self._threshold = THRESHOLD
+        self.resize(capacity)
+
+    def resize(self, capacity: int | Constant) -> None:
+        """Set the capacity."""
+        self.capacity = capacity
+        self._size = MAX_CREDIT if isinstance(capacity, Constant) else capacity
+
+    @property
+    def threshold(self) -> float:
+        """Part of the capacity: when so many messages are left to come or to be fetched, the broker may send more."""
+        return self._threshold
+
+    @threshold.setter
+    def threshold(self, value: float) -> None:
+        if not 0 <= value <= 1:
+            raise ValueError(f"the threshold of a receiver is a part of its capacity, 0 to 1, not {value!r}")
+        self._threshold = value
+
+    def limit(self, arrived: int, waiting: int) -> int:
+        """Messages that the broker may have sent and that are not fetched.
+
+        Args:
+            arrived: messages that can be fetched. As many as there are calls that wait for one are as good as fetched:
+                the broker may send others at once.
+            waiting: calls of `fetch` that wait.
+        """
+        return max(self._size + min(waiting, arrived), waiting) if waiting else self._size
+
+    def is_due(self, arrived: int, waiting: int) -> bool:
+        """True if no more messages than the threshold are left; arguments as of `limit`."""
+        return self.credit + arrived <= self._threshold * self.limit(arrived, waiting)
+
+    def missing(self, arrived: int, waiting: int) -> int:
+        """Credit up to the limit, below 0 if there is too much; arguments as of `limit`."""
+        return self.limit(arrived, waiting) - self.credit - arrived
