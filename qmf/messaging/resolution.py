@@ -18,7 +18,7 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Terminus
 from qmf.messaging.addresses import Address
-from qmf.messaging.addresses.options import Mode, NodeType, Reliability
+from qmf.messaging.addresses.options import Mode, NodeType, Policy, Reliability
 from qmf.messaging.bindings import bindings_of, has_bindings, link_properties
 from qmf.messaging.exceptions import AssertionFailed, InvalidOption, ResolutionError
 
@@ -95,6 +95,7 @@ def resolve(address: Address, *, sending: bool, product: str, capabilities: Coll
     if product not in _BINDING and has_bindings(address):
         raise _refusal(address, product, "x-bindings")
     terminus = _RESOLVERS.get(product, _qpid)(address, sending)
+    _check_properties(address)
     if options.link.durable:
         # Without a timeout it stays until it is ended, as the subscriptions of JMS do.
         timeout = 0 if options.link.timeout is None else round(options.link.timeout)
@@ -190,6 +191,14 @@ def _check_exactly_once(address: Address, product: str, capabilities: Collection
         raise InvalidOption(text=f"address {str(address)!r}, {option} is not possible with mode: browse")
     if address.temporary:
         raise InvalidOption(text=f"address {str(address)!r}, {option} is not possible with a temporary node")
+
+
+def _check_properties(address: Address) -> None:
+    """Refuse properties of a node that nobody creates or asserts: they would have no effect."""
+    options = address.options
+    if options.node.properties and not address.temporary and options.create is options.assert_ is Policy.NEVER:
+        reason = "has no effect without the option create or assert"
+        raise InvalidOption(text=f"address {str(address)!r}, node.properties {reason}")
 
 
 def _is_unreliable(address: Address, *, sending: bool) -> bool:

@@ -111,6 +111,25 @@ def test_reliability(text: str, sending: bool, settled: bool) -> None:
     assert request.settled is settled
 
 
+@pytest.mark.parametrize("text", ["q; {node: {properties: {a: 1}}}", "<null>; {node: {properties: {a: 1}}}"])
+@pytest.mark.parametrize("sending", [True, False])
+def test_properties_of_a_node_that_nobody_creates_are_refused(text: str, sending: bool) -> None:
+    with pytest.raises(InvalidOption, match=r"node\.properties has no effect without the option create or assert"):
+        terminus(text, sending=sending)
+
+
+@pytest.mark.parametrize("policy", ["create: sender", "create: receiver", "assert: always"])
+@pytest.mark.parametrize("sending", [True, False])
+def test_properties_are_for_the_side_that_creates_or_asserts(policy: str, sending: bool) -> None:
+    found = terminus(f"q; {{{policy}, node: {{properties: {{a: 1}}}}}}", sending=sending)
+    used = policy == "assert: always" or policy.endswith("sender") == sending
+    assert found.properties == ({"a": 1} if used else {})
+
+
+def test_properties_of_a_temporary_node_are_its_own() -> None:
+    assert terminus("'#'; {node: {properties: {a: 1}}}", sending=False).properties["a"] == 1
+
+
 @pytest.mark.parametrize(
     ("options", "product", "expected"),
     [
@@ -197,6 +216,8 @@ def test_exactly_once_needs_a_broker_that_keeps_the_state_of_links() -> None:
         ("q; {node: {x-bindings: [{exchange: e}]}}", ARTEMIS, "x-bindings"),
         ("q; {delete: always}", RABBITMQ, "delete"),
         ("q; {link: {x-subscribe: {a: 1}}}", QPID, "link.x-subscribe"),
+        ("q; {node: {properties: {a: 1}}}", ARTEMIS, "node.properties"),
+        ("q; {create: always, node: {properties: {a: 1}}}", RABBITMQ, "node.properties"),
         ("q; {link: {x-declare: {a: 1}}}", QPID, "link.x-declare"),
         ("q/a.*", ARTEMIS, "subject 'a.*': wildcards"),
         ("q; {node: {x-declare: {type: direct}}}", ARTEMIS, "node.x-declare"),
