@@ -125,6 +125,11 @@ class AsyncSession:
         brokers = self.brokers if broker is None else [broker]
         return [agent for item in brokers for agent in item.getAgents()]
 
+    async def is_finding_agents(self, broker: Broker | None = None) -> bool:
+        """`Session.isFindingAgents`."""
+        connections = self._connections if broker is None else [self._connection(broker)]
+        return any(connection.finding_agents for connection in connections)
+
     async def get_objects(self, **kwargs: Any) -> list[Object]:
         """`Session.getObjects`."""
         wanted = select(kwargs)

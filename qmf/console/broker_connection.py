@@ -82,6 +82,11 @@ class BrokerConnection:
         return self._up
 
     @property
+    def finding_agents(self) -> bool:
+        """True while agents are being found."""
+        return self._client is not None and self._client.finding_agents is not None
+
+    @property
     def reply_key(self) -> str:
         """The routing key under which answers are received; empty before the first connection."""
         return self._client.reply_key if self._client else ""

@@ -130,6 +130,13 @@ class Session:
         """The agents present, of one broker or of all."""
         return self._core.run(self._core.get_agents(broker))
 
+    def isFindingAgents(self, broker: Broker | None = None) -> bool:
+        """True while agents of one broker or of any are still being found: what asks all agents is not complete then.
+
+        `addBroker` waits for it, at most for `sessTimeout`.
+        """
+        return self._core.run(self._core.is_finding_agents(broker))
+
     def getObjects(self, **kwargs: Any) -> list[Object]:
         """Ask agents for objects.
 

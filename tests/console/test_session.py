@@ -19,6 +19,18 @@ from qmf.errors import (
 from qmf.protocol import ExceptionResponse, MethodRequest, QueryRequest
 
 
+def test_a_session_tells_whether_agents_are_being_found(world: World) -> None:
+    world.agent()
+    session = world.session()
+    broker = session.addBroker()
+    assert not session.isFindingAgents()
+    assert not session.isFindingAgents(broker)
+    session.delBroker(broker)
+    assert not session.isFindingAgents()
+    with pytest.raises(CallerError, match="not connected"):
+        session.isFindingAgents(broker)
+
+
 def test_a_broker_is_added_and_deleted(world: World, qpidd: ScriptedAgent) -> None:
     session = world.session()
     assert repr(session) == "QMF Console Session Manager (brokers: 0)"

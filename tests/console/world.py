@@ -42,7 +42,7 @@ class World:
     def session(self, console: Console | None = None, **options: Any) -> Session:
         # Long enough for the agents there are, however busy the machine; no longer where there is none to wait for.
         self.monkeypatch.setattr("qmf.console.broker_connection.SETTLE", 3.0 if self.agents else 0.01)
-        self.monkeypatch.setattr("qmf.console.aio.agents.QUIET", 0.01 if len(self.agents) < 2 else 0.15)
+        self.monkeypatch.setattr("qmf.console.aio.agent_search.QUIET", 0.01 if len(self.agents) < 2 else 0.15)
         session = Session(console, **options)
         self.sessions.append(session)
         return session

@@ -20,7 +20,7 @@ from docs.page import ROOT, Block, Command, PageError, blocks, commands, lines, 
 from docs.stage import Stage
 from support.waiting import PATIENCE
 
-from qmf.console.aio.agents import AgentTracker
+from qmf.console.aio.agent_tracker import AgentTracker
 
 #: Seconds that calls of a page's code wait at most: enough for its reader, too few for a busy machine.
 _WAIT = re.compile(r"(\btimeout=|\.wait\()(\d+)\b")

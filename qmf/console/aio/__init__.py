@@ -12,6 +12,7 @@ from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from qmf.console.aio.agent_requests import Answers
+    from qmf.console.aio.agent_search import StillFindingAgents
     from qmf.console.aio.agents import Agent
     from qmf.console.aio.client import Client
     from qmf.console.aio.core import ClientOptions
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         AgentAdded,
         AgentRemoved,
         AgentRestarted,
+        AgentsFound,
         AgentUpdated,
         BrokerIdentified,
         BusConnected,
@@ -54,6 +56,7 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "qmf.console.aio.agent_search": "StillFindingAgents",
             "qmf.console.aio.agents": "Agent",
             "qmf.console.aio.receiver": "class_keys heartbeat_keys",
             "qmf.console.aio.client": "Client",
@@ -63,9 +66,9 @@ else:
             "qmf.console.aio.following.followed_objects": "ChangeKind ObjectChange",
             "qmf.console.aio.lost_objects": "LostObject",
             "qmf.console.aio.notifications": (
-                "AgentAdded AgentRemoved AgentRestarted AgentUpdated BrokerIdentified BusConnected BusDisconnected "
-                "BusLinkLost ClassSeen ClassUsed Dropped EventRaised HeartbeatSeen Listener Missed Notification "
-                "NotificationStream ObjectUpdated Overflow PackageSeen Removal"
+                "AgentAdded AgentRemoved AgentRestarted AgentUpdated AgentsFound BrokerIdentified BusConnected "
+                "BusDisconnected BusLinkLost ClassSeen ClassUsed Dropped EventRaised HeartbeatSeen Listener Missed "
+                "Notification NotificationStream ObjectUpdated Overflow PackageSeen Removal"
             ),
             "qmf.console.aio.objects.class_fields": "ClassFields",
             "qmf.console.aio.objects.remote_event": "RemoteEvent",
@@ -85,6 +88,7 @@ __all__ = [
     "AgentRemoved",
     "AgentRestarted",
     "AgentUpdated",
+    "AgentsFound",
     "Answers",
     "AnySchema",
     "BrokerIdentified",
@@ -117,6 +121,7 @@ __all__ = [
     "RemoteObject",
     "Removal",
     "RequestCounts",
+    "StillFindingAgents",
     "Timestamps",
     "Where",
     "class_keys",

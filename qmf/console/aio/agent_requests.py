@@ -12,7 +12,9 @@ from typing import TypeVar, overload
 
 import attrs
 
-from qmf.console.aio.agents import Agent, AgentRegistry
+from qmf.console.aio.agent_search import ALL_AGENTS
+from qmf.console.aio.agent_tracker import AgentTracker
+from qmf.console.aio.agents import Agent
 from qmf.console.aio.indications import ObjectStore
 from qmf.console.aio.objects.class_fields import ClassFields, Values, merge
 from qmf.console.aio.objects.object_query import ObjectQuery, Test, check_names, compile_filter, match_all
@@ -46,7 +48,8 @@ class Answers(Sequence[T]):
 
     Attributes:
         items: the answers, agent by agent in the order asked.
-        failures: the errors of the agents that did not answer, by agent name; empty when all answered.
+        failures: the errors of the agents that did not answer, by agent name; empty when all answered. Under the name
+            ``*`` a `StillFindingAgents`, if agents may be there that were not asked.
     """
 
     items: tuple[T, ...] = ()
@@ -68,7 +71,9 @@ class Answers(Sequence[T]):
         return iter(self.items)
 
     def __repr__(self) -> str:
-        failed = f", no answer from {', '.join(sorted(self.failures))}" if self.failures else ""
+        silent = sorted(name for name in self.failures if name != ALL_AGENTS)
+        failed = f", no answer from {', '.join(silent)}" if silent else ""
+        failed += f", {self.failures[ALL_AGENTS]}" if ALL_AGENTS in self.failures else ""
         return f"<{list(self.items)!r}{failed}>"
 
 
@@ -90,7 +95,7 @@ class AgentRequests:
     def __init__(
         self,
         rpc: RpcChannel,
-        agents: AgentRegistry,
+        tracker: AgentTracker,
         discovery: SchemaDiscovery,
         store: ObjectStore,
         timeout: float,
@@ -99,13 +104,14 @@ class AgentRequests:
 
         Args:
             rpc: sends the requests.
-            agents: the agents present.
+            tracker: knows the agents present, and whether more are being found.
             discovery: knows classes and schemas, and asks agents for them.
             store: keeps the objects of agents that publish.
             timeout: seconds to wait for each agent when a request does not specify it.
         """
         self._rpc = rpc
-        self._agents = agents
+        self._tracker = tracker
+        self._agents = tracker.agents
         self._schemas = discovery.cache
         self._discovery = discovery
         self._store = store
@@ -124,8 +130,10 @@ class AgentRequests:
     async def objects(self, query: ObjectQuery, timeout: float | None) -> Answers[RemoteObject]:
         """See `Client.objects`."""
         predicate, test = self.compile(query)
-        asked = self._asked(query)
-        answers = await self._gather(asked, lambda agent: self.query(agent, query, predicate, timeout))
+        asked = await self._asked(query)
+        answers = await self._gather(
+            asked, lambda agent: self.query(agent, query, predicate, timeout), others=query.only_agent is None
+        )
         await self._check_names(query, asked, found=bool(answers))
         return answers if test is match_all else Answers(tuple(filter(test, answers)), answers.failures)
 
@@ -154,7 +162,8 @@ class AgentRequests:
     async def each(self, query: ObjectQuery, timeout: float | None) -> AsyncGenerator[RemoteObject, None]:
         """See `Client.each`."""
         predicate, test = self.compile(query)
-        asked = self._asked(query)
+        asked = await self._asked(query)
+        unfinished = self._unfinished() if query.only_agent is None else {}
         loop = asyncio.get_running_loop()
         tasks = {loop.create_task(self.query(agent, query, predicate, timeout)): agent for agent in asked}
         failures: dict[str, QmfError] = {}
@@ -178,6 +187,7 @@ class AgentRequests:
             await asyncio.gather(*waiting, return_exceptions=True)
         await self._check_names(query, asked, found=found_any)
         _check_failures(failures, len(asked))
+        _log_failures({**unfinished, **failures})
 
     def compile(self, query: ObjectQuery) -> tuple[Predicate, Test]:
         """The predicate to send, and the test for each object of an answer; see `compile_filter`."""
@@ -187,9 +197,19 @@ class AgentRequests:
             return predicate, test
         return predicate, lambda obj: _has_hash(obj, version) and test(obj)
 
-    def _asked(self, query: ObjectQuery) -> list[Agent]:
+    async def _asked(self, query: ObjectQuery) -> list[Agent]:
         self._rpc.check_connected()
-        return [self._agents.find(query.only_agent)] if query.only_agent else list(self._agents)
+        return [await self.find_agent(query.only_agent)] if query.only_agent else list(self._agents)
+
+    async def find_agent(self, name: str) -> Agent:
+        """The agent with this name; while agents are being found, it may still appear.
+
+        Raises:
+            NotFoundError: not present.
+        """
+        if self._agents.get(name) is None:
+            await self._tracker.found()
+        return self._agents.find(name)
 
     # -- objects of one agent
 
@@ -235,6 +255,15 @@ class AgentRequests:
         self._store.update_from_query(agent.name, found)
         return found
 
+    async def binding_count(self, broker: Agent, exchange: str) -> int | None:
+        """How many bindings an exchange of the connected broker has, as its agent says; errors as of `objects`."""
+        object_id = ObjectId(f"org.apache.qpid.broker:exchange:{exchange}", broker.name)
+        request = QueryRequest(what=What.OBJECT, object_id=object_id)
+        what = f"query for exchange {exchange}"
+        parts = await self._rpc.request(broker, request, ObjectsResponse, what=what, timeout=self._timeout)
+        counts = (obj.values.get("bindingCount") for part in parts for obj in part.objects)
+        return next((count for count in counts if isinstance(count, int)), None)
+
     # -- classes
 
     async def list_all_classes(self, timeout: float | None) -> Mapping[str, QmfError]:
@@ -250,7 +279,8 @@ class AgentRequests:
             for agent in self._agents
             if self._discovery.can_list(agent) and not (agent.knows_schema_queries and self._discovery.is_listed(agent))
         ]
-        return (await self._gather(asked, lambda agent: self._discovery.list_classes(agent, timeout))).failures
+        answers = await self._gather(asked, lambda agent: self._discovery.list_classes(agent, timeout), others=True)
+        return answers.failures
 
     async def classes_of(self, agent: Agent, timeout: float | None) -> list[ClassKey]:
         """The classes of one agent: those that it lists, or those seen so far when it can't list them."""
@@ -301,12 +331,20 @@ class AgentRequests:
     def _seconds(self, timeout: float | None) -> float:
         return self._timeout if timeout is None else timeout
 
-    async def _gather(self, agents: list[Agent], ask: Callable[[Agent], Awaitable[Sequence[T]]]) -> Answers[T]:
-        """Ask several agents at once.
+    def _unfinished(self) -> dict[str, QmfError]:
+        """The failure of a request to all agents while some are not known yet."""
+        error = self._tracker.unfinished
+        return {} if error is None else {ALL_AGENTS: error}
+
+    async def _gather(
+        self, agents: list[Agent], ask: Callable[[Agent], Awaitable[Sequence[T]]], *, others: bool
+    ) -> Answers[T]:
+        """Ask several agents at once; with `others`, all that there are is meant.
 
         Raises:
             QmfError: all of them failed.
         """
+        unfinished = self._unfinished() if others else {}
         results = await asyncio.gather(*(ask(agent) for agent in agents), return_exceptions=True)
         failures: dict[str, QmfError] = {}
         found: list[T] = []
@@ -318,15 +356,24 @@ class AgentRequests:
             else:
                 found += result
         _check_failures(failures, len(agents))
+        # Another agent may have been found meanwhile, which was not asked.
+        failures |= unfinished or (self._unfinished() if others else {})
+        _log_failures(failures)
         return Answers(tuple(found), failures)
 
 
 def _check_failures(failures: Mapping[str, QmfError], asked: int) -> None:
-    """Raise when all agents failed; log when some did."""
+    """Raise when all agents failed."""
     if failures and len(failures) == asked:
         raise combined_failure(failures)
+
+
+def _log_failures(failures: Mapping[str, QmfError]) -> None:
     for name, error in failures.items():
-        log.warning("agent %s gave no answer: %s", name, error)
+        if name == ALL_AGENTS:
+            log.warning("an answer is not complete: %s", error)
+        else:
+            log.warning("agent %s gave no answer: %s", name, error)
 
 
 def _class_text(key: ClassKey | None) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Self, Unpack, overload
 from qmf._arguments import arguments_of
 from qmf.bus import AmqpBus
 from qmf.console.aio.agent_requests import Answers
+from qmf.console.aio.agent_search import StillFindingAgents
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.core import ClientArguments, ClientCore
 from qmf.console.aio.following.agent_follower import FollowSpec
@@ -30,7 +31,7 @@ from qmf.console.aio.objects.object_query import FilterArguments, P, QueryArgume
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.rpc.requests import RequestCounts
 from qmf.console.aio.schemas import AnySchema
-from qmf.errors import CallerError
+from qmf.errors import CallerError, NotFoundError
 from qmf.protocol import ObjectId
 from qmf.schema import ClassKey
 
@@ -169,6 +170,20 @@ class Client:
         """Messages skipped because they were not valid."""
         return self._receiver.invalid_count
 
+    @property
+    def finding_agents(self) -> StillFindingAgents | None:
+        """Tells how far the search for agents is, while agents are still answering; None when all are known.
+
+        While it lasts, `failures` of requests to all agents have it under the name ``*``. Its end is notified by
+        `AgentsFound`. As nothing marks the end of the answers, the search is over when none has come for a time that
+        grows with the number of agents, and sooner when the connected broker's number of agents is reached.
+        """
+        return self._core.tracker.unfinished
+
+    async def agents_found(self) -> bool:
+        """Wait while agents are being found, at most as long as the client's timeout; False if some still are."""
+        return await self._core.tracker.found()
+
     def agent(self, name: str) -> Agent:
         """The agent with this name; ``broker`` is the connected broker's.
 
@@ -185,7 +200,7 @@ class Client:
         It makes a qpidd publish all its objects at its next interval (QMF2.md 4.1).
 
         Args:
-            settle: seconds to wait at most; None for the client's.
+            settle: seconds to wait for the first answer at most, see `ClientOptions`; None for the client's.
 
         Returns:
             the agents present.
@@ -220,7 +235,7 @@ class Client:
             QmfError: the request to the one agent failed.
         """
         if agent is not None:
-            asked = self.agent(agent.name if isinstance(agent, Agent) else agent)
+            asked = await self._requests.find_agent(agent.name if isinstance(agent, Agent) else agent)
             keys = await self._requests.classes_of(asked, timeout)
             return Answers(tuple(sorted(key for key in keys if package in (None, key.package))), {})
         failures = await self._requests.list_all_classes(timeout)
@@ -235,6 +250,12 @@ class Client:
         Raises:
             NotFoundError: no agent present has it.
         """
+        try:
+            return await self._schemas.get(class_key)
+        except NotFoundError:
+            if self.finding_agents is None:
+                raise
+        await self.agents_found()
         return await self._schemas.get(class_key)
 
     @overload

@@ -17,7 +17,8 @@ from qmf._background_tasks import BackgroundTasks
 from qmf.bus.base import Bus, BusEvent, Connected, Disconnected, LinkLost, ReceivedMessage
 from qmf.bus.waiting import open_when_there
 from qmf.console.aio.agent_requests import AgentRequests
-from qmf.console.aio.agents import Agent, AgentChange, AgentChangeKind, AgentEvent, AgentTracker
+from qmf.console.aio.agent_tracker import AgentTracker
+from qmf.console.aio.agents import Agent, AgentChange, AgentChangeKind, AgentEvent
 from qmf.console.aio.following.agent_follower import FollowServices, FollowSpec
 from qmf.console.aio.following.follow import Follower
 from qmf.console.aio.following.subscriptions import ObjectSubscriptions
@@ -26,6 +27,7 @@ from qmf.console.aio.notifications import (
     AgentAdded,
     AgentRemoved,
     AgentRestarted,
+    AgentsFound,
     AgentUpdated,
     BrokerIdentified,
     BusConnected,
@@ -56,9 +58,13 @@ from qmf.protocol import (
     SubscribeCancel,
     SubscribeResponse,
     V1Message,
+    direct_exchange,
 )
 
 log = logging.getLogger("qmf.console")
+
+#: Seconds to wait for the first answer to a locate request in the background, when the program does not wait for it.
+FIRST_ANSWER = 0.5
 
 
 def _to_keys(keys: Iterable[str]) -> tuple[str, ...]:
@@ -79,7 +85,8 @@ class ClientOptions:
         bindings: more binding keys on the topic exchange, see `class_keys` and `heartbeat_keys`.
         discover: list the classes of each agent when it is found, and notify of them by `PackageSeen` and `ClassSeen`.
         wait: `Client.open` waits for a broker that isn't there yet, instead of raising `ConnectError`.
-        settle: seconds that `Client.open` waits for agents to announce themselves, at most; 0 for not at all.
+        settle: seconds that `Client.open` waits for the first agent to announce itself, at most; 0 for not at all. As
+            long as agents announce themselves it waits on, at most `timeout` seconds.
     """
 
     domain: str = "default"
@@ -123,17 +130,19 @@ class ClientCore:
         self.receiver = MessageReceiver(
             bus, options.domain, self._envelope, self._v1_message, self.rpc.failed, self._unbound
         )
-        self.tracker = AgentTracker(self._agent_changed, ageing=options.heartbeats)
+        self.tracker = AgentTracker(
+            self._agent_changed, self._agents_found, ageing=options.heartbeats, patience=options.timeout
+        )
         self.agents = self.tracker.agents
         self.discovery = SchemaDiscovery(self.rpc, self.agents, publish, options.timeout)
         self.schemas = self.discovery.cache
         self.store = ObjectStore()
-        self.requests = AgentRequests(self.rpc, self.agents, self.discovery, self.store, options.timeout)
+        self.requests = AgentRequests(self.rpc, self.tracker, self.discovery, self.store, options.timeout)
         self.indications = IndicationHandler(self.agents, self.schemas, self.store, self.requests.make, publish)
         self.subscriptions = ObjectSubscriptions(self.rpc)
         self._tasks = BackgroundTasks()
         self._services = FollowServices(
-            agents=self.agents,
+            tracker=self.tracker,
             requests=self.requests,
             subscriptions=self.subscriptions,
             receiver=self.receiver,
@@ -171,7 +180,7 @@ class ClientCore:
                     await self.receiver.bind(key)
                 missing = "accepted no message"
                 self.publisher.publish(BusConnected(self.bus.url, again=False))
-                await self.rpc.locate()
+                await self._locate(self.options.settle)
             await self.tracker.settle(self.options.settle)
         except TimeoutError:
             await self.close()
@@ -201,8 +210,13 @@ class ClientCore:
     async def locate(self, settle: float | None) -> None:
         """Ask all agents to announce themselves, and wait for that; see `Client.locate`."""
         self.rpc.check_connected()
+        limit = self.options.settle if settle is None else settle
+        await self._locate(limit)
+        await self.tracker.settle(limit)
+
+    async def _locate(self, limit: float) -> None:
+        self.tracker.begin_search(limit or FIRST_ANSWER)
         await self.rpc.locate()
-        await self.tracker.settle(self.options.settle if settle is None else settle)
 
     def follower(self, spec: FollowSpec, size: int) -> Follower:
         """A follower, not started yet; see `Client.follow`."""
@@ -229,7 +243,7 @@ class ClientCore:
         """Catch up after a reconnect; the broker may be another one than before."""
         with contextlib.suppress(DisconnectedError):
             await self.rpc.open_v1(self.receiver.deliver)
-        await self.rpc.locate()
+        await self._locate(self.options.settle)
 
     def _envelope(self, envelope: Envelope, received: ReceivedMessage) -> None:
         content = envelope.content
@@ -275,10 +289,13 @@ class ClientCore:
 
     def _announcement(self, envelope: Envelope, content: LocateResponse | Heartbeat) -> None:
         info = content.agent
-        self.tracker.announced(info, connected=envelope.correlation_id == LOCATE_BROKER)
+        located = isinstance(content, LocateResponse)
+        self.tracker.announced(info, connected=envelope.correlation_id == LOCATE_BROKER, located=located)
         agent = self.agents.get(info.name)
         if agent is None:
             return
+        if agent.is_broker and self.tracker.ask_broker():
+            self._tasks.spawn(self._count_agents(agent))
         if agent.is_broker and self._identified != (agent.name, agent.epoch):
             self._identified = (agent.name, agent.epoch)
             self._tasks.spawn(self._identify(agent))
@@ -316,6 +333,21 @@ class ClientCore:
                 self.store.agent_removed(agent.name, removal)
                 self.schemas.forget_agent(agent.name)
                 publish(AgentRemoved(agent, removal))
+
+    def _agents_found(self) -> None:
+        self.publisher.publish(AgentsFound(len(self.agents)))
+
+    async def _count_agents(self, broker: Agent) -> None:
+        """Ask the connected broker how many agents there are: each binds its name to the direct exchange."""
+        count = None
+        try:
+            bound = await self.requests.binding_count(broker, direct_exchange(self.options.domain))
+            # qpidd's own agent is not bound; that of the embedded broker is bound by its alias as well.
+            count = None if bound is None else bound + 1 if broker.is_qpidd else bound - 1
+        except QmfError as error:
+            log.debug("the broker does not say how many agents there are: %s", error)
+        finally:
+            self.tracker.broker_answered(count)
 
     async def _identify(self, agent: Agent) -> None:
         try:

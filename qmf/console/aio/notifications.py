@@ -99,6 +99,17 @@ class AgentAdded:
 
 
 @attrs.frozen
+class AgentsFound:
+    """The agents have answered a locate request: all that are there are known, as far as one can tell.
+
+    Attributes:
+        count: how many agents are present.
+    """
+
+    count: int
+
+
+@attrs.frozen
 class AgentUpdated:
     """An agent announced new information about itself, other than its time."""
 
@@ -238,6 +249,7 @@ Notification = (
     | AgentUpdated
     | AgentRemoved
     | AgentRestarted
+    | AgentsFound
     | HeartbeatSeen
     | PackageSeen
     | ClassSeen

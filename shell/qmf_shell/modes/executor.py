@@ -12,7 +12,7 @@ from pathlib import Path
 
 import attrs
 
-from qmf.errors import CallerError, QmfError
+from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf_shell.commands.help import explain
 from qmf_shell.modes.output_target import FileOutput, ProgramOutput
 from qmf_shell.parsing.binding import bind
@@ -31,6 +31,8 @@ logger = logging.getLogger("qmf.shell")
 NESTED = 16
 #: What every command understands besides its own options: the format of this one result.
 FORMAT_OPTIONS = {f"--{name}": name for name in ("table", "json", "csv", "yaml")}
+#: What agents have, by the kinds of `NotFoundError`.
+_OF_AGENTS = ("class", "event class", "class or event class", "object", "agent")
 
 
 class ScriptError(CallerError):
@@ -200,7 +202,7 @@ def _run(statement: Statement, context: Context, screen: Screen, where: str) -> 
         for warning in context.warnings:
             screen.error(f"{where}{warning}")
     except QmfError as error:
-        screen.error(f"{where}{error}")
+        screen.error(f"{where}{_text_of(error, context)}")
         return LineOutcome.FAILED, None
     except OSError:
         # Errors of the bus are `QmfError`: this is our own output.
@@ -214,6 +216,13 @@ def _run(statement: Statement, context: Context, screen: Screen, where: str) -> 
         return LineOutcome.QUIT, None
     script = result.path if isinstance(result, ScriptRequest) else None
     return LineOutcome.FAILED if context.warnings or failed else LineOutcome.DONE, script
+
+
+def _text_of(error: QmfError, context: Context) -> str:
+    """An error in words. What is not there may be that of an agent that is not found yet."""
+    if isinstance(error, NotFoundError) and error.kind in _OF_AGENTS and (finding := context.finding):
+        return f"{error.kind} {error.name!r} is not known yet: {finding}"
+    return str(error)
 
 
 def _show(line: str, context: Context, screen: Screen) -> Result:

@@ -169,12 +169,14 @@ class ConnectionStatus:
         connected: True while connected.
         reason: why not connected, in one line.
         name: of the broker, as the user wrote it, without user and password; objects and warnings name it so.
+        finding: how far agents are being found, while they are; empty when all are known.
     """
 
     url: str
     connected: bool = True
     reason: str = ""
     name: str = ""
+    finding: str = ""
 
 
 class GoneKind(enum.Enum):

@@ -21,6 +21,7 @@ from qmf.console.aio import (
     AgentAdded,
     AgentRemoved,
     AgentRestarted,
+    AgentsFound,
     BusConnected,
     BusDisconnected,
     ClassSeen,
@@ -111,7 +112,8 @@ class ConsoleBackend:
             objects: receive all objects that agents publish, to notice which are deleted.
             label: the broker in the keys of objects, in sessions with several brokers.
             persist: if the broker cannot be reached, go on without it, and retry until it can.
-            settle: seconds to wait at most for the first agents.
+            settle: seconds to wait at most for the first agent; 0 for not at all. Sessions without `objects`, which run
+                some commands and end, wait until all agents are found.
             events: receive events.
             discover: request the classes of agents as they appear; None: if objects are received.
         """
@@ -180,6 +182,8 @@ class ConsoleBackend:
         self._client = client
         try:
             await client.open(self._timeout)
+            while self._settle and not self._objects and not await client.agents_found():
+                pass
         except BaseException as error:
             self._client = None
             await client.close()
@@ -204,12 +208,13 @@ class ConsoleBackend:
     @property
     def status(self) -> ConnectionStatus:
         """See `Backend.status`."""
-        return self._health
+        finding = None if self._client is None else self._client.finding_agents
+        return self._health if finding is None else attrs.evolve(self._health, finding=str(finding))
 
     @property
     def statuses(self) -> Sequence[ConnectionStatus]:
         """See `Backend.statuses`."""
-        return (self._health,)
+        return (self.status,)
 
     def agents(self) -> Sequence[AgentRecord]:
         """See `Backend.agents`."""
@@ -362,7 +367,7 @@ class ConsoleBackend:
                 self._update_agents()
                 self._callbacks.on_agent_found(agent.name, self._label, agent.epoch)
                 self._callbacks.on_change()
-            case ClassSeen():
+            case ClassSeen() | AgentsFound():
                 self._callbacks.on_change()
 
     def _agent_lost(self, agent: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import attrs
 
 from qmf.connecting import BrokerTarget, ConnectionContext
+from qmf.console.aio.agent_search import ALL_AGENTS
 from qmf.errors import DisconnectedError
 from qmf.schema import ClassKey
 from qmf_shell.parsing.registry import Registry
@@ -111,11 +112,18 @@ class Context:
         """
         return self.lake.open(self.connection.lake if self.connection is not None else None)
 
+    @property
+    def finding(self) -> str:
+        """How far agents are being found, while they are; empty when all are known."""
+        return next(filter(None, (status.finding for status in self.backend.statuses)), "")
+
     def agents(self) -> Sequence[AgentRecord]:
         """The agents that are alive, see `Backend.agents`. Brokers that are not connected become warnings."""
         for status in self.backend.statuses:
             if not status.connected:
                 self._warn("broker", status.name, str(DisconnectedError(status.url, status.reason)))
+        if self.finding:
+            self._warn_incomplete(self.finding)
         return self.backend.agents()
 
     def classes(self) -> Sequence[ClassKey]:
@@ -161,11 +169,17 @@ class Context:
 
     def _complete(self, result: QueryResult[T]) -> Sequence[T]:
         for agent, reason in result.failures.items():
+            if agent == ALL_AGENTS:
+                self._warn_incomplete(reason)
+                continue
             kind = "broker" if agent.startswith("at ") else "agent"
             self._warn(kind, agent.removeprefix("at "), reason)
         return result.items
 
     def _warn(self, kind: str, name: str, reason: str) -> None:
-        warning = f"incomplete: {kind} {name} did not answer: {reason}"
+        self._warn_incomplete(f"{kind} {name} did not answer: {reason}")
+
+    def _warn_incomplete(self, reason: str) -> None:
+        warning = f"incomplete: {reason}"
         if warning not in self.warnings:
             self.warnings.append(warning)

@@ -46,6 +46,7 @@ async def test_objects_of_all_agents_are_merged(make_agent: MakeAgent, make_clie
         agent = await make_agent(f"example.org:widgets:{number}")
         agent.objects = [widget(f"w{number}")]
     client, _ = await make_client()
+    assert await client.agents_found()
     found = await client.objects("widget", package=PACKAGE)
     assert sorted(str(obj["name"]) for obj in found) == ["w1", "w2"]
     assert {obj.agent for obj in found} == {"example.org:widgets:1", "example.org:widgets:2"}
@@ -111,6 +112,7 @@ async def test_an_agent_that_fails_does_not_hide_the_others(
     silent.mute = {QueryRequest}
     bad.script = only(QueryRequest, ExceptionResponse(text="Query is Invalid"))
     client, _ = await make_client()
+    assert await client.agents_found()
     with caplog.at_level(logging.WARNING, "qmf.console"):
         found = await client.objects("widget", package=PACKAGE, timeout=0.05)
     assert [obj["name"] for obj in found] == ["w"]

@@ -11,6 +11,7 @@ import pytest
 from support.waiting import until
 
 from qmf._state_table import IllegalEvent
+from qmf.console.aio.agent_tracker import AgentTracker
 from qmf.console.aio.agents import (
     GOODBYE_PERIOD,
     TRANSITIONS,
@@ -20,7 +21,6 @@ from qmf.console.aio.agents import (
     AgentEvent,
     AgentRegistry,
     AgentState,
-    AgentTracker,
     info_from_name,
 )
 from qmf.errors import NotFoundError
@@ -212,6 +212,7 @@ async def test_the_tracker_removes_silent_agents_by_the_clock(monkeypatch: pytes
 
 async def test_settling_ends_at_the_limit_when_no_agent_answers() -> None:
     tracker = AgentTracker(lambda _: None, ageing=False)
+    tracker.begin_search(0.01)
     await tracker.settle(0.01)
     assert len(tracker.agents) == 0
 
@@ -219,6 +220,7 @@ async def test_settling_ends_at_the_limit_when_no_agent_answers() -> None:
 async def test_settling_waits_for_announcements() -> None:
     tracker = AgentTracker(lambda _: None, ageing=False)
     tracker.mentioned(NAME)
+    tracker.begin_search(30.0)
     settled = asyncio.ensure_future(tracker.settle(30.0))
     await asyncio.sleep(0)
     assert not settled.done()

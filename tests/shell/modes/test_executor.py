@@ -8,6 +8,7 @@ import pytest
 from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.results.result import Table, TableColumn
+from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context
 from shell.fakes import (
     ALPHA,
@@ -59,6 +60,30 @@ def test_mistakes(context: Context, backend: FakeBackend, line: str, parts: list
     for part in parts:
         assert part in error
     assert backend.calls == []
+
+
+FINDING = "still finding agents: 5 of 300 so far"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"), [("list filesytem", "class"), ("schema nosuch", "class or event class"), ("show /hom", "object")]
+)
+def test_nothing_is_said_to_be_missing_while_agents_are_being_found(
+    context: Context, backend: FakeBackend, line: str, kind: str
+) -> None:
+    backend.status = ConnectionStatus("amqp://127.0.0.1:5672", finding=FINDING)
+    assert failure(context, line) == f"error: {kind} {line.split()[-1]!r} is not known yet: {FINDING}"
+    assert "no command 'frobnicate'" in failure(context, "frobnicate")
+
+
+@pytest.mark.parametrize("line", ["agents", "list", "list filesystem"])
+def test_lists_say_that_agents_are_being_found(context: Context, backend: FakeBackend, line: str) -> None:
+    backend.status = ConnectionStatus("amqp://127.0.0.1:5672", finding=FINDING)
+    backend.failures = {"*": FINDING}
+    output = make_output()
+    assert execute(line, context, output.screen) is LineOutcome.FAILED
+    assert output.lines
+    assert output.errors == [f"error: incomplete: {FINDING}"]
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,13 @@ import threading
 
 import pytest
 from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
+from support.crowd import Crowd
+from support.scripted_agent import PACKAGE
+from support.waiting import PATIENCE
 
+from qmf._loop_thread import LoopThread
 from qmf.broker import EmbeddedBroker
+from qmf.bus import AmqpBus
 from qmf.errors import ConnectError, DisconnectedError
 
 pytestmark = pytest.mark.slow
@@ -29,6 +34,35 @@ def test_a_lost_connection_is_reported() -> None:
         assert after.reason
         with pytest.raises(DisconnectedError):
             live.objects([("qmf.host", "memory")])
+
+
+def test_a_session_that_runs_some_commands_and_ends_waits_for_agents_that_answer_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("qmf.console.aio.agent_search.MISSING_QUIET", PATIENCE)
+    monkeypatch.setattr("qmf.console.aio.agent_search.LONGEST_QUIET", PATIENCE)
+    loop = LoopThread("test-crowd")
+    with EmbeddedBroker(management=3600.0) as broker:
+        crowd = Crowd(AmqpBus(broker.url), 20)
+        loop.run(crowd.start())
+        crowd.hold(after=2)
+        status: list[str] = []
+
+        def release(*_: object) -> None:
+            # The third is the last one for now: the broker's own agent, and two of the crowd.
+            status.append(live.status.finding)
+            if len(status) == 3:
+                loop.call_soon(crowd.release_soon)
+
+        callbacks = BackendCallbacks(on_agent_found=release)
+        live = ConsoleBackend(broker.url, timeout=PATIENCE, callbacks=callbacks, objects=False)
+        with live:
+            assert len(live.agents()) == 21
+            assert len(live.objects([(PACKAGE, "widget")]).items) == 20
+            assert live.status.finding == ""
+        assert "still finding agents" in status[0]
+        loop.run(crowd.close())
+        loop.stop()
 
 
 def test_a_refused_connection() -> None:

@@ -24,7 +24,8 @@ import attrs
 
 from qmf._background_tasks import BackgroundTasks
 from qmf.console.aio.agent_requests import AgentRequests
-from qmf.console.aio.agents import Agent, AgentRegistry
+from qmf.console.aio.agent_tracker import AgentTracker
+from qmf.console.aio.agents import Agent
 from qmf.console.aio.following.follow_state import TRANSITIONS, FollowEvent, FollowState
 from qmf.console.aio.following.followed_objects import AgentObjects, ChangeKind, FollowedObjects
 from qmf.console.aio.following.subscriptions import ObjectSubscription, ObjectSubscriptions
@@ -85,7 +86,7 @@ class FollowServices:
     """The parts of a client that following uses.
 
     Attributes:
-        agents: the agents present.
+        tracker: the agents present, and whether more are being found.
         requests, subscriptions: requests to agents.
         receiver: binds the keys of indications.
         discovery, store: what is known of classes and published objects.
@@ -94,7 +95,7 @@ class FollowServices:
         timeout: seconds to wait for answers.
     """
 
-    agents: AgentRegistry
+    tracker: AgentTracker
     requests: AgentRequests
     subscriptions: ObjectSubscriptions
     receiver: MessageReceiver

@@ -16,6 +16,7 @@ from typing import Generic, Self, TypeVar
 
 import attrs
 
+from qmf.console.aio.agent_search import ALL_AGENTS
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.following.agent_follower import AgentFollower, FollowMode, FollowServices, FollowSpec
 from qmf.console.aio.following.followed_objects import ChangeKind, FollowedObjects, ObjectChange
@@ -56,11 +57,17 @@ class Follower:
         """Begin with the agents present."""
         self._running.add(self)
         self._unlisten = self._services.publisher.listen(self._notified)
-        for agent in self._services.agents:
+        for agent in self._services.tracker.agents:
             self._consider(agent)
 
+    @property
+    def unfinished(self) -> QmfError | None:
+        """Says that more agents are being found, unless one agent is followed; None when all are known."""
+        return self._services.tracker.unfinished if self._spec.query.only_agent is None else None
+
     async def first_attempts(self) -> None:
-        """Wait until each agent present has answered or failed, which takes as long as its requests may."""
+        """Wait until the agents are found and each has answered or failed, which takes as long as its requests may."""
+        await self._services.tracker.found()
         await asyncio.gather(*(follower.tried.wait() for follower in list(self.agents.values())))
 
     async def close(self) -> None:
@@ -139,13 +146,22 @@ class Follow(AsyncIterator[ObjectChange[T]], Generic[T]):
 
     @property
     def answered(self) -> bool:
-        """True once each agent present has answered, or failed to: then the objects are complete."""
-        return self._started and all(item.tried.is_set() for item in self._follower.agents.values())
+        """True once the agents are found and each has answered, or failed to: then the objects are complete."""
+        return (
+            self._started
+            and self._follower.unfinished is None
+            and all(item.tried.is_set() for item in self._follower.agents.values())
+        )
 
     @property
     def failures(self) -> Mapping[str, QmfError]:
-        """The errors of agents whose last request failed, by agent name; the requests are repeated."""
-        return {name: item.failure for name, item in self._follower.agents.items() if item.failure is not None}
+        """The errors of agents whose last request failed, by agent name; the requests are repeated.
+
+        Under the name ``*`` a `StillFindingAgents` while more agents are being found.
+        """
+        failed = {name: item.failure for name, item in self._follower.agents.items() if item.failure is not None}
+        unfinished = self._follower.unfinished
+        return failed if unfinished is None else {ALL_AGENTS: unfinished, **failed}
 
     @property
     def merged(self) -> int:

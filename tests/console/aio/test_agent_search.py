@@ -1,0 +1,208 @@
+"""The search for agents: how long it waits for whom, and what a console says while it lasts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from console.conftest import MakeAgent, MakeClient
+from support.crowd import Crowd
+from support.scripted_agent import PACKAGE, ScriptedAgent, part, widget
+from support.waiting import PATIENCE, until
+
+from qmf.bus import MemoryBus, MemoryExchange
+from qmf.console.aio import AgentsFound, Client, StillFindingAgents
+from qmf.console.aio.agent_search import (
+    LONGEST_QUIET,
+    MISSING_QUIET,
+    MISSING_QUIET_PER_AGENT,
+    QUIET,
+    QUIET_PER_AGENT,
+    AgentSearch,
+)
+from qmf.schema import ClassKey
+
+EXCHANGE = ClassKey("org.apache.qpid.broker", "exchange")
+
+
+def started(limit: float = 0.5) -> AgentSearch:
+    search = AgentSearch()
+    search.begin(100.0, limit)
+    return search
+
+
+def answered(search: AgentSearch, count: int, now: float) -> None:
+    for number in range(count):
+        search.answered(f"example.org:crowd:{number}", now, is_new=True)
+
+
+def test_a_search_without_an_answer_is_over_at_its_limit() -> None:
+    assert started(0.5).due == 100.5
+
+
+def test_few_agents_are_found_as_soon_as_none_answers_for_a_moment() -> None:
+    search = started()
+    answered(search, 3, 100.01)
+    assert search.due == pytest.approx(100.01 + QUIET)
+
+
+def test_answers_that_take_long_are_waited_for_as_long_again() -> None:
+    search = started()
+    answered(search, 3, 100.3)
+    assert search.due == pytest.approx(100.6)
+
+
+def test_every_answer_extends_the_search_beyond_its_limit() -> None:
+    search = started(0.5)
+    for number in range(100):
+        search.answered(f"example.org:crowd:{number}", 100.0 + number, is_new=True)
+    assert search.due > 199
+
+
+def test_the_time_without_an_answer_grows_with_the_agents_known() -> None:
+    search = started()
+    answered(search, 1000, 100.01)
+    assert search.due == pytest.approx(100.01 + 1000 * QUIET_PER_AGENT)
+
+
+def test_agents_that_the_broker_knows_of_are_waited_for() -> None:
+    search = started()
+    answered(search, 1, 100.01)
+    search.expected = 2
+    assert search.due == pytest.approx(100.01 + MISSING_QUIET)
+    search.expected = 4000
+    assert search.due == pytest.approx(100.01 + 4000 * MISSING_QUIET_PER_AGENT)
+    search.expected = 10**9
+    assert search.due == pytest.approx(100.01 + LONGEST_QUIET)
+
+
+def test_all_agents_that_the_broker_knows_of_are_found_without_a_long_wait() -> None:
+    search = started()
+    search.expected = 1000
+    answered(search, 1000, 100.01)
+    assert search.due == pytest.approx(100.01 + QUIET)
+
+
+@pytest.mark.parametrize("is_new", [False, True])
+def test_a_late_answer_goes_on_with_the_search_if_its_agent_is_new(is_new: bool) -> None:
+    search = started()
+    answered(search, 1, 100.01)
+    search.end()
+    search.answered(f"example.org:crowd:{7 if is_new else 0}", 100.2, is_new=is_new)
+    assert search.running is is_new
+    assert search.found == (2 if is_new else 1)
+
+
+def test_an_agent_that_is_started_does_not_extend_the_search() -> None:
+    search = started()
+    answered(search, 1, 100.01)
+    due = search.due
+    search.started("example.org:crowd:7")
+    assert search.due == due
+    assert search.found == 2
+
+
+def finding(client: Client) -> StillFindingAgents | None:
+    """What the client says now; a function, since type checkers assume that an attribute stays the same."""
+    return client.finding_agents
+
+
+@pytest.fixture
+async def crowd(exchange: MemoryExchange) -> AsyncIterator[Crowd]:
+    """Agents of one process, and a broker's agent that knows how many they are."""
+    made = Crowd(MemoryBus(exchange), 300)
+    await made.start()
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine, agents that are known to be missing answer in time."""
+    monkeypatch.setattr("qmf.console.aio.agent_search.MISSING_QUIET", PATIENCE)
+    monkeypatch.setattr("qmf.console.aio.agent_search.LONGEST_QUIET", PATIENCE)
+
+
+async def make_broker(make_agent: MakeAgent, agents: int) -> ScriptedAgent:
+    qpidd = await make_agent(qpidd=True)
+    qpidd.objects = [part("org.apache.qpid.broker:exchange:qmf.default.direct", {"bindingCount": agents}, key=EXCHANGE)]
+    return qpidd
+
+
+@pytest.mark.usefixtures("patient")
+async def test_a_console_is_open_when_all_agents_that_the_broker_knows_of_have_answered(
+    exchange: MemoryExchange, make_agent: MakeAgent, crowd: Crowd
+) -> None:
+    qpidd = await make_broker(make_agent, len(crowd.names))
+    crowd.hold(after=10)
+    client = Client(MemoryBus(exchange), timeout=PATIENCE)
+    opening = asyncio.ensure_future(client.open())
+    await until(lambda: len(client.agents) == 11 and getattr(finding(client), "expected", None) == 301)
+    part_of_them = await client.objects("widget", package=PACKAGE)
+    assert len(part_of_them) == 10
+    assert str(part_of_them.failures["*"]) == "still finding agents: 11 of 301 so far"
+    assert "still finding agents" in repr(part_of_them)
+    assert not opening.done()
+    await crowd.release()
+    await opening
+    assert finding(client) is None
+    found = await client.objects("widget", package=PACKAGE)
+    assert len(found) == 300
+    assert found.failures == {}
+    assert qpidd.info.name in {agent.name for agent in client.agents}
+    await client.close()
+
+
+@pytest.mark.usefixtures("patient")
+async def test_classes_and_followed_objects_say_that_agents_are_being_found(
+    exchange: MemoryExchange, make_agent: MakeAgent, crowd: Crowd
+) -> None:
+    await make_broker(make_agent, len(crowd.names))
+    crowd.hold(after=5)
+    client = Client(MemoryBus(exchange), timeout=PATIENCE, settle=0)
+    heard: list[AgentsFound] = []
+    client.listen(lambda item: heard.append(item) if isinstance(item, AgentsFound) else None)
+    await client.open()
+    await until(lambda: len(client.agents) == 6 and getattr(finding(client), "expected", None) == 301)
+    assert isinstance((await client.classes()).failures["*"], StillFindingAgents)
+    assert isinstance((await client.packages()).failures["*"], StillFindingAgents)
+    follow = client.follow("widget", package=PACKAGE)
+    entering = asyncio.ensure_future(follow.__aenter__())
+    await until(lambda: len(follow) == 5)
+    assert isinstance(follow.failures["*"], StillFindingAgents)
+    assert [follow.answered] == [False]
+    one = await client.objects("widget", package=PACKAGE, agent=crowd.names[0])
+    assert one.failures == {}, "one agent was asked, which is known"
+    waiting = asyncio.ensure_future(client.objects("widget", package=PACKAGE, agent=crowd.names[-1]))
+    schema = asyncio.ensure_future(client.schema(ClassKey("org.example.none", "none")))
+    await asyncio.sleep(0)
+    assert not heard
+    await crowd.release()
+    await entering
+    assert follow.answered
+    assert follow.failures == {}
+    assert len(follow) == 300
+    assert len(await waiting) == 1, "an agent that is being found is waited for"
+    with pytest.raises(LookupError, match=r"no class 'org\.example\.none:none'"):
+        await schema
+    assert [item.count for item in heard] == [301]
+    await follow.close()
+    await client.close()
+
+
+async def test_a_search_ends_with_the_connection(make_client: MakeClient, exchange: MemoryExchange) -> None:
+    client, _ = await make_client()
+    assert finding(client) is not None
+    exchange.drop("cable cut")
+    await until(lambda: finding(client) is None)
+
+
+async def test_a_broker_that_does_not_know_how_many_agents_there_are_delays_nothing_for_long(
+    make_agent: MakeAgent, make_client: MakeClient
+) -> None:
+    qpidd = await make_agent(qpidd=True)
+    qpidd.objects = [widget("w")]
+    client, heard = await make_client(settle=PATIENCE)
+    assert client.finding_agents is None
+    assert [item.count for item in heard.of(AgentsFound)] == [1]
