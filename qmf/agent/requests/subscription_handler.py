@@ -77,7 +77,7 @@ class SubscriptionLimits:
         min_interval: least seconds between publications; a shorter interval is raised to this.
         max_lifetime: most seconds until a refresh; a longer lifetime is cut to this.
         max_count: subscriptions at the same time; more are refused.
-        max_matches: objects in one subscription; when more match it is cancelled.
+        max_matches: objects in one subscription; when more match it is refused, or cancelled later.
     """
 
     min_interval: float = attrs.field(default=MIN_INTERVAL, validator=_at_least(0.001))
@@ -149,13 +149,16 @@ class SubscriptionHandler:
         matches = compile_where(content.where)
         key = class_of_selection(self._sources, selection)
         await self._access.check(request, Action.SUBSCRIBE, class_key=key, object_id=selection.object_id)
+        view = SubscriptionView(self._sources, selection, matches, self._clock, limits.max_matches)
+        if await view.exceeds_limit():
+            raise RequestRefused(ErrorCode.EXCEPTION, _too_many(limits))
         self._expire()
         if len(self._all) >= limits.max_count:
             raise RequestRefused(ErrorCode.EXCEPTION, f"too many subscriptions: {limits.max_count} are the limit")
         subscription = _Subscription(
             id=str(uuid4()),
             request=request,
-            view=SubscriptionView(self._sources, selection, matches, self._clock, limits.max_matches),
+            view=view,
             interval=max(content.interval or self._interval, limits.min_interval),
             lifetime=self._granted(content.lifetime, limits),
             expires=math.inf,
@@ -241,8 +244,7 @@ class SubscriptionHandler:
         except TooManyMatchesError:
             self._end(subscription)
             assert self._limits is not None
-            reason = f"more than {self._limits.max_matches} objects match"
-            await self._send_cancel(subscription.request.reply_to, subscription.id, reason)
+            await self._send_cancel(subscription.request.reply_to, subscription.id, _too_many(self._limits))
         except RequestRefused as refusal:
             self._metrics.warn_once("subscription", "a subscription skips a publication: %s", refusal.text)
         except Exception:  # noqa: BLE001  # a bug must not end the subscription for good
@@ -274,3 +276,7 @@ class SubscriptionHandler:
             await batches.finish()
         subscription.first = False
         subscription.view.commit()
+
+
+def _too_many(limits: SubscriptionLimits) -> str:
+    return f"more than {limits.max_matches} objects match"

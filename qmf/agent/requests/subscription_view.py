@@ -66,6 +66,25 @@ class SubscriptionView:
         """All changes of the last `changes` were published."""
         self._published = self._next
 
+    async def exceeds_limit(self) -> bool:
+        """True when more stored objects match than a subscription may have.
+
+        Provided ones are counted as they come: asking their provider twice may take longer than a console waits.
+        """
+        stored = self._sources.stored(self._selection)
+        if len(stored) <= self._max_matches:
+            return False
+        if not self._selection.where:
+            return True
+        count = 0
+        for number, obj in enumerate(stored, 1):
+            count += self._matches(obj._qmf_values())
+            if count > self._max_matches:
+                return True
+            if number % _SCAN == 0:
+                await asyncio.sleep(0)
+        return False
+
     async def changes(self) -> AsyncGenerator[ObjectData, None]:
         """New objects with all values, changed groups of values of others, and objects that left or were deleted.
 

@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 from agent.asking import names, objects
-from agent.subscribing import REPLY_TO, SITES, Subscriber, settled, shelf_id
+from agent.subscribing import REPLY_TO, SHELVES, SITES, Subscriber, settled, shelf_id
 from agent.warehouse import Shelf, Site
 from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent, ProviderQuery, SubscriptionLimits
 from qmf.protocol import (
+    ExceptionResponse,
     ObjectsIndication,
+    Predicate,
     SubscribeCancel,
     SubscribeRequest,
     SubscribeResponse,
@@ -276,3 +278,28 @@ async def test_too_many_matches_end_a_subscription(bus: FakeBus, clock: ManualCl
             subscription_id=subscriber.granted.subscription_id, reason="more than 2 objects match"
         )
         assert agent.statistics.active_subscriptions == 0
+
+
+@pytest.mark.parametrize("where", [(), ("ge", "number", ["quote", 0])])
+async def test_too_many_objects_are_counted_before_the_first_is_published(
+    bus: FakeBus, clock: ManualClock, where: Predicate
+) -> None:
+    limits = SubscriptionLimits(max_matches=2)
+    async with Agent(bus, vendor="v", product="p", clock=clock, subscription_limits=limits) as agent:
+        for number in range(3):
+            agent.add(Shelf(number=number))
+        subscriber = Subscriber(bus, clock)
+        (answer,) = await bus.request(SubscribeRequest(class_key=SHELVES, where=where), reply_to=REPLY_TO)
+        assert isinstance(answer.content, ExceptionResponse)
+        assert answer.content.text == "more than 2 objects match"
+        assert await subscriber.after() == []
+        assert agent.statistics.active_subscriptions == 0
+
+
+async def test_objects_that_do_not_match_do_not_count(bus: FakeBus, clock: ManualClock) -> None:
+    limits = SubscriptionLimits(max_matches=2)
+    async with Agent(bus, vendor="v", product="p", clock=clock, subscription_limits=limits) as agent:
+        for number in range(5):
+            agent.add(Shelf(number=number))
+        subscriber = Subscriber(bus, clock)
+        assert len(await subscriber.subscribe(where=("lt", "number", ["quote", 2]))) == 2

@@ -270,8 +270,7 @@ class AgentFollower:
                 self.agent, request, self._published, self._cancelled, what=str(query), timeout=self._timeout
             )
         except RemoteError as error:
-            log.info("agent %s refused a subscription, so it is queried from time to time: %s", self.agent, error)
-            self._refused = True
+            self._without_subscription(error.text)
             return
         try:
             await self._keep(subscription)
@@ -292,7 +291,16 @@ class AgentFollower:
         if fault is not None:
             raise fault
 
+    def _without_subscription(self, reason: str) -> None:
+        """The agent gives no subscription for these objects, and would not if it were asked again."""
+        self._refused = True
+        log.warning("agent %s gives no subscription to %s, so it is queried: %s", self.agent, self._spec.query, reason)
+
     def _cancelled(self, reason: str) -> None:
+        if self._state is FollowState.SNAPSHOT:
+            self._without_subscription(reason)  # too many objects, as it found out while it published them
+            self._outdate()
+            return
         self._outdate(RemoteError(f"ended the subscription: {reason}", None, self.agent.name))
 
     def _outdate(self, fault: QmfError | None = None) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import attrs
+import pytest
 from console.aio.following.reading import ADDED, CHANGED, DELETED, asked, read, read_kinds
 from console.conftest import MakeAgent, MakeClient
-from support.scripted_agent import PACKAGE, WIDGET, part, widget
+from support.scripted_agent import PACKAGE, WIDGET, Subscriber, part, widget
 from support.waiting import until
 
 from qmf.console.aio import (
@@ -19,6 +22,7 @@ from qmf.protocol import (
     SubscribeCancel,
     SubscribeRefresh,
     SubscribeRequest,
+    SubscribeResponse,
 )
 
 
@@ -82,6 +86,32 @@ async def test_a_refused_subscription_is_replaced_by_queries(make_agent: MakeAge
         assert await read_kinds(widgets, 1) == [(ADDED, "a")]
         agent.objects = [widget("a", turns=8)]
         assert await read_kinds(widgets, 1) == [(CHANGED, "a")]
+
+
+async def test_a_subscription_that_ends_before_all_objects_came_is_replaced_by_queries(
+    make_agent: MakeAgent, make_client: MakeClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = await make_agent(subscriptions=True)
+    agent.mute = {SubscribeRequest}
+    client, _ = await make_client()
+    follow = client.follow("widget", package=PACKAGE, interval=0.01)
+    entering = asyncio.ensure_future(follow.__aenter__())
+    await until(lambda: asked(agent, SubscribeRequest))
+    agent.objects = [widget("a"), widget("b"), widget("c")]
+    (request,) = [item for item in agent.asked if isinstance(item.content, SubscribeRequest)]
+    agent.subscribers["sub-9"] = Subscriber(request)
+    await agent.reply(request, SubscribeResponse(subscription_id="sub-9", interval=1, lifetime=60))
+    await agent.publish_to_subscribers(widget("a"), partial=True)
+    await agent.end("sub-9", "more than 1 objects match")
+    await entering
+    assert follow.sources == {agent.info.name: FollowMode.POLLING}
+    assert len(follow) == 3
+    await until(lambda: len(asked(agent, QueryRequest)) > 3)
+    assert len(asked(agent, SubscribeRequest)) == 1
+    (warning,) = [item.getMessage() for item in caplog.records if item.levelname == "WARNING"]
+    assert warning.startswith(f"agent {agent.info.name} gives no subscription to objects of {PACKAGE}:widget")
+    assert warning.endswith("more than 1 objects match")
+    await follow.close()
 
 
 async def test_a_subscription_granted_too_late_is_cancelled(make_agent: MakeAgent, make_client: MakeClient) -> None:
