@@ -91,6 +91,7 @@ class AgentCore:
                 metrics,
                 limit=options.max_calls,
                 timeout=options.method_timeout,
+                threads=options.method_threads,
                 auditor=auditor,
             ),
             self.subscriptions,

@@ -21,6 +21,7 @@ class AgentStatistics:
         locates: locate requests answered.
         queries: queries answered, refusals included.
         method_calls: method requests answered, refusals and property changes included.
+        calls_expired: of these, calls that were not started, because their callers had given up.
         schema_requests: QMFv1 schema requests answered.
         subscriptions: subscriptions granted.
         active_subscriptions: subscriptions that have not ended.
@@ -40,6 +41,7 @@ class AgentStatistics:
     locates: int = 0
     queries: int = 0
     method_calls: int = 0
+    calls_expired: int = 0
     schema_requests: int = 0
     subscriptions: int = 0
     active_subscriptions: int = 0

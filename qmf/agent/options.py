@@ -85,6 +85,9 @@ class AgentOptions:
         max_calls: methods that run at the same time; more calls wait.
         method_timeout: seconds after which the caller of a method gets an error, or None for no limit. An ``async``
             method is cancelled then; the result of any other method is dropped.
+        method_threads: run methods that are not ``async`` on threads of their own, `max_calls` at most, so that one
+            that blocks holds nothing else up. They must then be safe to run at the same time as each other and as the
+            rest of the program.
         debug: send tracebacks to consoles, in the value ``traceback`` of exceptions. They reveal the inside of the
             program: don't use it where strangers can call methods.
         access: decides on queries, method calls, property changes and subscriptions. None allows all.
@@ -113,6 +116,7 @@ class AgentOptions:
     form: BodyForm = BodyForm.DATA010
     max_calls: int = attrs.field(default=16, validator=_max_calls)
     method_timeout: float | None = attrs.field(default=None, validator=_method_timeout)
+    method_threads: bool = False
     debug: bool = False
     access: Access | None = None
     audit: CallAudit | None = None

@@ -159,19 +159,24 @@ def encode_correlated(message: Envelope) -> bytes:
     size, length = len(fields), len(body)
     head = _pack_list8(0xC0, size + 1, 7) if size < 0xFF else _pack_list32(0xD0, size + 4, 7)
     data = _pack_data8(0, 0x53, 0x75, 0xA0, length) if length <= 0xFF else _pack_data32(0, 0x53, 0x75, 0xB0, length)
-    return b"".join((b"\x00\x53\x73", head, fields, properties, data, body))
+    return b"".join((_header(message.ttl), b"\x00\x53\x73", head, fields, properties, data, body))
 
 
 def _is_plain(message: Envelope) -> bool:
-    """True when nothing but addresses, correlation id, agent and content is set."""
+    """True when nothing but addresses, correlation id, time to live, agent and content is set."""
     return not (
         message.user_id is not None
         or message.partial
-        or message.ttl is not None
         or message.subscription is not None
         or message.sequence is not None
         or message.suppressed
     )
+
+
+@functools.lru_cache(MAX_FRAMES)
+def _header(ttl: float | None) -> bytes:
+    """The header section; none without a time to live."""
+    return b"" if ttl is None else encode_message(Message(ttl=ttl))
 
 
 @functools.lru_cache(MAX_FRAMES)

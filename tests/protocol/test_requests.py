@@ -52,6 +52,7 @@ TEXTS = st.none() | st.text(st.characters(codec="utf-8"), max_size=300)
     agent=TEXTS,
     number=st.none() | st.integers(0, 2**64).map(str) | st.text(st.characters(codec="utf-8"), max_size=200),
     again=st.integers(0, 1000).map(str),
+    ttl=st.none() | st.floats(0, 4e6),
 )
 def test_requests_and_answers_are_encoded_as_encode_does(
     content: Content,
@@ -61,10 +62,17 @@ def test_requests_and_answers_are_encoded_as_encode_does(
     agent: str | None,
     number: str | None,
     again: str,
+    ttl: float | None,
 ) -> None:
     for correlation_id in (number, again, number):
         envelope = Envelope(
-            content=content, to=to, subject=subject, reply_to=reply_to, agent=agent, correlation_id=correlation_id
+            content=content,
+            to=to,
+            subject=subject,
+            reply_to=reply_to,
+            agent=agent,
+            correlation_id=correlation_id,
+            ttl=ttl,
         )
         assert encode_correlated(envelope) == encode(envelope)
 

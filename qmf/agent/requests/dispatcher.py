@@ -67,6 +67,7 @@ class RequestDispatcher:
             debug: add tracebacks to exceptions.
         """
         self._debug = debug
+        self._methods = methods
         self._discovery = discovery
         self._sender = sender
         self._metrics = metrics
@@ -90,7 +91,7 @@ class RequestDispatcher:
         except (DecodeError, ProtocolError) as error:
             work = self._malformed(error)
         else:
-            work = self._v1(message) if isinstance(message, V1Message) else self._v2(message)
+            work = self._v1(message) if isinstance(message, V1Message) else self._v2(message, _expiry(message))
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
 
@@ -109,14 +110,18 @@ class RequestDispatcher:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=CLOSE_GRACE)
+        self._methods.close()
 
-    async def _v2(self, request: Envelope) -> None:
+    async def _v2(self, request: Envelope, expires: float | None) -> None:
         handler = self._handlers.get(type(request.content))
         if handler is None or not (request.reply_to or isinstance(request.content, _ONE_WAY)):
             self._metrics.add("ignored")
             return
         try:
-            await handler(request, request.content)
+            if isinstance(request.content, MethodRequest):
+                await self._methods.answer(request, request.content, expires)
+            else:
+                await handler(request, request.content)
         except RequestRefused as refusal:
             _log.debug("refused a request: %s", refusal.text)
             await self._sender.answer(request, refusal.response(debug=self._debug))
@@ -138,6 +143,11 @@ class RequestDispatcher:
             content = ExceptionResponse(text=one_line(error), code=code)
             request = Envelope(content=content, reply_to=error.reply_to, correlation_id=error.correlation_id)
             await self._sender.answer(request, content)
+
+
+def _expiry(request: Envelope) -> float | None:
+    """The time of the loop until which a message that arrives now is worth handling; None without a limit."""
+    return None if request.ttl is None else asyncio.get_running_loop().time() + request.ttl
 
 
 #: Codes for requests with invalid content (QMF2.md 4.6). A locate request is never refused: other agents get it, too.

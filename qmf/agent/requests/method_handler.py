@@ -4,11 +4,12 @@ Rules:
 
 * Unknown and missing arguments are errors with the name of the argument (qpidd fills a missing one with zero), unless
   the schema has a default.
-* Synchronous methods run on the event loop and must not block; `async` ones run as tasks. Arguments are passed by
-  position, in schema order.
+* Synchronous methods run on the event loop and must not block, or by option on threads; `async` ones run as tasks.
+  Arguments are passed by position, in schema order.
 * `NotImplementedError` becomes code 3, `MethodError` its own code, any other exception code 7 with one line of text.
   The traceback is logged, and sent to the console only if the agent was made with `debug`.
 * A call beyond the time limit, waiting or running, is answered with code 7. A late result is logged.
+* A call whose message's time to live has ended since it arrived is not started: its caller has given up.
 * ``_set_properties`` sets properties with access RW: an extension; no schema can declare such a name.
 """
 
@@ -31,7 +32,7 @@ from qmf.agent.objects.object_sources import ObjectSources
 from qmf.agent.request_errors import RequestRefused, one_line
 from qmf.agent.requests.access import AccessControl, Action
 from qmf.agent.requests.call_audit import CallAuditor
-from qmf.agent.requests.call_runner import CallRunner
+from qmf.agent.requests.call_runner import CallExpired, CallRunner
 from qmf.agent.requests.method_signature import MethodSignature, invalid_parameter, to_schema_type
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import ConstraintError, NotFoundError
@@ -80,6 +81,7 @@ class MethodHandler:
         *,
         limit: int,
         timeout: float | None,
+        threads: bool = False,
         auditor: CallAuditor | None = None,
     ) -> None:
         """Set up.
@@ -88,6 +90,7 @@ class MethodHandler:
             sources, sender, access, metrics: of the agent.
             limit: calls that run at the same time; more calls wait.
             timeout: seconds for one call, or None. Only methods that await can be interrupted.
+            threads: run methods that are not ``async`` on threads.
             auditor: reports calls as events, or None.
         """
         self._auditor = auditor
@@ -95,28 +98,46 @@ class MethodHandler:
         self._sender = sender
         self._access = access
         self._metrics = metrics
-        self._runner = CallRunner(limit, timeout)
+        self._runner = CallRunner(limit, timeout, threads=threads)
         self._signatures: dict[tuple[ClassLayout, str], MethodSignature] = {}
 
-    async def answer(self, request: Envelope, call: MethodRequest) -> None:
+    def close(self) -> None:
+        """Start nothing more on threads."""
+        self._runner.close()
+
+    async def answer(self, request: Envelope, call: MethodRequest, expires: float | None = None) -> None:
         """Run one call in the current task and answer it.
+
+        Args:
+            request, call: the call.
+            expires: the time of the loop until which its caller waits, or None.
 
         Raises:
             RequestRefused: the call is invalid or failed.
         """
         self._metrics.add("method_calls")
+        try:
+            await self._answer(request, call, expires)
+        except CallExpired as expired:
+            self._metrics.add("calls_expired")
+            self._metrics.warn_once("expired", "%s", expired.text)
+            raise
+
+    async def _answer(self, request: Envelope, call: MethodRequest, expires: float | None) -> None:
         _caller.set(Caller(request.user_id, request.reply_to, call.on_behalf_of))
         if self._auditor is None:
-            outputs = await self._run(request, call)
+            outputs = await self._run(request, call, expires)
         else:
-            outputs = await self._run_and_report(request, call, self._auditor)
+            outputs = await self._run_and_report(request, call, expires, self._auditor)
         await self._sender.answer(request, MethodResponse(arguments=outputs))
 
-    async def _run_and_report(self, request: Envelope, call: MethodRequest, auditor: CallAuditor) -> dict[str, object]:
+    async def _run_and_report(
+        self, request: Envelope, call: MethodRequest, expires: float | None, auditor: CallAuditor
+    ) -> dict[str, object]:
         begin = auditor.clock.monotonic()
         report = partial(auditor.report, request.user_id, request.reply_to, call, begin)
         try:
-            outputs = await self._run(request, call)
+            outputs = await self._run(request, call, expires)
         except RequestRefused as refusal:
             report(code=refusal.code, text=refusal.text)
             raise
@@ -127,11 +148,11 @@ class MethodHandler:
         report(results=outputs)
         return outputs
 
-    async def _run(self, request: Envelope, call: MethodRequest) -> dict[str, object]:
+    async def _run(self, request: Envelope, call: MethodRequest, expires: float | None) -> dict[str, object]:
         obj = await self._find(call)
         if call.method == SET_PROPERTIES:
-            return await self._set_properties(request, obj, call.arguments)
-        return await self._call(request, obj, call)
+            return await self._set_properties(request, obj, call.arguments, expires)
+        return await self._call(request, obj, call, expires)
 
     async def _find(self, call: MethodRequest) -> ManagedObject:
         if call.object_id is None:
@@ -141,7 +162,9 @@ class MethodHandler:
             raise RequestRefused(ErrorCode.UNKNOWN_OBJECT, f"no object found with id {call.object_id}")
         return obj
 
-    async def _call(self, request: Envelope, obj: ManagedObject, call: MethodRequest) -> dict[str, object]:
+    async def _call(
+        self, request: Envelope, obj: ManagedObject, call: MethodRequest, expires: float | None
+    ) -> dict[str, object]:
         signature = self._signature(object_state.layout(obj), call.method)
         method, where = signature.method, signature.where
         arguments = signature.arguments(call.arguments)
@@ -157,7 +180,7 @@ class MethodHandler:
                 method=method.name,
                 arguments={item.name: value for item, value in zip(method.inputs, arguments, strict=True)},
             )
-        return signature.result(await self._runner.run(where, partial(function, *arguments)))
+        return signature.result(await self._runner.run(where, partial(function, *arguments), expires))
 
     def _signature(self, layout: ClassLayout, name: str) -> MethodSignature:
         known = self._signatures.get((layout, name))
@@ -172,7 +195,7 @@ class MethodHandler:
         return signature
 
     async def _set_properties(
-        self, request: Envelope, obj: ManagedObject, values: Mapping[str, object]
+        self, request: Envelope, obj: ManagedObject, values: Mapping[str, object], expires: float | None
     ) -> dict[str, object]:
         """All values are checked before the first is set; if one is refused, those set before it are set back."""
         checked = {name: _check_property(obj, name, value) for name, value in values.items()}
@@ -184,8 +207,9 @@ class MethodHandler:
         try:
             for name, value in checked.items():
                 old = getattr(obj, object_state.layout(obj).field(name).python_name)
-                await self._runner.run(f"{schema.name}.{name}", partial(obj._qmf_set_property, name, value))
+                await self._runner.run(f"{schema.name}.{name}", partial(obj._qmf_set_property, name, value), expires)
                 before[name] = old
+                expires = None  # half of the values are no answer
         except BaseException:
             for name, old in reversed(before.items()):
                 await self._runner.run(f"{schema.name}.{name}", partial(obj._qmf_set_property, name, old))

@@ -42,6 +42,7 @@ from qmf.protocol import (
     Envelope,
     Frame,
     LocateRequest,
+    MethodRequest,
     PackageResponse,
     QueryRequest,
     SchemaResponse,
@@ -56,6 +57,9 @@ from qmf.protocol import (
 log = logging.getLogger("qmf.console")
 
 C = TypeVar("C")
+
+#: Times to live in seconds that a message can't have: they are counted in milliseconds, with 32 bits.
+MAX_TIME_TO_LIVE = 4_000_000.0
 
 #: Encodes a request with the given id.
 Encode = Callable[[int], bytes]
@@ -190,9 +194,10 @@ class RpcChannel:
         Cancelling forgets the request; the agent may have carried it out.
         """
         address = self._address(agent)
+        ttl = _time_to_live(timeout) if isinstance(content, MethodRequest) else None
 
         def encode(number: int) -> bytes:
-            return self._encoded(content, address, str(number))
+            return self._encoded(content, address, str(number), ttl)
 
         ask = self._ask_repeatedly if isinstance(content, QueryRequest) else self._ask
         parts = await ask(encode, what, agent.name, timeout)
@@ -347,7 +352,9 @@ class RpcChannel:
             return RequestAddress(self._topic, agent.info.direct_subject)
         return RequestAddress(self._direct, agent.name)
 
-    def _encoded(self, content: Content, address: RequestAddress, correlation_id: str | None) -> bytes:
+    def _encoded(
+        self, content: Content, address: RequestAddress, correlation_id: str | None, ttl: float | None = None
+    ) -> bytes:
         return encode_correlated(
             Envelope(
                 content=content,
@@ -355,6 +362,7 @@ class RpcChannel:
                 subject=address.key,
                 reply_to=f"{self._topic}/{self.reply_key}",
                 correlation_id=correlation_id,
+                ttl=ttl,
             )
         )
 
@@ -426,6 +434,11 @@ def _expected(part: object, expect: type[C], what: str, agent: str) -> C:
     if isinstance(part, expect):
         return part
     raise ProtocolError(f"agent {agent} answered {what} with {type(part).__name__}")
+
+
+def _time_to_live(timeout: float) -> float | None:
+    """How long a call is worth delivering and starting: until its caller gives up."""
+    return max(timeout, 0.001) if timeout < MAX_TIME_TO_LIVE else None
 
 
 def _number(correlation_id: str | None) -> int:

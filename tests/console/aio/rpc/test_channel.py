@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import attrs
 import pytest
@@ -363,3 +364,18 @@ async def test_cancelling_forgets_the_request(rpc: RpcChannel) -> None:
         await asking
     assert rpc.counts.pending == 0
     assert rpc.counts.cancelled == 1
+
+
+@pytest.mark.parametrize(("timeout", "ttl"), [(7.5, 7.5), (0.0001, 0.001), (1e9, None)])
+async def test_a_call_lives_as_long_as_its_caller_waits(
+    make_agent: MakeAgent, make_client: MakeClient, timeout: float, ttl: float | None
+) -> None:
+    agent = await make_agent()
+    agent.objects = [widget("w")]
+    client, _ = await make_client()
+    (obj,) = await client.objects("widget", package=PACKAGE)
+    assert agent.asked[-1].ttl is None
+    with contextlib.suppress(RequestTimeout):
+        await obj.call("stop", _timeout=timeout)
+    await until(lambda: isinstance(agent.asked[-1].content, MethodRequest))
+    assert agent.asked[-1].ttl == ttl
