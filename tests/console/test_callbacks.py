@@ -10,6 +10,7 @@ from console.world import World, first, started_since
 from support.recording import RecordingConsole
 from support.scripted_agent import ALARM, PACKAGE, ScriptedAgent, part, widget
 
+from qmf.broker import EmbeddedBroker
 from qmf.console import Agent, Broker, ClassKey, Console, DebugConsole, Event, Session
 
 
@@ -89,6 +90,18 @@ def test_a_callback_may_close_the_session(world: World, qpidd: ScriptedAgent) ->
     ready.set()
     assert done.wait(5)
     assert "qmf-console" not in started_since(before)
+
+
+@pytest.mark.slow
+def test_the_embedded_broker_is_identified_and_its_agent_has_the_bank_of_a_broker() -> None:
+    console = RecordingConsole()
+    with EmbeddedBroker(management=3600.0) as embedded, Session(console) as session:
+        broker = session.addBroker(embedded.url)
+        assert console.wait("brokerInfo") == [(broker,)]
+        (vhost,) = session.getObjects(_class="vhost")
+        assert str(broker.getBrokerId()) == vhost.federationTag
+        ((agent,),) = console.wait("newAgent")
+        assert agent.getAgentBank() == "0"
 
 
 def test_options_choose_the_callbacks(world: World, qpidd: ScriptedAgent) -> None:

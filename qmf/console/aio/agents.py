@@ -20,8 +20,9 @@ move it on::
   MENTIONED is ignored then until it announces itself again or some seconds have passed.
 - CUT: the connection to the bus was lost. All agents are ABSENT; those still running answer the next locate request.
 
-An announcement that differs from the last only in its time is not reported as UPDATED. A qpidd counts as the connected
-broker from its first message, until an answer to a request that only the connected broker gets names another agent.
+An announcement that differs from the last only in its time is not reported as UPDATED. The agent inside a qpidd or an
+embedded broker counts as the connected one's from its first message, whatever that is, until an answer to a request
+that only the connected broker gets names another agent.
 
 An event that `TRANSITIONS` doesn't list raises `IllegalEvent` and changes nothing. The registry has no clock: the
 time is an argument. `AgentTracker` gives it one.
@@ -188,6 +189,11 @@ class Agent:
         return self.vendor == "apache.org" and self.product == "qpidd"
 
     @property
+    def is_in_broker(self) -> bool:
+        """True for the agent inside a broker: a qpidd, or the embedded one of this project."""
+        return self.is_qpidd or (self.vendor == "qmf" and self.product == "broker")
+
+    @property
     def max_silence(self) -> float:
         """Seconds of silence after which it is removed."""
         return max(MISSED_HEARTBEATS * (self.info.heartbeat_interval or DEFAULT_INTERVAL), MIN_SILENCE)
@@ -324,15 +330,15 @@ class AgentRegistry:
         return [change for change in changes if change is not None]
 
     def _with_broker(self, agent: Agent) -> Agent:
-        """The agent, marked as the connected broker's if it is a qpidd and no broker is known yet."""
-        if not agent.is_broker and self._broker is None and agent.is_qpidd:
+        """The agent, marked as the connected broker's if it is inside a broker and none is known yet."""
+        if not agent.is_broker and self._broker is None and agent.is_in_broker:
             agent = attrs.evolve(agent, is_broker=True)
         if agent.is_broker:
             self._set_broker(agent.name)
         return agent
 
     def _set_broker(self, name: str) -> None:
-        """Note the connected broker; a qpidd that was assumed to be it turns out to be a federated one."""
+        """Note the connected broker; one that was assumed to be it turns out to be a federated one."""
         if self._broker is not None and self._broker != name:
             entry = self._entries[self._broker]
             entry.state = AgentState.KNOWN

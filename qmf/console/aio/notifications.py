@@ -80,7 +80,7 @@ class BusLinkLost:
 
 @attrs.frozen
 class BrokerIdentified:
-    """The connected broker is a qpidd, and its id is known.
+    """The connected broker has an agent of its own, and its id is known.
 
     Attributes:
         agent: its agent.

@@ -11,6 +11,7 @@ no list; their classes are known once one of their objects or events was receive
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 import time
@@ -31,6 +32,7 @@ from qmf.protocol import (
     BrokerResponse,
     ClassesRequest,
     ClassResponse,
+    ObjectsResponse,
     PackageResponse,
     PackagesRequest,
     QueryRequest,
@@ -352,13 +354,22 @@ class SchemaDiscovery:
     # -- schemas, and the broker's id
 
     async def broker_id(self, agent: Agent) -> UUID | None:
-        """The id of the broker that an agent is part of; None for agents other than qpidd's."""
-        if not (agent.is_broker and agent.is_qpidd):
+        """The id of the broker that an agent is part of; None for other agents.
+
+        With qpidd it is the same as the tag by which federated brokers know it, which is all that others have.
+        """
+        what = "query for broker id"
+        if not agent.is_broker:
             return None
-        frames = await self._rpc.request_v1(
-            agent, BrokerRequest, BrokerResponse, what="query for broker id", timeout=self._timeout
-        )
-        return frames[0].broker_id if frames else None
+        if agent.is_qpidd:
+            frames = await self._rpc.request_v1(agent, BrokerRequest, BrokerResponse, what=what, timeout=self._timeout)
+            return frames[0].broker_id if frames else None
+        request = QueryRequest(what=What.OBJECT, class_key=ClassKey("org.apache.qpid.broker", "vhost"))
+        parts = await self._rpc.request(agent, request, ObjectsResponse, what=what, timeout=self._timeout)
+        for tag in (obj.values.get("federationTag") for part in parts for obj in part.objects):
+            with contextlib.suppress(ValueError):
+                return UUID(str(tag))
+        return None
 
     async def _fetch(self, key: ClassKey, names: tuple[str, ...]) -> AnySchema:
         """Fetch a schema.

@@ -197,6 +197,17 @@ def test_an_unknown_agent_is_named_with_similar_ones() -> None:
         registry.find("example.org:widget:1")
 
 
+@pytest.mark.parametrize("name", [QPIDD, "qmf:broker:here"])
+def test_the_agent_of_a_broker_is_known_as_such_by_whatever_comes_of_it_first(name: str) -> None:
+    registry = AgentRegistry()
+    added = registry.mentioned(name, 0.0)
+    assert added is not None
+    assert (added.kind, added.agent.is_broker) == (AgentChangeKind.ADDED, True)
+    # Another broker's answer to a request that only the connected one gets.
+    registry.announced(info("qmf:broker:other"), 1.0, connected=True)
+    assert {agent.name: agent.is_broker for agent in registry} == {name: False, "qmf:broker:other": True}
+
+
 async def test_the_tracker_removes_silent_agents_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qmf.console.aio.agents.MIN_SILENCE", 0.0)
     monkeypatch.setattr("qmf.console.aio.agents.MISSED_HEARTBEATS", 0.001)
@@ -224,7 +235,7 @@ async def test_settling_waits_for_announcements() -> None:
     settled = asyncio.ensure_future(tracker.settle(30.0))
     await asyncio.sleep(0)
     assert not settled.done()
-    tracker.announced(info())
+    tracker.announced(info(), located=True)
     async with asyncio.timeout(5.0):
         await settled
     assert [agent.info.epoch for agent in tracker.agents] == [info().epoch]
