@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 
 from qmf.codec.types import typed
@@ -12,6 +13,9 @@ from qmf.protocol.values import ObjectId
 from qmf.schema.constraints import check_value
 from qmf.schema.types import TYPES, QmfType, Style
 
+_FLOAT32 = struct.Struct("f")
+_SMALLEST_NORMAL = 2.0**-126
+
 _INTEGERS = frozenset(item.base for item in TYPES.values() if item.is_integer)
 
 
@@ -20,6 +24,9 @@ def from_wire(type: QmfType, value: object) -> object:
 
     Lenient where peers differ: any integer width, whole floats for integers, integers for floats, 0 and 1 for booleans,
     text or 16 bytes for uuids. Ranges are not checked: a peer's schema is often coarser than its values.
+
+    A number of type float comes as the shortest decimal that identifies it among all numbers of 32 bits: 15.3, as the
+    agent wrote it, not 15.300000190734863.
 
     Args:
         type: schema type; of statistics, the base type counts.
@@ -40,7 +47,9 @@ def from_wire(type: QmfType, value: object) -> object:
     match base:
         case "sstr" | "lstr":
             return _text(base, value)
-        case "float" | "double":
+        case "float":
+            return _shortest(_float(base, value))
+        case "double":
             return _float(base, value)
         case "bool":
             return _bool(value)
@@ -94,6 +103,21 @@ def _float(base: str, value: object) -> float:
         except OverflowError:
             pass
     raise _wrong(base, value)
+
+
+def _shortest(value: float) -> float:
+    try:
+        encoded = _FLOAT32.pack(value)
+    except OverflowError:
+        return value
+    if _FLOAT32.unpack(encoded)[0] != value:
+        return value  # the agent sent more than 32 bits; or not a number
+    # Six digits of a normal number are never too many: what is not needed of them is zeros, which are not shown.
+    for digits in range(6 if abs(value) >= _SMALLEST_NORMAL else 1, 9):
+        found = float(f"{value:.{digits}g}")
+        if _FLOAT32.pack(found) == encoded:
+            return found
+    return float(f"{value:.9g}")  # enough for all of them
 
 
 def _text(base: str, value: object) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import struct
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from qmf.codec import Float32, Int64, UInt8, UInt32, UInt64
 from qmf.errors import ConstraintError, ProtocolError
@@ -13,6 +16,29 @@ from qmf.protocol import ObjectId, from_wire, to_wire
 from qmf.schema.types import TYPES
 
 ID = UUID(bytes=b"0123456789abcdef")
+
+
+@given(st.floats(width=32, allow_nan=False))
+def test_a_float_comes_as_the_shortest_decimal_that_identifies_it(value: float) -> None:
+    found = from_wire(TYPES["float"], value)
+    assert isinstance(found, float)
+    assert struct.pack("f", found) == struct.pack("f", value)
+    digits = len(f"{found!r}".lstrip("-").split("e")[0].replace(".", "").strip("0")) if math.isfinite(value) else 0
+    for fewer in range(1, digits):
+        assert struct.pack("f", float(f"{value:.{fewer}g}")) != struct.pack("f", value)
+
+
+@pytest.mark.parametrize("written", [15.3, 18.4, 0.1, 1e-45, 3.4028235e38, -0.25, 16777217.0, 0.0, float("inf")])
+def test_a_float_comes_as_it_was_written(written: float) -> None:
+    (sent,) = struct.unpack("f", struct.pack("f", written))
+    found = from_wire(TYPES["float"], sent)
+    assert found == (16777216.0 if written == 16777217.0 else written)
+
+
+def test_a_float_of_an_agent_that_sends_more_than_32_bits_stays() -> None:
+    assert from_wire(TYPES["float"], 15.3) == 15.3
+    assert from_wire(TYPES["float"], 1e300) == 1e300
+    assert math.isnan(from_wire(TYPES["float"], math.nan))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

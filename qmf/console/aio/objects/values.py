@@ -14,7 +14,7 @@ from qmf.schema import TYPES, Access, Argument, ClassSchema, Method, Property, Q
 #: The Python type that received values of a base type usually have; values of this type need no conversion.
 _PLAIN: Mapping[str, type] = {
     **{kind.base: int for kind in TYPES.values() if kind.is_integer},
-    **{"sstr": str, "lstr": str, "bool": bool, "float": float, "double": float, "uuid": UUID},
+    **{"sstr": str, "lstr": str, "bool": bool, "double": float, "uuid": UUID},
 }
 
 

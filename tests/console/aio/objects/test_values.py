@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from functools import partial
 
 import pytest
@@ -9,9 +10,10 @@ from console.aio.objects.remotes import AGENT, remote
 from support.scripted_agent import WIDGET, part
 
 from qmf.console.aio.objects.values import PreparedMethod, bind_inputs, schema_name, typed
+from qmf.console.typed.values import typed_value
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import ObjectId
-from qmf.schema import TYPES, Argument, Method
+from qmf.schema import TYPES, Argument, Direction, Method
 
 ECHO = WIDGET.methods[0]
 
@@ -115,3 +117,13 @@ def test_values_are_typed_and_what_does_not_fit_stays(kind: str, value: object, 
 @pytest.mark.parametrize(("written", "name"), [("class_", "class"), ("from_", "from"), ("name_", "name_"), ("x", "x")])
 def test_keywords_are_written_with_an_underscore(written: str, name: str) -> None:
     assert schema_name(written) == name
+
+
+def test_a_number_of_32_bits_is_what_its_agent_wrote() -> None:
+    (sent,) = struct.unpack("f", struct.pack("f", 15.3))
+    assert repr(sent) == "15.300000190734863"
+    assert typed(TYPES["float"], sent, AGENT) == 15.3
+    assert typed_value(TYPES["float"], sent, "widget.load", AGENT, optional=False) == 15.3
+    rate = Method(name="rate", arguments=(Argument(name="found", type=TYPES["float"], direction=Direction.OUT),))
+    assert PreparedMethod(WIDGET, rate).typed_outputs({"found": sent}, AGENT) == {"found": 15.3}
+    assert typed(TYPES["double"], sent, AGENT) == sent
