@@ -61,6 +61,12 @@ async def test_the_broker_is_found_and_lists_everything(client: Client) -> None:
         assert schema.key == key
 
 
+async def test_it_says_that_properties_cannot_be_set(client: Client) -> None:
+    (broker,) = await client.objects("broker", package=PACKAGE)
+    with pytest.raises(RemoteError, match=f"qpidd cannot set properties, .*: look for a method of {PACKAGE}:broker"):
+        await broker.set(mgmtPubInterval=5)
+
+
 async def test_the_schema_of_queue(client: Client) -> None:
     (key,) = [item for item in await client.classes(PACKAGE) if item.name == "queue"]
     schema = await client.schema(key)

@@ -21,8 +21,8 @@ from qmf.console.aio.objects.class_fields import (
     merge,
 )
 from qmf.console.aio.objects.values import PreparedMethod, property_values, schema_name, with_agent
-from qmf.errors import CallerError, ConstraintError, NotFoundError
-from qmf.protocol import ObjectData, ObjectId
+from qmf.errors import CallerError, ConstraintError, NotFoundError, RemoteError
+from qmf.protocol import ErrorCode, ObjectData, ObjectId
 from qmf.protocol.objects import as_dict
 from qmf.schema import ClassKey, ClassSchema, Method
 
@@ -327,7 +327,14 @@ class RemoteObject:
         """
         client = self._require_client()
         sent = property_values(self._fields.schema, values) if self._fields else values
-        await client.invoke(self, SET_PROPERTIES, sent, _timeout)
+        try:
+            await client.invoke(self, SET_PROPERTIES, sent, _timeout)
+        except RemoteError as error:
+            if error.code != ErrorCode.UNKNOWN_METHOD:
+                raise
+            who = "qpidd" if self.agent.startswith("apache.org:qpidd:") else "this agent"
+            text = f"{who} cannot set properties, as agents of this project can: look for a method of {self._name()}"
+            raise RemoteError(text, error.code, error.agent, error.values) from error
         data = attrs.evolve(self._data, values={**as_dict(self._data.values), **sent})
         object.__setattr__(self, "_received", data)
 

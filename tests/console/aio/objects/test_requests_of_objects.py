@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from console.conftest import MakeAgent, MakeClient
-from support.scripted_agent import widget
+from support.scripted_agent import PACKAGE, widget
 
 from qmf.errors import (
     ConstraintError,
@@ -98,6 +98,23 @@ async def test_properties_are_set_by_the_extension(make_agent: MakeAgent, make_c
         await obj.set(levl=1)
     with pytest.raises(AttributeError, match=r"await obj.set\(level=...\)"):
         obj.level = 4
+
+
+@pytest.mark.parametrize("qpidd", [True, False])
+async def test_an_agent_that_cannot_set_properties_is_named(
+    make_agent: MakeAgent, make_client: MakeClient, qpidd: bool
+) -> None:
+    agent = await make_agent(qpidd=qpidd)
+    agent.objects = [widget("w")]
+    agent.methods["_set_properties"] = lambda _: ExceptionResponse(text="UnknownMethod", code=2)
+    client, _ = await make_client()
+    (obj,) = await client.objects("widget", package=PACKAGE)
+    who = "qpidd" if qpidd else "this agent"
+    with pytest.raises(RemoteError, match=f"{who} cannot set properties, .*: look for a method of {PACKAGE}:widget"):
+        await obj.set(level=3)
+    agent.methods["_set_properties"] = lambda _: ExceptionResponse(text="locked", code=6)
+    with pytest.raises(RemoteError, match="locked"):
+        await obj.set(level=3)
 
 
 async def test_references_are_followed(make_agent: MakeAgent, make_client: MakeClient) -> None:
