@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from qmf.agent.accessors.hilo import HiLo
     from qmf.agent.accessors.mma import Mma
-    from qmf.agent.agent import Agent, AgentThread
+    from qmf.agent.agent import Agent, AgentThread, agent_of
     from qmf.agent.clock import Clock, SystemClock
     from qmf.agent.metrics import AgentStatistics
     from qmf.agent.model.arguments import Event, MaybeAwaitable, Result
@@ -51,7 +51,7 @@ else:
             "qmf.agent.accessors.counter": "Counter",
             "qmf.agent.accessors.hilo": "HiLo",
             "qmf.agent.accessors.mma": "Mma",
-            "qmf.agent.agent": "Agent AgentThread",
+            "qmf.agent.agent": "Agent AgentThread agent_of",
             "qmf.agent.model.arguments": "Event MaybeAwaitable Result",
             "qmf.agent.accessors.descriptors": (
                 "Attribute CounterAttribute HiLoAttribute MmaAttribute ReferenceAttribute"
@@ -105,5 +105,6 @@ __all__ = [
     "Result",
     "SubscriptionLimits",
     "SystemClock",
+    "agent_of",
     "current_caller",
 ]

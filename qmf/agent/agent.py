@@ -12,13 +12,15 @@ from typing import Any, Self, TypeVar
 from qmf._arguments import arguments_of
 from qmf.agent.background_service import BackgroundService
 from qmf.agent.core import AgentCore
+from qmf.agent.layout import object_state
 from qmf.agent.metrics import AgentStatistics
 from qmf.agent.model.arguments import Event
 from qmf.agent.model.managed_object import ManagedObject
-from qmf.agent.objects.object_store import schema_of
+from qmf.agent.objects.object_store import ManagedObjectStore, schema_of
 from qmf.agent.options import AgentArguments
 from qmf.agent.providers import Handler, Provider
 from qmf.bus.base import Bus
+from qmf.errors import CallerError
 from qmf.protocol import AgentInfo, ObjectId
 from qmf.schema import ClassSchema, EventSchema, Severity
 
@@ -46,6 +48,7 @@ class Agent:
             CallerError: an argument is invalid, or `state_dir` cannot be written.
         """
         self._core = AgentCore(arguments.url_or_bus, arguments)
+        self._core.store.agent = self
 
     @classmethod
     def run_in_thread(cls, url_or_bus: str | Bus, *, timeout: float = 10.0, **options: Any) -> AgentThread:
@@ -213,6 +216,18 @@ class Agent:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def agent_of(obj: ManagedObject) -> Agent:
+    """The agent that an object was added to: for methods that raise events, or add and remove objects.
+
+    Raises:
+        CallerError: the object is in no agent; that of a provider is in none, either.
+    """
+    store = object_state.owner(obj)
+    if isinstance(store, ManagedObjectStore) and isinstance(store.agent, Agent):
+        return store.agent
+    raise CallerError(f"{obj!r} is in no agent")
 
 
 class AgentThread(BackgroundService[Agent]):

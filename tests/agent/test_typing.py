@@ -8,8 +8,9 @@ from uuid import UUID
 import pytest
 from agent.warehouse import Shelf, Site
 
-from qmf.agent import Attribute, Counter, HiLo, Mma, ObjectId
-from qmf.errors import ConstraintError
+from qmf.agent import Agent, Attribute, Counter, HiLo, Mma, ObjectId, agent_of
+from qmf.bus import MemoryBus, MemoryExchange
+from qmf.errors import CallerError, ConstraintError
 
 
 def test_reading_has_the_schema_type() -> None:
@@ -25,6 +26,19 @@ def test_reading_has_the_schema_type() -> None:
     assert_type(shelf.wait.average, float)
     assert_type(Shelf.number, Attribute[int])
     assert isinstance(Shelf.number, Attribute)
+
+
+def test_the_agent_of_an_object_has_its_type() -> None:
+    agent = Agent(MemoryBus(MemoryExchange()), vendor="v", product="p")
+    shelf = Shelf(number=1)
+    with pytest.raises(CallerError, match="is in no agent"):
+        agent_of(shelf)
+    agent.add(shelf)
+    assert_type(agent_of(shelf), Agent)
+    assert agent_of(shelf) is agent
+    agent.remove(shelf)
+    with pytest.raises(CallerError, match="is in no agent"):
+        agent_of(shelf)
 
 
 def test_assignment_is_checked() -> None:

@@ -44,7 +44,11 @@ class DuplicateObjectError(CallerError):
 
 
 class ManagedObjectStore:
-    """All objects, schemas and pending deletions of one agent."""
+    """All objects, schemas and pending deletions of one agent.
+
+    Attributes:
+        agent: what holds the store; the objects find it there.
+    """
 
     def __init__(self, agent_name: str, epoch: int, now: Callable[[], int]) -> None:
         """Make an empty store.
@@ -53,6 +57,7 @@ class ManagedObjectStore:
             agent_name, epoch: parts of the ids.
             now: gives the time in ns since 1970.
         """
+        self.agent: object = None
         self._agent_name = agent_name
         self._epoch = epoch
         self._now = now
