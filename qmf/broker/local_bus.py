@@ -1,7 +1,7 @@
 """`LocalBus`: a bus for programs in the broker's own process, without sockets, AMQP links and users.
 
 Messages pass the same exchanges, queues and limits as those of clients. A subscription has a queue of its own, which
-drops its oldest messages when it is full.
+drops its oldest messages when it is full. Answers are not to be dropped: their sender waits until their queue has room.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 
-from qmf.broker.links.routing import route_message
+from qmf.broker.links.routing import publish_message, read_and_resolve, reject, route_message
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse, NodeRegistry
+from qmf.broker.room import wait_for_room
 from qmf.bus.base import (
     Binding,
     Bus,
@@ -35,9 +36,12 @@ from qmf.bus.engine.values import Outcome
 from qmf.bus.marks import receiving_link_name
 from qmf.bus.receiving import call_receiver
 from qmf.bus.watchers import BusWatchers
-from qmf.errors import DisconnectedError, LinkError
+from qmf.errors import DecodeError, DisconnectedError, LinkError
 
 log = logging.getLogger("qmf.broker")
+
+#: Seconds for which an answer waits for room in a queue from which its receiver takes nothing.
+ANSWER_PATIENCE = 30.0
 
 _sender: ContextVar[str] = ContextVar("qmf_sender", default="")
 
@@ -139,14 +143,16 @@ class LocalSubscription(Subscription):
 class LocalBus(Bus):
     """A bus on the nodes of a broker. It belongs to the broker's loop, and stays connected until `close`."""
 
-    def __init__(self, registry: NodeRegistry, name: str) -> None:
+    def __init__(self, registry: NodeRegistry, name: str, *, patience: float = ANSWER_PATIENCE) -> None:
         """Args:
 
         registry: of the broker.
         name: unique in the broker; the names of its queues start with it.
+        patience: seconds for which an answer waits for room in a queue from which its receiver takes nothing.
         """
         self._registry = registry
         self._name = name
+        self._patience = patience
         self._state = BusState.NEW
         self._watchers = BusWatchers()
         self._subscriptions: dict[LocalSubscription, None] = {}
@@ -195,9 +201,14 @@ class LocalBus(Bus):
         return subscription
 
     async def send(self, data: bytes, *, confirm: bool = False) -> None:
-        """See `Bus`."""
+        """See `Bus`. A message with a correlation id is an answer, or a part of one: it waits for room in its queue.
+
+        Raises:
+            LinkError: also without `confirm`, an answer found no room, because its receiver takes nothing. What is
+                left of that answer should not be sent: its receiver could not tell that a part is missing.
+        """
         self._require_connection()
-        refused = self._publish(data)
+        refused = await self._publish_with_room(data)
         # A sender of many messages lets the broker's clients have their turns, too.
         await asyncio.sleep(0)
         if refused is not None:
@@ -227,5 +238,31 @@ class LocalBus(Bus):
             raise DisconnectedError(self.url, "closed" if self._state is BusState.CLOSED else "not opened yet")
 
     def _publish(self, data: bytes) -> LinkError | None:
-        outcome, condition, description = route_message(self._registry, data, None, relay=True)
-        return None if outcome is Outcome.ACCEPTED else LinkError("", condition, description)
+        return _refusal(route_message(self._registry, data, None, relay=True))
+
+    async def _publish_with_room(self, data: bytes) -> LinkError | None:
+        """As `_publish`; an answer is published when its queues have room for it.
+
+        Raises:
+            LinkError: an answer found no room.
+        """
+        registry = self._registry
+        try:
+            message, node = read_and_resolve(registry, data, None, relay=True)
+        except DecodeError as error:
+            return _refusal(reject(registry, error))
+        if message.correlated:
+            for queue in registry.targets(node, message):
+                if not await wait_for_room(queue, len(data), self._patience):
+                    raise LinkError(
+                        message.to or "", "amqp:resource-limit-exceeded", f"no room for an answer in queue {queue.name}"
+                    )
+                self._require_connection()
+            node = None if message.to is None else registry.resolve(message.to)  # it may be gone now
+        return _refusal(publish_message(registry, message, node))
+
+
+def _refusal(result: tuple[Outcome, str, str]) -> LinkError | None:
+    """The error for a message that was not accepted."""
+    outcome, condition, description = result
+    return None if outcome is Outcome.ACCEPTED else LinkError("", condition, description)

@@ -13,6 +13,7 @@ from qmf.broker.nodes.exchanges import TopicExchange
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.bus import Binding, BusStateError, Connected, ExchangeKind, ReceivedMessage
+from qmf.codec import Message, Section, encode_message
 from qmf.errors import DisconnectedError, LinkError, NetworkError
 
 TOPIC = "amq.topic"
@@ -67,6 +68,72 @@ async def test_a_slow_receiver_holds_its_window_and_loses_the_oldest_of_the_rest
         held.settle()
     assert await inbox.wait(6) == ["0", "1", "6", "7", "8", "9"]
     assert queue.depth() == (0, 0)
+    await bus.close()
+
+
+def answer(body: str) -> bytes:
+    """A message with a correlation id."""
+    return encode_message(Message(to=TOPIC, subject="a", correlation_id="1", section=Section.DATA, body=body.encode()))
+
+
+async def test_an_answer_loses_none_of_its_parts_to_a_slow_receiver() -> None:
+    registry = NodeRegistry(limits=QueueLimits(count=4))
+    bus = await opened(registry)
+    inbox = Inbox(hold=True)
+    subscription = await bus.subscribe(Binding(TOPIC, "#"), inbox, prefetch=2)
+    texts = [str(number) for number in range(10)]
+
+    async def send() -> None:
+        for text in texts:
+            await bus.send(answer(text))
+
+    sending = asyncio.create_task(send())
+    await until(lambda: subscription.queue.depth()[0] == 4, "the limit of the queue")
+    assert not sending.done()
+    for number in range(10):
+        await inbox.wait(number + 1)
+        inbox.held[number].settle()
+    await sending
+    assert (inbox.texts, subscription.queue.counters.dropped) == (texts, 0)
+    await bus.close()
+
+
+async def test_an_answer_to_a_receiver_that_takes_nothing_ends() -> None:
+    registry = NodeRegistry(limits=QueueLimits(count=2))
+    bus = LocalBus(registry, "local", patience=0.01)
+    await bus.open()
+    inbox = Inbox(hold=True)
+    subscription = await bus.subscribe(Binding(TOPIC, "#"), inbox, prefetch=1)
+    for number in range(2):
+        await bus.send(answer(str(number)))
+    with pytest.raises(LinkError, match="no room for an answer in queue local_"):
+        await bus.send(answer("2"))
+    assert (subscription.queue.depth()[0], subscription.queue.counters.dropped) == (2, 0)
+    await bus.close()
+
+
+async def test_an_answer_waits_no_more_when_its_receiver_is_gone() -> None:
+    registry = NodeRegistry(limits=QueueLimits(count=2))
+    bus, other = await opened(registry), LocalBus(registry, "other")
+    await other.open()
+    subscription = await other.subscribe(Binding(TOPIC, "#"), Inbox(hold=True), prefetch=1)
+    for number in range(2):
+        await bus.send(answer(str(number)))
+    sending = asyncio.create_task(bus.send(answer("2")))
+    await asyncio.sleep(0)
+    await subscription.close()
+    await sending
+    assert registry.counters.discarded == 1
+    await other.close()
+    await bus.close()
+
+
+async def test_an_answer_does_not_wait_where_nobody_receives() -> None:
+    bus = await opened(NodeRegistry(queues=["replies"], limits=QueueLimits(count=1)))
+    reply = encode_message(Message(to="replies", correlation_id="1", section=Section.DATA, body=b""))
+    await bus.send(reply)
+    with pytest.raises(LinkError, match="no room for an answer in queue replies"):
+        await bus.send(reply)
     await bus.close()
 
 

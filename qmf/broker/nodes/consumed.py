@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from qmf.broker.nodes.consumers import Browser, Consumer, Consumers
 from qmf.broker.nodes.contents import QueueContents
 from qmf.broker.nodes.counters import BrokerCounters
-from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, GONE, Entry, EntryObserver
+from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, GONE, DepthObserver, Entry, EntryObserver
 from qmf.broker.nodes.groups import MessageGroups
 from qmf.broker.nodes.orders import FifoOrder
 from qmf.broker.nodes.settings import QueueSettings
@@ -51,6 +51,11 @@ class ConsumedContents(QueueContents):
     def observe(self, observer: EntryObserver) -> None:
         """See `QueueContents`."""
         super().observe(observer)
+        self._check_plain()
+
+    def ignore(self, observer: DepthObserver) -> None:
+        """See `QueueContents`."""
+        super().ignore(observer)
         self._check_plain()
 
     def _announce(self, entry: Entry) -> None:

@@ -99,6 +99,11 @@ class QueueContents:
         else:
             self._shows_each = True
 
+    def ignore(self, observer: DepthObserver) -> None:
+        """Notify an observer no more. Does nothing for one that is not notified."""
+        self._observers = tuple(one for one in self._observers if one is not observer)
+        self._depth_observers = tuple(one for one in self._depth_observers if one is not observer)
+
     def fits(self, count: int, size: int) -> bool:
         """True if the limits leave room for so many messages, of so many bytes together."""
         return (
