@@ -29,5 +29,7 @@ def run_store_command(data_dir: Path, salvage_to: Path | None) -> int:
         return DAMAGED if report.faults else 0
     report = salvage_store(data_dir, salvage_to)
     print("\n".join(report.lines()))
-    print(f"Saved to {salvage_to}")
+    count = sum(count for count, _ in report.messages.values())
+    size = sum(size for _, size in report.messages.values())
+    print(f"Saved to {salvage_to}: {report.definitions:,} definitions, {count:,} messages, {size:,} bytes")
     return 0

@@ -9,17 +9,12 @@ from pathlib import Path
 
 import attrs
 
-from qmf.broker.store.database import (
-    APPLICATION_ID,
-    VERSION,
-    as_store_error,
-    open_database,
-    transaction,
-)
+from qmf.broker.store.database import APPLICATION_ID, VERSION, as_store_error, open_database, transaction
 from qmf.broker.store.errors import StoreDamaged, StoreError, StoreVersionError
 from qmf.broker.store.folder import DATABASE, DataFolder
-from qmf.broker.store.reading import salvage_definitions, salvage_messages
-from qmf.broker.store.unit import Kind, StoredMessage, Unit
+from qmf.broker.store.page_file import PageFile
+from qmf.broker.store.salvaging import Salvage
+from qmf.broker.store.unit import StoredMessage, Unit
 from qmf.broker.store.writer import write_units
 
 #: Lines of SQLite's own check that are shown.
@@ -67,15 +62,9 @@ def check_store(path: Path) -> StoreReport:
     Raises:
         StoreError: there is no store, another process uses it, or nothing of it can be read.
     """
-    with _reading(path) as (connection, file):
-        faults: list[str] = []
-        try:
-            for (line,) in connection.execute(f"PRAGMA integrity_check({_SHOWN})"):
-                if line != "ok":
-                    faults.append(line)
-        except sqlite3.Error as error:
-            faults.append(str(error))
-        return _read(connection, file, faults, None)
+    file = path / DATABASE
+    with _reading(path) as pages:
+        return _read(pages, file, _check_integrity(file), None)
 
 
 def salvage_store(path: Path, into: Path) -> StoreReport:
@@ -90,68 +79,68 @@ def salvage_store(path: Path, into: Path) -> StoreReport:
     """
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
         raise StoreError(into, "is not an empty folder")
-    with _reading(path) as (connection, file), DataFolder(into) as folder:
+    with _reading(path) as pages, DataFolder(into) as folder:
         target = open_database(folder.database)
         try:
-            report = _read(connection, file, [], target)
+            return _read(pages, path / DATABASE, [], target)
         except sqlite3.Error as error:
             raise as_store_error(folder.database, error) from error
         finally:
             target.close()
-        return report
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Iterator[tuple[sqlite3.Connection, Path]]:
+def _reading(path: Path) -> Iterator[PageFile]:
     file = path / DATABASE
     if not file.is_file():
         raise StoreError(path, "has no store of a broker")
-    with DataFolder(path) as folder:
-        connection = sqlite3.connect(f"{folder.database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    with DataFolder(path):
         try:
-            try:
-                (application,) = connection.execute("PRAGMA application_id").fetchone()
-                (version,) = connection.execute("PRAGMA user_version").fetchone()
-            except sqlite3.Error as error:
-                raise as_store_error(file, error) from error
-            if application != APPLICATION_ID:
+            pages = PageFile(file)
+        except OSError as error:
+            raise StoreError(file, f"cannot be read: {error.strerror}") from error
+        with pages:
+            if not pages.count:
+                raise StoreDamaged(file, "is empty: there is nothing to be saved")
+            if pages.intact and pages.application != APPLICATION_ID:
                 raise StoreDamaged(file, "is a database, but not a store of this broker")
-            if version > VERSION:
-                raise StoreVersionError(file, f"has version {version}; this broker knows versions up to {VERSION}")
-            yield connection, file
-        finally:
-            connection.close()
+            if pages.intact and pages.version > VERSION:
+                raise StoreVersionError(
+                    file, f"has version {pages.version}; this broker knows versions up to {VERSION}"
+                )
+            yield pages
 
 
-def _read(
-    connection: sqlite3.Connection, file: Path, faults: list[str], target: sqlite3.Connection | None
-) -> StoreReport:
-    definitions = list(salvage_definitions(connection, file, faults))
-    names = {each.id: each.name for each in definitions if each.kind is Kind.QUEUE}
-    if target is not None:
-        with transaction(target):
-            write_units(target, [Unit(defined=definitions)])
-    counts = dict.fromkeys(names.values(), (0, 0))
-    homeless = 0
+def _check_integrity(file: Path) -> list[str]:
+    """What SQLite itself finds wrong, a line each."""
+    try:
+        connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        with contextlib.closing(connection):
+            return [line for (line,) in connection.execute(f"PRAGMA integrity_check({_SHOWN})") if line != "ok"]
+    except sqlite3.Error as error:
+        return [str(error)]
+
+
+def _read(pages: PageFile, file: Path, faults: list[str], target: sqlite3.Connection | None) -> StoreReport:
+    salvage = Salvage(pages, file)
     batch: list[StoredMessage] = []
-    for message in salvage_messages(connection, file, faults):
-        name = names.get(message.queue)
-        if name is None:
-            homeless += 1
-            continue
-        count, size = counts[name]
-        counts[name] = count + 1, size + len(message.data)
+    for message in salvage.messages():
         batch.append(message)
         if len(batch) == _BATCH:
-            _copy(target, batch)
+            _copy(target, Unit(messages=batch))
             batch = []
-    _copy(target, batch)
-    if homeless:
-        faults.append(f"{homeless:,} messages of queues that are not defined")
-    return StoreReport(file, len(definitions), counts, tuple(faults))
+    _copy(target, Unit(messages=batch))
+    definitions = salvage.definitions()
+    _copy(target, Unit(defined=definitions))
+    faults += salvage.faults
+    if not pages.intact:
+        faults.append("its first page, which describes the file, is damaged")
+        if not definitions:
+            raise StoreDamaged(file, "is damaged: nothing in it can be read")
+    return StoreReport(file, len(definitions), salvage.queues(), tuple(faults))
 
 
-def _copy(target: sqlite3.Connection | None, batch: list[StoredMessage]) -> None:
-    if target is not None and batch:
+def _copy(target: sqlite3.Connection | None, unit: Unit) -> None:
+    if target is not None and unit:
         with transaction(target):
-            write_units(target, [Unit(messages=batch)])
+            write_units(target, [unit])

@@ -1,12 +1,10 @@
-"""Reading a store: all of it at a start, or what can be read of a damaged one."""
+"""Reading a store at a start: all of it, or an error that names what is damaged."""
 
 from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from qmf.broker.store.database import as_store_error
 from qmf.broker.store.encoding import decode_fields
@@ -25,7 +23,7 @@ def read_definitions(connection: sqlite3.Connection, path: Path) -> list[Definit
     found = []
     try:
         for id, kind, name, fields in connection.execute("SELECT id, kind, name, fields FROM definition ORDER BY id"):
-            found.append(_definition(path, id, kind, name, fields))
+            found.append(definition_of(path, id, kind, name, fields))
     except sqlite3.Error as error:
         raise as_store_error(path, error) from error
     return found
@@ -42,7 +40,7 @@ def read_messages(connection: sqlite3.Connection, path: Path) -> list[StoredMess
     rows = connection.execute("SELECT id, queue, position, expires, checksum, data, deliver, format FROM message")
     try:
         for row in rows:
-            found.append(_message(path, *row))
+            found.append(message_of(path, *row))
     except sqlite3.Error as error:
         raise as_store_error(path, error) from error
     found.sort(key=lambda message: (message.queue, message.position))
@@ -75,89 +73,19 @@ def _number(connection: sqlite3.Connection, path: Path, query: str) -> int:
     return number or 0
 
 
-def salvage_definitions(connection: sqlite3.Connection, path: Path, lost: list[str]) -> Iterator[Definition]:
-    """The definitions that can be read; of the others `lost` gets a line each."""
-    query = "SELECT id, kind, name, fields FROM definition WHERE id >= ? ORDER BY id LIMIT 1"
-    for row in _rows(connection, query, "SELECT max(id) FROM definition", "definition", lost):
-        try:
-            yield _definition(path, *row)
-        except StoreDamaged as error:
-            lost.append(error.reason)
+def definition_of(path: Path, id: int, kind: str, name: str, fields: bytes) -> Definition:
+    """The definition in a row.
 
-
-def salvage_messages(connection: sqlite3.Connection, path: Path, lost: list[str]) -> Iterator[StoredMessage]:
-    """The messages that can be read; of the others `lost` gets a line each, or one for a range of ids."""
-    version = _number(connection, path, "PRAGMA user_version")
-    columns = f"{'deliver' if version > 1 else 'NULL'}, {'format' if version > 3 else '0'}"
-    query = (
-        f"SELECT id, queue, position, expires, checksum, data, {columns} FROM message WHERE id >= ? ORDER BY id LIMIT 1"
-    )
-    for row in _rows(connection, query, "SELECT max(id) FROM message", "message", lost):
-        try:
-            yield _message(path, *row)
-        except StoreDamaged as error:
-            lost.append(error.reason)
-
-
-def _rows(
-    connection: sqlite3.Connection, query: str, last_query: str, what: str, lost: list[str]
-) -> Iterator[tuple[Any, ...]]:
-    """Rows by their ids, one after the other, so that a damaged page hides its own rows only."""
-    try:
-        (last,) = connection.execute(last_query).fetchone()
-    except sqlite3.Error as error:
-        lost.append(f"{what}s: {error}")
-        return
-    id = 0
-    while last is not None and id <= last:
-        try:
-            row = connection.execute(query, (id,)).fetchone()
-        except sqlite3.Error as error:
-            following = _next_readable(connection, query, id, last)
-            end = last if following is None else following - 1
-            lost.append((f"{what} {id}" if id == end else f"{what}s {id} to {end}") + f": {error}")
-            if following is None:
-                return
-            id = following
-            continue
-        if row is None:
-            return
-        yield row
-        id = row[0] + 1
-
-
-def _next_readable(connection: sqlite3.Connection, query: str, unreadable: int, last: int) -> int | None:
-    """The first id behind an unreadable one from where rows can be read again."""
-
-    def readable(id: int) -> bool:
-        try:
-            connection.execute(query, (id,)).fetchone()
-        except sqlite3.Error:
-            return False
-        return True
-
-    step = 1
-    while not readable(following := min(unreadable + step, last)):
-        if following == last:
-            return None
-        unreadable, step = following, 2 * step
-    while following - unreadable > 1:
-        middle = (following + unreadable) // 2
-        if readable(middle):
-            following = middle
-        else:
-            unreadable = middle
-    return following
-
-
-def _definition(path: Path, id: int, kind: str, name: str, fields: bytes) -> Definition:
+    Raises:
+        StoreDamaged: it is none.
+    """
     try:
         return Definition(id, Kind(kind), name, decode_fields(fields))
     except (DecodeError, ValueError, TypeError) as error:
         raise StoreDamaged(path, f"definition {id} ({kind} {name!r}) is damaged: {error}") from error
 
 
-def _message(
+def message_of(
     path: Path,
     id: int,
     queue: int,
@@ -168,6 +96,11 @@ def _message(
     deliver: float | None,
     format: int,
 ) -> StoredMessage:
+    """The message in a row.
+
+    Raises:
+        StoreDamaged: its checksum is wrong.
+    """
     if not isinstance(data, bytes) or zlib.crc32(data) != checksum:
         raise StoreDamaged(path, f"message {id} of queue {queue} is damaged: its checksum is wrong")
     return StoredMessage(id, queue, position, expires, data, deliver, format)
