@@ -8,10 +8,9 @@ from pathlib import Path
 
 import attrs
 
-log = logging.getLogger("qmf.broker")
+from qmf.broker.store.folder import SYSTEM_ID
 
-#: File in the data folder with the id of the machine, which consoles know the broker by after a restart.
-SYSTEM_ID = "systemId"
+log = logging.getLogger("qmf.broker")
 
 
 @attrs.frozen
@@ -47,6 +46,7 @@ def machine_id(data_dir: Path | None) -> uuid.UUID:
     except (OSError, ValueError) as error:
         log.warning("%s is replaced: %s", path, error)
     try:
+        path.touch(0o600)
         path.write_text(f"{made}\n", "ascii")
     except OSError as error:
         log.warning("%s cannot be written: the machine has another id after a restart: %s", path, error)

@@ -1,8 +1,12 @@
-"""The store's file: its tables, their version, and how it is opened."""
+"""The store's file: its tables, their version, and how it is made and opened.
+
+A new file is made under another name, so that a store is there whole or not at all: one that is empty was damaged.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -16,6 +20,9 @@ VERSION = 4
 
 #: Milliseconds that SQLite waits for another process that reads the file (`qmf-broker --check-store`).
 _BUSY = 5_000
+
+#: What to do without the file.
+_RESTORE = "put a copy of the file in its place, or remove it, and its log, to begin with an empty store"
 
 _TABLES = """
 CREATE TABLE definition (
@@ -60,13 +67,16 @@ def open_database(
 
     Raises:
         StoreVersionError: the file has a newer version.
-        StoreDamaged: it is not a store.
+        StoreDamaged: it is not a store, is empty, or is missing beside its log.
         StoreError: it cannot be read, written, or migrated.
     """
     try:
+        _make_missing(path, version)
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as error:
         raise as_store_error(path, error) from error
+    except OSError as error:
+        raise StoreError(path, f"cannot be made: {error.strerror}") from error
     try:
         _prepare(connection, path, version, migrations)
     except BaseException as error:
@@ -75,6 +85,43 @@ def open_database(
             raise as_store_error(path, error) from error
         raise
     return connection
+
+
+def _make_missing(path: Path, version: int) -> None:
+    """Make the file where there is none.
+
+    Raises:
+        StoreDamaged: the file is empty, or is missing beside its log.
+        OSError, sqlite3.Error: the disk is full, or something else is wrong with it.
+    """
+    log = _beside(path, "-wal")
+    with contextlib.suppress(FileNotFoundError):
+        if path.stat().st_size:
+            return
+        raise StoreDamaged(path, f"is empty (0 bytes), so what it held is lost: {_RESTORE}")
+    if log.exists():
+        raise StoreDamaged(path, f"is missing, but its log {log.name} is there: {_RESTORE}")
+    made = _beside(path, ".new")
+    for leftover in (made, _beside(made, "-journal")):
+        leftover.unlink(missing_ok=True)
+    os.close(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    with contextlib.closing(sqlite3.connect(made, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = FULL")
+        with transaction(connection):
+            for statement in _TABLES.split(";")[:-1]:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {version}")
+    made.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)
 
 
 def _prepare(
@@ -88,14 +135,6 @@ def _prepare(
     connection.execute("PRAGMA synchronous = FULL")
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (found,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    if not tables and not application:
-        with transaction(connection):
-            for statement in _TABLES.split(";")[:-1]:
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {version}")
-        return
     if application != APPLICATION_ID:
         raise StoreDamaged(path, "is a database, but not a store of this broker")
     if found > version:
@@ -126,7 +165,7 @@ def as_store_error(path: Path, error: sqlite3.Error) -> StoreError:
     """The store's error for one of SQLite's."""
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-        return StoreDamaged(path, f"is damaged: {error}")
+        return StoreDamaged(path, f"is damaged: {error}; --salvage-store NEW-DIR saves what can be read")
     if name.startswith("SQLITE_FULL"):
         return DiskFull(path, "the disk is full")
     return StoreError(path, f"{error}" + (f" ({name})" if name.startswith("SQLITE_IOERR") else ""))

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import logging
 import os
+import stat
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from qmf.broker.store.errors import StoreError, StoreLocked
 
+log = logging.getLogger("qmf.broker.store")
+
 #: Files in the data folder.
 LOCK = "lock"
 DATABASE = "store.sqlite"
 RESERVE = "reserve"
+#: The id of the machine, which consoles know the broker by after a restart.
+SYSTEM_ID = "systemId"
+
+_FILES = frozenset({LOCK, RESERVE, SYSTEM_ID})
 
 
 class DataFolder:
@@ -29,7 +37,7 @@ class DataFolder:
         """
         self.path = path
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            path.mkdir(0o700, parents=True, exist_ok=True)
             self._lock: int | None = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise StoreError(path, f"the data folder cannot be used: {error.strerror}") from error
@@ -52,6 +60,20 @@ class DataFolder:
     def reserve(self) -> Path:
         """The file of the store's `Reserve`."""
         return self.path / RESERVE
+
+    def protect(self) -> None:
+        """Take from other users the rights to the folder and the broker's files; says in the log where it cannot.
+
+        Copies of the store that begin with its name are among these.
+        """
+        own = [path for path in self.path.iterdir() if path.name in _FILES or path.name.startswith(DATABASE)]
+        for path, allowed in ((self.path, 0o700), *((path, 0o600) for path in own)):
+            try:
+                mode = stat.S_IMODE(path.stat().st_mode)
+                if mode & 0o077:
+                    path.chmod(mode & allowed)
+            except OSError as error:
+                log.warning("other users may read %s: %s", path, error.strerror)
 
     def close(self) -> None:
         """Let go of the folder. A second call does nothing."""

@@ -38,6 +38,7 @@ class Store:
         """
         self.failing: StoreError | None = None
         self._path = folder.database
+        folder.protect()
         self._reserve = Reserve(folder.reserve)
         self._connection = self._open()
         try:
