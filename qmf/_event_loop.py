@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Coroutine, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -30,15 +30,19 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         return runner.run(work)
 
 
+def on_end_signals(callback: Callable[[], object]) -> AbstractContextManager[None]:
+    """Call `callback` on the running loop for SIGINT and SIGTERM; see `on_signals`."""
+    return on_signals((signal.SIGINT, signal.SIGTERM), callback)
+
+
 @contextmanager
-def on_end_signals(callback: Callable[[], object]) -> Iterator[None]:
-    """Call `callback` on the running loop for SIGINT and SIGTERM.
+def on_signals(numbers: Collection[signal.Signals], callback: Callable[[], object]) -> Iterator[None]:
+    """Call `callback` on the running loop for some signals.
 
     Afterwards they have Python's handlers again: a loop of uvloop would leave its own, which do nothing once the loop
     is closed, so that Ctrl-C had no effect any more.
     """
     loop = asyncio.get_running_loop()
-    numbers = (signal.SIGINT, signal.SIGTERM)
     for number in numbers:
         loop.add_signal_handler(number, callback)
     try:

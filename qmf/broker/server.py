@@ -208,6 +208,17 @@ class Broker:
         """Number of clients."""
         return len(self._connections)
 
+    def set_users(self, users: Mapping[str, str]) -> None:
+        """Let these users log in from now on, and no others; clients that are connected stay.
+
+        Args:
+            users: as when the broker was created.
+
+        Raises:
+            UsersError: a hash is malformed; nothing has changed.
+        """
+        self._users = Users(users)
+
     async def start(self) -> None:
         """Listen.
 

@@ -9,12 +9,11 @@ import logging
 import os
 import signal
 import socket
-import ssl
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from qmf._event_loop import on_end_signals, run
+from qmf._event_loop import on_end_signals, on_signals, run
 from qmf._users import UsersError, read_users
 from qmf.broker.connection_limits import ConnectionLimits
 from qmf.broker.daemon.background import Ready, start_in_background
@@ -27,13 +26,14 @@ from qmf.broker.daemon.log_rules import NOTICE, RuleError
 from qmf.broker.daemon.options import parse
 from qmf.broker.daemon.pid_files import DaemonError, held, port_file, running, stop
 from qmf.broker.daemon.process_control import DaemonControl
+from qmf.broker.daemon.reloading import Certificate, Reloader, hangup_handler
 from qmf.broker.daemon.security import print_hash
 from qmf.broker.daemon.security import warnings as security_warnings
 from qmf.broker.daemon.store_commands import run_store_command
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.server import Broker, ListenError
-from qmf.connecting.tls import TlsError, load_own_certificate
+from qmf.connecting.tls import TlsError
 
 #: Exit code when the broker could not start because of its options; the one of argparse.
 USAGE = 2
@@ -114,8 +114,10 @@ def _start(options: argparse.Namespace, warnings: Sequence[str]) -> int:
     _check(options)
     writer, output = log_writer(options), log_output(options)
     users = read_users(options.users) if options.users else None
-    broker = _broker(options, writer, users)
-    tls = options.tls_cert is not None
+    certificate = _certificate(options.tls_cert, options.tls_key)
+    broker = _broker(options, writer, users, certificate)
+    reloader = Reloader(broker, writer, Path(options.users) if options.users else None, certificate)
+    tls = certificate is not None
     warnings = [*warnings, *security_warnings(broker.host, users=users, tls=tls, file=options.users)]
     if options.daemon and not output.files and not output.syslog:
         warnings.append("there is no syslog, so nothing is logged; use --log-to-file")
@@ -123,14 +125,14 @@ def _start(options: argparse.Namespace, warnings: Sequence[str]) -> int:
         print(f"qmf-broker: warning: {warning}", file=sys.stderr)
     if not options.daemon:
         with writer.writing(output):
-            run(_serve(broker, options, None, logs=bool(output.files or output.syslog)))
+            run(_serve(broker, options, reloader, None, logs=bool(output.files or output.syslog)))
         return 0
 
     def run_child(ready: Ready) -> int:
         with writer.writing(output):
             for warning in warnings:
                 log.warning("%s", warning)
-            run(_serve(broker, options, ready, logs=True))
+            run(_serve(broker, options, reloader, ready, logs=True))
         return 0
 
     listening = start_in_background(run_child, options.wait, options.close_fd)
@@ -149,13 +151,20 @@ def _check(options: argparse.Namespace) -> None:
         raise _OptionsError("--require-encryption needs --tls-cert")
 
 
-async def _serve(broker: Broker, options: argparse.Namespace, ready: Ready | None, *, logs: bool) -> None:
+async def _serve(
+    broker: Broker, options: argparse.Namespace, reloader: Reloader, ready: Ready | None, *, logs: bool
+) -> None:
     """Run the broker until it is to end; with `logs`, the log says when it began and ended."""
     stop_event = asyncio.Event()
     if isinstance(broker.process, DaemonControl):
         broker.process.on_shutdown = stop_event.set
     logging.getLogger("asyncio").setLevel(logging.WARNING)
-    with on_end_signals(stop_event.set), contextlib.ExitStack() as files:
+    on_hangup = hangup_handler(reloader.reload, stop_event.set)
+    with (
+        on_end_signals(stop_event.set),
+        on_signals((signal.SIGHUP,), on_hangup),
+        contextlib.ExitStack() as files,
+    ):
         async with broker:
             if options.pidfile is not None:
                 files.enter_context(held(options.pidfile))
@@ -171,7 +180,9 @@ async def _serve(broker: Broker, options: argparse.Namespace, ready: Ready | Non
         log.log(NOTICE, "ended")
 
 
-def _broker(options: argparse.Namespace, writer: LogWriter, users: Mapping[str, str] | None) -> Broker:
+def _broker(
+    options: argparse.Namespace, writer: LogWriter, users: Mapping[str, str] | None, certificate: Certificate | None
+) -> Broker:
     manages = options.management if options.mgmt_enable is None else options.mgmt_enable
     return Broker(
         address_of(options.host),
@@ -179,7 +190,7 @@ def _broker(options: argparse.Namespace, writer: LogWriter, users: Mapping[str, 
         queues=options.queue,
         domains=options.domain,
         limits=QueueLimits(options.max_messages, options.max_bytes or None),
-        ssl_context=_ssl_context(options.tls_cert, options.tls_key),
+        ssl_context=None if certificate is None else certificate.context,
         users=users,
         management=options.management_interval if manages else None,
         data_dir=options.data_dir,
@@ -217,11 +228,9 @@ def _listening(descriptor: int | None) -> socket.socket | None:
     return found
 
 
-def _ssl_context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
+def _certificate(certificate: str | None, key: str | None) -> Certificate | None:
     if certificate is None:
         if key is not None:
             raise TlsError("--tls-key needs --tls-cert")
         return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    load_own_certificate(context, Path(certificate), None if key is None else Path(key))
-    return context
+    return Certificate.load(Path(certificate), None if key is None else Path(key))

@@ -102,6 +102,7 @@ class LogWriter:
     def __init__(self, rules: LogRules, form: LineForm) -> None:
         self._rules = rules
         self._formatter = _LineFormatter(form)
+        self._files: list[logging.FileHandler] = []
 
     @property
     def rules(self) -> LogRules:
@@ -141,9 +142,32 @@ class LogWriter:
                 handler.setFormatter(self._formatter)
                 root.addHandler(handler)
                 stack.callback(root.removeHandler, handler)
+                if isinstance(handler, logging.FileHandler):
+                    self._files.append(handler)
+            stack.callback(self._files.clear)
             stack.callback(root.setLevel, level)
             root.setLevel(self._rules.lowest)
             yield
+
+    def reopen(self) -> int:
+        """Open the files by their names again, since others may have been put in their places; returns their number.
+
+        Raises:
+            LogOutputError: some cannot be opened; the log goes on in the old ones there.
+        """
+        problems: list[str] = []
+        for handler in self._files:
+            try:
+                stream = Path(handler.baseFilename).open("a", encoding="utf-8")  # noqa: SIM115 - closed by the handler
+            except OSError as error:
+                problems.append(f"cannot log to {handler.baseFilename}: {error.strerror or error}")
+                continue
+            old = handler.setStream(stream)
+            if old is not None:
+                old.close()
+        if problems:
+            raise LogOutputError("; ".join(problems))
+        return len(self._files)
 
 
 def _handlers(output: LogOutput, syslog: str, stack: contextlib.ExitStack) -> list[logging.Handler]:

@@ -26,4 +26,5 @@ def test_the_unit() -> None:
     assert program.endswith("/qmf-broker")
     options = options_parser().parse_args(words)
     assert (options.config, options.daemon, options.log_time) == ("/etc/qmf-broker.conf", False, False)
+    assert unit["Service"]["ExecReload"] == "/bin/kill -HUP $MAINPID"
     assert {"Unit", "Service", "Install"} == set(unit.sections())

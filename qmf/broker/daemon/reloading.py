@@ -1,0 +1,120 @@
+"""What the daemon reads again on SIGHUP: users, certificate, log files. What is wrong leaves the old state in place."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import ssl
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+
+from qmf._users import UsersError, read_users
+from qmf.broker.daemon.log_output import LogOutputError, LogWriter
+from qmf.broker.daemon.log_rules import NOTICE
+from qmf.broker.server import Broker
+from qmf.connecting.tls import TlsError, load_own_certificate
+
+log = logging.getLogger("qmf.broker")
+
+
+@attrs.frozen
+class Certificate:
+    """The broker's certificate.
+
+    Attributes:
+        cert, key: files in PEM; None for a key in the file of the certificate.
+        context: with which clients are accepted.
+    """
+
+    cert: Path
+    key: Path | None
+    context: ssl.SSLContext
+
+    @classmethod
+    def load(cls, cert: Path, key: Path | None) -> Certificate:
+        """Read the files.
+
+        Raises:
+            TlsError: a file cannot be read or used.
+        """
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        load_own_certificate(context, cert, key)
+        return cls(cert, key, context)
+
+    def reload(self) -> None:
+        """Read the files again; clients that connect from now on get what is in them.
+
+        Raises:
+            TlsError: a file cannot be read or used; nothing has changed.
+        """
+        self.load(self.cert, self.key)  # a context may be left with a new certificate and an old key
+        load_own_certificate(self.context, self.cert, self.key)
+
+
+class Reloader:
+    """Reads files of a running broker again. Belongs to its loop."""
+
+    def __init__(self, broker: Broker, writer: LogWriter, users: Path | None, certificate: Certificate | None) -> None:
+        """Args:
+
+        broker: that runs.
+        writer: of its log.
+        users, certificate: None where there are none.
+        """
+        self._broker = broker
+        self._writer = writer
+        self._users = users
+        self._certificate = certificate
+
+    def reload(self) -> None:
+        """Read all again; the log says what was read, and what could not be used."""
+        done: list[str] = []
+        try:
+            if count := self._writer.reopen():
+                done.append(f"{count} log {'file' if count == 1 else 'files'}")
+        except LogOutputError as error:
+            log.error("SIGHUP: the log goes on as before: %s", error)
+        try:
+            if self._users is not None:
+                users = read_users(self._users)
+                self._broker.set_users(users)
+                done.append(f"{len(users)} {'user' if len(users) == 1 else 'users'}")
+        except UsersError as error:
+            log.error("SIGHUP: the users stay as they were: %s", error)
+        try:
+            if self._certificate is not None:
+                self._certificate.reload()
+                done.append("the certificate")
+        except TlsError as error:
+            log.error("SIGHUP: the certificate stays as it was: %s", error)
+        log.log(NOTICE, "SIGHUP: read again: %s", ", ".join(done) or "nothing")
+
+
+def hangup_handler(reload: Callable[[], object], end: Callable[[], object]) -> Callable[[], None]:
+    """What to do on SIGHUP. To be called at the start.
+
+    Args:
+        reload: called when somebody sends the signal.
+        end: called when the terminal is closed on which the broker was started, as it would end any program.
+    """
+    interactive = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN and _on_terminal()
+
+    def handle() -> None:
+        if interactive and not _on_terminal():
+            end()
+        else:
+            reload()
+
+    return handle
+
+
+def _on_terminal() -> bool:
+    """True while the standard input is a terminal that is there."""
+    try:
+        return sys.stdin is not None and os.isatty(sys.stdin.fileno())
+    except (OSError, ValueError):  # it has no file, or is closed
+        return False
