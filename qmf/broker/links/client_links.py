@@ -211,6 +211,8 @@ class ClientLinks:
         """Remove a link; gives the broker's end of it, and the nodes that are deleted with it."""
         ended = self._incoming.pop(link, None) or self._outgoing.pop(link, None)
         if ended is not None:
+            if isinstance(ended, IncomingLink):
+                ended.end()
             self._registry.observer.on_detached(self._client, ended)
         return ended, self._nodes.pop(link)
 

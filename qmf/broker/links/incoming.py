@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
+from qmf.broker.links.credit import SharedCredit
 from qmf.broker.links.routing import ACCEPTED, full, publish_message, read_and_resolve, reject
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
-from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, Recorder
@@ -66,8 +66,8 @@ class IncomingLink:
         #: Messages that need no credit any more, and the same number when credit was given the last time.
         self._finished = self._credited = 0
         self._window = window
-        #: The flow control of a queue that grew too long by a message of this link: it gets no more credit.
-        self._stopped_by: FlowControl | None = None
+        #: Gives credit instead, where a queue has flow control.
+        self._shared: SharedCredit | None = None
 
     @property
     def name(self) -> str:
@@ -106,7 +106,15 @@ class IncomingLink:
     def begin(self) -> None:
         """The link is granted: give credit."""
         self._credited = self._finished
-        self._transport.engine.add_credit(self.link, self._window)
+        self._shared = SharedCredit.of(self.node, self._transport, self.link, self._window)
+        if self._shared is None:
+            self._transport.engine.add_credit(self.link, self._window)
+
+    def end(self) -> None:
+        """The link is gone, or suspended."""
+        if self._shared is not None:
+            self._shared.end()
+            self._shared = None
 
     def on_delivery(self, event: Delivery) -> None:
         """Route a message, settle it, and give credit for the next ones."""
@@ -155,8 +163,8 @@ class IncomingLink:
             return
         registry, link = self._registry, self.link
         refused = registry.publish_all(node, messages)
-        if registry.stopped is not None:
-            self._wait(registry.stopped)
+        if registry.flows:
+            self._meet()
         if refused or link.settles_second:
             for place, (message, tag) in enumerate(zip(messages, tags, strict=True)):
                 reason = refused.get(place)
@@ -180,8 +188,8 @@ class IncomingLink:
         """Route a message, and settle it when it is on the disk, if a durable queue has it."""
         recorder.flush()
         result = publish_message(self._registry, message, node)
-        if self._registry.stopped is not None:
-            self._wait(self._registry.stopped)
+        if self._registry.flows:
+            self._meet()
         if result[0] is not Outcome.ACCEPTED:
             recorder.flush()  # other queues may have it
             self._finish_delivery(event, *result)
@@ -210,6 +218,8 @@ class IncomingLink:
             )
             message.origin = self._origin
             coordinator.add(transaction, node, message)
+            if self._shared is not None:
+                transaction.hold(self._shared.certain, len(event.data))
         except TransactionFailed as error:
             self._settle(event, Outcome.REJECTED, error.condition, error.description)
         except DecodeError as error:
@@ -247,22 +257,18 @@ class IncomingLink:
     def _finish(self, count: int = 1) -> None:
         """Messages need no credit any more: give credit for the next ones."""
         self._finished += count
+        if self._shared is not None:
+            self._shared.finish(count)
+            return
         used = self._finished - self._credited
-        if used >= self._window // 2 and self._stopped_by is None:
+        if used >= self._window // 2:
             self._transport.engine.add_credit(self.link, used)
             self._credited = self._finished
             self._transport.flush_soon()
 
-    def _wait(self, flow: FlowControl) -> None:
-        """Give no more credit until the flow resumes."""
-        if self._stopped_by is None:
-            self._stopped_by = flow
-            flow.when_resumed(self._on_resumed)
-
-    def _on_resumed(self) -> None:
-        self._stopped_by = None
-        used = self._finished - self._credited
-        if used and not self.link.detached:
-            self._transport.engine.add_credit(self.link, used)
-            self._credited = self._finished
-            self._transport.flush_soon()
+    def _meet(self) -> None:
+        """The queues that got the last message have flow control."""
+        if self._shared is None:
+            granted = self._window - (self._finished - self._credited)
+            self._shared = SharedCredit(self._transport, self.link, self._window, granted=granted)
+        self._shared.meet(self._registry.flows)

@@ -113,8 +113,11 @@ class ResumableIncomingLink(IncomingLink):
         message.origin = self._origin
         if message.durable and self._registry.recorder is not None:
             self._publish_durable(event, message, node, self._registry.recorder)
-        else:
-            self._finish_delivery(event, *publish_message(self._registry, message, node))
+            return
+        result = publish_message(self._registry, message, node)
+        if self._registry.flows:
+            self._meet()
+        self._finish_delivery(event, *result)
 
     def _finish_delivery(self, event: Delivery, outcome: Outcome, condition: str, description: str) -> None:
         """See `IncomingLink`. One that was accepted is remembered until the client settles it."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import abc
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from qmf.broker.nodes.bindings import EXCLUSIVE_BINDING, Binding, BindingRefused, BindingSpec
 from qmf.broker.nodes.counters import ExchangeCounters
+from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import ExchangeSettings
@@ -27,6 +29,7 @@ class Exchange(abc.ABC):
         alternate_users: queues and exchanges whose alternate exchange it is.
         sequence: the number that the next message gets, where messages are numbered.
         initial_value: the last message, where new bindings are given it.
+        flows: flow control of the queues that are bound, with the numbers of their bindings; of those that have any.
     """
 
     #: Name of the type, in AMQP 0-10's words.
@@ -44,6 +47,7 @@ class Exchange(abc.ABC):
         self.initial_value: Message | None = None
         #: Messages have to be prepared before they are routed.
         self.prepares = self.settings.sequence or self.settings.initial_value
+        self.flows: Counter[FlowControl] = Counter()
         self._bindings: dict[Queue, dict[str, Binding]] = {}
         #: Bindings of queues that have several.
         self._repeated = 0
@@ -66,6 +70,8 @@ class Exchange(abc.ABC):
         self._on_bound(binding)
         self._repeated += bool(bindings)
         self._bindings.setdefault(queue, bindings)[spec.key] = binding
+        if queue.flow is not None:
+            self.flows[queue.flow] += 1
         return True
 
     def unbind(self, queue: Queue, key: str) -> None:
@@ -74,6 +80,8 @@ class Exchange(abc.ABC):
         binding = bindings.pop(key, None)
         if binding is not None:
             self._on_unbound(binding)
+            if queue.flow is not None:
+                self.flows -= Counter([queue.flow])
             if bindings:
                 self._repeated -= 1
             else:

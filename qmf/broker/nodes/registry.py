@@ -76,7 +76,7 @@ class NodeRegistry(Router):
 
     Attributes:
         default_exchange: the nameless exchange.
-        counters, stopped, refusal: see `Router`.
+        counters, flows, refusal: see `Router`.
         deleted_queues: totals of the queues that were deleted.
         clock: returns seconds; for times to live.
         observer: notified of what is created and deleted; may be replaced.

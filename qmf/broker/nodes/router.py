@@ -36,14 +36,19 @@ class Router:
 
     Attributes:
         counters: totals of the broker.
-        stopped: the flow control of a queue that got the message published last, and is too long; None if none is.
+        flows: flow control of the queues that got the messages published last, or refused them; of those that have any.
         refusal: why the message published last was refused; only after `RoutingResult.QUEUE_FULL`.
     """
 
     def __init__(self, counters: BrokerCounters) -> None:
         self.counters = counters
-        self.stopped: FlowControl | None = None
+        self.flows: Sequence[FlowControl] = ()
         self.refusal = ""
+
+    @property
+    def stopped(self) -> FlowControl | None:
+        """The flow control of a queue that got the message published last, and is too long; None if none is."""
+        return next((flow for flow in self.flows if flow.stopped), None)
 
     def targets(self, node: Node | None, message: Message) -> Sequence[Queue]:
         """The queues that a message to `node` would be put into now."""
@@ -59,16 +64,16 @@ class Router:
     def publish(self, node: Node | None, message: Message) -> RoutingResult:
         """Route a message that was sent to `node`; None means that its address names nothing."""
         self.counters.received += 1
-        self.stopped = None
+        self.flows = ()
         if node is None:
             self.counters.discarded += 1
             log.debug("discarded a message to %r, which is neither an exchange nor a queue", message.to)
             return _DISCARDED
         if isinstance(node, Queue):
+            if node.flow is not None:
+                self.flows = (node.flow,)
             if node.enqueue(message):
                 node.counters.by_name += 1
-                if node.flow is not None and node.flow.stopped:
-                    self.stopped = node.flow
                 return _ROUTED
             self.refusal = (node.redirected or node).refusal(message)
             self.counters.rejected += 1
@@ -90,13 +95,11 @@ class Router:
         """
         if len(messages) == 1:
             return {0: self.refusal} if self.publish(node, messages[0]) is _QUEUE_FULL else {}
-        self.stopped = None
+        self.flows = () if not isinstance(node, Queue) or node.flow is None else (node.flow,)
         if isinstance(node, Queue):
             self.counters.received += len(messages)
             refused = node.enqueue_all(messages)
             node.counters.by_name += len(messages) - len(refused)
-            if node.flow is not None and node.flow.stopped:
-                self.stopped = node.flow
             self.counters.rejected += len(refused)
             return refused
         found: Sequence[Binding] = ()
@@ -105,13 +108,13 @@ class Router:
         if found:
             assert node is not None
             return self._publish_to_bindings(node.counters, found, messages)
-        stopped = None
+        flows: set[FlowControl] = set()
         one_by_one: dict[int, str] = {}
         for place, message in enumerate(messages):
             if self.publish(node, message) is _QUEUE_FULL:
                 one_by_one[place] = self.refusal
-            stopped = stopped or self.stopped
-        self.stopped = stopped
+            flows.update(self.flows)
+        self.flows = tuple(flows)
         return one_by_one
 
     def _publish_to_bindings(
@@ -136,8 +139,8 @@ class Router:
                 reasons.update(refused)
                 for place in refused:
                     refusals[place] = refusals.get(place, 0) + 1
-            if queue.flow is not None and queue.flow.stopped:
-                self.stopped = queue.flow
+            if queue.flow is not None:
+                self.flows = (*self.flows, queue.flow)
         for place, times in refusals.items():
             size = len(messages[place].data)
             lost = min(times, copies)
@@ -164,11 +167,11 @@ class Router:
         copies = 0
         for binding in found:
             queue = binding.queue
+            if queue.flow is not None:
+                self.flows = (*self.flows, queue.flow)
             if queue.enqueue(message):
                 binding.matched += 1
                 copies += 1
-                if queue.flow is not None and queue.flow.stopped:
-                    self.stopped = queue.flow
             else:
                 self.refusal = (queue.redirected or queue).refusal(message)
         if copies:

@@ -113,6 +113,7 @@ class Coordinator:
             if (transaction := self._transactions.pop(id, None)) is not None:
                 transaction.release(self._registry.memory)
                 transaction.roll_back()
+                transaction.let_go()
 
     def _declare(self, counts: TransactionCounts) -> Declared:
         if len(self._transactions) >= MAX_TRANSACTIONS:
@@ -130,6 +131,7 @@ class Coordinator:
         transaction.release(self._registry.memory)
         if fail:
             transaction.roll_back()
+            transaction.let_go()
             counts.rolled_back += 1
             on_done(None)
             return
@@ -151,3 +153,5 @@ class Coordinator:
             transaction.roll_back()
             counts.rolled_back += 1
             raise TransactionFailed("amqp:transaction:rollback", f"the transaction was rolled back: {error}") from error
+        finally:
+            transaction.let_go()

@@ -12,6 +12,7 @@ from typing import Protocol
 import attrs
 
 from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.memory import MemoryUse
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
@@ -47,6 +48,7 @@ class Transaction:
         acquisitions: deliveries with an outcome.
         size: bytes of the messages.
         refused: why a message was not taken: the transaction can only be rolled back; empty if all were.
+        held: flow control of queues for which messages are, with their number and bytes.
     """
 
     id: bytes
@@ -54,6 +56,7 @@ class Transaction:
     acquisitions: list[Acquisition] = attrs.field(factory=list)
     size: int = 0
     refused: str = ""
+    held: dict[FlowControl, tuple[int, int]] = attrs.field(factory=dict)
 
     def add(self, node: Node | None, message: Message, memory: MemoryUse | None) -> None:
         """Keep a message until the transaction ends; `memory` counts it, if all messages are limited."""
@@ -61,6 +64,19 @@ class Transaction:
         self.size += len(message.data)
         if memory is not None:
             memory.add(1, len(message.data))
+
+    def hold(self, flows: Iterable[FlowControl], size: int) -> None:
+        """A message of so many bytes is for queues with flow control: it takes room there until `let_go`."""
+        for flow in flows:
+            flow.hold(1, size)
+            count, held = self.held.get(flow, (0, 0))
+            self.held[flow] = count + 1, held + size
+
+    def let_go(self) -> None:
+        """The transaction has ended: its messages are in their queues, or gone. A second call does nothing."""
+        for flow, (count, size) in self.held.items():
+            flow.hold(-count, -size)
+        self.held.clear()
 
     def release(self, memory: MemoryUse | None) -> None:
         """The transaction ends: its messages are in their queues, or gone. To be called once, before that."""

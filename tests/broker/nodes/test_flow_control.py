@@ -8,13 +8,13 @@ from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import QueueLimits, QueueSettings, Threshold
 
 
-def test_the_flow_stops_above_one_depth_and_resumes_below_another() -> None:
+def test_the_flow_stops_at_one_depth_and_resumes_below_another() -> None:
     it, _, _ = queue(flow_stop=Threshold(3), flow_resume=Threshold(2))
     flow = it.flow
     assert flow is not None
-    put(it, "abc")
+    put(it, "ab")
     assert not flow.stopped
-    put(it, "d")
+    put(it, "cd")
     resumed: list[bool] = []
     flow.when_resumed(lambda: resumed.append(True))
     it.purge(2)
@@ -36,7 +36,7 @@ def test_bytes_stop_the_flow_too_and_without_another_depth_it_resumes_below_the_
 
 def test_the_registry_tells_whose_flow_has_stopped_and_deleting_resumes_it() -> None:
     registry = NodeRegistry()
-    settings = QueueSettings(flow_stop=Threshold(1), limits=QueueLimits())
+    settings = QueueSettings(flow_stop=Threshold(2), limits=QueueLimits())
     it = registry.declare_queue("q", settings)
     registry.publish(it, message("a"))
     stopped = registry.stopped
