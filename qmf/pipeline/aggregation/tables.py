@@ -15,6 +15,7 @@ import attrs
 from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
 from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local, local_path
@@ -62,6 +63,10 @@ PARTITIONS = ("size", DATE)
 #: The temporary table in which a job collects its rows, with the columns by which the job's tables are partitioned.
 OUT = "qmf_out"
 
+#: The columns with statistics: what rows are chosen by. Those of values would hide rows from readers by the library
+#: where an infinity or a number of more than 64 bits is among them.
+STATISTICS = ("window_start", "package", "class", "agent", "object", "member", "first_ns", "last_ns")
+
 #: The writer of the tables, in their logs.
 WRITER = "rollup"
 
@@ -69,7 +74,21 @@ WRITER = "rollup"
 def rollup_table(options: RollupOptions, by: str) -> LakeTable:
     """A table of roll-ups; `by` is ``batch`` or ``stream``."""
     out = str(local_path(options.out)) if is_local(options.out) else options.out.rstrip("/")
-    return LakeTable(f"{out}/{by}", options.storage)
+    return LakeTable(f"{out}/{by}", options.storage, statistics=STATISTICS)
+
+
+def rollup_schema() -> Any:
+    """The columns of the tables, as an Arrow schema."""
+    pa = import_pyarrow()
+    types = {
+        "timestamptz": pa.timestamp("us", "UTC"),
+        "varchar": pa.string(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+    }
+    fields = [(name, types.get(type) or pa.decimal128(38, 0)) for name, type in ROLLUP_COLUMNS.items()]
+    return pa.schema([*((name, pa.string()) for name in PARTITIONS), *fields])
 
 
 def class_name(versions: Sequence[ClassVersion]) -> str:

@@ -8,6 +8,7 @@ absent whenever the writer is killed.
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 import random
 import time
@@ -33,6 +34,9 @@ from qmf.pipeline.lake.table_log import named_failure
 #: Commits from one checkpoint of a table's log to the next: each reads the log since the last one.
 CHECKPOINT_COMMITS = 25
 
+#: The property of a table that names the columns with statistics.
+STATISTICS = "delta.dataSkippingStatsColumns"
+
 #: How often a commit is tried where other processes were first.
 _ATTEMPTS = 8
 
@@ -48,22 +52,24 @@ class LakeTable:
     Methods raise `LakeError` for every failure of the file system or of the object store; the table is as before then.
     """
 
-    def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
+    def __init__(self, url: str, options: Mapping[str, str] | None = None, *, statistics: Sequence[str] = ()) -> None:
         """Name a table; nothing is read yet.
 
         Args:
             url: a path of this machine, or a URL that the library's object stores know.
             options: of the object store, e.g. ``AWS_ENDPOINT_URL``.
+            statistics: columns of whose values each file has the limits in the log; none for the library's choice.
         """
         self.url = url
         self._options = dict(options or {})
+        self._statistics = tuple(statistics)
         self._opened: Any = None
         self._commits = 0
         self._snapshot: TableSnapshot | None = None
 
-    def __reduce__(self) -> tuple[type[LakeTable], tuple[str, dict[str, str]]]:
+    def __reduce__(self) -> tuple[Callable[..., LakeTable], tuple[str, dict[str, str]]]:
         # Executors open the table themselves.
-        return LakeTable, (self.url, self._options)
+        return functools.partial(LakeTable, statistics=self._statistics), (self.url, self._options)
 
     # -- reading
 
@@ -182,11 +188,24 @@ class LakeTable:
                 schema,
                 "ignore",
                 list(partition_by),
-                configuration={"delta.checkpointInterval": str(CHECKPOINT_COMMITS)},
+                configuration=self.configuration,
                 storage_options=self._options or None,
             )
 
         self.retried(make)
+
+    @property
+    def configuration(self) -> dict[str, str]:
+        """The properties of the table, in the words of the Delta protocol."""
+        found = {"delta.checkpointInterval": str(CHECKPOINT_COMMITS)}
+        return {**found, STATISTICS: ",".join(self._statistics)} if self._statistics else found
+
+    def declare_statistics(self) -> None:
+        """Commit which columns have statistics, where the table is there and doesn't say so."""
+        if not self._statistics or self._opened is None:
+            return
+        if self._opened.metadata().configuration.get(STATISTICS) != self.configuration[STATISTICS]:
+            self._opened.alter.set_table_properties({STATISTICS: self.configuration[STATISTICS]})
 
     def append(
         self,
@@ -344,11 +363,12 @@ class LakeTable:
             if last is not None and last >= batch:
                 return False
             known = self._opened is not None
+            self.declare_statistics()
             delta.write_deltalake(
                 self._opened if known else self.url,
                 rows,
                 storage_options=self._options or None,
-                configuration=None if known else {"delta.checkpointInterval": str(CHECKPOINT_COMMITS)},
+                configuration=None if known else self.configuration,
                 writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
                 commit_properties=_properties(writer, batch, numbers),
                 # Old entries of the log go with `vacuum`, when the operator decides.

@@ -12,14 +12,19 @@ import attrs
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
-from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
 from qmf.pipeline.aggregation.job import replaced
 from qmf.pipeline.aggregation.source import ClassSource, class_sources
 from qmf.pipeline.aggregation.stream import RollupStream
 from qmf.pipeline.aggregation.stream_windows import END_NS, WindowRange
-from qmf.pipeline.aggregation.tables import PARTITIONS, WRITER, RollupOptions, class_name, rollup_table
+from qmf.pipeline.aggregation.tables import (
+    PARTITIONS,
+    WRITER,
+    RollupOptions,
+    class_name,
+    rollup_schema,
+    rollup_table,
+)
 from qmf.pipeline.errors import LakeError
-from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.lake_table import LakeTable
@@ -132,9 +137,11 @@ def commit_files(
     delta = import_deltalake()
     with delta_errors(table.url):
         if table.version() is None:
-            table.create(_schema(), PARTITIONS)
+            table.create(rollup_schema(), PARTITIONS)
         elif replacement is not None and replacement.kept and table.version() != replacement.version:
             raise LakeError(f"{table.url}: another process wrote to it meanwhile; try again")
+        else:
+            table.declare_statistics()
         target = table.delta()
         all_numbers = {**(numbers or {}), WRITER: (table.last_batch(WRITER) or 0) + 1}
         transactions = [delta.Transaction(name, number) for name, number in all_numbers.items()]
@@ -183,17 +190,3 @@ class SparkRollupStream(RollupStream):
             if replacement.kept:
                 self._files += written_files(self._spark, replacement.kept, self._table)
         commit_files(self._table, self._files, replacement, numbers)
-
-
-def _schema() -> Any:
-    """The columns of the table."""
-    pa = import_pyarrow()
-    types = {
-        "timestamptz": pa.timestamp("us", "UTC"),
-        "varchar": pa.string(),
-        "bigint": pa.int64(),
-        "double": pa.float64(),
-        "boolean": pa.bool_(),
-    }
-    fields = [(name, types.get(type) or pa.decimal128(38, 0)) for name, type in ROLLUP_COLUMNS.items()]
-    return pa.schema([*((name, pa.string()) for name in PARTITIONS), *fields])

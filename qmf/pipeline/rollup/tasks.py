@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
+import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -26,13 +29,18 @@ from qmf.pipeline.aggregation.stream_windows import WindowRange, WindowRollup
 from qmf.pipeline.aggregation.tables import OUT, PARTITIONS, RollupOptions
 from qmf.pipeline.duckdb_queries import duckdb_errors, quoted, text
 from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.delta_errors import import_deltalake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import DATE
-from qmf.pipeline.lake.table_files import TableFile
+from qmf.pipeline.lake.table_files import GROUP_ROWS, TableFile
+from qmf.pipeline.lake.table_log import LOG
 from qmf.pipeline.rollup.frames import executor_connection
 
 #: Samples of a task; a day of a class that has more is divided by its objects.
 TASK_SAMPLES = 5_000_000
+
+#: Bytes of a file that are copied at once.
+_COPIED_BYTES = 1 << 20
 
 #: What a task says about a file that it wrote.
 WRITTEN = (
@@ -183,7 +191,7 @@ def written_files(spark: SparkSession, tasks: Sequence[Task], table: LakeTable) 
 
     def work(task: Task) -> Iterator[Any]:
         for connection, part, rows in task.run():
-            yield _write(connection, rows, table, part)
+            yield from _write(connection, rows, table, part)
 
     return _frame(spark, tasks).mapInArrow(_each(work), WRITTEN).collect()
 
@@ -202,34 +210,43 @@ def _each(work: Callable[[Any], Iterator[Any]]) -> Callable[[Iterable[Any]], Ite
     return run
 
 
-def _write(connection: Any, rows: str, table: LakeTable, part: RollupPart) -> Any:
-    """Write a file, and say what is in it."""
-    pa = import_pyarrow()
-    found = connection.sql(f"from {rows}").to_arrow_table()
-    # A name of its own for each attempt: what an attempt that failed has written is never committed.
-    path = f"size={part.size}/{DATE}={part.day}/part-{uuid.uuid4()}.parquet"
+def _write(connection: Any, rows: str, table: LakeTable, part: RollupPart) -> Iterator[Any]:
+    """Write rows into files, and say what is in them."""
+    delta, pa = import_deltalake(), import_pyarrow()
     store = table.store()
-    store.create_dir(path.rpartition("/")[0], recursive=True)
-    with store.open_output_stream(path) as target:
-        pa.parquet.write_table(found, target, compression="zstd")
-    ((low, high),) = connection.execute(f"select min(first_ns), max(first_ns) from {rows}").fetchall()
-    stats = {
-        "numRecords": found.num_rows,
-        "minValues": {"first_ns": low},
-        "maxValues": {"first_ns": high},
-        "nullCount": {"first_ns": 0},
-    }
-    values = {
-        "package": part.package,
-        "class": part.name,
-        "size": part.size,
-        DATE: part.day,
-        "path": path,
-        "bytes": store.get_file_info(path).size,
-        "rows": found.num_rows,
-        "stats": json.dumps(stats),
-    }
-    return pa.RecordBatch.from_pylist([values])
+    with tempfile.TemporaryDirectory(prefix="qmf-rollup-") as folder:
+        # The library's writer makes the statistics, which only it brings to the form that its readers want.
+        delta.write_deltalake(
+            folder,
+            connection.sql(f"from {rows}").to_arrow_table(),
+            configuration=table.configuration,
+            writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
+        )
+        for added in _added(Path(folder)):
+            # A name of its own for each attempt: what an attempt that failed has written is never committed.
+            path = f"size={part.size}/{DATE}={part.day}/part-{uuid.uuid4()}.zstd.parquet"
+            store.create_dir(path.rpartition("/")[0], recursive=True)
+            with Path(folder, added["path"]).open("rb") as source, store.open_output_stream(path) as target:
+                shutil.copyfileobj(source, target, _COPIED_BYTES)
+            values = {
+                "package": part.package,
+                "class": part.name,
+                "size": part.size,
+                DATE: part.day,
+                "path": path,
+                "bytes": added["size"],
+                "rows": json.loads(added["stats"])["numRecords"],
+                "stats": added["stats"],
+            }
+            yield pa.RecordBatch.from_pylist([values])
+
+
+def _added(folder: Path) -> Iterator[Mapping[str, Any]]:
+    """The files that the only commit of a table added, in the words of the Delta protocol."""
+    for line in (folder / LOG / f"{0:020}.json").read_text().splitlines():
+        action = json.loads(line)
+        if "add" in action:
+            yield action["add"]
 
 
 def add_actions(files: Iterable[Any]) -> list[Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +13,10 @@ import pytest
 from pipeline.lakes import Shop
 from pipeline.shop import TILL
 
-from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table
+from qmf.pipeline.aggregation.tables import PARTITIONS, RollupOptions, rollup_schema, rollup_table
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.schema import TYPES, ClassSchema, Statistic
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
@@ -66,6 +70,35 @@ def test_it_writes_what_the_job_in_one_process_writes(
         assert table(there) == table(here)
     # Where it takes long, there are lines of progress as well.
     assert "org.example.shop:till by 1m: 12 samples became 12 rows" in lines
+
+
+def test_readers_that_choose_rows_find_them(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
+    scale = ClassVersion.from_schema(
+        ClassSchema(package="p", name="scale", statistics=(Statistic(name="load", type=TYPES["double"]),))
+    )
+    shop.put(*((second, 0) for second in range(2)), table=scale, load=math.inf)
+    huge = Decimal((1 << 64) - 1)
+    shop.put((3, huge), object="huge", table=OTHER)  # type: ignore[arg-type]
+    there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"))
+    here = attrs.evolve(there, out=str(tmp_path / "here"))
+    job.rollup_batch(spark, there, ignore)
+    roll_up_lake(here, ignore)
+    for options in (there, here):
+        delta = rollup_table(options, "batch").delta()
+        for column in ("class", "object", "member", "samples", "first", "last", "last_exact", "window_start", "mean"):
+            for value in {row[column] for row in table(options)} - {None}:
+                found = delta.to_pyarrow_table(filters=[(column, "=", value)])
+                assert found.num_rows == sum(row[column] == value for row in table(options)), (column, value)
+    limits = [rollup_table(options, "batch").delta().get_add_actions(flatten=True) for options in (there, here)]
+    assert {str(name) for name in limits[0].schema.names} == {str(name) for name in limits[1].schema.names}
+
+
+def test_a_table_without_the_property_gets_it(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
+    options = RollupOptions(lake=shop.root, out=str(tmp_path / "there"))
+    LakeTable(f"{options.out}/batch").create(rollup_schema(), PARTITIONS)
+    job.rollup_batch(spark, options, ignore)
+    found = rollup_table(options, "batch").delta().to_pyarrow_table(filters=[("class", "=", "till")])
+    assert found.num_rows == 12
 
 
 def test_days_and_classes(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
