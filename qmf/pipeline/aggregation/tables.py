@@ -18,7 +18,7 @@ from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.location import is_local, local_path
+from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import DATE
 
 
@@ -73,8 +73,7 @@ WRITER = "rollup"
 
 def rollup_table(options: RollupOptions, by: str) -> LakeTable:
     """A table of roll-ups; `by` is ``batch`` or ``stream``."""
-    out = str(local_path(options.out)) if is_local(options.out) else options.out.rstrip("/")
-    return LakeTable(f"{out}/{by}", options.storage, statistics=STATISTICS)
+    return LakeTable(f"{absolute(options.out)}/{by}", options.storage, statistics=STATISTICS)
 
 
 def rollup_schema() -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import attrs
 
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.location import is_local, local_path
+from qmf.pipeline.lake.location import absolute
 
 
 @attrs.frozen
@@ -26,5 +26,4 @@ class AuditOptions:
 
     def table(self, name: str) -> LakeTable:
         """One of the tables."""
-        out = str(local_path(self.out)) if is_local(self.out) else self.out.rstrip("/")
-        return LakeTable(f"{out}/{name}", self.storage)
+        return LakeTable(f"{absolute(self.out)}/{name}", self.storage)

@@ -32,6 +32,7 @@ from qmf.pipeline.audit.state import (
 from qmf.pipeline.audit.stream import AuditStream
 from qmf.pipeline.duckdb_queries import duckdb_errors
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.rollup.frames import arrow_batches, executor_connection
 from qmf.pipeline.spark import sinks
@@ -51,18 +52,24 @@ class PartsTask:
     """A piece of work: the parts of some files.
 
     Attributes:
-        options: of the audit.
+        lake: absolute path or URL.
+        storage: options of its object store.
         files: of the lake.
     """
 
-    options: AuditOptions
+    lake: str
+    storage: Mapping[str, str]
     files: FilesByTable
 
     def run(self) -> Iterator[Any]:
-        """Record batches with `PARTS` and `EVENTS`, told apart by a column."""
-        with closing(executor_connection()) as connection, duckdb_errors(self.options.lake):
+        """Record batches with `PARTS` and `EVENTS`, told apart by a column.
+
+        Raises:
+            LakeError: a table or a file of the lake is not on this machine, or cannot be read.
+        """
+        with closing(executor_connection()) as connection, duckdb_errors(self.lake):
             state = AuditState(connection)
-            state.add(DeltaLake(self.options.lake, self.options.storage), self.files)
+            state.add(DeltaLake(self.lake, self.storage), self.files)
             state.fold()
             tables = {**{name: part_table(name) for name in PARTS}, EVENT_PART: state.events()}
             yield from arrow_batches(connection, together(tables, _MADE_BY_TASKS))
@@ -136,6 +143,7 @@ def _parts(spark: SparkSession, options: AuditOptions, files: FilesByTable) -> D
 def make_tasks(options: AuditOptions, files: FilesByTable) -> list[PartsTask]:
     """The pieces of the work on some files, of `TASK_ROWS` rows each, about."""
     tasks: list[PartsTask] = []
+    lake = absolute(options.lake)
     chosen: dict[str, list[Any]] = {}
     rows = 0
     for path, each in files.items():
@@ -143,9 +151,9 @@ def make_tasks(options: AuditOptions, files: FilesByTable) -> list[PartsTask]:
             chosen.setdefault(path, []).append(file)
             rows += file.rows
             if rows >= TASK_ROWS:
-                tasks.append(PartsTask(options, chosen))
+                tasks.append(PartsTask(lake, options.storage, chosen))
                 chosen, rows = {}, 0
-    return [*tasks, PartsTask(options, chosen)] if chosen else tasks
+    return [*tasks, PartsTask(lake, options.storage, chosen)] if chosen else tasks
 
 
 def _run_tasks(batches: Iterable[Any]) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from qmf.pipeline.audit.history import history
 from qmf.pipeline.audit.lives import lives
 from qmf.pipeline.audit.schemas import EVENTS, PARTS, Columns, names
 from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import columns_of
 from qmf.pipeline.lake.columns import ClassVersion
@@ -57,7 +58,13 @@ class AuditState:
         Args:
             lake: that they are from.
             files: by the path of their table; tables that an audit doesn't read are left out.
+
+        Raises:
+            LakeError: the lake doesn't have one of the tables, since it is another one, or not on this machine.
         """
+        unknown = set(files).difference(map(kind_path, RowKind), (item.table for item in lake.classes()))
+        if unknown:
+            raise LakeError(f"{lake.url}: no table {min(unknown)}: every machine needs the lake under this name")
         for kind in (*PRESENCE, RowKind.UNTYPED):
             found = tuple(files.get(kind_path(kind), ()))
             if found:

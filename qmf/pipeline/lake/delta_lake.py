@@ -20,7 +20,7 @@ from qmf.pipeline.lake.arrow import arrow_schema, columns_of, import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.location import is_local, local_path
+from qmf.pipeline.lake.location import absolute, is_local
 from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE
 from qmf.pipeline.lake.table_files import file_system
 from qmf.pipeline.lake.table_paths import JOB_TABLES, class_path, kind_path
@@ -59,7 +59,7 @@ class DeltaLake:
             url: a path of this machine, or a URL that the library's object stores know (``s3://bucket/lake``).
             options: of the object store, e.g. ``AWS_ENDPOINT_URL``; what is not given comes from the environment.
         """
-        self.url = str(local_path(url)) if is_local(url) else url.rstrip("/")
+        self.url = absolute(url)
         self.options = dict(options or {})
         self._tables: dict[str, LakeTable] = {}
         self._classes: tuple[int | None, tuple[RecordedClass, ...]] = (None, ())

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
-from qmf.pipeline.lake.location import is_local
+from qmf.pipeline.lake.location import absolute, is_local
 from qmf.pipeline.lake.row_columns import DATE, HASH
 from qmf.pipeline.lake.table_files import (
     GROUP_ROWS,
@@ -60,7 +60,8 @@ class LakeTable:
             options: of the object store, e.g. ``AWS_ENDPOINT_URL``.
             statistics: columns of whose values each file has the limits in the log; none for the library's choice.
         """
-        self.url = url
+        # An executor has a working directory of its own, and so has Spark's Java process.
+        self.url = absolute(url)
         self._options = dict(options or {})
         self._statistics = tuple(statistics)
         self._opened: Any = None

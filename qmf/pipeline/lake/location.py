@@ -21,3 +21,8 @@ def local_path(lake: str) -> Path:
     if not is_local(lake):
         raise PipelineError(f"{lake}: must be a folder of this machine, or one that is mounted on it")
     return Path(lake.removeprefix("file://")).absolute()
+
+
+def absolute(place: str) -> str:
+    """A path of this machine from its root, so that processes with other working directories find it; or a URL."""
+    return str(local_path(place)) if is_local(place) else place.rstrip("/")

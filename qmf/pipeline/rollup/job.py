@@ -28,6 +28,7 @@ from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.rollup.tasks import KeptRows, WindowTask, add_actions, make_tasks, written_files
 from qmf.pipeline.spark.batch_progress import PrintLine, report_progress
@@ -170,10 +171,12 @@ class SparkRollupStream(RollupStream):
 
     def _roll_up(self, ranges: Sequence[WindowRange]) -> list[int]:
         tasks = []
+        is_first = self._table.version() is None
+        options = attrs.evolve(self._options, lake=absolute(self._options.lake), out=absolute(self._options.out))
         for windows in ranges:
             days = {date: windows.source.days[date] for date in windows.days}
             few = attrs.evolve(windows, source=attrs.evolve(windows.source, days=days))
-            tasks.append(WindowTask(self._options, few))
+            tasks.append(WindowTask(options, few, is_first))
         first = min(windows.start for windows in ranges)
         self._first_day = "" if first == -END_NS else day(first)
         self._files = written_files(self._spark, tasks, self._table)

@@ -26,7 +26,7 @@ from qmf.pipeline.aggregation.day import ClassRollup
 from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS
 from qmf.pipeline.aggregation.source import ClassSource, day_start_ns
 from qmf.pipeline.aggregation.stream_windows import WindowRange, WindowRollup
-from qmf.pipeline.aggregation.tables import OUT, PARTITIONS, RollupOptions
+from qmf.pipeline.aggregation.tables import OUT, PARTITIONS, RollupOptions, rollup_table
 from qmf.pipeline.duckdb_queries import duckdb_errors, quoted, text
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_errors import import_deltalake
@@ -70,16 +70,24 @@ class WindowTask:
     """The roll-up of a range of windows of a stream.
 
     Attributes:
-        options: of the roll-up.
+        options: of the roll-up; the paths are absolute.
         windows: the range.
+        is_first: there is no table of earlier rows yet.
     """
 
     options: RollupOptions
     windows: WindowRange
+    is_first: bool
 
     def run(self) -> Iterator[tuple[Any, RollupPart, str]]:
-        """As of `RollupTask`."""
+        """As of `RollupTask`.
+
+        Raises:
+            LakeError: the table of earlier rows is not on this machine, or a file cannot be read.
+        """
         source, size = self.windows.source, self.windows.size
+        if not self.is_first:
+            rollup_table(self.options, "stream").delta()  # refuses what isn't there
         with closing(executor_connection()) as connection, duckdb_errors(self.options.lake):
             if not WindowRollup(connection, self.options).roll_up(self.windows):
                 return

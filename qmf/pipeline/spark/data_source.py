@@ -22,7 +22,7 @@ import attrs
 from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
-from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.errors import LakeError, PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import columns_of
 from qmf.pipeline.lake.classes import versions_of
@@ -30,6 +30,7 @@ from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.feed import FeedFile
 from qmf.pipeline.lake.file_rows import WantedRows, has_classes
+from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import CLASS_KINDS
 from qmf.pipeline.lake.runs import RecordedRuns
 from qmf.pipeline.lake.table_paths import class_of_path, kind_path
@@ -71,8 +72,10 @@ class QmfDataSource(DataSource):
 
             return SnapshotReader(options)
         wanted, includes = self._wanted(schema)
-        place = LakePlace(options["lake"], storage_options(options))
+        place = _place(options["lake"], options)
         lake = place.open()
+        if not lake.exists():
+            raise LakeError(f"{lake.url}: no lake")
         files = batch_files(lake, includes, options)
         left_out = RecordedRuns(lake).left_out() if any(has_classes(item.path) for item in files) else ()
         return LakeBatchReader(place, files, wanted, left_out)
@@ -82,7 +85,7 @@ class QmfDataSource(DataSource):
         options = dict(self.options)
         wanted, includes = self._wanted(schema)
         return LakeStreamReader(
-            LakePlace(options.get("spool") or options["lake"], storage_options(options)),
+            _place(options.get("spool") or options["lake"], options),
             wanted,
             includes,
             limit=int(options.get("files", DEFAULT_FILES)),
@@ -141,6 +144,11 @@ class TablesOf:
         if not path.startswith(f"{self.kind.value}/"):
             return False
         return not self.name or class_of_path(path) == (self.kind, self.package, self.name)
+
+
+def _place(lake: str, options: Mapping[str, str]) -> LakePlace:
+    """Where a lake is, for executors as well, whose working directories are others."""
+    return LakePlace(absolute(lake), storage_options(options))
 
 
 def storage_options(options: Mapping[str, str]) -> dict[str, str]:

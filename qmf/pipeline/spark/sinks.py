@@ -116,7 +116,7 @@ def start_stream(
     def append(batch: DataFrame, number: int) -> None:
         append_once(batch.coalesce(_FILES), table, name, number)
 
-    checkpoint = f"{path}/{CHECKPOINT}/{quote(part, safe='')}".rstrip("/")
+    checkpoint = f"{table.url}/{CHECKPOINT}/{quote(part, safe='')}".rstrip("/")
     writer = frame.writeStream.queryName(name).outputMode(mode).option("checkpointLocation", checkpoint)
     writer = writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)
     return writer.foreachBatch(write or append).start()

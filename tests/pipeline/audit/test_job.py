@@ -141,6 +141,37 @@ def test_spark_makes_the_same_tables(spark: SparkSession, tmp_path: Path, monkey
     assert read(tmp_path / "batch") == read(tmp_path / "local") == read(tmp_path / "stream")
 
 
+@pytest.mark.slow
+def test_relative_paths_are_those_of_the_program(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from qmf.pipeline.audit import spark_job
+
+    monkeypatch.chdir(tmp_path)  # the executors have another working directory
+    shop = Shop("lake")
+    first_half(shop)
+    second_half(shop)
+    counts = audit_lake(AuditOptions(lake="lake", out="local"), lambda _text: None)
+    assert spark_job.audit_on_spark(spark, AuditOptions(lake="lake", out="batch"), lambda _text: None) == counts
+    with closing(spark_job.SparkAuditStream(AuditOptions(lake="lake", out="stream"), spark)) as following:
+        assert following.step() > 0
+    assert read(tmp_path / "batch") == read(tmp_path / "local") == read(tmp_path / "stream")
+
+
+@pytest.mark.slow
+def test_a_table_that_an_executor_lacks_is_an_error(tmp_path: Path) -> None:
+    from qmf.pipeline.audit import spark_job
+
+    shop = Shop(tmp_path / "lake")
+    first_half(shop)
+    files = {path: shop.lake.table(path).snapshot().files for path in shop.lake.paths()}
+    (task,) = spark_job.make_tasks(AuditOptions(lake=shop.root, out=""), files)
+    assert list(task.run())
+    (elsewhere,) = spark_job.make_tasks(AuditOptions(lake=str(tmp_path / "empty"), out=""), files)
+    with pytest.raises(PipelineError, match="no table events/"):
+        list(elsewhere.run())
+
+
 def test_events_are_added_once_though_a_kill_came_before_the_last_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

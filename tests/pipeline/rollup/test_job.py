@@ -13,6 +13,9 @@ import pytest
 from pipeline.lakes import Shop
 from pipeline.shop import TILL
 
+from qmf.pipeline import LakeError
+from qmf.pipeline.aggregation.source import class_sources
+from qmf.pipeline.aggregation.stream_windows import WindowRange
 from qmf.pipeline.aggregation.tables import PARTITIONS, RollupOptions, rollup_schema, rollup_table
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.lake_table import LakeTable
@@ -129,3 +132,27 @@ def test_a_stream_writes_what_the_stream_in_one_process_writes(spark: SparkSessi
         assert rollup_table(there, "stream").version() == rollup_table(there, "stream").last_batch("rollup")
         if last:
             shop.put((DAY + 100, 40), (DAY + 250, 50), object="till-1")
+
+
+def test_relative_paths_are_those_of_the_program(
+    spark: SparkSession, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the executors have another working directory
+    there = RollupOptions(lake="lake", out="there", late="60s")
+    here = attrs.evolve(there, out="here")
+    assert job.rollup_batch(spark, there, ignore) == roll_up_lake(here, ignore)
+    assert table(there) == table(here)
+    for at in (DAY + 200, DAY + 400):
+        shop.put((at, 60), object="till-1")
+        with closing(job.SparkRollupStream(there, spark)) as ours, closing(RollupStream(here)) as theirs:
+            assert ours.step() == theirs.step()
+        assert table(there, "stream") == table(here, "stream")
+
+
+def test_a_table_that_an_executor_lacks_is_an_error(shop: Shop, tmp_path: Path) -> None:
+    (source,) = class_sources(shop.root, ["till"])
+    options = RollupOptions(lake=shop.root, out=str(tmp_path / "out"))
+    windows = WindowRange(source, "1m", 0, 60 * 10**9, last=False)
+    assert list(tasks.WindowTask(options, windows, is_first=True).run())
+    with pytest.raises(LakeError, match="no such table"):
+        list(tasks.WindowTask(options, windows, is_first=False).run())

@@ -65,6 +65,8 @@ def test_invalid_options_are_errors(spark: SparkSession, tmp_path: Path) -> None
         spark.read.format("qmf").option("kind", "agents").load().collect()
     with pytest.raises(Exception, match=r'the option "class" is missing, or "kind" with one of objects, events'):
         spark.readStream.format("qmf").option("lake", str(tmp_path)).load()
+    with pytest.raises(Exception, match="no lake"):
+        spark.read.format("qmf").options(kind="agents", lake=str(tmp_path / "misspelt")).load().collect()
 
 
 @pytest.mark.soak

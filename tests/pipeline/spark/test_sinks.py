@@ -52,6 +52,20 @@ def test_an_interrupted_batch_is_written_once(spark: SparkSession, shop: Shop, t
     assert sorted((row["_seq"], row["_batch"]) for row in rows.collect()) == [(2, 0), (3, 0), (4, 1)]
 
 
+def test_a_relative_path_is_one_of_the_program(
+    spark: SparkSession, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # Java, and the executors, have another working directory
+    shop.put((1, 10), (2, 20))
+    frame = Frames(spark, "lake", stream=True).objects("till").select("_seq")
+    query = sinks.start_stream(frame, "out", name="q", once=True)
+    assert query.awaitTermination(PATIENCE)
+    rows = sinks.read_table(spark, LakeTable("out"))
+    assert rows is not None
+    assert sorted(row["_seq"] for row in rows.collect()) == [2, 3]
+    assert (tmp_path / "out" / sinks.CHECKPOINT).is_dir()
+
+
 def test_a_batch_replaces_the_days_that_it_has(spark: SparkSession, tmp_path: Path) -> None:
     table = LakeTable(str(tmp_path / "out"))
 
