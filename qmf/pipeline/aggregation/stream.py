@@ -141,39 +141,46 @@ class RollupStream:
         room = MAX_VALUES
         for item in classes:
             samples = self._samples(item)
-            values = sum(part.values for part in samples)
-            if self._partials is not None and values <= room:
-                room -= values
-                new += samples
-            elif item.new:
-                self._count_in_files(item)
-                if self._partials is not None:
-                    self._partials.lacks(item.name, _last_ns(item))
+            if samples is not None and samples.values <= room:
+                room -= samples.values
+                new.append(samples)
+                if samples.since is None:
+                    continue
+            elif self._partials is not None and (samples is not None or item.new):
+                self._partials.lacks(item.name, _last_ns(item))
+            if item.new:
+                self._count(self._found_in_files(item))
         if self._partials is not None and new:
             found = self._partials.add(new, {item.name: self._written_until(item.source) for item in classes})
             self._count(found)
 
-    def _samples(self, item: FollowedClass) -> list[NewSamples]:
-        """The samples of a class that belong into memory."""
-        found = [NewSamples(item.source, item.new)] if item.new else []
-        if self._partials is None or item.name in self._known:
-            return found
-        # What an earlier stream had read of windows that are not complete is read again.
+    def _samples(self, item: FollowedClass) -> NewSamples | None:
+        """The samples of a class that belong into memory; None for none."""
+        if self._partials is None:
+            return None
+        is_known = item.name in self._known
         self._known.add(item.name)
         since = min(self._progress(item.source, size).until for size in self._options.sizes)
-        new = {file.path for _, file in item.new}
-        before = [
+        files = [
             (table, file)
             for files in item.source.days.values()
             for table, file in files
-            if file.path not in new and (file.last_ns is None or file.last_ns >= since)
+            if file.last_ns is None or file.last_ns >= since
         ]
+        if is_known or set(files) == set(item.new):
+            return NewSamples(item.source, item.new) if item.new else None
+        # What an earlier stream had read of windows that are not complete is read again, together with what is new:
+        # new rows may be in the same files as others, if files were combined.
         if since > -END_NS:
             self._partials.lacks(item.name, since - 1)
-        return [*([NewSamples(item.source, before, since)] if before else []), *found]
+        if item.new and self._found_in_files(item).late:
+            # What is left out of windows must not be known before later ones, either.
+            self._partials.lacks(item.name, _last_ns(item))
+            return None
+        return NewSamples(item.source, files, since) if files else None
 
-    def _count_in_files(self, item: FollowedClass) -> None:
-        """Count the new samples of a class where they are, and find the latest."""
+    def _found_in_files(self, item: FollowedClass) -> Found:
+        """Figures of the new samples of a class, from where they are."""
         written = self._written_until(item.source)
         source = ClassSource.of(item.source.versions, item.new)
         ahead = is_ahead(self._options.late)
@@ -181,7 +188,7 @@ class RollupStream:
             f"select count(*), count(*) filter ({ahead}), count(*) filter (not {ahead} and _ts_ns < {written}), "
             f"max(_ts_ns) filter (not {ahead}) from {source.sql(self._connection, list(source.days))} where _statistics"
         ).fetchall()
-        self._count(Found(read, early, late, latest))
+        return Found(read, early, late, latest)
 
     def _count(self, found: Found) -> None:
         self.counts = attrs.evolve(

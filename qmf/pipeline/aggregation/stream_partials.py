@@ -51,7 +51,7 @@ class NewSamples:
     Attributes:
         source: the class.
         files: with the new samples.
-        since: None, or the samples were read before: those from this time on are needed again, and are not counted.
+        since: only those from this time on are needed, and they are not counted; None for all.
         only_counted: without the rows that don't count, since another recorder has them too.
     """
 

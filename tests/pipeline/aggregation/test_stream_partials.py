@@ -16,6 +16,7 @@ from pipeline.shop import PACKAGE, TILL
 
 from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.maintenance import optimize
 from qmf.schema import TYPES, ClassSchema, Statistic
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
@@ -37,6 +38,9 @@ LATER = ClassVersion.from_schema(
         TILL, hash=UUID(int=0x99), statistics=(Statistic(name="extra", type=TYPES["uint32"]), *TILL.statistics)
     )
 )
+#: Member, size and object of some rows.
+OF_ONE = ("sales", "1m", "one")
+
 SCALES = ClassVersion.from_schema(
     ClassSchema(
         package=PACKAGE,
@@ -177,6 +181,35 @@ def test_a_stream_that_is_started_again_reads_open_windows_once(
     with closing(RollupStream(options)) as made:
         made.step(last=True)
     assert_rows_of_a_batch(options)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_stream_that_is_started_again_counts_samples_in_combined_files_once(
+    shop: Shop, options: RollupOptions, late: bool
+) -> None:
+    shop.put((1, 10), (62, 20), (130, 30))
+    with closing(RollupStream(options)) as made:
+        assert made.step() > 0
+        shop.put((141, 50))
+        made.step()  # nothing is complete, so it isn't written how far the lake was read
+    shop.put((151, 60), (160, 70))
+    shop.put((65, 1), object="late") if late else None
+    assert optimize(shop.lake).combined > 0
+    with closing(RollupStream(options)) as made:
+        made.step()
+        assert (made.counts.read, made.counts.late) == (4, 1) if late else (3, 0)
+        shop.put((300, 90))
+        made.step()
+    rows = [row for row in table(options, "stream") if (row["member"], row["size"], row["object"]) == OF_ONE]
+    assert [(row["samples"], int(row["delta_exact"]), row["resets"]) for row in rows] == [
+        (1, 0, 0),
+        (1, 10, 0),
+        (4, 50, 0),
+    ]
+    if not late:
+        with closing(RollupStream(options)) as made:
+            made.step(last=True)
+        assert_rows_of_a_batch(options)
 
 
 def test_what_comes_too_late_for_partials_is_read_again(shop: Shop, options: RollupOptions) -> None:
