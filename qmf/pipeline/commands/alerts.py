@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -91,13 +92,13 @@ def _check(path: Path) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from qmf.pipeline.notifying.overview import read_overview
-
     if options.check is not None:
         _check(options.check)
         return
     now = time.time_ns()
-    overview = read_overview(state_folder(options), read_matchers(options), now)
+    overview, failures = _read(options, now)
+    for text in failures:
+        print(f"qmf-pipeline: {text}", file=sys.stderr)
     if options.receivers:
         _print_receivers(overview, as_json=options.json)
         return
@@ -115,6 +116,21 @@ def _run(options: argparse.Namespace) -> None:
         print_line(line)
         for detail in _details(item, now):
             print_line(f"    {detail}")
+
+
+def _read(options: argparse.Namespace, now: int) -> tuple[Overview, Sequence[str]]:
+    """The alerts of a job, with or without notifications; and the errors of its rules, a line for each."""
+    from qmf.pipeline.correlate.stream_state import read_failures
+    from qmf.pipeline.notifying.overview import NOTIFY_FOLDER, read_overview, read_table_overview
+    from qmf.pipeline.notifying.state_file import STATE
+
+    folder, matchers = state_folder(options), read_matchers(options)
+    # A folder of its own does not tell where the tables are.
+    out = folder.parent if folder.name == NOTIFY_FOLDER else None
+    failures = () if out is None else read_failures(out)
+    if out is None or options.receivers or (folder / STATE).exists():
+        return read_overview(folder, matchers, now), failures
+    return read_table_overview(out, matchers), failures
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

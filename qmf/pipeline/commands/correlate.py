@@ -19,6 +19,7 @@ from qmf.pipeline.commands.base import (
 )
 from qmf.pipeline.commands.notify_options import add_notify, open_notifier
 from qmf.pipeline.durations import parse_duration
+from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.shutdown import stop_on_signals
 
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from qmf.pipeline.correlate.options import CorrelateOptions
-    from qmf.pipeline.correlate.rule_file import load_rules
+    from qmf.pipeline.correlate.rule_file import load_valid_rules
 
-    rules = load_rules(options.rules)
+    rules, wrong = load_valid_rules(options.rules)
     out = options.out or f"{options.lake.rstrip('/')}/_tables/correlate"
     correlate_options = CorrelateOptions(
         lake=options.lake,
@@ -55,6 +56,7 @@ def _run(options: argparse.Namespace) -> None:
         last=options.last,
         late=parse_duration(options.late),
         storage=dict(options.storage),
+        wrong=wrong,
     )
     (check_followed if options.stream else check_lake)(options.lake)
     with ExitStack() as stack:
@@ -75,6 +77,8 @@ def _batch(options: CorrelateOptions, notifier: JobNotifier | None, stop: thread
     if notifier is not None:
         notifier.report_batch(result.alerts)
         notifier.drain(stop)
+    if result.failures:
+        raise PipelineError("\n".join(["rules failed; the others were evaluated", *result.failures]))
 
 
 def _stream(

@@ -65,15 +65,17 @@ def _try(options: argparse.Namespace) -> None:
     from qmf.pipeline.commands.correlate import print_alerts
     from qmf.pipeline.correlate.batch import evaluate_lake
     from qmf.pipeline.correlate.options import CorrelateOptions
-    from qmf.pipeline.correlate.rule_file import load_rules
+    from qmf.pipeline.correlate.rule_file import load_valid_rules
 
     check_lake(options.lake)
+    rules, wrong = load_valid_rules(options.file)
     result = evaluate_lake(
         CorrelateOptions(
             lake=options.lake,
             storage=dict(options.storage),
             out="",
-            rules=load_rules(options.file),
+            rules=rules,
+            wrong=wrong,
             first=options.first,
             last=options.last,
             late=parse_duration(options.late),
@@ -84,6 +86,8 @@ def _try(options: argparse.Namespace) -> None:
     raised = sum(alert.raised for alert in result.alerts)
     open_ = raised - sum(alert.cleared for alert in result.alerts)
     print_line(f"{raised} alerts, {open_} of them open at the end; {result.counts}")
+    if result.failures:
+        raise PipelineError("\n".join(["rules failed; the others were evaluated", *result.failures]))
 
 
 COMMAND = Subcommand(

@@ -32,10 +32,13 @@ class BatchResult:
     Attributes:
         alerts: rows of the table, by time.
         counts: of the signals.
+        failures: a line for each rule that was left out as it doesn't fit its class, and for each expression that
+            could not be computed for some rows. The other rules, and other rows, were evaluated.
     """
 
     alerts: Sequence[AlertRow]
     counts: EvaluationCounts
+    failures: tuple[str, ...] = ()
 
 
 def correlate_batch(
@@ -49,7 +52,6 @@ def correlate_batch(
         until: evaluate the time before this only, ns since 1970; None for all.
 
     Raises:
-        RuleError: a rule doesn't fit its class.
         LakeError: no lake.
     """
     result = evaluate_lake(options, print_line, until=until)
@@ -73,13 +75,15 @@ def evaluate_lake(
         found = rows.all_rows([*dict.fromkeys([*paths, *TIME_PATHS])], options.first, options.last)
         arrivals = rows.arrivals(found)
         rules = completed(options.rules, plan)
-        with closing(SignalReader(plan, options.late, rows.schemas(paths))) as reader:
+        with closing(SignalReader(plan, options.late, rows.schemas(paths), strict=False)) as reader:
             reader.follow(found)
             evaluator = Evaluator(rules, [rule.hash for rule in options.rules])
+            evaluator.left_out = reader.left_out
             counts = [EvaluationCounts()]
             over = attrs.evolve(_whole_pass(arrivals, until), dated=options.late > 0)
             alerts = in_order(evaluator.batch(counted(reader.signals(found), over, counts), over))
-    return BatchResult(alerts, counts[0])
+            failures = (*options.wrong, *reader.errors, *reader.failures.values())
+    return BatchResult(alerts, counts[0], failures)
 
 
 def _whole_pass(arrivals: Arrivals, until: int | None) -> EvaluationPass:

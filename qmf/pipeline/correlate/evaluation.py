@@ -90,6 +90,8 @@ class Evaluator:
             hashes: of the rules as the user wrote them.
         """
         self.rules = rules
+        #: The numbers of rules that read nothing, as they don't fit their classes: time doesn't pass for them.
+        self.left_out: frozenset[int] = frozenset()
         self._hashes = hashes
         self._context = DetectorContext()
         #: How many goodbyes of the pass a detector knows, and the times of all.
@@ -145,6 +147,8 @@ class Evaluator:
                 self._feed(subject, own, over)
         found: list[AlertRow] = []
         for subject, detector in self.detectors.items():
+            if subject[0] in self.left_out:
+                continue
             if over.goodbyes:
                 self._tell(subject, detector, over, NEVER)
             elif detector.due >= over.end and subject not in self.touched:
@@ -164,7 +168,7 @@ class Evaluator:
         return {
             (number, key): Signal(over.start, over.start, "", 0, None, BEGIN, None, None, key or None, None, None)
             for number, rule in enumerate(self.rules)
-            if isinstance(rule, AbsenceRule)
+            if isinstance(rule, AbsenceRule) and number not in self.left_out
             for key in rule.expected_keys
         }
 

@@ -23,6 +23,7 @@ class CorrelateOptions:
         first, last: days of a batch, ``2030-01-31``, both included; None for no limit.
         late: ns that rows may be late, see `event_time`.
         storage: settings of the object store.
+        wrong: the errors of rules that are in the file and were left out, for reports.
     """
 
     lake: str
@@ -32,3 +33,4 @@ class CorrelateOptions:
     last: str | None = None
     late: int = DEFAULT_LATE
     storage: Mapping[str, str] = attrs.field(factory=dict)
+    wrong: tuple[str, ...] = ()

@@ -72,12 +72,14 @@ class ReadPlan:
         followed: the tables of the classes that rules follow references to, by the class as the rules name it.
         missing: a message for each class that the lake doesn't have yet.
         complete: for each rule, whether the lake has all its classes.
+        errors: what is wrong, by the number of the rule, which reads nothing then: several packages have its class.
     """
 
     tables: tuple[InputTable, ...]
     followed: Mapping[str, tuple[InputTable, ...]]
     missing: tuple[str, ...]
     complete: tuple[bool, ...]
+    errors: Mapping[int, str] = attrs.field(factory=dict)
 
     def tables_of(self, number: int) -> list[InputTable]:
         """The tables that a rule reads."""
@@ -90,31 +92,37 @@ def read_plan(rules: Sequence[Rule], known: Sequence[RecordedClass]) -> ReadPlan
     Args:
         rules: to evaluate.
         known: class versions of the lake.
-
-    Raises:
-        RuleError: several packages have a class.
     """
     found: dict[str, InputTable] = {}
     roles: dict[str, dict[int, list[int]]] = {}
+    errors: dict[int, str] = {}
     followed: dict[str, tuple[InputTable, ...]] = {}
     missing: list[str] = []
     complete: list[bool] = []
     for number, rule in enumerate(rules):
         before = len(missing)
-        for role, selector in enumerate(rule.selectors):
-            for table in _tables(rule, selector, known, missing):
+        try:
+            tables = [list(_tables(rule, selector, known, missing)) for selector in rule.selectors]
+            followed |= {name: tuple(_tables(rule, _followed(name), known, missing)) for name in rule.follow.values()}
+        except RuleError as error:
+            errors[number] = str(error)
+            tables = []
+        for role, own in enumerate(tables):
+            for table in own:
                 found.setdefault(table.path, table)
                 roles.setdefault(table.path, {}).setdefault(number, []).append(role)
-        for name in rule.follow.values():
-            package, _, own = name.rpartition(":")
-            selector = Selector(source=RowSource.SAMPLES, package=package or None, name=own)
-            followed[name] = tuple(_tables(rule, selector, known, missing))
         complete.append(len(missing) == before)
-    tables = (
+    inputs = (
         attrs.evolve(table, inputs=tuple(RuleInput(n, rules[n], tuple(own)) for n, own in sorted(roles[path].items())))
         for path, table in sorted(found.items())
     )
-    return ReadPlan(tuple(tables), followed, tuple(dict.fromkeys(missing)), tuple(complete))
+    return ReadPlan(tuple(inputs), followed, tuple(dict.fromkeys(missing)), tuple(complete), errors)
+
+
+def _followed(name: str) -> Selector:
+    """The objects of a class that a rule follows."""
+    package, _, own = name.rpartition(":")
+    return Selector(source=RowSource.SAMPLES, package=package or None, name=own)
 
 
 def _tables(rule: Rule, selector: Selector, known: Sequence[RecordedClass], missing: list[str]) -> Iterable[InputTable]:

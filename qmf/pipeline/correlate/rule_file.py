@@ -50,6 +50,21 @@ def load_rules(path: str | Path) -> tuple[Rule, ...]:
     return parse_rules(read_text(path), str(path))
 
 
+def load_valid_rules(path: str | Path) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+    """Read a file, and leave out rules with errors: one of them must not stop the others.
+
+    Returns:
+        the other rules, and a line for each error.
+
+    Raises:
+        RuleError: the file can't be read, it is not TOML, or no rule in it is right.
+    """
+    rules, errors = _read_rules(read_text(path), str(path))
+    if not rules:
+        errors.raise_all()
+    return rules, errors.texts()
+
+
 def read_text(path: str | Path) -> str:
     """The text of a file.
 
@@ -83,6 +98,12 @@ def parse_rules(text: str, file: str = "rules") -> tuple[Rule, ...]:
     Raises:
         RuleError: as of `load_rules`.
     """
+    rules, errors = _read_rules(text, file)
+    errors.raise_all()
+    return rules
+
+
+def _read_rules(text: str, file: str) -> tuple[tuple[Rule, ...], Errors]:
     tables = parse_toml(text, file)
     lines = key_lines(text)
     errors = Errors(file, lines)
@@ -99,8 +120,7 @@ def parse_rules(text: str, file: str = "rules") -> tuple[Rule, ...]:
             rules.append(attrs.evolve(rule, place=RulePlace(file, lines.get((name,)), own)))
     if not tables:
         errors.add((), "no rule in it")
-    errors.raise_all()
-    return tuple(rules)
+    return tuple(rules), errors
 
 
 def _rule(name: str, table: RuleTable) -> Rule | None:

@@ -48,7 +48,11 @@ class Errors:
             RuleError: there is one.
         """
         if self._found:
-            raise RuleError("\n".join(text for _line, text in sorted(self._found, key=lambda item: item[0])))
+            raise RuleError("\n".join(self.texts()))
+
+    def texts(self) -> tuple[str, ...]:
+        """A line for each, in the order of their lines."""
+        return tuple(text for _line, text in sorted(self._found, key=lambda item: item[0]))
 
 
 class RuleTable:

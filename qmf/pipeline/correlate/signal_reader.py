@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -14,12 +14,14 @@ from qmf.pipeline.correlate.rules import RatioRule, Rule
 from qmf.pipeline.correlate.signals import (
     ROWS,
     event_time_sql,
+    expression_values,
     expressions_of,
     field_names,
     followed_columns,
     rule_signals,
 )
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors, import_duckdb, quoted
+from qmf.pipeline.lake.arrow import import_pyarrow
 
 #: Signals that are fetched at once.
 _CHUNK = 20_000
@@ -41,6 +43,19 @@ class _Followed:
     columns: tuple[str, ...]
 
 
+@attrs.frozen(eq=False)
+class _Select:
+    """The signals of one rule from one table, as SQL from a relation `input`."""
+
+    item: RuleInput
+    table: InputTable
+    sql: str
+
+    def of(self, relation: str) -> str:
+        """The same from another relation."""
+        return self.sql.replace("FROM input)", f"FROM {relation})")
+
+
 class SignalReader:
     """Reads for one plan. Belongs to one thread; `close` frees what DuckDB holds."""
 
@@ -51,7 +66,7 @@ class SignalReader:
             plan: what the rules read.
             late: ns that rows may be late, see `event_time`.
             schemas: the Arrow schema of each table, by path.
-            strict: otherwise rules that don't fit their class are left out there, see `errors`.
+            strict: otherwise rules that don't fit their class are left out there, see `errors` and `left_out`.
 
         Raises:
             RuleError: rules don't fit their classes; a line for each.
@@ -60,6 +75,10 @@ class SignalReader:
         self._late = late
         #: What doesn't fit.
         self.errors: tuple[str, ...] = ()
+        #: The numbers of rules that read nothing, because they don't fit.
+        self.left_out: frozenset[int] = frozenset()
+        #: The expressions that could not be computed for some rows, by the number of their rule.
+        self.failures: dict[int, str] = {}
         self._schemas = {path: schemas[path] for path in self.paths(plan) if path in schemas}
         self._connection = connect()
         self._connection.execute("SET TimeZone = 'UTC'")
@@ -113,24 +132,65 @@ class SignalReader:
     def signals(self, rows: Mapping[str, Any]) -> Iterator[list[SignalRow]]:
         """The signals of rows, with `SIGNAL_COLUMNS`, sorted by rule, subject, time, run and number; in portions.
 
+        Rows for which an expression of a rule cannot be computed give no signal for this rule, see `failures`.
+
         Args:
             rows: Arrow tables or datasets, by path of the table.
 
         Raises:
             LakeError: the rows can't be read.
         """
-        parts = []
+        parts: dict[_Select, str] = {}
         for number, (path, selects) in enumerate(self._selects.items()):
             if path in rows and selects:
-                relation = f"rows_{number}"
-                self._connection.register(relation, rows[path])
-                parts += [select.replace("FROM input)", f"FROM {relation})") for select in selects]
+                self._connection.register(f"rows_{number}", rows[path])
+                parts |= dict.fromkeys(selects, f"rows_{number}")
         if not parts:
             return
         with duckdb_errors("rules"):
-            result = self._connection.execute(f"{' UNION ALL '.join(parts)} ORDER BY {_ORDER}")
-            while batch := result.fetchmany(_CHUNK):
+            try:
+                batch = self._first(select.of(relation) for select, relation in parts.items())
+            except import_duckdb().Error:
+                failed = {select for select, relation in parts.items() if self._failure(select.of(relation))}
+                if not failed:
+                    raise
+                for select in failed:
+                    self._note_failure(select, parts[select])
+                batch = self._first(
+                    self._sql(select.item, select.table, relation, tolerant=True)
+                    if select in failed
+                    else select.of(relation)
+                    for select, relation in parts.items()
+                )
+            while batch:
                 yield batch
+                batch = self._connection.fetchmany(_CHUNK)
+
+    def _first(self, parts: Iterable[str]) -> list[SignalRow]:
+        """The first signals; as all are sorted before, an expression that cannot be computed fails here."""
+        found: list[SignalRow] = self._connection.execute(f"{' UNION ALL '.join(parts)} ORDER BY {_ORDER}").fetchmany(
+            _CHUNK
+        )
+        return found
+
+    def _failure(self, select: str) -> str | None:
+        """Why a query fails; None where it doesn't."""
+        try:
+            self._connection.execute(f"SELECT count(hash(t)) FROM ({select}) AS t").fetchall()
+        except import_duckdb().Error as error:
+            return _reason(error)
+        return None
+
+    def _note_failure(self, select: _Select, relation: str) -> None:
+        """Note which expression of a rule failed."""
+        item, table = select.item, select.table
+        names, relations = self._schemas[table.path].names, self._relations(item.rule)
+        for key, text, _wanted in expressions_of(item.rule, item.roles):
+            sql = expression_values(item, table, names, self._late, relation, relations, text)
+            if (reason := self._failure(sql)) is not None:
+                self.failures[item.number] = f"{item.rule.where(key)}: {text!r}: {reason}; such rows don't count"
+                return
+        self.failures[item.number] = f"{item.rule.place.of('')}: {item.rule.name}: {self._failure(select.of(relation))}"
 
     # -- preparation
 
@@ -166,26 +226,27 @@ class SignalReader:
         found = {item.number: item.rule for table in self.plan.tables for item in table.inputs}
         return list(found.values())
 
-    def _create_selects(self) -> dict[str, list[str]]:
-        selects: dict[str, list[str]] = {}
-        errors: dict[str, None] = {}
+    def _create_selects(self) -> dict[str, list[_Select]]:
+        selects: dict[str, list[_Select]] = {}
+        errors = dict.fromkeys(self.plan.errors.values())
+        wrong = set(self.plan.errors)
         for table in self.plan.tables:
             if table.path not in self._schemas:
                 continue
             selects[table.path] = []
-            for item in table.inputs:
-                # The sides of a ratio may be of one class.
-                roles = [(role,) for role in item.roles] if isinstance(item.rule, RatioRule) else [item.roles]
-                for own in roles:
-                    part = RuleInput(item.number, item.rule, own)
-                    relations = self._relations(item.rule)
-                    if (wrong := self._check(part, table, relations)) or self._lacks_columns(part, table):
-                        errors.update(dict.fromkeys(wrong))
-                        continue
-                    names = self._schemas[table.path].names
-                    selects[table.path].append(rule_signals(part, table, names, self._late, "input", relations))
+            for part in _parts(table):
+                if found := self._check(part, table, self._relations(part.rule)):
+                    errors.update(dict.fromkeys(found))
+                    wrong.add(part.number)
+                elif not self._lacks_columns(part, table):
+                    selects[table.path].append(_Select(part, table, self._sql(part, table, "input")))
         self.errors = tuple(errors)
+        self.left_out = frozenset(wrong - {select.item.number for own in selects.values() for select in own})
         return selects
+
+    def _sql(self, item: RuleInput, table: InputTable, relation: str, *, tolerant: bool = False) -> str:
+        names, relations = self._schemas[table.path].names, self._relations(item.rule)
+        return rule_signals(item, table, names, self._late, relation, relations, tolerant=tolerant)
 
     def _relations(self, rule: Rule) -> dict[str, str]:
         return {
@@ -244,15 +305,18 @@ class SignalReader:
         """What is wrong about an expression, by its type."""
         if any(len(column) == 2 and column[0] not in relations for column in columns_of(text)):
             return None  # nothing is known of the followed objects yet
-        sources = "".join(f", {relation} AS {quoted(name)}" for name, relation in relations.items())
-        with self._registered("sample", self._schemas[table.path].empty_table()):
+        sources = "".join(
+            f" LEFT JOIN (FROM {relation} LIMIT 0) AS {quoted(name)} ON true" for name, relation in relations.items()
+        )
+        # A row of nulls: what fails for it fails for all, such as the conversion of a text that is no number.
+        with self._registered("sample", _row_of_nulls(self._schemas[table.path])):
+            query = f"SELECT {to_duckdb(text, names, ROWS)} AS x FROM sample AS {ROWS}{sources}"
             try:
-                self._connection.execute(
-                    f"DESCRIBE SELECT {to_duckdb(text, names, ROWS)} AS x FROM sample AS {ROWS}{sources}"
-                )
+                self._connection.execute(f"DESCRIBE {query}")
                 type = str(self._connection.fetchall()[0][1])
+                self._connection.execute(query).fetchall()
             except import_duckdb().Error as error:
-                return str(error).partition("\n")[0].partition(": ")[2].rstrip("!")
+                return _reason(error)
         if wanted == "number" and type not in _NUMBERS and not type.startswith(_OTHER_NUMBERS):
             return f"is not a number but {type}"
         if wanted == "condition" and type != "BOOLEAN":
@@ -280,6 +344,23 @@ class _Registration:
 
     def __exit__(self, *_: object) -> None:
         self._connection.unregister(self._name)
+
+
+def _parts(table: InputTable) -> Iterator[RuleInput]:
+    """The rules that read a table; both sides of a ratio may do so, each with signals of its own."""
+    for item in table.inputs:
+        for roles in [(role,) for role in item.roles] if isinstance(item.rule, RatioRule) else [item.roles]:
+            yield RuleInput(item.number, item.rule, roles)
+
+
+def _row_of_nulls(schema: Any) -> Any:
+    pa = import_pyarrow()
+    return pa.table([pa.nulls(1, field.type) for field in schema], names=schema.names)
+
+
+def _reason(error: Exception) -> str:
+    """The first line of DuckDB's message, without the kind of error."""
+    return str(error).partition("\n")[0].partition(": ")[2].rstrip("!")
 
 
 def _class_of(table: InputTable) -> tuple[str, ...]:

@@ -69,8 +69,11 @@ class _RuleColumns:
 class RowTable:
     """A table as one rule sees it: texts of SQL that `_RuleColumns` are made from."""
 
-    def __init__(self, rule_input: RuleInput, table: InputTable, names: Collection[str]) -> None:
-        """Make the texts; `names` are the columns that the table's rows have."""
+    def __init__(
+        self, rule_input: RuleInput, table: InputTable, names: Collection[str], *, tolerant: bool = False
+    ) -> None:
+        """Make the texts; `names` are the columns that the table's rows have, `tolerant` is as of `rule_signals`."""
+        self._tolerant = tolerant
         self.rule = rule_input.rule
         self.roles = rule_input.roles
         self.table = table
@@ -87,7 +90,13 @@ class RowTable:
 
     def expression(self, expression: str) -> str:
         """An expression of the rule."""
-        return f"({to_duckdb(expression, self.names, ROWS)})"
+        return f"{'TRY' if self._tolerant else ''}({to_duckdb(expression, self.names, ROWS)})"
+
+    def is_grouped(self) -> str:
+        """A condition: the expressions of the rule's groups could be computed."""
+        groups = [to_duckdb(by, self.names, ROWS) for by in self.rule.grouped_by if self._tolerant]
+        # One that is null is the group of an empty text.
+        return " AND ".join(f"TRY(coalesce(CAST(({by}) AS VARCHAR), '')) IS NOT NULL" for by in groups) or "true"
 
     def number(self, expression: str) -> str:
         """An expression of the rule that is a number."""
@@ -154,6 +163,8 @@ def rule_signals(
     late: int,
     source: str,
     relations: Mapping[str, str],
+    *,
+    tolerant: bool = False,
 ) -> str:
     """The signals of a table's rows for one rule, as SQL with `SIGNAL_COLUMNS`.
 
@@ -164,8 +175,9 @@ def rule_signals(
         late: ns that rows may be late, see `event_time`.
         source: the relation of its rows.
         relations: for each reference that the rule follows, the relation of the objects.
+        tolerant: rows for which an expression cannot be computed give no signal, instead of an error of the query.
     """
-    rows = RowTable(rule_input, table, names)
+    rows = RowTable(rule_input, table, names, tolerant=tolerant)
     rule = rule_input.rule
     own = next(make for kind, make in _RULE_COLUMNS.items() if isinstance(rule, kind))(rule, rows)
     key = ", ".join(f"coalesce(CAST({part} AS VARCHAR), '')" for part in own.key)
@@ -185,10 +197,27 @@ def rule_signals(
         "fields": _fields(rule, rows),
     }
     selected = ", ".join(f"CAST({columns[name]} AS {type}) AS {quoted(name)}" for name, type in SIGNAL_COLUMNS)
-    return (
-        f"SELECT {selected} FROM (SELECT *, {event_time_sql(late)} AS _at FROM {source}) AS {ROWS}"
-        f"{_followed(rule, rows, relations)} WHERE {own.selected}"
-    )
+    joined = _joined(rule, rows, late, source, relations)
+    return f"SELECT {selected} FROM {joined} WHERE ({own.selected}) AND {rows.is_grouped()}"
+
+
+def expression_values(
+    rule_input: RuleInput,
+    table: InputTable,
+    names: Collection[str],
+    late: int,
+    source: str,
+    relations: Mapping[str, str],
+    text: str,
+) -> str:
+    """The number of values of one expression, as SQL that fails where it cannot be computed for a row.
+
+    Args:
+        rule_input, table, names, late, source, relations: as of `rule_signals`.
+        text: the expression.
+    """
+    rows = RowTable(rule_input, table, names)
+    return f"SELECT count({rows.expression(text)}) FROM {_joined(rule_input.rule, rows, late, source, relations)}"
 
 
 def event_time_sql(late: int) -> str:
@@ -196,8 +225,9 @@ def event_time_sql(late: int) -> str:
     return f"CASE WHEN _ts_ns BETWEEN _received_ns - {late} AND _received_ns THEN _ts_ns ELSE _received_ns END"
 
 
-def _followed(rule: Rule, rows: RowTable, relations: Mapping[str, str]) -> str:
-    found = ""
+def _joined(rule: Rule, rows: RowTable, late: int, source: str, relations: Mapping[str, str]) -> str:
+    """Rows with their time for rules, and the objects that the rule follows."""
+    found = f"(SELECT *, {event_time_sql(late)} AS _at FROM {source}) AS {ROWS}"
     for reference in followed_columns(rule):
         name = rows.names.get(reference.lower())
         if name is None or reference not in relations:

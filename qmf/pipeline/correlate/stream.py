@@ -86,7 +86,7 @@ class CorrelationStream:
 
         Args:
             options: of the job; `first` and `last` are ignored.
-            print_line: called for each class of a rule that the lake doesn't have.
+            print_line: called for each class of a rule that the lake doesn't have, and each rule that fails.
             clock: ns since 1970.
 
         Raises:
@@ -100,6 +100,9 @@ class CorrelationStream:
         self._rows = LakeRows(self._lake, options.late)
         self._reader: SignalReader | None = None
         self._printed: set[str] = set()
+        #: Expressions that could not be computed for some rows, by the number of their rule; and what was stored.
+        self._failures: dict[int, str] = {}
+        self._stored_failures: Sequence[str] | None = None
         self._known: Sequence[RecordedClass] = ()
         self._state = StreamState(local_path(options.out))
         self._progress = self._state.progress()
@@ -139,9 +142,9 @@ class CorrelationStream:
         SignalReader(plan, self._options.late, self._rows.schemas(SignalReader.paths(plan))).close()
         kept = {rule.hash: number for number, rule in enumerate(rules)}
         before, hashes = self._evaluator, self._hashes
-        self._options = attrs.evolve(self._options, rules=tuple(rules))
+        self._options = attrs.evolve(self._options, rules=tuple(rules), wrong=())
         self._set_rules(rules)
-        self._make_reader(strict=False)
+        self._make_reader()
         for (number, key), detector in before.detectors.items():
             state = detector.dump(self._progress.begin)
             if state is not None and (new := kept.get(hashes[number])) is not None:
@@ -169,7 +172,6 @@ class CorrelationStream:
             the result, or None where there was nothing to do.
 
         Raises:
-            RuleError: a rule doesn't fit its class.
             LakeError: rows were removed before they were read; the file system failed.
         """
         started = time.monotonic()
@@ -197,11 +199,12 @@ class CorrelationStream:
 
     def _set_rules(self, rules: Sequence[Rule]) -> None:
         self._hashes = [rule.hash for rule in rules]
+        self._failures = {}
         self._evaluator = Evaluator(rules, self._hashes)
 
     def _restore(self) -> None:
         numbers = {hash: number for number, hash in enumerate(self._hashes)}
-        self._make_reader(strict=True)
+        self._make_reader()
         for stored in self._state.states():
             if stored.hash in numbers:
                 self._evaluator.restore(numbers[stored.hash], stored.key, stored.state)
@@ -218,25 +221,35 @@ class CorrelationStream:
 
     def _look_for_classes(self) -> None:
         if self._lake.classes() != self._known:
-            self._make_reader(strict=False)
+            self._make_reader()
 
-    def _make_reader(self, *, strict: bool) -> None:
-        """Prepare to read what the rules need; unless `strict`, rules that don't fit their class are left out."""
+    def _make_reader(self) -> None:
+        """Prepare to read what the rules need; rules that don't fit their class are left out."""
         known = self._lake.classes()
         plan = read_plan(self._options.rules, known)
         paths = SignalReader.paths(plan)
-        reader = SignalReader(plan, self._options.late, self._rows.schemas(paths), strict=strict)
+        reader = SignalReader(plan, self._options.late, self._rows.schemas(paths), strict=False)
         if self._reader is not None:
             self._reader.close()
         self._reader, self._known = reader, known
         self._evaluator.rules = completed(self._options.rules, plan)
+        self._evaluator.left_out = reader.left_out
         read = self._progress.read
         reader.follow(self._rows.added({}, {path: read[path] for path in reader.followed_paths if path in read}))
         reader.forget_followed()
-        for text in (*plan.missing, *reader.errors):
+        self._report(plan.missing)
+
+    def _report(self, missing: Sequence[str] = ()) -> None:
+        """Print what was not printed before: classes that are missing, and rules that fail; store the latter."""
+        assert self._reader is not None
+        failures = (*self._options.wrong, *self._reader.errors, *self._failures.values())
+        for text in (*missing, *failures):
             if text not in self._printed:
                 self._printed.add(text)
                 self._print_line(text)
+        if failures != self._stored_failures:
+            self._stored_failures = failures
+            self._state.set_failures(failures)
 
     # -- rows
 
@@ -267,6 +280,9 @@ class CorrelationStream:
         else:
             yield from self._reader.signals(rows)
         self._reader.forget_followed()
+        if self._reader.failures:
+            self._failures |= self._reader.failures
+            self._report()
 
     def _read_again(self) -> None:
         """Read the rows that waited for their time when the process before ended."""

@@ -10,7 +10,7 @@ import fcntl
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,6 +28,7 @@ CREATE TABLE IF NOT EXISTS states (
     PRIMARY KEY (hash, key)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS alerts (step INTEGER NOT NULL, content TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS failures (text TEXT NOT NULL);
 """
 
 
@@ -90,11 +91,11 @@ class StreamState:
         Raises:
             LakeError: another process follows into this folder.
         """
-        self._path = out / "_state" / "stream.sqlite"
+        self._path = stream_file(out)
         self.table = AlertTable(str(out), "stream")
         self._lock = _lock(self._path.parent)
         try:
-            with self._errors():
+            with _errors(self._path):
                 self._database = sqlite3.connect(self._path, isolation_level=None)
                 self._database.execute("PRAGMA journal_mode = WAL")
                 self._database.execute("PRAGMA synchronous = FULL")
@@ -111,13 +112,13 @@ class StreamState:
 
     def progress(self) -> StreamProgress:
         """The progress of the last committed step."""
-        with self._errors():
+        with _errors(self._path):
             row = self._database.execute("SELECT content FROM progress").fetchone()
         return StreamProgress() if row is None else StreamProgress.parse(row[0])
 
     def states(self) -> Iterator[StoredState]:
         """The states of all detectors."""
-        with self._errors():
+        with _errors(self._path):
             rows = self._database.execute("SELECT hash, key, name, kind, state FROM states").fetchall()
         return (StoredState(*row) for row in rows)
 
@@ -136,7 +137,7 @@ class StreamState:
             removed: hash and key of states that are no more.
             alerts: of the step.
         """
-        with self._errors():
+        with _errors(self._path):
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 self._database.execute("DELETE FROM progress")
@@ -157,22 +158,54 @@ class StreamState:
 
     def publish(self) -> None:
         """Commit the alerts that are only in the state to the Delta table."""
-        with self._errors():
+        with _errors(self._path):
             rows = self._database.execute("SELECT step, content FROM alerts ORDER BY step, rowid").fetchall()
         steps: dict[int, list[AlertRow]] = {}
         for step, content in rows:
             steps.setdefault(step, []).append(AlertRow(**json.loads(content)))
         for step, alerts in steps.items():
             self.table.append(step, alerts)
-            with self._errors():
+            with _errors(self._path):
                 self._database.execute("DELETE FROM alerts WHERE step = ?", (step,))
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise LakeError(f"{self._path}: {error}") from error
+    def set_failures(self, texts: Sequence[str]) -> None:
+        """Note which rules fail, for `read_failures`; a line for each."""
+        with _errors(self._path):
+            self._database.execute("BEGIN IMMEDIATE")
+            self._database.execute("DELETE FROM failures")
+            self._database.executemany("INSERT INTO failures VALUES (?)", ((text,) for text in texts))
+            self._database.execute("COMMIT")
+
+
+def stream_file(out: Path) -> Path:
+    """The file of a stream's state, in the folder of its tables of alerts."""
+    return out / "_state" / "stream.sqlite"
+
+
+def read_failures(out: Path) -> tuple[str, ...]:
+    """Which rules fail, of a stream that runs or has ended; a line for each.
+
+    Args:
+        out: folder of the tables of alerts.
+
+    Raises:
+        LakeError: the state can't be read.
+    """
+    path = stream_file(out)
+    if not path.exists():
+        return ()
+    with _errors(path), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'failures'").fetchall():
+            return ()  # of an earlier version
+        return tuple(text for (text,) in database.execute("SELECT text FROM failures ORDER BY rowid"))
+
+
+@contextmanager
+def _errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise LakeError(f"{path}: {error}") from error
 
 
 def _lock(root: Path) -> IO[str]:

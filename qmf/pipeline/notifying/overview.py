@@ -9,6 +9,10 @@ from typing import Any
 
 import attrs
 
+from qmf.pipeline.correlate.alert_table import alerts
+from qmf.pipeline.correlate.alerts import AlertRow, in_order
+from qmf.pipeline.correlate.stream_state import stream_file
+from qmf.pipeline.errors import LakeError
 from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.inhibition import Inhibitor, InhibitRule
 from qmf.pipeline.notifying.matchers import Matcher, all_match
@@ -21,6 +25,8 @@ from qmf.pipeline.notifying.state_file import read_state
 
 #: The folder of the notifications' state, in the folder of the tables of alerts.
 NOTIFY_FOLDER = "_notify"
+
+_COLUMNS = [field.name for field in attrs.fields(AlertRow)]
 
 
 @attrs.frozen(kw_only=True)
@@ -101,6 +107,32 @@ def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> Over
         if all_match(matchers, alert.labels)
     ]
     return Overview(tuple(shown), dict(state.counts))
+
+
+def read_table_overview(out: Path, matchers: tuple[Matcher, ...]) -> Overview:
+    """The open alerts of a job without notifications: those in its table, of the stream, or else of the batch.
+
+    Args:
+        out: folder of the tables.
+        matchers: that the alerts must match.
+
+    Raises:
+        LakeError: there is no table, or it can't be read.
+    """
+    table = next((rows for by in ("stream", "batch") if (rows := alerts(str(out), by=by)) is not None), None)
+    if table is None and not stream_file(out).exists():
+        raise LakeError(f"{out}: no table of alerts; qmf-pipeline correlate makes it")
+    rows = [] if table is None else table.select(_COLUMNS).to_pylist()
+    last = {row.alert_id: row for row in in_order(AlertRow(**row) for row in rows)}
+    found = [ActiveAlert.from_alert(row.alert()) for row in last.values() if not row.cleared]
+    return Overview(
+        tuple(
+            ShownAlert(alert=alert, mute=Mute())
+            for alert in sorted(found, key=lambda alert: (alert.starts_ns, alert.id))
+            if all_match(matchers, alert.labels)
+        ),
+        {},
+    )
 
 
 def _integrations(state: NotificationState, alert: ActiveAlert, told: Set[Told]) -> tuple[str, ...]:

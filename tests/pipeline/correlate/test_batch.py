@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import attrs
 import pytest
 from pipeline.correlation import FOUND, batch, fill, options, short
 from pipeline.lakes import SECOND, Shop
+from pipeline.shop import TILL
 
-from qmf.pipeline.correlate import RuleError
 from qmf.pipeline.correlate.alert_table import alerts
+from qmf.pipeline.lake.columns import ClassVersion
 
 
 @pytest.fixture
@@ -77,6 +79,38 @@ WRONG = [
 @pytest.mark.parametrize(("keys", "message"), WRONG)
 def test_rules_that_do_not_fit_their_class_are_errors(shop: Shop, keys: str, message: str) -> None:
     shop.put((0, 1), queue=1)
-    with pytest.raises(RuleError) as caught:
-        batch(options(shop, f'[r]\nkind = "threshold"\nclass = "till"\nabove = 1\n{keys}'))
-    assert str(caught.value).startswith(message)
+    found = batch(options(shop, f'[r]\nkind = "threshold"\nclass = "till"\nabove = 1\n{keys}'))
+    assert found.failures[0].startswith(message)
+
+
+TWO = '[bad]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = 1\n{}\n[good]{}'
+GOOD = '\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = 1\n'
+
+
+def test_a_rule_that_fails_does_not_stop_the_others(shop: Shop) -> None:
+    shop.put((0, 1), (10, 2), queue=2, name="one")
+    found = batch(options(shop, TWO.format("where = \"queue = 'many'\"", GOOD), late=0))
+    assert [item.rule for item in found.alerts] == ["good"]
+    assert found.failures == ("rules.toml:6: bad: where: \"queue = 'many'\": Could not convert string 'many' to INT64",)
+
+
+def test_a_row_for_which_an_expression_fails_does_not_count(shop: Shop) -> None:
+    shop.put((0, 1), queue=2, object="one", name="one")
+    shop.put((5, 1), queue=(1 << 62), object="two", name="two")
+    text = TWO.format('where = "queue * 4 > 1"\nby = ["queue + queue"]', GOOD)
+    found = batch(options(shop, text, late=0))
+    assert sorted((item.rule, item.subject) for item in found.alerts) == [
+        ("bad", "4"), ("good", "a, one"), ("good", "a, two")
+    ]  # fmt: skip
+    (failure,) = found.failures
+    assert failure.startswith("rules.toml:6: bad: where: 'queue * 4 > 1': Overflow in multiplication of INT64")
+    assert failure.endswith("; such rows don't count")
+
+
+def test_a_rule_about_a_class_of_several_packages_does_not_stop_the_others(shop: Shop) -> None:
+    shop.put((0, 1), queue=2)
+    shop.put((5, 1), queue=2, table=attrs.evolve(ClassVersion.from_schema(TILL), package="other"))
+    text = TWO.format("", GOOD.replace('"till"', f'"{TILL.key.package}:till"'))
+    found = batch(options(shop, text, late=0))
+    assert {item.rule for item in found.alerts} == {"good"}
+    assert [line.partition(": ")[0] for line in found.failures] == ["rules.toml:3"]

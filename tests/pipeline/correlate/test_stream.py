@@ -19,7 +19,7 @@ from qmf.pipeline.correlate.alerts import AlertRow, in_order
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.rule_watch import RuleWatch
 from qmf.pipeline.correlate.stream import CorrelationStream
-from qmf.pipeline.correlate.stream_state import StreamState
+from qmf.pipeline.correlate.stream_state import StreamState, read_failures
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.recording.buffers import Cells
@@ -305,6 +305,32 @@ def test_a_rule_that_does_not_fit_a_new_class_is_left_out(shop: Shop) -> None:
     assert [item.rule for item in step.alerts] == ["good"]
     assert lines[-1] == "rules.toml:4: bad: value: 'quue': the class has no 'quue'; did you mean 'queue'?"
     stream.close()
+
+
+def test_a_rule_that_fails_does_not_stop_the_others_nor_a_restart(shop: Shop) -> None:
+    text = '[{}]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = 1\n{}'
+    shop.put((0, 1), queue=2, name="one")
+    wrong = text.format("bad", "where = \"queue = 'many'\"\n")
+    huge = text.format("huge", 'where = "queue * 4 > 1"\n')
+    of = options(shop, wrong + huge + text.format("good", ""), late=0)
+    for queue, raised in ((2, ["good", "huge"]), (1 << 62, [])):
+        shop.put((queue % 7 + 10, 1), queue=queue, name="one")
+        lines: list[str] = []
+        stream = CorrelationStream(of, lines.append)
+        step = stream.step()
+        stream.close()
+        assert step is not None
+        assert sorted(item.rule for item in step.alerts) == raised
+        assert "Could not convert string 'many' to INT64" in lines[0]
+    assert "Overflow in multiplication" in lines[1]
+    assert read_failures(Path(of.out)) == tuple(lines)
+
+
+def test_no_time_passes_for_an_absence_rule_that_is_left_out(shop: Shop) -> None:
+    text = '[{}]\nkind = "absent"\nof = "samples"\nclass = "till"\nfor = "10s"\nwhere = "{}"\n'
+    shop.put((0, 1), (100, 2), queue=2)
+    found, _, _ = steps(options(shop, text.format("bad", "queue = 'many'") + text.format("good", "queue > 5"), late=0))
+    assert [item.rule for item in found] == ["good"]
 
 
 def test_all_rows_count_at_once_where_nothing_may_be_late(shop: Shop) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from pipeline.lakes import Shop
 
 from qmf.pipeline.cli import main
 from qmf.pipeline.notifying.active_alert import ActiveAlert
@@ -195,3 +196,56 @@ def test_no_job_has_notified_here(shell: Shell) -> None:
     StateFile(shell.folder).close()
     assert shell.run("alerts") == ["no alerts"]
     assert shell.run("alerts", "--receivers") == ["nothing was sent yet"]
+
+
+LAKE_RULES = """
+[bad]
+kind = "threshold"
+class = "till"
+value = "queue"
+above = 1
+where = "queue = 'many'"
+
+[good]
+kind = "threshold"
+class = "till"
+value = "queue"
+above = 1
+
+[unknown]
+kind = "treshold"
+"""
+
+
+def test_alerts_are_shown_without_notifications_and_rules_that_fail_as_well(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = Shop(tmp_path / "lake")
+    rules = tmp_path / "rules.toml"
+    rules.write_text(LAKE_RULES)
+    run = ["--lake", shop.root, "--rules", str(rules)]
+    assert main(["alerts", "--lake", shop.root]) == 2
+    assert "no table of alerts" in capsys.readouterr().err
+    assert main(["correlate", *run, "--stream", "--once"]) == 0
+    capsys.readouterr()
+    assert main(["alerts", "--lake", shop.root]) == 0
+    assert capsys.readouterr().out == "no alerts\n"
+    shop.put((0, 1), (10, 2), queue=2, name="one")
+    shop.put((5, 1), (7, 2), queue=2, name="two", object="two")
+    shop.put((11, 1), queue=0, name="two", object="two")
+    # A new stream follows from where the one before ended.
+    assert main(["correlate", *run, "--stream", "--once"]) == 0
+    capsys.readouterr()
+    assert main(["alerts", "--lake", shop.root]) == 0
+    output = capsys.readouterr()
+    assert [line.split()[:2] for line in output.out.splitlines() if not line.startswith(" ")] == [
+        ["STATE", "ALERT"],
+        ["firing", "good"],
+    ]
+    assert [line.split(": ")[2:4] for line in output.err.splitlines()] == [["unknown", "kind"], ["bad", "where"]]
+    assert main(["alerts", "--lake", shop.root, "two"]) == 0
+    assert capsys.readouterr().out == "no alerts\n"
+    assert main(["correlate", *run]) == 2
+    assert capsys.readouterr().err.splitlines()[0].split(": ") == [
+        "qmf-pipeline", "rules failed; the others were evaluated",
+    ]  # fmt: skip
