@@ -169,3 +169,34 @@ def test_help_and_version_need_no_extra(command: str, option: str, part: str) ->
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert part in done.stdout
+
+
+def _commands() -> list[tuple[str, ...]]:
+    from qmf.pipeline.cli import parsers
+
+    own = ("broker", "codegen", "host_agent", "pipeline", "printevents", "shell", "stat", "web")
+    return [*((name,) for name in own), *(("pipeline", *name.split()) for name in parsers()[1])]
+
+
+@pytest.mark.parametrize("command", _commands(), ids=" ".join)
+def test_options_are_given_by_their_whole_names(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    name, *words = command
+
+    def run(option: str) -> object:
+        monkeypatch.setattr(sys, "argv", [name, *words, option])
+        try:
+            return getattr(_entry, name)()
+        except SystemExit as leaving:
+            return leaving.code
+
+    assert run("--hel")
+    assert not run("--help")
+
+
+def test_options_of_published_names_may_be_abbreviated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("qpid_printevents", "qpid_tool"):
+        monkeypatch.setattr(sys, "argv", [name, "--versio"])
+        assert getattr(_entry, name)() == 0
+        assert __version__ in capsys.readouterr().out

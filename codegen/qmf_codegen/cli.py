@@ -72,6 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Generate typed Python packages, and documents, from QMF schemas.",
         epilog="Exit codes: 0 done, 1 an invalid schema or stale files, 2 wrong usage, or a file or agent that "
         "cannot be reached, 130 ended by Ctrl-C.",
+        allow_abbrev=False,
     )
     parser.add_argument("schema", nargs="*", type=Path, metavar="SCHEMA.xml", help="schema file; becomes one package")
     parser.add_argument(

@@ -108,7 +108,9 @@ async def _serve_until(stop: asyncio.Event, agent: HostAgent) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="qmf-host-agent", description="Describe this machine on a QMF management bus, until SIGTERM or Ctrl-C."
+        prog="qmf-host-agent",
+        description="Describe this machine on a QMF management bus, until SIGTERM or Ctrl-C.",
+        allow_abbrev=False,
     )
     add_connection_options(
         parser.add_argument_group("connecting"), broker=f"broker to connect to (default: {DEFAULT_URL})"

@@ -9,6 +9,7 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from qmf._completion import add_completion_option
 from qmf._version import __version__
@@ -50,24 +51,32 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     """The parser of the whole command line, and that of each subcommand; ``COMMAND ACTION`` of one with actions."""
     parser = argparse.ArgumentParser(
-        prog="qmf-pipeline", description="Record a QMF bus, and process the recording with Spark."
+        prog="qmf-pipeline", description="Record a QMF bus, and process the recording with Spark.", allow_abbrev=False
     )
     add_completion_option(parser)
     parser.add_argument("--version", action="version", version=f"qmf-pipeline {__version__}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands: dict[str, argparse.ArgumentParser] = {}
     for command in COMMANDS:
-        made = subparsers.add_parser(command.name, help=command.help, description=f"{command.help}.")
+        made = _add_parser(subparsers, command)
         commands[command.name] = made
         if not command.actions:
             _complete(made, command)
             continue
         actions = made.add_subparsers(dest="action", required=True, metavar="ACTION")
         for action in command.actions:
-            inner = actions.add_parser(action.name, help=action.help, description=f"{action.help}.")
+            inner = _add_parser(actions, action)
             commands[f"{command.name} {action.name}"] = inner
             _complete(inner, action)
     return parser, commands
+
+
+def _add_parser(parsers: Any, command: Subcommand) -> argparse.ArgumentParser:
+    # With abbreviations, --conf would be --config where Spark is not needed.
+    parser: argparse.ArgumentParser = parsers.add_parser(
+        command.name, help=command.help, description=f"{command.help}.", allow_abbrev=False
+    )
+    return parser
 
 
 def _complete(parser: argparse.ArgumentParser, command: Subcommand) -> None:

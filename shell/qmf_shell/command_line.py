@@ -25,15 +25,17 @@ TIMEOUT = 10.0
 class ProgramParser(argparse.ArgumentParser):
     """An argument parser with the options of all programs, which prints texts without reformatting them.
 
-    Its exit code for wrong usage is that of sysexits.h, since 2 means here that there is no connection.
+    Its exit code for wrong usage is that of sysexits.h, since 2 means here that there is no connection. Options may be
+    abbreviated only for programs of Apache's names, as those were.
     """
 
-    def __init__(self, prog: str, description: str, epilog: str) -> None:
+    def __init__(self, prog: str, description: str, epilog: str, *, abbreviations: bool = False) -> None:
         super().__init__(
             prog=prog,
             description=description,
             epilog=epilog,
             formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=abbreviations,
         )
         add = self.add_argument
         add(

@@ -57,12 +57,13 @@ files: settings in $XDG_CONFIG_HOME/qmf-shell/config.toml, history in $XDG_STATE
 `help` within the shell explains the commands."""
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The options."""
+def build_parser(*, abbreviations: bool = False) -> argparse.ArgumentParser:
+    """The options; those of Apache's names may be abbreviated."""
     parser = ProgramParser(
         prog="qmf-shell",
         description="A shell for QMF: browse agents, objects and events of a running system, and call methods.",
         epilog=_EPILOG,
+        abbreviations=abbreviations,
     )
     parser.set_defaults(inputs=[])
     add = parser.add_argument
@@ -109,16 +110,17 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, abbreviations: bool = False) -> int:
     """Run the program.
 
     Args:
         argv: options; None means those of the process.
+        abbreviations: options may be abbreviated.
 
     Returns:
         exit code, see `qmf_shell.exit_codes`.
     """
-    parser = build_parser()
+    parser = build_parser(abbreviations=abbreviations)
     try:
         options = parser.parse_args(argv)
         if options.interval is not None and (options.broker or options.context):

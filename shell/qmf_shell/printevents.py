@@ -43,12 +43,13 @@ examples:
 exit codes: 0 success, 2 no connection, 64 wrong usage."""
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The options."""
+def build_parser(*, abbreviations: bool = False) -> argparse.ArgumentParser:
+    """The options; those of Apache's names may be abbreviated."""
     parser = ProgramParser(
         prog="qmf-printevents",
         description="Print the events of brokers and agents as they come, one line each.",
         epilog=_EPILOG,
+        abbreviations=abbreviations,
     )
     add = parser.add_argument
     add(
@@ -93,16 +94,17 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, abbreviations: bool = False) -> int:
     """Run the program.
 
     Args:
         argv: options; None means those of the process.
+        abbreviations: options may be abbreviated.
 
     Returns:
         exit code, see `qmf_shell.exit_codes`.
     """
-    parser = build_parser()
+    parser = build_parser(abbreviations=abbreviations)
     try:
         options = parser.parse_args(argv)
         wanted = _filter(parser, options)

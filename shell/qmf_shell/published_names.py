@@ -54,7 +54,7 @@ def tool(argv: Sequence[str] | None = None) -> int:
 
     try:
         words = _translated("qpid-tool", "[OPTIONS] [[user/password@]host[:port]]", "qmf-shell", argv)
-        options = build_parser().parse_args(words)
+        options = build_parser(abbreviations=True).parse_args(words)
     except _UsageError as error:
         return _wrong("qpid-tool", error)
     except SystemExit as leaving:
@@ -67,7 +67,7 @@ def tool(argv: Sequence[str] | None = None) -> int:
         words = ["-b", options.script, *words]
     elif not options.broker and not options.context:
         words = ["-b", DEFAULT_BROKER, *words]
-    return main(words)
+    return main(words, abbreviations=True)
 
 
 def printevents(argv: Sequence[str] | None = None) -> int:
@@ -85,7 +85,7 @@ def printevents(argv: Sequence[str] | None = None) -> int:
         words = _translated("qpid-printevents", "[OPTIONS] [[user/password@]host[:port]]...", "qmf-printevents", argv)
     except _UsageError as error:
         return _wrong("qpid-printevents", error)
-    return main(words)
+    return main(words, abbreviations=True)
 
 
 def _wrong(prog: str, error: _UsageError) -> int:

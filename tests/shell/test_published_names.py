@@ -66,7 +66,8 @@ def recorded(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[list[s
     """The arguments that the `main` of a module gets from now on, instead of being run."""
     calls: list[list[str]] = []
 
-    def main(argv: list[str]) -> int:
+    def main(argv: list[str], *, abbreviations: bool) -> int:
+        assert abbreviations
         calls.append(argv)
         return 0
 

@@ -1,6 +1,7 @@
 """Options from a TOML file, which the command line overrides.
 
 The file has a table for each subcommand, `[all]` for options that several share, and `[spark]` for settings of Spark.
+What would have no effect is refused: options in `[all]` that no command has, or that only jobs on Spark have.
 The keys are the names of the long options.
 """
 
@@ -13,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 _ALL = "all"
+
+#: Options that only some commands have, and that would do nothing for others.
+_OF_SPARK = ("master", "conf")
 _SPARK = "spark"
 
 
@@ -59,6 +63,10 @@ def _set_defaults(
             _set_default(command, action, value, f"{file}: {key}")
         elif key in own and key not in siblings:
             command.error(f"{file}: {name} has no option {key!r}")
+        elif key not in own and key in _OF_SPARK:
+            command.error(f"{file}: {name} has no option {key!r}; move it to the tables of the commands that have it")
+        elif not any(key in _known(other) for other in commands.values()):
+            command.error(f"{file}: no command has an option {key!r}")
     if "conf" in known:
         known["conf"].default = [(key, str(value)) for key, value in _flattened(content.get(_SPARK, {}), "spark.")]
 

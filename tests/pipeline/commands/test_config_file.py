@@ -40,7 +40,7 @@ def test_a_file_gives_options_that_the_command_line_does_not(config: Path) -> No
 
 
 def test_a_required_option_may_be_in_the_file(config: Path) -> None:
-    config.write_text('[all]\nlake = "a"\nmaster = "x"\n[retain]\ndays = 3\n')
+    config.write_text('[all]\nlake = "a"\nstorage = ["A=b"]\nlate = "1s"\n[retain]\ndays = 3\n')
     chosen = options("retain", "--config", str(config))
     assert (chosen.lake, chosen.days) == ("a", 3)
 
@@ -55,6 +55,8 @@ def test_a_required_option_may_be_in_the_file(config: Path) -> None:
         ("[all]\nverbose = 'yes'\n", "verbose: must be true or false"),
         ("retain = 3\n", "retain must be a table"),
         ("[retain\n", "pipeline.toml: "),
+        ('[all]\nmaster = "x"\n', "retain has no option 'master'; move it to the tables of the commands that have it"),
+        ("[all]\nmastr = 3\n", "no command has an option 'mastr'"),
     ],
 )
 def test_errors_in_a_file_are_reported(
