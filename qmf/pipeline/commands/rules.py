@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from qmf.pipeline.commands.base import Subcommand, add_days, check_lake, duration, print_line
 from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.lake.delta_lake import DeltaLake
 
 
 def _check_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="rules, in TOML")
     parser.add_argument("--lake", metavar="DIR", help="a lake whose classes the rules must fit")
+    parser.add_argument(
+        "--schema",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="a schema in XML, whose classes count as well; may be repeated",
+    )
 
 
 def _test_options(parser: argparse.ArgumentParser) -> None:
@@ -31,11 +41,13 @@ def _check(options: argparse.Namespace) -> None:
     from qmf.pipeline.correlate.rule_table import RuleError
 
     errors: list[str] = []
+    lake = None
     if options.lake is not None:
         check_lake(options.lake)
+        lake = DeltaLake(options.lake)
     for file in options.files:
         try:
-            rules, missing = check_rules(file, options.lake)
+            rules, missing = check_rules(file, lake, options.schema)
         except RuleError as error:
             errors += str(error).splitlines()
             continue

@@ -7,11 +7,14 @@ see `Rule.follow`.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from qmf.pipeline.duckdb_queries import quoted
 from qmf.pipeline.errors import MissingExtraError
+
+_CALL = re.compile(r"([A-Za-z_]\w*)\(")
 
 
 class ExpressionError(ValueError):
@@ -36,6 +39,16 @@ def columns_of(text: str) -> list[tuple[str, ...]]:
     expressions = _sqlglot().exp
     names = [_names(column) for column in _parse(text).find_all(expressions.Column)]
     return list(dict.fromkeys(names))
+
+
+def functions_of(text: str) -> list[str]:
+    """The names of the functions of an expression, as DuckDB calls them.
+
+    Raises:
+        ExpressionError: the syntax is wrong.
+    """
+    calls = (node.sql(dialect="duckdb") for node in _parse(text).find_all(_sqlglot().exp.Func))
+    return list(dict.fromkeys(match[1] for call in calls if (match := _CALL.match(call))))
 
 
 def to_duckdb(text: str, names: Mapping[str, str], relation: str) -> str:

@@ -62,6 +62,30 @@ def template_fields(template: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+#: Values that a name may have: those of a column whose type is not known, or of some built-in names.
+_EXAMPLES: tuple[object, ...] = (1, 1.0, "x")
+_EXAMPLES_OF = {"value": (1.0,), "limit": (1.0,), "count": (1,)}
+
+
+def wrong_formats(template: str) -> list[str]:
+    """The fields of a template, with their braces, whose format fits no value that they may have."""
+    found = []
+    for _, name, spec, _conversion in string.Formatter().parse(template):
+        if name is None or not spec or spec == _HUMAN or spec in TEMPLATE_FORMATS:
+            continue
+        if not any(_fits(value, spec) for value in _EXAMPLES_OF.get(name, _EXAMPLES)):
+            found.append(f"{{{name}:{spec}}}")
+    return found
+
+
+def _fits(value: object, spec: str) -> bool:
+    try:
+        format(value, spec)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
 def templates_of(rule: Rule) -> tuple[str, ...]:
     """All templates of a rule."""
     return (rule.message or "", *rule.labels.values(), *rule.annotations.values())

@@ -86,27 +86,28 @@ class ReadPlan:
         return [table for table in self.tables if any(item.number == number for item in table.inputs)]
 
 
-def read_plan(rules: Sequence[Rule], known: Sequence[RecordedClass]) -> ReadPlan:
+def read_plan(rules: Sequence[Rule], known: Sequence[RecordedClass], where: str = "the lake") -> ReadPlan:
     """Find out what to read.
 
     Args:
         rules: to evaluate.
         known: class versions of the lake.
+        where: they are from, for messages.
     """
     found: dict[str, InputTable] = {}
     roles: dict[str, dict[int, list[int]]] = {}
     errors: dict[int, str] = {}
     followed: dict[str, tuple[InputTable, ...]] = {}
-    missing: list[str] = []
+    missing: list[tuple[str, str]] = []
     complete: list[bool] = []
     for number, rule in enumerate(rules):
         before = len(missing)
+        tables: list[list[InputTable]] = []
         try:
             tables = [list(_tables(rule, selector, known, missing)) for selector in rule.selectors]
             followed |= {name: tuple(_tables(rule, _followed(name), known, missing)) for name in rule.follow.values()}
         except RuleError as error:
             errors[number] = str(error)
-            tables = []
         for role, own in enumerate(tables):
             for table in own:
                 found.setdefault(table.path, table)
@@ -116,7 +117,8 @@ def read_plan(rules: Sequence[Rule], known: Sequence[RecordedClass]) -> ReadPlan
         attrs.evolve(table, inputs=tuple(RuleInput(n, rules[n], tuple(own)) for n, own in sorted(roles[path].items())))
         for path, table in sorted(found.items())
     )
-    return ReadPlan(tuple(inputs), followed, tuple(dict.fromkeys(missing)), tuple(complete), errors)
+    texts = tuple(f"{name}: {where} has no {what} yet" for name, what in dict.fromkeys(missing))
+    return ReadPlan(tuple(inputs), followed, texts, tuple(complete), errors)
 
 
 def _followed(name: str) -> Selector:
@@ -125,7 +127,9 @@ def _followed(name: str) -> Selector:
     return Selector(source=RowSource.SAMPLES, package=package or None, name=own)
 
 
-def _tables(rule: Rule, selector: Selector, known: Sequence[RecordedClass], missing: list[str]) -> Iterable[InputTable]:
+def _tables(
+    rule: Rule, selector: Selector, known: Sequence[RecordedClass], missing: list[tuple[str, str]]
+) -> Iterable[InputTable]:
     kind = _KINDS[selector.source]
     if not selector.source.has_class:
         return [InputTable(path=kind_path(kind), kind=kind)]
@@ -134,7 +138,7 @@ def _tables(rule: Rule, selector: Selector, known: Sequence[RecordedClass], miss
     assert selector.name is not None
     name = selector.name.lower()
     if not any(item.version.name.lower() == name and selector.package in (None, item.version.package) for item in own):
-        missing.append(f"{rule.name}: the lake has no {'event' if events else 'class'} {selector.class_text} yet")
+        missing.append((rule.name, f"{'event' if events else 'class'} {selector.class_text}"))
         return []
     try:
         versions = versions_of([item.version for item in own], selector.package, selector.name)

@@ -1,42 +1,65 @@
-"""Checks files of rules: what is wrong in themselves, and what doesn't fit the classes of a lake."""
+"""Checks files of rules: what is wrong in themselves, and what doesn't fit the classes of a lake or of schemas."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-from qmf.pipeline.correlate.lake_rows import LakeRows
+from qmf.pipeline.correlate.alerts import NAME_LABEL
+from qmf.pipeline.correlate.expressions import functions_of
+from qmf.pipeline.correlate.message_templates import wrong_formats
 from qmf.pipeline.correlate.plan import read_plan
 from qmf.pipeline.correlate.rule_file import load_rules, read_text
 from qmf.pipeline.correlate.rule_table import RuleError
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader
-from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.correlate.signals import expressions_of
+from qmf.pipeline.duckdb_queries import connect, import_duckdb
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.arrow import arrow_schema, columns_of, import_pyarrow
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType
+from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass, place
+from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE, HASH
+from qmf.pipeline.lake.table_paths import class_path, kind_path
+from qmf.pipeline.notifying.active_alert import SEVERITY_LABEL
 from qmf.pipeline.notifying.config_file import config_errors
+from qmf.schema import read_schema
+
+#: What templates of Prometheus have in doubled braces, which here are plain braces.
+_PROMETHEUS = re.compile(r"\{\{[^{}]*[$|][^{}]*\}\}|\{\{-?\s*(?:if|else|end|range|with|\.)\b[^{}]*\}\}")
 
 
-def check_rules(file: str, lake: str | None = None) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+def check_rules(
+    file: str, lake: DeltaLake | None = None, schemas: Sequence[Path] = ()
+) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
     """Check a file of rules.
 
     Args:
         file: with the rules.
-        lake: whose classes the rules must fit; None checks the file alone.
+        lake: whose classes the rules must fit.
+        schemas: files of schemas, in XML, with classes that count as well. Without a lake and without schemas, the
+            file is checked alone.
 
     Returns:
-        the rules, and a text for each class that the lake doesn't have.
+        the rules, and a text for each class that is not known.
 
     Raises:
         RuleError: a line for each error, also in the tables of notifications.
-        LakeError: the lake can't be read.
+        QmfError: the lake or a schema can't be read.
     """
     rules = _load(file)
-    if lake is None:
-        return rules, ()
-    opened = DeltaLake(lake)
-    plan = read_plan(rules, opened.classes())
-    with closing(LakeRows(opened, 0)) as rows:
-        SignalReader(plan, 0, rows.schemas(SignalReader.paths(plan))).close()
-    return rules, plan.missing
+    wrong: list[str] = []
+    missing: tuple[str, ...] = ()
+    if lake is not None or schemas:
+        wrong, missing = _misfits(rules, lake, schemas)
+    wrong += [line for line in _unknown_functions(rules) if not any(_is_about(line, other) for other in wrong)]
+    wrong += [line for rule in rules for line in _wrong_texts(rule)]
+    if wrong:
+        raise RuleError("\n".join(wrong))
+    return rules, missing
 
 
 def _load(file: str) -> tuple[Rule, ...]:
@@ -53,3 +76,83 @@ def _load(file: str) -> tuple[Rule, ...]:
     if wrong:
         raise RuleError("\n".join(wrong))
     return rules
+
+
+# -- classes
+
+
+def _misfits(rules: Sequence[Rule], lake: DeltaLake | None, files: Sequence[Path]) -> tuple[list[str], tuple[str, ...]]:
+    """What doesn't fit the classes, and the classes that are missing."""
+    known = [] if lake is None else list(lake.classes())
+    tables = {kind_path(kind): _table_schema(kind, None) for kind in RowKind if kind not in CLASS_KINDS}
+    if lake is not None:
+        tables |= {path: lake.table(path).schema() for path in lake.versions()}
+    for version in _versions(files):
+        kind = RowKind.EVENTS if version.event else RowKind.OBJECTS
+        path = place(version, known, class_path(kind, version.package, version.name))
+        own = _table_schema(kind, version)
+        tables[path] = import_pyarrow().unify_schemas([tables[path], own]) if path in tables else own
+        known.append(RecordedClass(version, path))
+    plan = read_plan(rules, known, "the lake" if lake is not None else "schema")
+    with closing(SignalReader(plan, 0, tables, strict=False)) as reader:
+        return list(reader.errors), plan.missing
+
+
+def _versions(files: Iterable[Path]) -> Iterator[ClassVersion]:
+    for file in files:
+        schema = read_schema(file)
+        yield from map(ClassVersion.from_schema, schema.classes)
+        yield from map(ClassVersion.from_schema, schema.events)
+
+
+def _table_schema(kind: RowKind, version: ClassVersion | None) -> Any:
+    return arrow_schema((*columns_of(kind, version), (DATE, ColumnType.TEXT), (HASH, ColumnType.TEXT)))
+
+
+def _is_about(line: str, other: str) -> bool:
+    """True if two errors are about the same expression."""
+    return line.rpartition(": ")[0] == other[: len(line.rpartition(": ")[0])]
+
+
+# -- expressions and texts
+
+
+def _unknown_functions(rules: Iterable[Rule]) -> Iterator[str]:
+    with closing(connect()) as connection:
+        for rule in rules:
+            for key, text, _wanted in expressions_of(rule, range(len(rule.selectors))):
+                for name in functions_of(text):
+                    if not _is_function(connection, name):
+                        yield f"{rule.where(key)}: {text!r}: there is no function {name}"
+
+
+def _is_function(connection: Any, name: str) -> bool:
+    try:
+        connection.execute(f"DESCRIBE SELECT {name}()")
+    except import_duckdb().CatalogException:
+        return False
+    except import_duckdb().Error:
+        pass  # it has other arguments, or it is a word of the language
+    return True
+
+
+def _wrong_texts(rule: Rule) -> Iterator[str]:
+    """What is wrong about templates and labels; alerts are raised all the same."""
+    if rule.message is not None:
+        yield from _wrong_text(rule, "message", rule.message)
+    for key, texts in (("labels", rule.labels), ("annotations", rule.annotations)):
+        for name, text in texts.items():
+            yield from _wrong_text(rule, f"{key}.{name}", text)
+    for name in {NAME_LABEL, SEVERITY_LABEL} & rule.labels.keys():
+        yield f"{_place(rule, f'labels.{name}')}: each alert has this label by itself; use another name"
+
+
+def _wrong_text(rule: Rule, key: str, text: str) -> Iterator[str]:
+    for match in _PROMETHEUS.finditer(text):
+        yield f"{_place(rule, key)}: {match[0]} is a template of Prometheus, and no value here: write {{name}}"
+    for field in wrong_formats(text):
+        yield f"{_place(rule, key)}: {field}: there is no such format for it"
+
+
+def _place(rule: Rule, key: str) -> str:
+    return f"{rule.place.of(key.partition('.')[0])}: {rule.name}: {key}"

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from pipeline.lakes import Shop
 
+from qmf.models.host.schema import CPU
 from qmf.pipeline.cli import main
 from qmf.pipeline.correlate import RuleError
 from qmf.pipeline.correlate.given_rows import expand
 from qmf.pipeline.correlate.rule_tests import load_rule_tests, run_rule_tests
+from qmf.pipeline.lake.columns import ClassVersion
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -252,3 +254,72 @@ def test_a_try_shows_what_would_have_been_raised(tmp_path: Path, capsys: pytest.
         "and 0 came too late",
     ]
     assert not (tmp_path / "lake" / "_tables").exists()
+
+
+MISTAKES = """
+[zero]
+kind = "threshold"
+class = "qmf.host:cpu"
+where = "cpuId = 'zero'"
+value = "userTime"
+above = 1
+
+[texts]
+kind = "threshold"
+class = "qmf.host:cpu"
+value = "nosuch(abs(userTime))"
+above = 1
+message = "{{ $labels.instance }} is at {{ $value | humanize }}, {{json}}"
+labels = {severity = "page", alertname = "x", team = "a"}
+
+[texts.annotations]
+a = "{value:zz} {count:zz} {cpuId:zz} {limit:s}"
+b = "{value:.0f} {count:d} {rule:>10} {value:human} {value:humanize1024} {limit:,.1f}"
+
+[lost]
+kind = "count"
+event = "noSuchEvent"
+at_least = 1
+within = "1m"
+"""
+
+
+def test_mistakes_are_found_before_rules_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rules.toml"
+    file.write_text(MISTAKES)
+    assert main(["rules", "check", str(file)]) == 2
+    texts = [
+        "12: texts: value: 'nosuch(abs(userTime))': there is no function NOSUCH",
+        "14: texts: message: {{ $labels.instance }} is a template of Prometheus, and no value here: write {name}",
+        "14: texts: message: {{ $value | humanize }} is a template of Prometheus, and no value here: write {name}",
+        "17: texts: annotations.a: {value:zz}: there is no such format for it",
+        "17: texts: annotations.a: {count:zz}: there is no such format for it",
+        "17: texts: annotations.a: {cpuId:zz}: there is no such format for it",
+        "17: texts: annotations.a: {limit:s}: there is no such format for it",
+        "15: texts: labels.alertname: each alert has this label by itself; use another name",
+        "15: texts: labels.severity: each alert has this label by itself; use another name",
+    ]
+    assert capsys.readouterr().err.splitlines() == ["qmf-pipeline: 9 errors", *(f"{file}:{text}" for text in texts)]
+
+
+@pytest.mark.parametrize("place", ["lake", "schema"])
+def test_expressions_are_compared_with_the_types_of_a_lake_or_of_schemas(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    schema = Path(__file__).parents[3] / "schemas" / "host.xml"
+    arguments = ["--schema", str(schema)]
+    if place == "lake":
+        shop = Shop(tmp_path / "lake")
+        shop.put((0, 0), table=ClassVersion.from_schema(CPU))
+        arguments = ["--lake", shop.root]
+    file = tmp_path / "rules.toml"
+    file.write_text(MISTAKES.replace("nosuch(abs(userTime))", "nosuch(usrTime)"))
+    assert main(["rules", "check", str(file), *arguments]) == 2
+    assert capsys.readouterr().err.splitlines()[1:3] == [
+        f"{file}:5: zero: where: \"cpuId = 'zero'\": Could not convert string 'zero' to INT32",
+        f"{file}:12: texts: value: 'nosuch(usrTime)': the class has no 'usrTime'; did you mean 'usertime'?",
+    ]
+    file.write_text(MISTAKES[MISTAKES.index("[lost]") :])
+    assert main(["rules", "check", str(file), *arguments]) == 0
+    where = "the lake" if place == "lake" else "schema"
+    assert capsys.readouterr().out.splitlines()[0] == f"{file}: lost: {where} has no event noSuchEvent yet"
