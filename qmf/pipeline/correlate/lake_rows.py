@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -12,10 +10,8 @@ import attrs
 from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChange
 from qmf.pipeline.correlate.signals import event_time_sql
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors
-from qmf.pipeline.errors import lake_errors
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.location import local_path
 from qmf.pipeline.lake.row_columns import CLASS_KINDS
 from qmf.pipeline.lake.runs import RecordedRuns, counted_expression
 from qmf.pipeline.lake.table_files import TableFile
@@ -151,27 +147,3 @@ class LakeRows:
 def _has_class(path: str) -> bool:
     """True for the tables of classes."""
     return path.partition("/")[0] in {kind.value for kind in CLASS_KINDS}
-
-
-def is_recording(lake: DeltaLake) -> bool:
-    """True while a recorder on this machine holds its lock on the lake."""
-    for path in _writer_files(lake, "lock"):
-        with lake_errors(path):
-            try:
-                with path.open(encoding="utf-8") as file:
-                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-            except FileNotFoundError:
-                continue
-    return False
-
-
-def is_committing(lake: DeltaLake) -> bool:
-    """True while a batch of a recorder on this machine may be in some of its tables only."""
-    return bool(_writer_files(lake, "*.arrow"))
-
-
-def _writer_files(lake: DeltaLake, pattern: str) -> list[Path]:
-    """Files of the recorders' states, see `qmf.pipeline.recording.writer_state`."""
-    return list(local_path(lake.url).glob(f"_pending/*/{pattern}")) if lake.is_local else []

@@ -25,7 +25,7 @@ from qmf.pipeline.correlate.evaluation import (
     orphans_cleared,
 )
 from qmf.pipeline.correlate.event_time import merged_runs, outages
-from qmf.pipeline.correlate.lake_rows import TIME_PATHS, Arrivals, LakeRows, Position, is_committing, is_recording
+from qmf.pipeline.correlate.lake_rows import TIME_PATHS, Arrivals, LakeRows, Position
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.plan import completed, read_plan
 from qmf.pipeline.correlate.rules import SECOND, Rule
@@ -33,6 +33,7 @@ from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
 from qmf.pipeline.correlate.stream_state import StoredState, StreamProgress, StreamState
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass
 from qmf.pipeline.lake.location import local_path
+from qmf.pipeline.lake.recorders import is_committing, is_recording
 
 #: Runs of recorders, and losses of their connections, that are remembered.
 _RUNS = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,19 @@ from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local
 from qmf.pipeline.lake.maintenance import RETAIN
+from qmf.pipeline.lake.recorders import batches_of_recorders
 from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE
 from qmf.pipeline.lake.row_source import RowSource
 from qmf.pipeline.lake.runs import RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile, file_system
 from qmf.pipeline.lake.table_log import LOG, DamagedLogFile, damaged_log_files
 from qmf.pipeline.lake.table_paths import JOB_TABLES
+
+#: Seconds that a check waits for recorders that are committing, and from one look to the next.
+PATIENCE, _LOOK = 10.0, 0.02
+
+#: A recorder whose last heartbeat is older than this, in ns, has ended.
+_RECENT = 60 * 10**9
 
 #: Where repairing puts what it takes out of tables.
 DAMAGED = "_damaged"
@@ -237,15 +244,42 @@ class LakeCheck:
     def _check_numbers(self, paths: list[str]) -> Iterator[Finding]:
         """Each run numbers its rows from 1 without a gap, in all tables together, as long as no days are dropped."""
         is_whole = all(self._table(path).last_batch(RETAIN) is None for path in paths)
-        for run, rows, distinct, last in self._numbers(paths):
+        numbers = self._numbers(paths)
+        ends = {run: last for run, _rows, _distinct, last in numbers}
+        committing = False
+        if any(distinct < last for _run, _rows, distinct, last in numbers):
+            # While the tables were read one by one, recorders committed to them.
+            committing = self._await_batches()
+            numbers = self._numbers(self._lake.paths(), ends)
+        for run, rows, distinct, _last in numbers:
             if distinct < rows:
                 yield Finding(f"run {run}", f"{rows - distinct} rows are there more than once")
-            missing = last - distinct
-            if missing and is_whole:
-                yield Finding(f"run {run}", f"{missing} of {missing + distinct} rows are missing")
+            missing = ends.get(run, 0) - distinct
+            if missing > 0 and is_whole:
+                text = "are in no table yet: a recorder is committing" if committing else "are missing"
+                yield Finding(f"run {run}", f"{missing} of {missing + distinct} rows {text}", is_damage=not committing)
 
-    def _numbers(self, paths: list[str]) -> list[tuple[str, int, int, int]]:
-        """For each run the number of its rows, of different numbers of these, and the highest."""
+    def _await_batches(self) -> bool:
+        """Wait until the batches that recorders are committing are in all tables; False if all are."""
+        if not self._lake.is_local:
+            # The states of recorders are elsewhere.
+            beats = self._lake.kind_table(RowKind.HEARTBEATS)
+            files = () if beats.version() is None else beats.snapshot().files
+            return any((file.last_received_ns or 0) > self._now_ns - _RECENT for file in files)
+        waiting = batches_of_recorders(self._lake)
+        give_up = time.monotonic() + PATIENCE
+        while waiting and time.monotonic() < give_up:
+            time.sleep(_LOOK)
+            waiting &= batches_of_recorders(self._lake)
+        return bool(waiting)
+
+    def _numbers(self, paths: list[str], ends: Mapping[str, int] | None = None) -> list[tuple[str, int, int, int]]:
+        """For each run the number of its rows, of different numbers of these, and the highest.
+
+        Args:
+            paths: of the tables.
+            ends: the highest number of each run that counts, and no other run; None for all.
+        """
         with closing(connect()) as connection, duckdb_errors(self._lake.url):
             parts = []
             for path in paths:
@@ -256,9 +290,14 @@ class LakeCheck:
                     parts.append(f"select _run, _seq from {RowSource(table, tuple(files), columns).sql(connection)}")
             if not parts:
                 return []
+            counted = ""
+            if ends is not None:
+                connection.execute("create table ends (_run text, last bigint)")
+                connection.executemany("insert into ends values (?, ?)", list(ends.items()))
+                counted = "join ends using (_run) where _seq <= last "
             found: list[tuple[str, int, int, int]] = connection.execute(
                 f"select _run, count(*), count(distinct _seq), max(_seq) from ({' union all '.join(parts)}) "
-                "group by _run order by _run"
+                f"{counted}group by _run order by _run"
             ).fetchall()
             return found
 

@@ -10,11 +10,20 @@ from pipeline.heartbeats import DAY, beats, put, seqs
 from pipeline.lakes import RUN, Shop, recorded
 
 from qmf.pipeline.cli import main
+from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake import maintenance
+from qmf.pipeline.lake.arrow import arrow_table, columns_of, with_text
 from qmf.pipeline.lake.checking import LakeCheck
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.recording.lake_writer import LakeWriter
 from qmf.pipeline.recording.writer_state import PENDING, PendingBatch, WriterState, state_folder
+
+
+def gap(seq: int) -> object:
+    """A row of gaps."""
+    rows = [(RUN, seq, 0, 0, 0, None, None, "missed", "", 1, None)]
+    return with_text(arrow_table(columns_of(RowKind.GAPS, None), rows), DATE, "1970-01-01")
 
 
 @pytest.fixture
@@ -113,6 +122,27 @@ def test_a_file_that_is_missing_or_truncated(lake: DeltaLake, keep: int | None) 
     inside = path.relative_to(lake.url).as_posix()
     assert gaps(again) == [("damaged", inside, 1)]
     assert lines(lake) == [f"run {RUN}: 1 of 6 rows are missing"]
+
+
+def test_what_a_recorder_is_committing_is_not_missing(lake: DeltaLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer, state = LakeWriter(lake, "recorder"), WriterState(state_folder(lake, "recorder"))
+    pending = PendingBatch(7, RUN, 5, {"gaps": gap(7), **writer.tables(beats((8, 0)).take())})
+    with state.locked():
+        state.store(pending)
+        writer.write(7, {"heartbeats": pending.tables["heartbeats"]})
+        monkeypatch.setattr("qmf.pipeline.lake.checking.PATIENCE", 0.0)
+        assert lines(lake) == [f"run {RUN}: 1 of 8 rows are in no table yet: a recorder is committing"]
+        assert main(["check", "--lake", lake.url]) == 0
+
+        def commit(_seconds: float) -> None:
+            writer.write(7, pending.tables, again=True)
+            # And the next batch is in some of its tables already.
+            LakeWriter(lake, "recorder").write(8, writer.tables(beats((10, 0)).take()))
+            state.complete(pending)
+
+        monkeypatch.setattr("qmf.pipeline.lake.checking.PATIENCE", 60.0)
+        monkeypatch.setattr("qmf.pipeline.lake.checking.time.sleep", commit)
+        assert lines(lake) == []
 
 
 def test_rows_that_are_there_twice(lake: DeltaLake) -> None:

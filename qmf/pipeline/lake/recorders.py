@@ -1,0 +1,44 @@
+"""The recorders of a lake that is a folder, as others see them: by the files of their states.
+
+What these files mean is in `qmf.pipeline.recording.writer_state`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+
+from qmf.pipeline.errors import lake_errors
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.location import local_path
+
+
+def is_recording(lake: DeltaLake) -> bool:
+    """True while a recorder on this machine holds its lock on the lake."""
+    return any(_is_locked(path) for path in _writer_files(lake, "lock"))
+
+
+def is_committing(lake: DeltaLake) -> bool:
+    """True while a batch of a recorder on this machine may be in some of its tables only."""
+    return bool(_writer_files(lake, "*.arrow"))
+
+
+def batches_of_recorders(lake: DeltaLake) -> frozenset[Path]:
+    """The files of batches that recorders are committing now; without those that killed ones left."""
+    return frozenset(path for path in _writer_files(lake, "*.arrow") if _is_locked(path.with_name("lock")))
+
+
+def _is_locked(path: Path) -> bool:
+    with lake_errors(path):
+        try:
+            with path.open(encoding="utf-8") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except FileNotFoundError:
+            pass
+    return False
+
+
+def _writer_files(lake: DeltaLake, pattern: str) -> list[Path]:
+    return list(local_path(lake.url).glob(f"_pending/*/{pattern}")) if lake.is_local else []
