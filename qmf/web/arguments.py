@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ipaddress
 from pathlib import Path
 
 from qmf._completion import add_completion_option
@@ -65,9 +66,17 @@ def _add_server(group: argparse._ArgumentGroup) -> None:
         help="another name under which clients address this server, e.g. behind a proxy; may be repeated",
     )
     add(
+        "--trusted-proxy",
+        metavar="ADDRESS|NETWORK",
+        type=_network,
+        action="append",
+        default=[],
+        help="believe what this proxy says about its clients (X-Forwarded-For, X-Forwarded-Proto); may be repeated",
+    )
+    add(
         "--allow-unprotected",
         action="store_true",
-        help="listen elsewhere than on 127.0.0.1 without users or without TLS",
+        help="listen elsewhere than on 127.0.0.1, or serve a proxy, without users; or elsewhere without TLS",
     )
 
 
@@ -93,6 +102,27 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     add("--max-body", metavar="BYTES", type=count, default=1024 * 1024, help="bytes of a request (%(default)s)")
     add("--max-rate", metavar="N", type=_rate, default=1000.0, help="requests per second; 0 for no limit (%(default)g)")
     add("--max-streams", metavar="N", type=count, default=100, help="open event streams and websockets (%(default)s)")
+    add(
+        "--max-connections",
+        metavar="N",
+        type=count,
+        default=5000,
+        help="connections, of all clients together (%(default)s)",
+    )
+    add(
+        "--max-address-connections",
+        metavar="N",
+        type=count,
+        default=1000,
+        help="connections of one address; of more, those that wait are closed (%(default)s)",
+    )
+    add(
+        "--header-time",
+        metavar="SECONDS",
+        type=seconds,
+        default=10.0,
+        help="for the header of a request to come (%(default)g)",
+    )
 
 
 def _add_messages(group: argparse._ArgumentGroup) -> None:
@@ -169,6 +199,15 @@ def _rate(text: str) -> float:
     if not 0 <= found < 10**9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number, 0 or more")
     return found
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a proxy: expected an address, such as 10.0.0.1, or a network, such as 10.0.0.0/8"
+        ) from None
 
 
 def _port(text: str) -> int:

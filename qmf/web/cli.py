@@ -86,17 +86,19 @@ def _serve(options: argparse.Namespace) -> None:
         target = stack.enter_context(_embedded(options.interval)) if embedded else connections.target
         port = listening.getsockname()[1]
         lake = options.lake or (None if connections.context is None else connections.context.lake)
-        app = create_application(_web_options(options, target, port, lake))
+        web_options = _web_options(options, target, port, lake)
+        app = create_application(web_options)
         broker = f"an embedded broker at {target} with a host agent" if embedded else str(target)
 
         def on_ready() -> None:
             print(f"Serving {broker}. Open {url_of(listening, tls=tls is not None)}", flush=True)
 
-        run(serve(app, listening, tls=tls, on_ready=on_ready))
+        run(serve(app, listening, web_options, tls=tls, on_ready=on_ready))
 
 
 def _web_options(options: argparse.Namespace, target: BrokerTarget, port: int, lake: str | None) -> WebOptions:
     from qmf._users import read_users
+    from qmf.web.connections import most_connections, open_files
     from qmf.web.options import MetricsOptions, WebLimits, WebOptions
 
     users = None if options.users is None else read_users(options.users)
@@ -109,6 +111,7 @@ def _web_options(options: argparse.Namespace, target: BrokerTarget, port: int, l
         tokens=options.tokens,
         tls=options.tls_cert is not None,
         hosts=tuple(options.server_name),
+        trusted_proxies=tuple(options.trusted_proxy),
         timeout=options.timeout,
         push_dir=options.push_dir,
         push_to=None if options.push_to is None else tuple(options.push_to),
@@ -119,6 +122,9 @@ def _web_options(options: argparse.Namespace, target: BrokerTarget, port: int, l
             rate=options.max_rate,
             burst=max(1, round(2 * options.max_rate)),
             streams=options.max_streams,
+            connections=most_connections(options.max_connections, open_files(options.max_connections)),
+            address_connections=options.max_address_connections,
+            header_time=options.header_time,
         ),
         metrics=MetricsOptions(
             classes=tuple(options.metrics),
@@ -131,20 +137,22 @@ def _web_options(options: argparse.Namespace, target: BrokerTarget, port: int, l
 
 
 def _check_protection(options: argparse.Namespace) -> None:
-    """Refuse to serve other machines without users and TLS, unless that was asked for."""
+    """Refuse to serve other machines without users and TLS, unless that was asked for.
+
+    A proxy that is named has clients on other machines, and speaks TLS with them itself.
+    """
     from qmf.connecting.loopback import is_loopback
 
-    missing = [
-        text
-        for absent, text in (
-            (options.users is None, "--users FILE, so that anybody who reaches it could do everything"),
-            (options.tls_cert is None, "--tls-cert FILE, so that passwords and data could be read on the way"),
-        )
-        if absent
-    ]
-    if not missing or is_loopback(options.host):
+    elsewhere = not is_loopback(options.host)
+    missing = []
+    if options.users is None and (elsewhere or options.trusted_proxy):
+        missing.append("--users FILE, so that anybody who reaches it could do everything")
+    if options.tls_cert is None and elsewhere:
+        missing.append("--tls-cert FILE, so that passwords and data could be read on the way")
+    if not missing:
         return
-    text = f"listening on {options.host or 'all addresses'} without {', and without '.join(missing)}"
+    where = f"listening on {options.host or 'all addresses'}" if elsewhere else "serving a proxy"
+    text = f"{where} without {', and without '.join(missing)}"
     if not options.allow_unprotected:
         raise WebOptionError(f"refused: {text}; --allow-unprotected does it nevertheless")
     print(f"qmf-web: warning: {text}", file=sys.stderr)

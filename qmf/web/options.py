@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 import attrs
@@ -10,6 +11,8 @@ import attrs
 from qmf.connecting import BrokerTarget
 from qmf.web.access.caller import ALL_SCOPES, Scope
 from qmf.web.arguments import DEFAULT_PORT
+
+Network = IPv4Network | IPv6Network
 
 
 @attrs.frozen(kw_only=True)
@@ -25,6 +28,9 @@ class WebLimits:
         streams: event streams and websockets that may be open at a time.
         queue: notifications that may wait for the reader of a stream; of more, the oldest are dropped and counted.
         history: events that are kept to resume streams from.
+        connections: open connections, of all clients. The system's limit of open files may make it less.
+        address_connections: open connections of an address of the network; of IPv6, of a network of 64 bits.
+        header_time: seconds in which the header of a request must come, and TLS be agreed upon.
         read_time: seconds in which the next part of a request's body must come.
         write_time: seconds in which a client must take the next part of an answer.
         page: objects in a page of an answer at most.
@@ -38,6 +44,9 @@ class WebLimits:
     streams: int = 100
     queue: int = 1000
     history: int = 10_000
+    connections: int = 5000
+    address_connections: int = 1000
+    header_time: float = 10.0
     read_time: float = 30.0
     write_time: float = 60.0
     page: int = 10_000
@@ -77,6 +86,7 @@ class WebOptions:
         tokens: file of API tokens, or None.
         tls: the server speaks TLS.
         hosts: more names under which clients may address the server, besides `host`.
+        trusted_proxies: addresses that may say by ``X-Forwarded-For`` for whom they ask; `WebServer` is told, too.
         timeout: seconds to wait for an answer of an agent.
         session_time: seconds without a request after which a session ends.
         session_life: seconds after which a session ends in any case.
@@ -95,6 +105,7 @@ class WebOptions:
     tokens: Path | None = None
     tls: bool = False
     hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[Network, ...] = ()
     timeout: float = 10.0
     session_time: float = 3600.0
     session_life: float = 12 * 3600.0

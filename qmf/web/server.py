@@ -6,21 +6,26 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import attrs
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
 
 from qmf._event_loop import on_end_signals
 from qmf.connecting.tls import load_own_certificate
 from qmf.errors import QmfError
+from qmf.web.connections import Connections, limited
+from qmf.web.options import Network, WebLimits, WebOptions
 
-#: Connections that wait to be accepted, and those that are open at a time.
-_BACKLOG, _CONNECTIONS = 2048, 5000
+#: Connections that wait to be accepted.
+_BACKLOG = 2048
 
 #: Seconds in which open streams may end by themselves when the server ends.
 _GRACE = 2
@@ -79,25 +84,42 @@ def url_of(listening: socket.socket, *, tls: bool) -> str:
 class WebServer:
     """Serves an application on the running loop, from entering the block to its end."""
 
-    def __init__(self, app: FastAPI, listening: socket.socket, *, tls: ServerTls | None = None) -> None:
+    def __init__(
+        self,
+        app: FastAPI,
+        listening: socket.socket,
+        *,
+        tls: ServerTls | None = None,
+        limits: WebLimits | None = None,
+        trusted_proxies: Sequence[Network] = (),
+    ) -> None:
         """Args:
 
         app: the application.
         listening: from `listen`; it is closed at the end.
         tls: certificate and key, or None for plain HTTP.
+        limits: of connections, and the time for a header.
+        trusted_proxies: who may say by ``X-Forwarded-For`` and ``X-Forwarded-Proto`` for whom it asks.
         """
         self._app = app
         self._listening = listening
         self._stack = contextlib.AsyncExitStack()
         self.url = url_of(listening, tls=tls is not None)
+        limits = limits or WebLimits()
+        self.connections = Connections(limits, trusted_proxies)
+        known: Any = app  # uvicorn has types of its own for the same
+        if trusted_proxies:
+            known = ProxyHeadersMiddleware(known, [str(item) for item in trusted_proxies])
         self._server = _Server(
             uvicorn.Config(
-                app,
+                self.connections.watch(known),
+                http=limited(AutoHTTPProtocol, self.connections),
+                ws=limited(AutoWebSocketsProtocol, self.connections),
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,  # ours: uvicorn believes every program of this machine
                 backlog=_BACKLOG,
-                limit_concurrency=_CONNECTIONS,
                 timeout_keep_alive=30,
                 timeout_graceful_shutdown=_GRACE,
                 ws_max_size=1024 * 1024,
@@ -105,7 +127,8 @@ class WebServer:
                 lifespan="off",  # ours, so that its errors are raised here
                 ssl_certfile=None if tls is None else tls.cert,
                 ssl_keyfile=None if tls is None else tls.key,
-            )
+            ),
+            limits.header_time,
         )
 
     async def __aenter__(self) -> Self:
@@ -141,13 +164,28 @@ class WebServer:
 class _Server(uvicorn.Server):
     """Tells when it serves, and leaves the signals to `on_end_signals`."""
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: uvicorn.Config, handshake_time: float) -> None:
         super().__init__(config)
         self.ready = asyncio.Event()
+        self._handshake_time = handshake_time
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """See `uvicorn.Server`."""
-        await super().startup(sockets)
+        """See `uvicorn.Server`; TLS has to be agreed upon in time, too, which is not an option there."""
+        loop, config = asyncio.get_running_loop(), self.config
+        handshake_time = None if config.ssl is None else self._handshake_time
+
+        def protocol() -> asyncio.Protocol:
+            return config.http_protocol_class(  # type: ignore[call-arg]
+                config=config, server_state=self.server_state, app_state=self.lifespan.state, _loop=loop
+            )
+
+        self.servers = [
+            await loop.create_server(
+                protocol, sock=item, ssl=config.ssl, backlog=config.backlog, ssl_handshake_timeout=handshake_time
+            )
+            for item in sockets or ()
+        ]
+        self.started = True
         self.ready.set()
 
     @contextlib.contextmanager
@@ -156,18 +194,27 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(app: FastAPI, listening: socket.socket, *, tls: ServerTls | None, on_ready: Callable[[], None]) -> None:
+async def serve(
+    app: FastAPI,
+    listening: socket.socket,
+    options: WebOptions,
+    *,
+    tls: ServerTls | None,
+    on_ready: Callable[[], None],
+) -> None:
     """Serve until SIGINT or SIGTERM, then let open requests end.
 
     Args:
         app, listening, tls: as of `WebServer`.
+        options: of the application.
         on_ready: called when clients can connect.
 
     Raises:
         QmfError: as of `WebServer`.
     """
     stop = asyncio.Event()
+    server = WebServer(app, listening, tls=tls, limits=options.limits, trusted_proxies=options.trusted_proxies)
     with on_end_signals(stop.set):
-        async with WebServer(app, listening, tls=tls):
+        async with server:
             on_ready()
             await stop.wait()

@@ -37,10 +37,14 @@ async def called(app: FastAPI, base_url: str = "http://127.0.0.1:8672") -> Async
 
 
 @contextlib.asynccontextmanager
-async def served(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of an application that is served on a free port until the end of the block."""
-    async with (
-        WebServer(app, listen("127.0.0.1", 0)) as server,
-        httpx.AsyncClient(base_url=server.url, timeout=30) as client,
-    ):
+async def served(app: FastAPI, options: WebOptions | None = None) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of an application that is served on a free port until the end of the block.
+
+    Args:
+        app: the application.
+        options: for what the server itself is told; None for the defaults.
+    """
+    options = options or web_options()
+    server = WebServer(app, listen("127.0.0.1", 0), limits=options.limits, trusted_proxies=options.trusted_proxies)
+    async with server, httpx.AsyncClient(base_url=server.url, timeout=30) as client:
         yield client

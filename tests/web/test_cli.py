@@ -38,6 +38,8 @@ def users(tmp_path: Path) -> Path:
     [
         (["--host", "0.0.0.0"], "refused: listening on 0.0.0.0 without --users FILE"),
         (["--host", "0.0.0.0", "--users", "users"], "and data could be read on the way; --allow-unprotected"),
+        (["--host", "::"], "refused: listening on :: without --users FILE"),
+        (["--trusted-proxy", "127.0.0.1"], "refused: serving a proxy without --users FILE"),
         (["--tls-key", "key.pem"], "--tls-key needs --tls-cert"),
         (["--tls-cert", "nosuch.pem"], "nosuch.pem"),
         (["--users", "nosuch"], "nosuch: No such file"),
@@ -65,7 +67,19 @@ def test_wrong_options_are_told_in_one_line(
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [["--port", "x"], ["--port", "65536"], ["--max-body", "0"], ["--timeout", "0"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--port", "x"],
+        ["--port", "65536"],
+        ["--max-body", "0"],
+        ["--timeout", "0"],
+        ["--max-connections", "0"],
+        ["--header-time", "0"],
+        ["--trusted-proxy", "proxy.example"],
+        ["--trusted-proxy", "10.0.0.1/8"],
+    ],
+)
 def test_wrong_numbers(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)

@@ -16,7 +16,7 @@ def main(broker: str) -> None:
     options = WebOptions(target=BrokerTarget.of(broker), port=listening.getsockname()[1])
     app = create_application(options, pages=False)
     ready = f"Open {url_of(listening, tls=False)}"
-    run(serve(app, listening, tls=None, on_ready=lambda: print(ready, flush=True)))
+    run(serve(app, listening, options, tls=None, on_ready=lambda: print(ready, flush=True)))
 
 
 if __name__ == "__main__":
