@@ -35,7 +35,8 @@ class WebLimits:
         write_time: seconds in which a client must take the next part of an answer.
         page: objects in a page of an answer at most.
         jobs: calls that run as jobs, or are kept until their result was asked for.
-        logins: wrong passwords or tokens per minute, for one user name and for one address.
+        logins: wrong passwords for a user from an address, or wrong tokens from there, before the next try has to wait:
+            a second, then twice as long each time, up to a minute.
     """
 
     body: int = 1024 * 1024
@@ -51,7 +52,7 @@ class WebLimits:
     write_time: float = 60.0
     page: int = 10_000
     jobs: int = 1000
-    logins: int = 10
+    logins: int = 5
 
 
 @attrs.frozen(kw_only=True)

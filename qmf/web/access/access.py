@@ -14,7 +14,7 @@ from starlette.requests import HTTPConnection
 from qmf._users import Users
 from qmf.web.access.audit import AuditLog
 from qmf.web.access.caller import ALL_SCOPES, Caller, Proof, Scope
-from qmf.web.access.limits import RateLimit, StreamLimit, retry_after
+from qmf.web.access.limits import CountLimit, FailureDelays, RateLimit, retry_after
 from qmf.web.access.sessions import Sessions
 from qmf.web.access.tokens import Tokens
 from qmf.web.options import WebOptions
@@ -25,6 +25,12 @@ REALM = 'realm="qmf-web", charset="UTF-8"'
 
 #: Bytes of a password that are looked at; longer ones are wrong.
 MAX_PASSWORD = 1000
+
+#: Characters of a name that are remembered and logged.
+_MAX_NAME = 100
+
+#: Passwords from one address that wait to be checked.
+MAX_WAITING = 100
 
 
 class Access:
@@ -44,15 +50,17 @@ class Access:
         """
         self.audit = AuditLog()
         limits = options.limits
-        self.streams = StreamLimit(limits.streams)
+        self.streams = CountLimit(limits.streams, "open streams")
         self.requests = RateLimit(limits.rate, limits.burst)
         self._options = options
         self._users = None if options.users is None else Users(options.users)
         self._tokens = Tokens(options.tokens)
         self._sessions = Sessions(options.session_time, options.session_life)
-        self._failures = RateLimit(limits.logins / 60, limits.logins)
-        # A hash takes a while on purpose; one at a time, so that guessing costs one processor at most.
+        self._failures = FailureDelays(limits.logins)
+        # A hash takes a while on purpose; one at a time, so that guessing costs one processor at most. Those of one
+        # address that wait for their turn must not be all that there is to do.
         self._one_at_a_time = asyncio.Lock()
+        self._waiting = CountLimit(MAX_WAITING, "passwords that are checked")
 
     @property
     def open(self) -> bool:
@@ -145,9 +153,10 @@ class Access:
         return Caller(name=name, scopes=scopes, proof=proof, address=address, session=session)
 
     def _by_token(self, secret: str, address: str) -> Caller:
-        self._check_failures("", address)
         token = self._tokens.find(secret)
         if token is None:
+            # A right one is let in at any time: it takes no guessing, and others at its address may have a wrong one.
+            self._check_delay("token", "", address)
             self._failed("token", "", address)
             raise unauthorized("the token is unknown, or void", error="invalid_token")
         return Caller(name=token.name, scopes=token.scopes, proof=Proof.TOKEN, address=address)
@@ -155,27 +164,28 @@ class Access:
     async def _check_password(self, name: str, password: str, address: str) -> None:
         if self._users is None:
             raise Problem(404, "there are no users here")
-        self._check_failures(name, address)
-        right = False
-        if len(password) <= MAX_PASSWORD:
-            async with self._one_at_a_time:
-                self._check_failures(name, address)  # those before this one may have been wrong
-                right = await asyncio.to_thread(self._users.matches, name, password)
+        key = name[:_MAX_NAME]
+        self._check_delay("login", key, address)
+        right = self._users.matches_at_once(name, password) if len(password) <= MAX_PASSWORD else False
+        if right is None:
+            with self._waiting.one(f"address {address}"):
+                async with self._one_at_a_time:
+                    self._check_delay("login", key, address)  # those before this one may have been wrong
+                    right = await asyncio.to_thread(self._users.matches, name, password)
         if not right:
-            self._failed("login", name, address)
+            self._failed("login", key, address)
             raise unauthorized("the user or the password is wrong")
+        self._failures.succeeded(key, address)
 
-    def _check_failures(self, name: str, address: str) -> None:
-        wait = max(self._failures.wait(f"user {name}") if name else 0.0, self._failures.wait(f"address {address}"))
+    def _check_delay(self, action: str, name: str, address: str) -> None:
+        wait = self._failures.wait(name, address)
         if wait:
-            self.audit.refused("login", name=name[:100], address=address, reason="too many wrong ones before")
+            self.audit.refused(action, name=name, address=address, reason="too soon after wrong ones")
             raise Problem(429, "too many wrong passwords or tokens", headers=retry_after(wait))
 
     def _failed(self, action: str, name: str, address: str) -> None:
-        if name:
-            self._failures.take(f"user {name}")
-        self._failures.take(f"address {address}")
-        self.audit.refused(action, name=name[:100], address=address, reason="wrong")
+        self._failures.failed(name, address)
+        self.audit.refused(action, name=name, address=address, reason="wrong")
 
     def _cookie_of(self, connection: HTTPConnection) -> str | None:
         try:

@@ -175,7 +175,10 @@ class Origins:
 
     def _problem(self, connection: HTTPConnection) -> Problem | None:
         headers = connection.headers
-        host = headers.get("host", "")
+        hosts = headers.getlist("host")
+        if len(hosts) > 1 or (not hosts and connection.scope.get("http_version") == "1.1"):
+            return Problem(400, f"a request has one header Host, not {len(hosts)}")
+        host = hosts[0] if hosts else ""
         if not self._known(host):
             return Problem(421, f"this server is not {host!r}; --server-name adds a name")
         if connection.scope["type"] == "http" and connection.scope["method"] in _SAFE:

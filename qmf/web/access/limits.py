@@ -18,6 +18,9 @@ from qmf.web.problems import Problem
 #: Clients that are remembered.
 MAX_CLIENTS = 10_000
 
+#: Seconds that a wrong password has to wait for at most; after which it is forgotten.
+MAX_DELAY, FORGET = 60.0, 900.0
+
 Clock = Callable[[], float]
 
 
@@ -68,26 +71,71 @@ class RateLimit:
         return 0.0 if bucket.level >= 1 else (1 - bucket.level) / self._rate
 
 
-class StreamLimit:
-    """Allows so many open streams for each client."""
+class FailureDelays:
+    """Makes whoever was wrong wait, longer each time, before the next try counts.
 
-    def __init__(self, limit: int) -> None:
+    Failures belong to a user and an address together: nobody can keep a user out from elsewhere, nor the other users of
+    an address. Nothing is ever locked: the longest wait is a minute.
+    """
+
+    def __init__(self, free: int, clock: Clock = time.monotonic) -> None:
+        """Args:
+
+        free: failures before there is a wait; then it is a second, and twice as long with each more.
+        clock: the time in seconds.
+        """
+        self._free = free
+        self._clock = clock
+        #: How many failures, and when the next try is allowed, the one that failed last at the end.
+        self._failures: collections.OrderedDict[tuple[str, str], tuple[int, float]] = collections.OrderedDict()
+
+    def wait(self, user: str, address: str) -> float:
+        """Seconds until the next try is allowed; 0 for now."""
+        _, until = self._failures.get((user, address), (0, 0.0))
+        return max(0.0, until - self._clock())
+
+    def failed(self, user: str, address: str) -> None:
+        """A try was wrong."""
+        now = self._clock()
+        while self._failures and now - next(iter(self._failures.values()))[1] > FORGET:
+            self._failures.popitem(last=False)
+        count = self._failures.pop((user, address), (0, 0.0))[0] + 1
+        delay = 0.0 if count < self._free else min(2.0 ** (count - self._free), MAX_DELAY)
+        self._failures[user, address] = min(count, self._free + 10), now + delay
+        if len(self._failures) > MAX_CLIENTS:
+            self._failures.popitem(last=False)
+
+    def succeeded(self, user: str, address: str) -> None:
+        """A try was right: those before are forgotten."""
+        self._failures.pop((user, address), None)
+
+
+class CountLimit:
+    """Allows each client so many of something at a time."""
+
+    def __init__(self, limit: int, what: str) -> None:
+        """Args:
+
+        limit: at a time.
+        what: in the plural, for people.
+        """
         self._limit = limit
+        self._what = what
         self._open: collections.Counter[str] = collections.Counter()
 
     @property
     def open(self) -> int:
-        """Streams that are open, of all clients."""
+        """How many there are now, of all clients."""
         return self._open.total()
 
     def acquire(self, client: str) -> Callable[[], None]:
-        """Count a stream until the returned function is called; calling it again does nothing.
+        """Count one until the returned function is called; calling it again does nothing.
 
         Raises:
             Problem: 429, the client has too many.
         """
         if self._open[client] >= self._limit:
-            raise Problem(429, f"{client} has {self._limit} open streams already", headers={"Retry-After": "10"})
+            raise Problem(429, f"{client} has {self._limit} {self._what} already", headers={"Retry-After": "10"})
         self._open[client] += 1
         released = False
 
@@ -102,8 +150,8 @@ class StreamLimit:
         return release
 
     @contextlib.contextmanager
-    def stream(self, client: str) -> Iterator[None]:
-        """Count a stream until the end of the block; errors as of `acquire`."""
+    def one(self, client: str) -> Iterator[None]:
+        """Count one until the end of the block; errors as of `acquire`."""
         release = self.acquire(client)
         try:
             yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import html
 from urllib.parse import parse_qs
 
@@ -35,10 +36,14 @@ def router(access: Access, options: WebOptions) -> APIRouter:
 
     @routes.post("/login")
     async def log_in(request: Request) -> Response:
-        form = {
-            name: values[0]
-            for name, values in parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=10).items()
-        }
+        try:
+            # As long as for a header: whoever sends it has proved nothing yet.
+            async with asyncio.timeout(options.limits.header_time):
+                body = await request.body()
+        except TimeoutError:
+            raise Problem(408, "the form did not come in time", headers={"Connection": "close"}) from None
+        fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=10)
+        form = {name: values[0] for name, values in fields.items()}
         target = _target(form.get("next", ""))
         try:
             caller = await access.log_in(form.get("user", ""), form.get("password", ""), client_address(request))

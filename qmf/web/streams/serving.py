@@ -107,7 +107,7 @@ async def serve_socket(socket: WebSocket, source: Source, services: WebServices,
     Raises:
         Problem: 429, the caller has too many streams.
     """
-    with services.access.streams.stream(caller.client):
+    with services.access.streams.one(caller.client):
         await socket.accept()
         sending = asyncio.create_task(_send(socket, source, services, caller))
         ended = asyncio.create_task(_until_closed(socket))

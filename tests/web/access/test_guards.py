@@ -126,6 +126,35 @@ async def test_guessing_is_slowed_down() -> None:
         assert int(answer.headers["retry-after"]) > 0
 
 
+async def test_guessing_locks_nobody_out(tmp_path: Path) -> None:
+    file = tmp_path / "tokens"
+    secret, token = new_token("ci", frozenset({Scope.READ}), None)
+    file.write_text(token.line)
+    options = web_options(users=USERS, tokens=file)
+    app = memory_application(MemoryExchange(), options)
+    async with called(app) as client:
+        for _ in range(20):
+            await client.get("/api/openapi.json", auth=("ann", "guess"))
+            await client.get("/api/openapi.json", headers={"authorization": "Bearer guess"})
+        assert (await client.get("/api/openapi.json", auth=("ann", "secret"))).status_code == 429
+        assert (await client.get("/api/openapi.json", headers={"authorization": "Bearer guess"})).status_code == 429
+        # Another user, and a token that is right.
+        assert (await client.get("/api/openapi.json", auth=("bob", "other"))).status_code == 200
+        assert (await client.get("/api/openapi.json", headers={"authorization": f"Bearer {secret}"})).status_code == 200
+        # The same user from elsewhere.
+        elsewhere = httpx.ASGITransport(app, client=("192.0.2.7", 1))
+        async with httpx.AsyncClient(transport=elsewhere, base_url="http://127.0.0.1:8672") as other:
+            assert (await other.get("/api/openapi.json", auth=("ann", "secret"))).status_code == 200
+
+
+@pytest.mark.parametrize("hosts", [("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "evil.example")])
+@pytest.mark.parametrize("users", [None, USERS])
+async def test_two_names_of_the_server_in_one_request(hosts: tuple[str, str], users: dict[str, str] | None) -> None:
+    async with called(memory_application(MemoryExchange(), web_options(users=users))) as client:
+        answer = await client.get("/healthz", headers=[("host", host) for host in hosts])
+        assert (answer.status_code, problem(answer)) == (400, "a request has one header Host, not 2")
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -41,6 +41,26 @@ async def test_a_body_that_does_not_come() -> None:
         assert b"application/problem+json" in answer
 
 
+async def test_a_form_to_log_in_that_comes_in_many_parts() -> None:
+    options = web_options(users={"ann": "secret"}, limits=WebLimits(header_time=0.2, read_time=3600))
+    async with (
+        served(memory_application(MemoryExchange(), options)) as http,
+        connected(http, "POST /login HTTP/1.1") as (reader, writer),
+    ):
+        writer.write(b"Content-Length: 1000000\r\n\r\n")
+
+        async def feed() -> None:
+            while not writer.is_closing():
+                writer.write(b"x")
+                await asyncio.sleep(0.01)
+
+        feeding = asyncio.create_task(feed())
+        try:
+            assert b" 408 " in await reader.readuntil(b"\r\n\r\n")
+        finally:
+            feeding.cancel()
+
+
 async def test_a_stream_whose_reader_is_gone_is_closed() -> None:
     exchange = MemoryExchange()
     services = WebServices(web_options(), make_bus=lambda: MemoryBus(exchange))
