@@ -159,7 +159,9 @@ def test_the_program(tmp_path: Path, users: Path) -> None:
         code = process.end()
     assert code == 0
     records = [json.loads(text[text.index("{") :]) for text in audit.read_text(encoding="utf-8").splitlines()]
-    assert [(record["action"], record["user"], record["by"]) for record in records] == [
-        ("call", "ann", "password"),
-        ("login", "ann", "refused"),
+    assert [(record["action"], record["user"], record["by"], record["result"]) for record in records] == [
+        ("call", "ann", "password", "done"),
+        ("login", "ann", "refused", "refused"),
     ]
+    assert records[0]["arguments"] == records[0]["outputs"] == {"sequence": 7, "body": "hello"}
+    assert records[0]["duration"] > 0

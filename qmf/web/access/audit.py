@@ -1,14 +1,22 @@
 """The log of calls, changes, logins and refusals: one JSON object per line, to the logger ``qmf.web.audit``.
 
-JSON, because names and texts come from clients: none can end a line or invent a field.
+JSON, because names and texts come from clients: none can end a line or invent a field. Secrets in arguments, values and
+results are masked.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import logging
+import time
+from collections.abc import Iterator
 
+from qmf.errors import ConstraintError, QmfError
 from qmf.web.access.caller import Caller
+from qmf.web.access.masking import masked, without_secrets
+from qmf.web.problems import Problem, problem_of
 
 log = logging.getLogger("qmf.web.audit")
 
@@ -17,14 +25,14 @@ class AuditLog:
     """Writes the records."""
 
     def allowed(self, caller: Caller, action: str, **details: object) -> None:
-        """Something was done for a caller: a call, a change of properties, a login.
+        """Something was done for a caller: a login.
 
         Args:
             caller: who asked.
             action: in a word, e.g. ``call``.
-            details: more fields; no passwords and no tokens.
+            details: more fields.
         """
-        log.info("%s", _line(action, caller.name, caller.address, caller.proof.value, details))
+        log.info("%s", _line(action, caller.name, caller.address, caller.proof.value, "done", details))
 
     def refused(self, action: str, *, name: str, address: str, reason: str, **details: object) -> None:
         """Something was refused.
@@ -36,8 +44,41 @@ class AuditLog:
             reason: why it was refused, in one line.
             details: more fields.
         """
-        log.warning("%s", _line(action, name, address, "refused", {"reason": reason, **details}))
+        log.warning("%s", _line(action, name, address, "refused", "refused", {"reason": reason, **details}))
+
+    @contextlib.contextmanager
+    def attempt(self, caller: Caller, action: str, **details: object) -> Iterator[dict[str, object]]:
+        """Something is done for a caller until the end of the block; the record says how it ended, and after how long.
+
+        The results are ``done``, ``refused`` (as the caller's mistake, or not allowed), ``failed`` and ``cancelled``.
+
+        Args:
+            caller: who asked.
+            action: in a word, e.g. ``call``.
+            details: more fields, of which the block may add some.
+        """
+        begin = time.perf_counter()
+        result, reason = "done", None
+        try:
+            yield details
+        except (QmfError, Problem) as error:
+            problem = error if isinstance(error, Problem) else problem_of(error)
+            result = "refused" if problem.status < 500 else "failed"
+            # The text of the error repeats the value.
+            reason = f"{error.where}: {error.reason}" if isinstance(error, ConstraintError) else problem.detail
+            raise
+        except asyncio.CancelledError:
+            result, reason = "cancelled", "it was not waited for any longer"
+            raise
+        finally:
+            found = {**details, "duration": round(time.perf_counter() - begin, 6)}
+            if reason is None:
+                log.info("%s", _line(action, caller.name, caller.address, caller.proof.value, result, found))
+            else:
+                found["reason"] = without_secrets(reason, details)
+                log.warning("%s", _line(action, caller.name, caller.address, "refused", result, found))
 
 
-def _line(action: str, name: str, address: str, outcome: str, details: dict[str, object]) -> str:
-    return json.dumps({"action": action, "user": name, "address": address, "by": outcome, **details}, default=str)
+def _line(action: str, name: str, address: str, by: str, result: str, details: dict[str, object]) -> str:
+    found = {"action": action, "user": name, "address": address, "by": by, "result": result}
+    return json.dumps({**found, **{key: masked(value) for key, value in details.items()}}, default=str)

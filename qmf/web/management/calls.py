@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from qmf.console.aio import RemoteObject
-from qmf.errors import ConstraintError, NotFoundError, QmfError
+from qmf.errors import ConstraintError, NotFoundError
 from qmf.web.access.audit import AuditLog
 from qmf.web.access.caller import Caller
 from qmf.web.json_values import from_json, to_json
@@ -36,16 +36,14 @@ async def call(
     Raises:
         QmfError: as of `RemoteObject.call`.
     """
-    details = {"agent": obj.agent, "object": obj.object_id.object_name, "method": method}
-    try:
+    with audit.attempt(
+        caller, "call", agent=obj.agent, object=obj.object_id.object_name, method=method, arguments=arguments
+    ) as record:
         inputs = _inputs(obj, method, arguments)
         called = obj.on_behalf_of(caller.name) if caller.name else obj
-        outputs = await called.call(method, _timeout=timeout, **inputs)
-    except QmfError as error:
-        audit.refused("call", name=caller.name, address=caller.address, reason=str(error), **details)
-        raise
-    audit.allowed(caller, "call", **details)
-    return _outputs(obj, method, outputs)
+        outputs = _outputs(obj, method, await called.call(method, _timeout=timeout, **inputs))
+        record["outputs"] = outputs
+    return outputs
 
 
 async def set_properties(
@@ -66,15 +64,10 @@ async def set_properties(
     Raises:
         QmfError: as of `RemoteObject.set`.
     """
-    details = {"agent": obj.agent, "object": obj.object_id.object_name, "properties": sorted(values)}
-    try:
+    with audit.attempt(caller, "set", agent=obj.agent, object=obj.object_id.object_name, properties=values):
         checked = _values(obj, values)
         changed = obj.on_behalf_of(caller.name) if caller.name else obj
         await changed.set(_timeout=timeout, **checked)
-    except QmfError as error:
-        audit.refused("set", name=caller.name, address=caller.address, reason=str(error), **details)
-        raise
-    audit.allowed(caller, "set", **details)
 
 
 def _inputs(obj: RemoteObject, method: str, arguments: Mapping[str, object]) -> dict[str, object]:

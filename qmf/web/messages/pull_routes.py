@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import attrs
 from fastapi import APIRouter, Path
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -104,12 +105,16 @@ class PullRoutes:
     async def create(self, request: Request, name: Name) -> Response:
         """Create a consumer; of a topic with the name of one that exists, find it."""
         destination, urls = self._destination(request, name)
-        options = await requests.read_consumer_options(request, destination)
-        with as_problems(urls.factory_link()):
-            consumer = await self._service.consumers.create(destination, options)
-            step = await consumer.next_step()
         caller = self._access.check(request, Scope.MESSAGES)
-        self._access.audit.allowed(caller, "consume", destination=str(destination), consumer=consumer.id)
+        options = await requests.read_consumer_options(request, destination)
+        arguments = attrs.asdict(options, filter=lambda _field, value: value is not None)
+        with (
+            self._access.audit.attempt(caller, "consume", destination=str(destination), arguments=arguments) as record,
+            as_problems(urls.factory_link()),
+        ):
+            consumer = await self._service.consumers.create(destination, options)
+            record["consumer"] = consumer.id
+            step = await consumer.next_step()
         location = urls.consumer(consumer.id, auto_ack=consumer.options.auto_ack)
         return Response(status_code=201, headers={"Location": location, **urls.step(consumer.id, step)})
 
@@ -172,11 +177,13 @@ class PullRoutes:
 
     async def _delete(self, request: Request, name: str, id: str, *, auto_ack: bool) -> Response:
         destination, urls = self._destination(request, name)
-        with as_problems(urls.factory_link()):
+        caller = self._access.check(request, Scope.MESSAGES)
+        with (
+            self._access.audit.attempt(caller, "end consumer", destination=str(destination), consumer=id),
+            as_problems(urls.factory_link()),
+        ):
             consumer = await self._find(destination, id, auto_ack=auto_ack)
             await self._service.consumers.delete(consumer)
-        caller = self._access.check(request, Scope.MESSAGES)
-        self._access.audit.allowed(caller, "end consumer", destination=str(destination), consumer=consumer.id)
         return Response(status_code=204)
 
     def _destination(self, request: Request, name: str) -> tuple[Destination, Urls]:

@@ -18,7 +18,12 @@ from qmf.web.messages.errors import RETRY_AFTER, as_problems
 from qmf.web.messages.openapi import problems, registration
 from qmf.web.messages.pull_routes import Name
 from qmf.web.messages.push.consumers import PushConsumer
-from qmf.web.messages.push.registration import RegistrationError, read_registration, write_registration
+from qmf.web.messages.push.registration import (
+    PushRegistration,
+    RegistrationError,
+    read_registration,
+    write_registration,
+)
 from qmf.web.messages.push.store import PushStoreError
 from qmf.web.messages.push.target import may_push_to
 from qmf.web.messages.service import MessageService
@@ -68,19 +73,29 @@ class PushRoutes:
     async def create(self, request: Request, name: Name) -> Response:
         """Register a URL, by an XML document."""
         destination, urls = self._destination(request, name)
+        caller = self._access.check(request, Scope.MESSAGES)
+        with self._access.audit.attempt(caller, "push", destination=str(destination)) as record:
+            wanted = await self._wanted(request, destination)
+            record |= {"to": wanted.href, "registration": wanted.id, "durable": wanted.durable}
+            await self._add(wanted)
+        return Response(status_code=201, headers={"Location": f"{urls.base}/{urls.push_factory}/{wanted.id}"})
+
+    async def _wanted(self, request: Request, destination: Destination) -> PushRegistration:
         given = request.headers.get("content-type", _XML).partition(";")[0].strip().lower()
         if given not in (_XML, "text/xml") and not given.endswith("+xml"):
             raise Problem(415, f"the body must be XML ({_XML}), not {given[:100]!r}")
-        push = self._service.push
         try:
-            wanted = read_registration(await request.body(), uuid.uuid4().hex, destination)
+            return read_registration(await request.body(), uuid.uuid4().hex, destination)
         except RegistrationError as error:
             raise Problem(400, str(error)) from error
+
+    async def _add(self, wanted: PushRegistration) -> None:
+        push = self._service.push
         if wanted.durable and not push.durable:
             raise Problem(409, "a durable registration needs a folder: start the server with --push-dir")
         if not may_push_to(wanted.href, push.hosts):
             raise Problem(403, f"{wanted.href[:200]!r} is no host that may be pushed to; --push-to names them")
-        if push.find(destination, wanted.id) is not None:
+        if push.find(wanted.destination, wanted.id) is not None:
             raise Problem(409, f"there is a registration {wanted.id[:100]!r}")
         if len(push) >= push.limit:
             raise Problem(503, f"there are {push.limit} registrations, which is the limit", headers=_RETRY)
@@ -89,9 +104,6 @@ class PushRoutes:
                 await push.add(wanted)
             except PushStoreError as error:
                 raise Problem(500, str(error)) from error
-        caller = self._access.check(request, Scope.MESSAGES)
-        self._access.audit.allowed(caller, "push", destination=str(destination), to=wanted.href, registration=wanted.id)
-        return Response(status_code=201, headers={"Location": f"{urls.base}/{urls.push_factory}/{wanted.id}"})
 
     async def read(self, request: Request, name: Name, id: PushId) -> Response:
         """A registration as XML, without passwords; whether it is enabled, and how it goes, in the headers."""
@@ -103,15 +115,14 @@ class PushRoutes:
 
     async def delete(self, request: Request, name: Name, id: PushId) -> Response:
         """End a registration, with its subscription."""
-        consumer = self._find(request, name, id)
-        try:
-            await asyncio.shield(self._service.push.delete(consumer))
-        except PushStoreError as error:
-            raise Problem(500, str(error)) from error
         caller = self._access.check(request, Scope.MESSAGES)
-        self._access.audit.allowed(
-            caller, "end push", destination=str(consumer.registration.destination), registration=id
-        )
+        destination, _ = self._destination(request, name)
+        with self._access.audit.attempt(caller, "end push", destination=str(destination), registration=id):
+            consumer = self._find(request, name, id)
+            try:
+                await asyncio.shield(self._service.push.delete(consumer))
+            except PushStoreError as error:
+                raise Problem(500, str(error)) from error
         return Response(status_code=204)
 
     def _find(self, request: Request, name: str, id: str) -> PushConsumer:
