@@ -27,10 +27,15 @@ def index_text(
     if colon and package == schema.package and class_name.lower() == schema.name.lower():
         if ":" not in key:
             return key
-        return re.sub(rf"(?:^|(?<=,))(?:{re.escape(schema.package)}:\w+:)+", "", key) or key
+        return without_class(key, schema.package) or key
     parts = [values.get(item.name) for item in schema.properties if item.index]
     texts = [reference(part) for part in parts if part is not None]
     return ",".join(texts) or name
+
+
+def without_class(name: str, package: str) -> str:
+    """The name of an object without package and classes, also those of the names inside it."""
+    return re.sub(rf"(?:^|(?<=,))(?:{re.escape(package)}:\w+:)+", "", name)
 
 
 def title_text(schema: ClassSchema, values: Mapping[str, object]) -> str:

@@ -168,6 +168,11 @@ def _add_metrics(group: argparse._ArgumentGroup) -> None:
         default=[],
         help="only metric families with these names: patterns; may be repeated",
     )
+    add(
+        "--metrics-own",
+        action="store_true",
+        help="with what agents and consoles create on the broker for themselves: their queues, connections and so on",
+    )
     add("--metrics-limit", metavar="N", type=count, default=1_000_000, help="series in one answer (%(default)s)")
     add("--metrics-interval", metavar="SECONDS", type=seconds, default=10.0, help="between samples (%(default)g)")
     add("--otlp", metavar="URL", help="export metrics and events to this OpenTelemetry collector, over HTTP")

@@ -129,6 +129,7 @@ def _web_options(options: argparse.Namespace, target: BrokerTarget, port: int, l
         metrics=MetricsOptions(
             classes=tuple(options.metrics),
             families=tuple(options.metrics_family),
+            own=options.metrics_own,
             limit=options.metrics_limit,
             otlp=options.otlp,
             interval=options.metrics_interval,

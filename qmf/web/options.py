@@ -62,6 +62,7 @@ class MetricsOptions:
     Attributes:
         classes: patterns (``*`` and ``?``) of ``package:class`` or ``class``; empty for every class.
         families: patterns of the names of metric families; empty for all.
+        own: with what agents and consoles create on the broker for themselves: their queues, connections and so on.
         limit: series in one answer; a scrape that has more is refused.
         otlp: URL of an OpenTelemetry collector (OTLP over HTTP) that gets metrics and events, or None.
         interval: seconds between exports to it, and between publications of subscriptions.
@@ -69,6 +70,7 @@ class MetricsOptions:
 
     classes: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
+    own: bool = False
     limit: int = 1_000_000
     otlp: str | None = None
     interval: float = 10.0

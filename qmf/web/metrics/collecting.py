@@ -47,8 +47,7 @@ def collect(classes: Sequence[ClassObjects], patterns: Sequence[str], limit: int
     counts: dict[str, int] = {}
     for item, families in chosen:
         name = f"{item.schema.package}:{item.schema.key.name}"
-        per_object = sum(len(family.samples) for family in families)
-        counts[name] = counts.get(name, 0) + per_object * len(item.objects)
+        counts[name] = counts.get(name, 0) + len(families) * len(item.objects)
     series = sum(counts.values())
     if series > limit:
         raise _too_many(counts, series, limit)
@@ -74,11 +73,7 @@ def _chosen(families: Sequence[Family], patterns: Sequence[str]) -> list[Family]
     return [
         family
         for family in families
-        if any(
-            fnmatch.fnmatchcase(family.name + suffix, pattern)
-            for pattern in patterns
-            for suffix in {"", *(sample.suffix for sample in family.samples)}
-        )
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in {family.name, family.series})
     ]
 
 
@@ -116,6 +111,8 @@ def _keys(schema: ClassSchema) -> list[tuple[str, str]]:
     for item in schema.properties:
         if item.index:
             label = snake_case(item.name)
+            if item.type.base == "objId":
+                label = label.removesuffix("_ref")
             label = f"object_{label}" if label in ("agent", "object", "quantile", "le") else label
             found.setdefault(label, item.name)
     return [(name, label) for label, name in found.items()]

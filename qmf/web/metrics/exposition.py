@@ -16,7 +16,8 @@ import attrs
 
 from qmf._compile import compile_function
 from qmf.console.aio import ObjectId
-from qmf.web.metrics.names import Family, MetricType, Sample
+from qmf.presenting.names import without_class
+from qmf.web.metrics.names import Family
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -51,14 +52,19 @@ class Row(NamedTuple):
 
 
 def label_text(value: object) -> str:
-    """The value of a property as the text of a label."""
+    """The value of a property as the text of a label: of a reference, the name of the object without its class."""
     if isinstance(value, str):
         return value
     if isinstance(value, ObjectId):
-        return value.object_name
+        return _short_name(value.object_name)
     if isinstance(value, Mapping):
-        return str(value.get("_object_name", ""))
+        return _short_name(str(value.get("_object_name", "")))
     return "" if value is None else str(value)
+
+
+@functools.lru_cache(10_000)
+def _short_name(name: str) -> str:
+    return without_class(name, name.partition(":")[0])
 
 
 class RowBlock:
@@ -110,16 +116,15 @@ def exposition(families: Iterator[FamilyRows] | Sequence[FamilyRows], *, openmet
 
 def _plain_lines(family: Family, block: RowBlock) -> str:
     """The lines of a family whose objects all have a number that is written as it is; empty if they have not."""
-    sample = family.samples[0]
-    if len(family.samples) > 1 or sample.label or sample.times is not None or family.divisor != 1:
+    if family.samples is not None or family.divisor != 1:
         return ""
     try:
-        values = list(map(itemgetter(sample.value), block.values))
+        values = list(map(itemgetter(family.value), block.values))
     except KeyError:
         return ""
     if not _WRITTEN_AS_IS.issuperset(map(type, values)):
         return ""
-    name = family.name + sample.suffix
+    name = family.series
     lines = [f"{labels}{value}" for labels, value in zip(block.labels, values, strict=True)]
     return name + f"\n{name}".join(lines) + "\n"
 
@@ -138,36 +143,21 @@ def _head(family: Family, *, openmetrics: bool) -> str:
         unit = f"# UNIT {name} {family.unit}\n" if family.unit else ""
         text = text.replace('"', r"\"")
         return f"# TYPE {name} {family.type.value}\n{unit}# HELP {name} {text}\n"
-    if family.type is MetricType.COUNTER:
-        name += "_total"
-    return f"# HELP {name} {text}\n# TYPE {name} {family.type.value}\n"
+    return f"# HELP {family.series} {text}\n# TYPE {family.series} {family.type.value}\n"
 
 
 @functools.lru_cache(10_000)
 def _writer(family: Family) -> Callable[[Sequence[Row]], list[str]]:
     """The function that writes the lines of a family."""
-    names: dict[str, object] = {"number": (int, float)}
-    text = "".join(_line(family, sample, names, place) for place, sample in enumerate(family.samples))
-    # All values of a summary are there, or none.
-    tests = (f"isinstance(x{place} := values.get(key{place}), number)" for place in range(len(family.samples)))
+    names: dict[str, object] = {"number": (int, float), "key": family.value, "samples": family.samples}
+    value = "x + 0" if family.divisor == 1 else f"x / {family.divisor}"  # a bool becomes a number
+    test = "isinstance(x := values.get(key), number)"
+    if family.samples is not None:
+        test = f"values.get(samples) and {test}"
     source = (
-        f"def write(rows):\n    return [f'{text}' for labels, values, _agent, _keys in rows if {' and '.join(tests)}]\n"
+        "def write(rows):\n"
+        f"    return [f'{family.series}{{labels}}}}}} {{{value}}}\\n'"
+        f" for labels, values, _agent, _keys in rows if {test}]\n"
     )
     found: Callable[[Sequence[Row]], list[str]] = compile_function("write", source, names, family.name)
     return found
-
-
-def _line(family: Family, sample: Sample, names: dict[str, object], place: int) -> str:
-    """A line of the exposition, as the inside of an f-string; keys are passed in as values."""
-    names[f"key{place}"] = sample.value
-    value = f"x{place}"
-    if sample.times is not None:
-        names[f"times{place}"] = sample.times
-        value = f"{value} * (values.get(times{place}) or 0)"
-    count = sample.suffix == "_count"
-    if family.divisor != 1 and not count:
-        value = f"({value}) / {family.divisor}"
-    elif sample.times is None:
-        value = f"{value} + 0"  # a bool becomes a number
-    label = "" if not sample.label else "," + sample.label
-    return f"{family.name}{sample.suffix}{{labels}}{label}}}}} {{{value}}}\\n"

@@ -15,11 +15,12 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from qmf._background_tasks import BackgroundTasks
-from qmf.console.aio import Client, Follow, RemoteObject
+from qmf.console.aio import Client, Follow, ObjectId, RemoteObject
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf.web.metrics.known_types import with_known_types
 from qmf.web.metrics.names import Family, families_of
+from qmf.web.own_objects import BROKER_PACKAGE, OwnObjects
 
 log = logging.getLogger("qmf.web")
 
@@ -85,6 +86,7 @@ class FollowedClasses:
         self._followed: dict[tuple[str, str], _Followed] = {}
         self._opening: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._families: dict[ClassKey, tuple[ClassSchema, tuple[Family, ...]]] = {}
+        self._own = OwnObjects(self._connection)
         self._ending = BackgroundTasks()
         self._used = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -92,8 +94,13 @@ class FollowedClasses:
     def __len__(self) -> int:
         return len(self._followed)
 
-    async def objects(self, patterns: ClassPatterns) -> list[ClassObjects]:
-        """The objects of the classes that match, by version of the class, in the order of their names."""
+    async def objects(self, patterns: ClassPatterns, *, own: bool) -> list[ClassObjects]:
+        """The objects of the classes that match, by version of the class, in the order of their names.
+
+        Args:
+            patterns: of the classes.
+            own: with what agents and consoles created for themselves.
+        """
         self._use()
         wanted = await self._wanted(patterns)
         missing = [name for name in wanted if name not in self._followed]
@@ -103,7 +110,7 @@ class FollowedClasses:
         for name in wanted:
             followed = self._followed.get(name)
             for obj in followed.follow if followed is not None else ():
-                if obj.class_key in self._families:
+                if obj.class_key in self._families and (own or not self._own.is_own(obj)):
                     found.setdefault(obj.class_key, []).append(obj)
         return [
             ClassObjects(*self._families[key], found[key])
@@ -140,6 +147,10 @@ class FollowedClasses:
                 if patterns.match(key.package, key.name) and self._families.get(key, (None, ()))[1]
             )
         )
+
+    def _connection(self, id: ObjectId) -> RemoteObject | None:
+        followed = self._followed.get((BROKER_PACKAGE, "connection"))
+        return None if followed is None else followed.follow.get(id)
 
     async def _learn(self, key: ClassKey) -> None:
         try:

@@ -16,7 +16,6 @@ class MetricType(enum.Enum):
 
     COUNTER = "counter"
     GAUGE = "gauge"
-    SUMMARY = "summary"
 
 
 @attrs.frozen
@@ -45,6 +44,17 @@ _UNITS = {
     "msgs/sec": Unit("messages_per_second"),
 }
 
+#: Other words for units in the names of values.
+_WORDS = {
+    "msg": "messages",
+    "msgs": "messages",
+    "txn": "transactions",
+    "conn": "connections",
+    "conns": "connections",
+    "byte": "bytes",
+    "percent": "ratio",
+}
+
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 #: Endings of names of statistics that are no counters, though qpidd's schema counts with them.
 _LEVELS = ("Depth", "queueCount", "Outstanding", "Credit")
@@ -54,41 +64,31 @@ _RESERVED = ("count", "sum", "bucket", "total", "created", "info")
 
 
 @attrs.frozen(kw_only=True)
-class Sample:
-    """One series of a family for each object.
-
-    Attributes:
-        value: wire name of the value.
-        suffix: behind the name of the family, e.g. ``_total``.
-        label: another label, e.g. ``quantile="0"``; empty for none.
-        times: wire name of another value that this one is multiplied with, or None.
-    """
-
-    value: str
-    suffix: str = ""
-    label: str = ""
-    times: str | None = None
-
-
-@attrs.frozen(kw_only=True)
 class Family:
-    """A metric family: one value of the objects of a class.
+    """A metric family: one value of the objects of a class, a series for each object.
 
     Attributes:
-        name: without suffixes of samples.
-        type: counter, gauge or summary.
+        name: without the suffix of counters.
+        type: counter or gauge.
         unit: of the values.
         help: description.
-        samples: what is written for each object.
+        value: wire name of the value.
         divisor: values are divided by it.
+        samples: wire name of the number of samples that the value is made of, without which there is none; or None.
     """
 
     name: str
     type: MetricType
     unit: str
     help: str
-    samples: tuple[Sample, ...]
+    value: str
     divisor: int = 1
+    samples: str | None = None
+
+    @property
+    def series(self) -> str:
+        """The name of its series."""
+        return f"{self.name}_total" if self.type is MetricType.COUNTER else self.name
 
 
 def snake_case(name: str) -> str:
@@ -130,14 +130,19 @@ def families_of(schema: ClassSchema, *, prefix: str | None = None) -> list[Famil
         schema: of the class.
         prefix: what names begin with; None for package and class.
     """
-    begin = prefix or snake_case(f"{schema.package}.{schema.name}")
+    package, name = snake_case(schema.package), snake_case(schema.name)
+    # The class `Broker` of `org.apache.qpid.broker` need not say so twice.
+    begin = prefix or (package if f"_{package}".endswith(f"_{name}") else f"{package}_{name}")
     found: dict[str, Family] = {}
     members: list[Property | Statistic] = [*schema.properties, *schema.statistics]
     for item in members:
         if isinstance(item, Property) and (item.index or item.type.style is not Style.DIRECT):
             continue
-        for family in _families(begin, item):
-            found.setdefault(family.name, family)
+        for value in _values(item):
+            names = (_name(begin, value, short=short) for short in (True, False))
+            free = next((text for text in names if text not in found), None)
+            if free is not None:
+                found[free] = _family(free, value)
     return list(found.values())
 
 
@@ -146,57 +151,80 @@ def _is_level(item: Statistic) -> bool:
     return item.assign is not None or item.name.endswith(_LEVELS)
 
 
-def _families(begin: str, item: Property | Statistic) -> Iterator[Family]:
+@attrs.frozen
+class _Value:
+    """A value that becomes a family: `which` of the values of a member, such as its maximum."""
+
+    item: Property | Statistic
+    name: str
+    unit: Unit
+    type: MetricType = MetricType.GAUGE
+    which: str = ""
+    about: str = ""
+    samples: str | None = None
+
+
+def _values(item: Property | Statistic) -> Iterator[_Value]:
     kind = item.type
     if not (kind.is_integer or kind.base in ("bool", "float", "double")):
         return
     unit = unit_of(item.unit, kind)
-    text = item.desc or snake_case(item.name).replace("_", " ").capitalize()
-    if kind.style is Style.MMA and isinstance(item, Statistic):
-        count, least, most, average = (entry.name for entry in item.entries)
-        yield _family(
-            begin,
-            (item.name,),
-            unit,
-            text,
-            MetricType.SUMMARY,
-            (
-                Sample(value=least, label='quantile="0"'),
-                Sample(value=most, label='quantile="1"'),
-                Sample(value=count, suffix="_count"),
-                Sample(value=average, suffix="_sum", times=count),
-            ),
-        )
-    elif kind.style is Style.HILO and isinstance(item, Statistic):
-        for entry, words, more in zip(
-            item.entries, ((), ("high",), ("low",)), ("", ", highest in the interval", ", lowest in the interval"),
-            strict=True,
-        ):  # fmt: skip
-            yield _family(begin, (item.name, *words), unit, text + more, MetricType.GAUGE, (Sample(value=entry.name),))
-    elif kind.style is Style.COUNT and isinstance(item, Statistic) and not _is_level(item):
-        sample = Sample(value=item.name, suffix="_total")
-        yield _family(begin, (item.name,), unit, text, MetricType.COUNTER, (sample,))
+    if isinstance(item, Statistic) and kind.style is Style.MMA:
+        count, *values = (entry.name for entry in item.entries)
+        yield _Value(item, count, Unit(""), MetricType.GAUGE, "samples", ", samples in the interval")
+        for name, which, about in zip(values, ("min", "max", "mean"), ("least", "greatest", "mean"), strict=True):
+            yield _Value(item, name, unit, MetricType.GAUGE, which, f", {about} in the interval", count)
+    elif isinstance(item, Statistic) and kind.style is Style.HILO:
+        now, high, low = (entry.name for entry in item.entries)
+        yield _Value(item, now, unit)
+        yield _Value(item, high, unit, MetricType.GAUGE, "high", ", highest in the interval")
+        yield _Value(item, low, unit, MetricType.GAUGE, "low", ", lowest in the interval")
+    elif isinstance(item, Statistic) and kind.style is Style.COUNT and not _is_level(item):
+        yield _Value(item, item.name, unit, MetricType.COUNTER)
     else:
-        yield _family(begin, (item.name,), unit, text, MetricType.GAUGE, (Sample(value=item.name),))
+        yield _Value(item, item.name, unit)
 
 
-def _family(
-    begin: str, names: Sequence[str], unit: Unit, text: str, kind: MetricType, samples: tuple[Sample, ...]
-) -> Family:
-    first, *rest = names
-    parts = [word for word in snake_case(first).split("_") if word]
-    suffix = unit.name
-    if len(parts) > 1 and parts[-1] in _RESERVED and kind is not MetricType.COUNTER and not suffix:
-        # A number of something is called by what it is of.
-        parts[-2:] = [_plural(parts[-2])]
-    parts += rest
-    own = "_".join(parts)
-    # A name that ends with its unit already, or with another word for it, does not get it twice.
-    for ending in (suffix, {"ratio": "percent"}.get(suffix, "")):
-        if ending and (own == ending or own.endswith(f"_{ending}")):
-            own = own[: -len(ending)].rstrip("_")
-            break
-    name = "_".join(filter(None, (begin, own, suffix)))
+def _family(name: str, value: _Value) -> Family:
+    item = value.item
+    text = item.desc or snake_case(item.name).replace("_", " ").capitalize()
     return Family(
-        name=name, type=kind, unit=suffix.removeprefix("timestamp_"), help=text, samples=samples, divisor=unit.divisor
+        name=name,
+        type=value.type,
+        unit=value.unit.name.removeprefix("timestamp_"),
+        help=text + value.about,
+        value=value.name,
+        divisor=value.unit.divisor,
+        samples=value.samples,
     )
+
+
+def _name(begin: str, value: _Value, *, short: bool) -> str:
+    """The name of a family, which ends with its unit; a short one has no word twice."""
+    words = [word for word in snake_case(value.item.name).split("_") if word]
+    unit = value.unit.name
+    if short:
+        words = _without_repetitions(words, begin, unit, value.type)
+    if len(words) > 1 and words[-1] in _RESERVED and value.type is not MetricType.COUNTER and not unit:
+        # A number of something is called by what it is of.
+        words[-2:] = [_plural(words[-2])]
+    if value.which:
+        words.append(value.which)
+    own = "_".join(words)
+    if unit and (own == unit or own.endswith(f"_{unit}")):
+        own = own[: -len(unit)].rstrip("_")
+    return "_".join(filter(None, (begin, own, unit)))
+
+
+def _without_repetitions(words: Sequence[str], begin: str, unit: str, kind: MetricType) -> list[str]:
+    """The words of a name, less those that its beginning, its unit or the suffix of counters say."""
+    found = [word for word in words if not (unit and unit in (word, _plural(word), _WORDS.get(word)))]
+    if unit.startswith("timestamp_") and found[-1:] == ["time"] and len(found) > 1:
+        del found[-1]
+    if unit and found[-1:] == ["count"]:
+        del found[-1]
+    if kind is MetricType.COUNTER and (unit or len(found) > 1):
+        found = [word for word in found if word != "total"]
+    if (unit or len(found) > 1) and found[:1] == begin.rsplit("_", 1)[-1:]:
+        del found[0]
+    return found

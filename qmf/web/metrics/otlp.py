@@ -1,9 +1,8 @@
 """Metrics and events to an OpenTelemetry collector, by OTLP over HTTP.
 
-The same families as for Prometheus, as data points of OpenTelemetry: counters as sums that grow, gauges, and histograms
-without bounds for minimum, maximum and average of samples. Each agent is a resource (``service.name``,
-``service.instance.id``). Events are log records with their severity. The libraries send from threads of their own; a
-collector that is away costs what it misses, and a line in the log.
+The same families as for Prometheus, as data points of OpenTelemetry: counters as sums that grow, and gauges. Each agent
+is a resource (``service.name``, ``service.instance.id``). Events are log records with their severity. The libraries
+send from threads of their own; a collector that is away costs what it misses, and a line in the log.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
     Gauge,
-    Histogram,
-    HistogramDataPoint,
     Metric,
     MetricExportResult,
     MetricsData,
@@ -114,12 +111,14 @@ class OtlpExport:
     async def _export(self) -> None:
         try:
             found = collect(
-                await self._followed.objects(ClassPatterns(())), self._options.families, self._options.limit
+                await self._followed.objects(ClassPatterns(()), own=self._options.own),
+                self._options.families,
+                self._options.limit,
             )
         except Problem as problem:
             log.error("no metrics are exported: %s", problem.detail)
             return
-        data = metrics_data(found, self._begun, time.time_ns(), self._options.interval)
+        data = metrics_data(found, self._begun, time.time_ns())
         if not data.resource_metrics:
             return
         # On a thread: it waits for the collector.
@@ -145,23 +144,21 @@ class OtlpExport:
         return provider
 
 
-def metrics_data(found: Collected, begun: int, now: int, interval: float) -> MetricsData:
+def metrics_data(found: Collected, begun: int, now: int) -> MetricsData:
     """The metrics of a scrape as OTLP has them: by agent, then by family.
 
     Args:
         found: the metrics.
         begun: since when sums are counted as far as is known, in nanoseconds since 1970.
         now: the time of the values.
-        interval: seconds that samples of a summary are from.
     """
     agents: dict[str, list[Metric]] = {}
-    since = now - round(interval * 10**9)
     for item in found.families:
         points: dict[str, list[tuple[dict[str, str], Mapping[str, object]]]] = {}
         for row in item.rows:
             points.setdefault(row.agent, []).append((row.attributes, row.values))
         for agent, rows in points.items():
-            metric = _metric(item.family, rows, begun, since, now)
+            metric = _metric(item.family, rows, begun, now)
             if metric is not None:
                 agents.setdefault(agent, []).append(metric)
     return MetricsData(
@@ -173,33 +170,19 @@ def metrics_data(found: Collected, begun: int, now: int, interval: float) -> Met
 
 
 def _metric(
-    family: Family, rows: Sequence[tuple[dict[str, str], Mapping[str, object]]], begun: int, since: int, now: int
+    family: Family, rows: Sequence[tuple[dict[str, str], Mapping[str, object]]], begun: int, now: int
 ) -> Metric | None:
     unit = {"seconds": "s", "bytes": "By", "ratio": "1", "celsius": "Cel"}.get(family.unit, f"{{{family.unit}}}")
     unit = unit if family.unit else ""
-    data: Sum | Gauge | Histogram
-    if family.type is MetricType.SUMMARY:
-        least, most, count, total = family.samples
-        histograms = []
-        for attributes, values in rows:
-            number, low, high, mean = (values.get(item.value) for item in (count, least, most, total))
-            if isinstance(number, int) and isinstance(low, int) and isinstance(high, int) and isinstance(mean, int):
-                by = family.divisor
-                histograms.append(
-                    HistogramDataPoint(
-                        attributes, since, now, number, mean * number / by, [number], [], low / by, high / by
-                    )
-                )
-        data = Histogram(histograms, AggregationTemporality.DELTA)
-        return Metric(family.name, family.help, unit, data) if histograms else None
-    key = family.samples[0].value
     points = [
         NumberDataPoint(attributes, begun, now, _number(value, family.divisor))
         for attributes, values in rows
-        if isinstance(value := values.get(key), (int, float))
+        if isinstance(value := values.get(family.value), (int, float))
+        and (family.samples is None or values.get(family.samples))
     ]
     if not points:
         return None
+    data: Sum | Gauge
     if family.type is MetricType.COUNTER:
         data = Sum(points, AggregationTemporality.CUMULATIVE, is_monotonic=True)
     else:

@@ -63,9 +63,13 @@ def router(services: WebServices) -> APIRouter:
             list[str], Query(alias="class", max_length=100, description="Patterns of class or package:class")
         ] = [],  # noqa: B006
         family: Annotated[list[str], Query(max_length=100, description="Patterns of names of families")] = [],  # noqa: B006
+        with_own: Annotated[
+            bool | None, Query(alias="own", description="With what agents and consoles create for themselves")
+        ] = None,
     ) -> Response:
         begin = time.perf_counter()
-        objects = await followed.objects(ClassPatterns(tuple(classes)))
+        wants_own = options.own if with_own is None else with_own
+        objects = await followed.objects(ClassPatterns(tuple(classes)), own=wants_own)
         found = collect(objects, [*family] or list(options.families), options.limit)
         own.series, own.seconds = found.series, time.perf_counter() - begin
         openmetrics = "application/openmetrics-text" in request.headers.get("accept", "")

@@ -19,9 +19,10 @@ RULES = EXAMPLES / "prometheus-broker.rules.yml"
 DASHBOARD = EXAMPLES / "grafana-broker.json"
 
 #: Series of the broker's classes, and of the server itself.
-SERIES = {
-    family.name + sample.suffix for item in SCHEMA.classes for family in families_of(item) for sample in family.samples
-} | {"qmf_web_connected", "qmf_agent_heard_timestamp_seconds"}
+SERIES = {family.series for item in SCHEMA.classes for family in families_of(item)} | {
+    "qmf_web_connected",
+    "qmf_agent_heard_timestamp_seconds",
+}
 
 needs_promtool = pytest.mark.skipif(
     shutil.which("promtool") is None, reason="promtool is not installed (Debian: prometheus)"

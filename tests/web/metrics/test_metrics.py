@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import subprocess
 from typing import Any
@@ -14,7 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from support.shelf import store_agent
 from support.web import called, memory_application, web_options
 
+from qmf.broker import EmbeddedBroker
 from qmf.bus import MemoryExchange
+from qmf.connecting import BrokerTarget
+from qmf.messaging import Connection
+from qmf.schema import parse_schema
+from qmf.testing import FakeAgent
+from qmf.web import create_application
 from qmf.web.options import MetricsOptions
 
 OPENMETRICS = {"accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"}
@@ -26,7 +33,7 @@ def samples(answer: httpx.Response) -> dict[tuple[str, str], float]:
     assert answer.status_code == 200, answer.text
     parse: Any = parse_openmetrics if "openmetrics" in answer.headers["content-type"] else parse_text
     return {
-        (sample.name, sample.labels.get("name", "") + sample.labels.get("quantile", "")): sample.value
+        (sample.name, sample.labels.get("name", "")): sample.value
         for family in parse(answer.text)
         for sample in family.samples
     }
@@ -42,13 +49,14 @@ async def test_values_of_objects(headers: dict[str, str]) -> None:
         found = samples(await http.get("/metrics", headers=headers))
         begin = "org_example_store_shelf"
         assert found[SOLD, "a/2"] == 20
-        assert found[f"{begin}_items", "a/2"] == found[f"{begin}_items_high_items", "a/2"] == 2
+        assert found[f"{begin}_items", "a/2"] == found[f"{begin}_high_items", "a/2"] == 2
         assert found[f"{begin}_open", "a/0"] == 0
         assert found[f"{begin}_built_timestamp_seconds", "a/0"] == 1_700_000_000
-        assert found[f"{begin}_waiting_seconds", "a/10"] == 1
-        assert found[f"{begin}_waiting_seconds", "a/11"] == 3
-        assert found[f"{begin}_waiting_seconds_count", "a/1"] == 2
-        assert found[f"{begin}_waiting_seconds_sum", "a/1"] == 4
+        assert [found[f"{begin}_waiting_{which}_seconds", "a/1"] for which in ("min", "max", "mean")] == [1, 3, 2]
+        assert found[f"{begin}_waiting_samples", "a/1"] == 2
+        # Nobody waited there: there is no shortest time.
+        assert found[f"{begin}_waiting_samples", "a/2"] == 0
+        assert (f"{begin}_waiting_min_seconds", "a/2") not in found
         assert found["qmf_web_connected", ""] == 1
 
 
@@ -65,14 +73,19 @@ async def test_labels_keep_every_text() -> None:
 
 async def test_help_type_and_unit() -> None:
     exchange = MemoryExchange()
-    async with store_agent(exchange), called(memory_application(exchange)) as http:
+    async with store_agent(exchange) as agent, called(memory_application(exchange)) as http:
+        for shelf in agent.agent.objects:
+            if hasattr(shelf, "waiting"):
+                shelf.waiting.sample(1)
         text = (await http.get("/metrics", headers=OPENMETRICS)).text
         assert text.endswith("# EOF\n")
         name = SOLD.removesuffix("_total")
         assert f"# TYPE {name} counter\n# UNIT {name} items\n# HELP {name} Items sold\n" in text
         parse: Any = parse_openmetrics
         families = list(parse(text))
-        assert {family.unit for family in families if family.name.endswith("waiting_seconds")} == {"seconds"}
+        assert {family.unit for family in families if family.name.endswith("waiting_max_seconds")} == {"seconds"}
+        # Of an interval there is nothing that only grows.
+        assert {family.type for family in families if "waiting" in family.name} == {"gauge"}
 
 
 async def test_what_an_agent_changes_and_its_end() -> None:
@@ -92,6 +105,57 @@ async def test_what_an_agent_changes_and_its_end() -> None:
         while await value() is not None:
             await asyncio.sleep(0.02)
         assert not [name for name, _ in samples(await http.get("/metrics")) if name.startswith("org_")]
+
+
+async def test_references_are_short() -> None:
+    exchange = MemoryExchange()
+    schema = parse_schema(
+        b"""<schema package="org.example.store">
+          <class name="Store"><property name="name" type="sstr" access="RC" index="y"/></class>
+          <class name="Door">
+            <property name="storeRef" type="objId" access="RC" index="y" references="Store"/>
+            <property name="side" type="sstr" access="RC" index="y"/>
+            <statistic name="opened" type="count32"/>
+          </class>
+          <class name="Lock">
+            <property name="doorRef" type="objId" access="RC" index="y" references="Door"/>
+            <statistic name="turned" type="count32"/>
+          </class>
+        </schema>""",
+        "door.xml",
+    )
+    fake = FakeAgent(exchange, schema, name="example.org:store:1")
+    store = fake.add("Store", name="main:1")
+    door = fake.add("Door", storeRef=store, side="left")
+    fake.add("Lock", doorRef=door)
+    async with fake, called(memory_application(exchange)) as http:
+        lines = (await http.get("/metrics")).text.splitlines()
+        agent = 'agent="example.org:store:1"'
+        assert f'org_example_store_door_opened_total{{{agent},store="main:1",side="left"}} 0' in lines
+        assert f'org_example_store_lock_turned_total{{{agent},door="main:1,left"}} 0' in lines
+
+
+@pytest.mark.slow
+async def test_what_the_tools_create_for_themselves_is_left_out() -> None:
+    with EmbeddedBroker(host="127.0.0.1", port=0, management=0.1) as broker, Connection.establish(broker.url) as own:
+        own.session().receiver("orders; {create: always}")
+        options = web_options(target=BrokerTarget.of(broker.url), metrics=MetricsOptions(interval=0.1))
+        async with called(create_application(options, pages=False)) as http:
+
+            async def labels(query: str, name: str) -> set[str]:
+                text = (await http.get(f"/metrics?family=org_*{query}")).text
+                return set(re.findall(rf'\b{name}="([^"]*)"', text))
+
+            while "orders" not in await labels("&class=queue", "name"):
+                await asyncio.sleep(0.02)
+            for query, name in (("&class=queue", "name"), ("", "queue"), ("", "binding_key")):
+                assert not [text for text in await labels(query, name) if "qmf-in-" in text or "qmf-out-" in text]
+            assert await labels("&class=queue", "name") == {"orders"}
+            # The connection of the test, and its session, and not the server's own.
+            assert len(await labels("&class=connection", "address")) == 1
+            own_queues = await labels("&class=queue&own=true", "name")
+            assert [text for text in own_queues if "qmf-in-" in text]
+            assert len(await labels("&class=connection&own=true", "address")) > 1
 
 
 async def test_two_agents_of_one_class() -> None:

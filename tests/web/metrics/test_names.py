@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
 from support.shelf import store_schema
 
+from qmf.models.acl.schema import SCHEMA as ACL
 from qmf.models.broker.schema import SCHEMA as BROKER
 from qmf.models.host.schema import SCHEMA as HOST
 from qmf.schema import TYPES, ClassSchema, Schema, Statistic
@@ -61,24 +63,65 @@ def test_types_follow_the_style() -> None:
         "_limit_items": MetricType.GAUGE,
         "_built_timestamp_seconds": MetricType.GAUGE,
         "_items": MetricType.GAUGE,
-        "_items_high_items": MetricType.GAUGE,
-        "_items_low_items": MetricType.GAUGE,
+        "_high_items": MetricType.GAUGE,
+        "_low_items": MetricType.GAUGE,
         "_sold_items": MetricType.COUNTER,
         "_weight_bytes": MetricType.GAUGE,
         "_open": MetricType.GAUGE,
-        "_waiting_seconds": MetricType.SUMMARY,
+        "_waiting_samples": MetricType.GAUGE,
+        "_waiting_min_seconds": MetricType.GAUGE,
+        "_waiting_max_seconds": MetricType.GAUGE,
+        "_waiting_mean_seconds": MetricType.GAUGE,
     }
-    assert [sample.suffix for sample in found[f"{begin}_waiting_seconds"].samples] == ["", "", "_count", "_sum"]
-    assert found[f"{begin}_items_high_items"].help == "Items on it, highest in the interval"
+    assert found[f"{begin}_high_items"].help == "Items on it, highest in the interval"
+    assert found[f"{begin}_waiting_mean_seconds"].help == "Time that people wait, mean in the interval"
 
 
 def test_what_equals_other_statistics_goes_down_as_well() -> None:
     (queue,) = (item for item in BROKER.classes if item.name == "Queue")
     found = families(queue)
     begin = "org_apache_qpid_broker_queue"
-    assert found[f"{begin}_msg_depth_messages"].type is MetricType.GAUGE
-    assert found[f"{begin}_msg_total_enqueues_messages"].type is MetricType.COUNTER
+    assert found[f"{begin}_depth_messages"].type is MetricType.GAUGE
+    assert found[f"{begin}_enqueues_messages"].type is MetricType.COUNTER
     assert found[f"{begin}_flow_stopped"].type is MetricType.GAUGE
+
+
+@pytest.mark.parametrize("schema", [ACL, BROKER, HOST], ids=lambda schema: schema.package)
+def test_no_name_says_a_word_twice(schema: Schema) -> None:
+    owners: dict[str, str] = {}
+    for item in schema.classes:
+        for family in families_of(item):
+            # None is of two classes, though short ones could meet.
+            assert owners.setdefault(family.name, item.name) == item.name
+            words = [_STEMS.get(word, word.removesuffix("s")) for word in family.series.split("_")]
+            assert not [one for one, two in itertools.pairwise(words) if one == two]
+            assert words.count(_STEMS.get(family.unit, family.unit.removesuffix("s"))) <= 1
+
+
+_STEMS = {"msg": "message", "byte": "byte", "txn": "transaction", "processes": "process"}
+
+
+@pytest.mark.parametrize(
+    ("statistics", "names"),
+    [
+        # A short name that another one has already gives way to the whole one.
+        (("stopped bool", "stoppedCount count32 item"), ["p_c_stopped", "p_c_stopped_items"]),
+        (("items uint32 item", "itemCount uint32 item"), ["p_c_items", "p_c_item_count_items"]),
+        (("total count32", "totalCount count32"), ["p_c_total", "p_c_count"]),
+        (("msgTotalIn count32 message", "byteTotalIn count32 octet"), ["p_c_in_messages", "p_c_in_bytes"]),
+        (("cCount count32", "c uint32"), ["p_c_count", "p_c_c"]),
+    ],
+)
+def test_short_names(statistics: tuple[str, ...], names: list[str]) -> None:
+    members = [(*text.split(), None)[:3] for text in statistics]
+    schema = ClassSchema(
+        package="p",
+        name="c",
+        statistics=tuple(
+            Statistic(name=name, type=TYPES[kind], unit=unit) for name, kind, unit in members if name and kind
+        ),
+    )
+    assert list(families(schema)) == names
 
 
 @pytest.mark.parametrize("schema", [BROKER, HOST, store_schema()], ids=lambda schema: schema.package)
