@@ -3,91 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import attrs
 import pytest
-from support.browser import PATIENCE, chromium, web_program
+from support.browser import web_program
 from support.shelf import store_agent
 from support.waiting import wait_until
+from web.pages.browsing import SHELF, SHELVES, Scene, needs_browser, shelf, window
 
 from qmf.broker import EmbeddedBroker
-from qmf.testing import FakeAgent, InThread
+from qmf.testing import InThread
 
-if importlib.util.find_spec("playwright") is None:
-    pytest.skip("playwright is not installed", allow_module_level=True)
-BROWSER = chromium()
-if BROWSER is None:
-    pytest.skip("there is no Chromium: scripts/browser.sh installs one", allow_module_level=True)
+needs_browser()
 
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright  # noqa: E402
+from playwright.sync_api import Browser, expect  # noqa: E402
 
 pytestmark = pytest.mark.slow
-
-SHELVES = "/objects/org.example.store/shelf"
-SHELF = "/object/example.org:store:1/org.example.store:shelf:a~2F1"
-
-
-@attrs.frozen
-class Scene:
-    """A broker, an agent on it, and the address of the console's pages."""
-
-    broker: EmbeddedBroker
-    agent: InThread[FakeAgent]
-    url: str
-
-
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    log = tmp_path_factory.mktemp("web") / "errors"
-    with (
-        EmbeddedBroker() as broker,
-        InThread(lambda: stocked(broker.url)) as agent,
-        web_program(broker.url, log) as url,
-    ):
-        yield Scene(broker, agent, url)
-    said = log.read_text(encoding="utf-8")
-    assert "Traceback" not in said, said
-
-
-def stocked(url: str) -> FakeAgent:
-    """An agent with many shelves."""
-    fake = store_agent(url, shelves=120, interval=0.5)
-    fake.on("Shelf", "add", lambda obj, count, at: {"total": count + 1})
-    return fake
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
-@contextlib.contextmanager
-def window(browser: Browser, scene: Scene, **options: object) -> Iterator[Page]:
-    """A page; whatever it loads must come from the console, and nothing may fail in it."""
-    context: BrowserContext = browser.new_context(**options)  # type: ignore[arg-type]
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    expect.set_options(timeout=PATIENCE)
-    foreign: list[str] = []
-    errors: list[str] = []
-    own = (scene.url, scene.url.replace("http", "ws", 1), "data:", "blob:")
-    page.on("request", lambda request: None if request.url.startswith(own) else foreign.append(request.url))
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    try:
-        yield page
-        assert foreign == []
-        assert errors == []
-    finally:
-        context.close()
 
 
 def test_every_view_opens_and_loads_nothing_from_elsewhere(browser: Browser, scene: Scene) -> None:
@@ -154,11 +87,6 @@ def test_an_object_changes_before_the_eyes(browser: Browser, scene: Scene) -> No
         expect(page.get_by_role("heading", level=1)).to_have_text("Store main")
         expect(page.get_by_role("table").filter(has_text="storeRef")).to_contain_text("a/17")
         expect(page.get_by_text("20 more objects not shown")).to_be_visible()
-
-
-def shelf(scene: Scene, number: int) -> Any:
-    """A managed object of the agent."""
-    return scene.agent.it.agent.objects[1 + number]
 
 
 def test_methods_are_called_from_a_form_after_a_confirmation(browser: Browser, scene: Scene) -> None:

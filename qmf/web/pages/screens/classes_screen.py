@@ -87,6 +87,6 @@ def _row(item: ClassSummary) -> Row:
             Cell(count),
             Cell(clean(item.package), kind="dim"),
             Cell(("objects" if data else "events") + versions, kind="dim"),
-            Cell(one_line(item.desc)),
+            Cell(one_line(item.desc), whole=True),
         ),
     )

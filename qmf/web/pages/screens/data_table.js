@@ -1,8 +1,9 @@
 // A table whose rows are replaced as a whole: Vue changes only what differs, so focus and selection stay.
-// A cell is {t: text, h: address, k: class, p: points of a small plot, n: name of the plot}.
+// A cell is {t: text, f: all of a text that was cut, h: address, k: class, p: points of a small plot, n: name of the plot}.
 export default {
   template: `
-    <div class="qmf-scroll" role="region" :aria-label="label" tabindex="-1">
+    <div class="qmf-scroll" :class="{ scrolled }" role="region" :aria-label="label" tabindex="-1"
+        @scroll.passive="scrolled = $event.target.scrollLeft > 0">
       <table class="qmf-table" :class="{ 'qmf-cards': cards }" :aria-busy="busy">
         <thead>
           <tr>
@@ -19,10 +20,13 @@ export default {
           <tr v-for="row in rows" :key="row.key" :class="row.k">
             <td v-for="(cell, at) in row.cells" :key="at" :data-label="columns[at] && columns[at].title"
                 :class="[cell.k, { right: columns[at] && columns[at].right, fresh: fresh[row.key + '/' + at] }]"><div>
-              <a v-if="cell.h" :href="cell.h">{{ cell.t }}</a>
+              <a v-if="cell.h" :href="cell.h" :title="cell.f">{{ cell.t }}</a>
+              <span v-else-if="cell.f" :title="cell.f">{{ cell.t }}</span>
               <template v-else>{{ cell.t }}</template>
+              <button v-if="cell.f" type="button" class="qmf-mini" :data-copy="cell.f">Copy</button>
               <template v-for="part in cell.parts || []">
-                <span class="qmf-part"><i>{{ part.n }}</i> <a v-if="part.h" :href="part.h">{{ part.t }}</a><b v-else>{{ part.t }}</b></span>
+                <span class="qmf-part"><i>{{ part.n }}</i> <a v-if="part.h" :href="part.h" :title="part.f">{{ part.t }}</a><b v-else :title="part.f">{{ part.t }}</b>
+                  <button v-if="part.f" type="button" class="qmf-mini" :data-copy="part.f">Copy</button></span>
               </template>
               <svg v-if="cell.p" class="qmf-spark" viewBox="0 0 120 28" preserveAspectRatio="none" role="img" :aria-label="cell.n">
                 <title>{{ cell.n }}</title><polyline :points="cell.p" />
@@ -47,7 +51,7 @@ export default {
     empty: String,
   },
   data() {
-    return { fresh: {}, timer: null };
+    return { fresh: {}, timer: null, scrolled: false };
   },
   watch: {
     rows(now, before) {
@@ -58,7 +62,7 @@ export default {
         const cells = old.get(row.key);
         if (!cells) continue;
         row.cells.forEach((cell, at) => {
-          if (cells[at] && !cell.q && cells[at].t !== cell.t) fresh[row.key + "/" + at] = true;
+          if (cells[at] && !cell.q && (cells[at].t !== cell.t || cells[at].f !== cell.f)) fresh[row.key + "/" + at] = true;
         });
       }
       this.fresh = fresh;

@@ -8,6 +8,8 @@ import attrs
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
+from qmf.web.pages.views.long_texts import cut
+
 
 @attrs.frozen
 class Column:
@@ -34,19 +36,24 @@ class Part:
     text: str
     href: str = ""
 
+    def to_browser(self) -> Mapping[str, object]:
+        """As the component gets it; what is empty is left out."""
+        return {"n": self.name, **_shown(self.text), "h": self.href}
+
 
 @attrs.frozen
 class Cell:
     """A cell.
 
     Attributes:
-        text: what it says.
+        text: what it says. Of a long one the beginning is shown, unless it is `whole`; people can copy all of it.
         href: the page that it leads to, or empty.
         kind: CSS classes.
         parts: named texts after it.
         plot: points of a small plot, or empty; `plot_name` describes it.
         button: what the handler of `on_act` gets when its button is pressed; empty for none. `button_text` is on it.
         quiet: changes are not marked.
+        whole: all of the text is shown, as of descriptions.
     """
 
     text: str = ""
@@ -58,15 +65,15 @@ class Cell:
     button: str = ""
     button_text: str = ""
     quiet: bool = False
+    whole: bool = False
 
     def to_browser(self) -> Mapping[str, object]:
         """As the component gets it; what is empty is left out."""
-        parts = [{"n": part.name, "t": part.text, "h": part.href} for part in self.parts]
         found = {
-            "t": self.text,
+            **({"t": self.text} if self.whole else _shown(self.text)),
             "h": self.href,
             "k": self.kind,
-            "parts": parts,
+            "parts": [part.to_browser() for part in self.parts],
             "p": self.plot,
             "n": self.plot_name,
             "b": self.button,
@@ -152,6 +159,12 @@ class DataTable(Element, component="data_table.js"):
             {"key": row.key, "k": row.kind, "cells": [cell.to_browser() for cell in row.cells]} for row in rows
         ]
         self.update()
+
+
+def _shown(text: str) -> dict[str, object]:
+    """What is shown of a text; also all of it, if that is more."""
+    shown = cut(text)
+    return {"t": shown} if shown == text else {"t": shown, "f": text}
 
 
 def _with_text(handler: Callable[[str], object]) -> Callable[[GenericEventArguments], object]:

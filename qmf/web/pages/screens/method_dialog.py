@@ -12,6 +12,7 @@ from qmf.errors import QmfError
 from qmf.presenting.text import clean, one_line
 from qmf.schema import Method
 from qmf.web.access.caller import Scope
+from qmf.web.pages.screens.long_text import cut_html
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.method_form import (
     FieldKind,
@@ -124,7 +125,7 @@ class _Form:
             self._dialog,
             ui.element("div").classes("qmf-dialog").props(f'role="dialog" aria-label="{_attr(self._title)}"'),
         ):
-            ui.html(f"<h2>{html.escape(clean(self._title))}</h2>", sanitize=False)
+            ui.html(f"<h2>{cut_html(clean(self._title))}</h2>", sanitize=False)
             self._area = ui.element("div")
         with self._area:
             self._build_form()

@@ -15,6 +15,7 @@ from qmf.web.access.caller import Scope
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.live.series import TooManySeriesError
 from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Part, Row
+from qmf.web.pages.screens.long_text import cut_html
 from qmf.web.pages.screens.method_dialog import open_method_dialog, open_properties_dialog
 from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
 from qmf.web.pages.screens.visit import Visit
@@ -188,8 +189,8 @@ def _property(row: PropertyRow) -> Row:
         row.name,
         (
             Cell(row.name, kind="strong"),
-            Cell(row.text, row.href, "value"),
-            Cell(f"{desc}{row.access.capitalize()}.", kind="dim"),
+            Cell(row.text, row.href, "value", whole=True),
+            Cell(f"{desc}{row.access.capitalize()}.", kind="dim", whole=True),
         ),
     )
 
@@ -200,7 +201,7 @@ def _statistic(row: StatisticRow) -> Row:
         row.name,
         (
             Cell(row.name, kind="strong"),
-            Cell(row.text, row.href, "value"),
+            Cell(row.text, row.href, "value", whole=True),
             Cell(row.rate),
             Cell(parts=tuple(Part(name, text) for name, text in row.parts)),
             Cell(
@@ -211,14 +212,14 @@ def _statistic(row: StatisticRow) -> Row:
                 button_text="Plot",
                 quiet=True,
             ),
-            Cell(f"{row.desc} ({row.unit})" if row.unit else row.desc, kind="dim"),
+            Cell(f"{row.desc} ({row.unit})" if row.unit else row.desc, kind="dim", whole=True),
         ),
     )
 
 
 def _head(visit: Visit, objects: FollowedObjects, object_id: ObjectId, obj: RemoteObject | None) -> str:
     if obj is None:
-        name = html.escape(clean(object_id.object_name))
+        name = cut_html(clean(object_id.object_name))
         agent = html.escape(clean(object_id.agent_name or ""))
         said = "There is no such object" if objects.complete else "The object is being fetched"
         failures = "; ".join(clean(f"{at}: {error}") for at, error in objects.failures.items())
@@ -247,7 +248,7 @@ def _head(visit: Visit, objects: FollowedObjects, object_id: ObjectId, obj: Remo
         lost = f'<p class="qmf-problem" role="status">{what}. What is shown is its last state.</p>'
     desc = html.escape(one_line(obj.schema.desc or "")) if obj.schema else ""
     return (
-        f"<h1>{html.escape(_class_name(obj))} {html.escape(object_index(obj))}</h1>"
+        f"<h1>{html.escape(_class_name(obj))} {cut_html(object_index(obj))}</h1>"
         f'<p class="qmf-desc">{desc}{" · " if desc and where else ""}{where}</p>'
         f'<p class="qmf-note">{" · ".join(filter(None, facts))}</p>{lost}'
     )

@@ -8,6 +8,7 @@ from nicegui import ui
 from qmf.presenting.text import clean, one_line, plural
 from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
 from qmf.web.pages.screens.visit import Visit
+from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_table import TableCell, TablePage
 from qmf.web.pages.views.page_urls import PAGE_SIZES, ObjectsUrl
 
@@ -51,7 +52,7 @@ async def objects_screen(visit: Visit, url: ObjectsUrl) -> None:
         page = await tables.page(current)
         quiet = True  # what is set here was not chosen by the visitor
         try:
-            _set_choices(agents, {"": "all agents", **{name: clean(name) for name in _agents(page, current)}})
+            _set_choices(agents, {"": "all agents", **{name: cut(clean(name)) for name in _agents(page, current)}})
             agents.set_value(current.agent)
             _set_choices(columns, {name: item.title for name, item in tables.columns.items()})
             columns.set_value([item.name for item in page.columns])

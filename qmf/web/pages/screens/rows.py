@@ -50,7 +50,7 @@ def alert_cells(row: AlertRow) -> Row:
         (
             Cell(row.subject, row.href),
             Cell(row.severity, kind=row.severity),
-            Cell(row.message),
+            Cell(row.message, whole=True),
             Cell(row.since, kind="dim nowrap"),
             Cell(row.acknowledged),
         ),

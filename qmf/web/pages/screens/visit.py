@@ -24,6 +24,8 @@ from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.live.references import References
 from qmf.web.pages.live.series import SeriesKey
 from qmf.web.pages.live.site import Site
+from qmf.web.pages.screens.long_text import cut_html
+from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_table import ClassTables
 from qmf.web.pages.views.overview import connection_text
 from qmf.web.pages.views.page_urls import with_query
@@ -141,7 +143,7 @@ class Visit:
     @contextmanager
     def page(self, title: str, desc: str = "", *, heading: bool = True) -> Iterator[None]:
         """The frame of a page; its contents are made in the block."""
-        ui.page_title(f"{title} – QMF")
+        ui.page_title(f"{cut(title)} – QMF")
         ui.add_head_html(
             f'<link rel="stylesheet" href="{asset("console.css")}"><script src="{asset("console.js")}"></script>'
         )
@@ -157,7 +159,7 @@ class Visit:
             words = ui.label()
         with ui.element("main").classes("qmf-main").props('id="main" tabindex="-1"') as main:
             if heading:
-                ui.html(f"<h1>{html.escape(title)}</h1>", sanitize=False)
+                ui.html(f"<h1>{cut_html(title)}</h1>", sanitize=False)
             if desc:
                 ui.html(f'<p class="qmf-desc">{html.escape(desc)}</p>', sanitize=False)
             yield

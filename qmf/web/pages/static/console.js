@@ -100,7 +100,26 @@
       }
     }
   });
+  // Browsers have the clipboard on pages of TLS and of the own machine only, and may refuse it; what is selected can be
+  // copied everywhere.
+  const copy = async (button) => {
+    const text = button.dataset.copy;
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      const area = document.createElement("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+      button.focus();
+    }
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  };
   document.addEventListener("click", (event) => {
     if (event.target.id === "qmf-theme") next();
+    if (event.target.dataset.copy) copy(event.target);
   });
 })();

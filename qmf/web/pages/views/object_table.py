@@ -14,6 +14,7 @@ from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.live.site import Site
 from qmf.web.pages.views.conditions import ConditionError, compile_condition
 from qmf.web.pages.views.fields import ValueColumn, chosen_columns, columns_of, default_columns
+from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
 from qmf.web.pages.views.own_objects import OwnObjects
 from qmf.web.pages.views.page_urls import ObjectsUrl, object_url
@@ -202,7 +203,7 @@ class ClassTable:
 
 def place_text(row: TableRow) -> str:
     """An object with its agent, to be chosen from a list."""
-    return f"{row.cells[0].text} at {clean(row.agent)}"
+    return f"{cut(row.cells[0].text)} at {cut(clean(row.agent))}"
 
 
 def _heading(column: ValueColumn) -> TableColumn:

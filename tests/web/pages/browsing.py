@@ -1,0 +1,98 @@
+"""The web console in a browser, for tests: a broker, an agent with shelves, `qmf-web`, and windows on its pages."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+from support.browser import PATIENCE, chromium, web_program
+from support.shelf import store_agent
+
+from qmf.broker import EmbeddedBroker
+from qmf.testing import FakeAgent, InThread
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+SHELVES = "/objects/org.example.store/shelf"
+SHELF = "/object/example.org:store:1/org.example.store:shelf:a~2F1"
+
+
+def needs_browser() -> None:
+    """Skip the tests of a module where playwright or the browser is missing."""
+    if importlib.util.find_spec("playwright") is None:
+        pytest.skip("playwright is not installed", allow_module_level=True)
+    if chromium() is None:
+        pytest.skip("there is no Chromium: scripts/browser.sh installs one", allow_module_level=True)
+
+
+@attrs.frozen
+class Scene:
+    """A broker, an agent on it, and the address of the console's pages."""
+
+    broker: EmbeddedBroker
+    agent: InThread[FakeAgent]
+    url: str
+
+
+@contextlib.contextmanager
+def opened_scene(log: Path, shelves: int = 120) -> Iterator[Scene]:
+    """A scene with so many shelves. What `qmf-web` writes to its standard error is in `log`; it has no traceback."""
+    with (
+        EmbeddedBroker() as broker,
+        InThread(lambda: _stocked(broker.url, shelves)) as agent,
+        web_program(broker.url, log) as url,
+    ):
+        yield Scene(broker, agent, url)
+    said = log.read_text(encoding="utf-8")
+    assert "Traceback" not in said, said
+
+
+def _stocked(url: str, shelves: int) -> FakeAgent:
+    fake = store_agent(url, shelves=shelves, interval=0.5)
+    fake.on("Shelf", "add", lambda obj, count, at: {"total": count + 1})
+    return fake
+
+
+@contextlib.contextmanager
+def opened_browser() -> Iterator[Browser]:
+    """A browser without windows."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextlib.contextmanager
+def window(browser: Browser, scene: Scene, **options: object) -> Iterator[Page]:
+    """A page; whatever it loads must come from the console, and nothing may fail in it."""
+    from playwright.sync_api import expect
+
+    context: BrowserContext = browser.new_context(**options)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    expect.set_options(timeout=PATIENCE)
+    foreign: list[str] = []
+    errors: list[str] = []
+    own = (scene.url, scene.url.replace("http", "ws", 1), "data:", "blob:")
+    page.on("request", lambda request: None if request.url.startswith(own) else foreign.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    try:
+        yield page
+        assert foreign == []
+        assert errors == []
+    finally:
+        context.close()
+
+
+def shelf(scene: Scene, number: int) -> Any:
+    """A managed object of the agent."""
+    return scene.agent.it.agent.objects[1 + number]
