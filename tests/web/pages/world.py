@@ -43,10 +43,9 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def world(shelves: int = 3) -> AsyncIterator[World]:
-    """An agent with shelves, a console, and a site that was started and knows the classes."""
-    exchange = MemoryExchange()
-    async with store_agent(exchange, shelves=shelves) as agent, Client(MemoryBus(exchange), data=False) as client:
+async def opened_world(exchange: MemoryExchange, agent: FakeAgent) -> AsyncIterator[World]:
+    """A console for an agent that was started, and a site that was started and knows the classes."""
+    async with Client(MemoryBus(exchange), data=False) as client:
         site = Site(client, 0.05)
         site.start()
         try:
@@ -54,3 +53,11 @@ async def world(shelves: int = 3) -> AsyncIterator[World]:
             yield World(exchange, agent, client, site)
         finally:
             await site.close()
+
+
+@contextlib.asynccontextmanager
+async def world(shelves: int = 3) -> AsyncIterator[World]:
+    """An agent with shelves, a console, and a site that was started and knows the classes."""
+    exchange = MemoryExchange()
+    async with store_agent(exchange, shelves=shelves) as agent, opened_world(exchange, agent) as found:
+        yield found

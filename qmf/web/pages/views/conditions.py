@@ -17,7 +17,7 @@ import attrs
 
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.errors import CallerError
-from qmf.web.pages.views.fields import ValueColumn
+from qmf.web.pages.views.value_columns import ValueColumn
 
 _COMPARISON = re.compile(r"([A-Za-z_]\w*)(!=|!~|<=|>=|=|~|<|>)(.*)", re.DOTALL)
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {

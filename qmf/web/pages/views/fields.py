@@ -4,75 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import attrs
-
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.presenting.columns import important_statistics
 from qmf.presenting.counters import is_counter
 from qmf.presenting.text import clean, natural_key
-from qmf.presenting.units import heading_unit, plural_unit
-from qmf.schema import TYPES, ClassSchema, QmfType, Style
+from qmf.presenting.units import plural_unit
+from qmf.schema import TYPES, ClassSchema, Style
+from qmf.web.pages.views.queue_columns import queue_columns
+from qmf.web.pages.views.value_columns import RATE, ValueColumn
 from qmf.web.pages.views.value_texts import object_index
 
-#: What ends the name of a column with the growth of a counter per second.
-RATE = ".rate"
 #: Statistics that are shown if nothing was chosen.
 SHOWN = 6
 #: Properties that are shown if nothing was chosen, and a class has few statistics.
 SHOWN_PROPERTIES = 4
-
-
-@attrs.frozen
-class ValueColumn:
-    """A column of a table of objects.
-
-    Attributes:
-        name: wire name of the value, ``name.rate``, or one of ``index``, ``agent``, ``updated`` and ``created``.
-        title: its heading.
-        read: reads the value of an object; of a rate it reads the counter.
-        type: its type; None for what is no value of the class.
-        unit: as in the schema, or None.
-        desc: its description, or empty.
-        statistic: it belongs to a statistic.
-        counter: it only grows.
-        rate: it is the growth per second of the counter of this name; empty if it is not.
-    """
-
-    name: str
-    title: str
-    read: Callable[[RemoteObject], object]
-    type: QmfType | None = None
-    unit: str | None = None
-    desc: str = ""
-    statistic: bool = False
-    counter: bool = False
-    rate: str = ""
-
-    @property
-    def is_number(self) -> bool:
-        """True if its values are numbers."""
-        return bool(self.rate) or (
-            self.type is not None and (self.type.is_integer or self.type.name in ("float", "double"))
-        )
-
-    @property
-    def is_duration(self) -> bool:
-        """True if its values are nanoseconds."""
-        return self.type is not None and (self.type.base == "deltaTime" or self.unit == "nanosecond")
-
-    @property
-    def is_reference(self) -> bool:
-        """True if its values are references to objects."""
-        return self.type is not None and self.type.name == "objId"
-
-    @property
-    def unit_text(self) -> str:
-        """The unit for its heading; empty if the cells have it."""
-        if self.rate:
-            return ""
-        if self.type is not None and self.type.base in ("absTime", "deltaTime"):
-            return ""
-        return heading_unit(self.unit)
 
 
 def _value(name: str) -> Callable[[RemoteObject], object]:
@@ -126,6 +71,8 @@ def columns_of(schemas: Sequence[ClassSchema]) -> dict[str, ValueColumn]:
                         rate=statistic.name,
                     ),
                 )
+    for column in queue_columns(schemas):
+        found.setdefault(column.name, column)
     common = (
         ValueColumn("agent", "Agent", lambda obj: obj.agent, desc="The agent that has the object"),
         ValueColumn(
@@ -154,7 +101,19 @@ def default_columns(
         schemas: its versions.
         objects: some of its objects.
     """
-    chosen = ["index"]
+    chosen = ["index", *(column.name for column in queue_columns(schemas))]
+    if len(chosen) == 1:
+        chosen += _important(columns, schemas, objects)
+    if len({obj.agent for obj in objects}) > 1:
+        chosen.append("agent")
+    return [columns[name] for name in dict.fromkeys(chosen) if name in columns]
+
+
+def _important(
+    columns: dict[str, ValueColumn], schemas: Sequence[ClassSchema], objects: Sequence[RemoteObject]
+) -> list[str]:
+    """The names of the values that tell the objects of a class apart."""
+    chosen: list[str] = []
     important = important_statistics(schemas, (obj.data.values for obj in objects), SHOWN)
     styles = {item.name: item for schema in schemas for item in schema.statistics}
     if len(important) < SHOWN:
@@ -167,9 +126,7 @@ def default_columns(
         chosen.append(entry)
         if name + RATE in columns:
             chosen.append(name + RATE)
-    if len({obj.agent for obj in objects}) > 1:
-        chosen.append("agent")
-    return [columns[name] for name in dict.fromkeys(chosen) if name in columns]
+    return chosen
 
 
 def chosen_columns(columns: dict[str, ValueColumn], names: Sequence[str]) -> list[ValueColumn]:

@@ -17,7 +17,8 @@ import attrs
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.views.conditions import Test
-from qmf.web.pages.views.fields import ValueColumn, sort_value
+from qmf.web.pages.views.fields import sort_value
+from qmf.web.pages.views.value_columns import ValueColumn
 
 #: Seconds that the loop is kept at most before others have their turn.
 SLICE = 0.01

@@ -13,11 +13,12 @@ from qmf.presenting.units import rate_text
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.live.site import Site
 from qmf.web.pages.views.conditions import ConditionError, compile_condition
-from qmf.web.pages.views.fields import ValueColumn, chosen_columns, columns_of, default_columns
+from qmf.web.pages.views.fields import chosen_columns, columns_of, default_columns
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
 from qmf.web.pages.views.own_objects import OwnObjects
 from qmf.web.pages.views.page_urls import ObjectsUrl, object_url
+from qmf.web.pages.views.value_columns import ValueColumn
 from qmf.web.pages.views.value_texts import ABSENT, age_text, object_index, reference_text, value_text
 
 #: Orders of one class that are kept for the browsers that look at it.
@@ -198,7 +199,8 @@ class ClassTable:
             return TableCell(age_text(now - value / 1e9) if value else ABSENT, kind="dim nowrap", quiet=True)
         if isinstance(value, ObjectId):
             return TableCell(reference_text(value), object_url(value)) if value.object_name else TableCell(ABSENT)
-        return TableCell(value_text(column.type, value, column.unit, measured=column.statistic, brief=True))
+        text = value_text(column.type, value, column.unit, measured=column.statistic, brief=True)
+        return TableCell(text, kind=column.marks.get(text, ""))
 
 
 def place_text(row: TableRow) -> str:

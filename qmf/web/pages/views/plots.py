@@ -10,9 +10,10 @@ from qmf.console.aio import RemoteObject
 from qmf.presenting.text import clean
 from qmf.presenting.units import number_text, plural_unit
 from qmf.web.pages.live.series import SeriesStore, rates
-from qmf.web.pages.views.fields import ValueColumn, columns_of
+from qmf.web.pages.views.fields import columns_of
 from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue
 from qmf.web.pages.views.sparkline import thinned
+from qmf.web.pages.views.value_columns import ValueColumn
 from qmf.web.pages.views.value_texts import object_index, reference_text
 
 #: Points of a line at most.

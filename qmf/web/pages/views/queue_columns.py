@@ -1,0 +1,100 @@
+"""What people ask of a queue, made from a broker's statistics: is it in order, what waits in it, how much flows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from qmf.console.aio import RemoteObject
+from qmf.schema import TYPES, ClassSchema
+from qmf.web.pages.views.value_columns import RATE, ValueColumn
+
+_PACKAGE, _NAME = "org.apache.qpid.broker", "queue"
+#: States that want somebody's attention, with the CSS class of their cells.
+_MARKS = {"flow stopped": "warn", "no consumer": "notice"}
+
+
+def queue_columns(schemas: Sequence[ClassSchema]) -> list[ValueColumn]:
+    """The columns that are shown of queues if nothing was chosen, besides the name; empty for other classes.
+
+    Args:
+        schemas: versions of a class.
+    """
+    if not any(schema.package == _PACKAGE and schema.name.lower() == _NAME for schema in schemas):
+        return []
+    count = TYPES["uint64"]
+    return [
+        ValueColumn(
+            "state",
+            "state",
+            _state,
+            TYPES["sstr"],
+            desc="flow stopped: senders wait because the queue is almost full; redirected: new messages go to another "
+            "queue; no consumer: messages wait and nobody receives; running: it has consumers; idle: neither messages "
+            "nor consumers",
+            marks=_MARKS,
+        ),
+        ValueColumn("ready", "ready", _ready, count, "message", "Messages that wait for a consumer"),
+        ValueColumn(
+            "unacknowledged",
+            "unacknowledged",
+            _unacknowledged,
+            count,
+            "message",
+            "Messages that consumers hold. Of qpidd, which does not count them: messages that were acquired, and "
+            "neither released nor removed since; too few after messages were moved",
+        ),
+        ValueColumn("consumers", "consumers", _consumers, count, None, "Receivers of the queue"),
+        _rate("in", "msgTotalEnqueues", "Messages put on the queue per second"),
+        _rate("out", "msgTotalDequeues", "Messages removed from the queue per second, for any reason"),
+    ]
+
+
+def _rate(title: str, name: str, desc: str) -> ValueColumn:
+    return ValueColumn(
+        title + RATE,
+        f"{title}/s",
+        lambda obj: _number(obj.data.values, name),
+        TYPES["double"],
+        "message",
+        desc,
+        rate=name,
+    )
+
+
+def _number(values: Mapping[str, object], name: str) -> int | None:
+    value = values.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _consumers(obj: RemoteObject) -> int | None:
+    return _number(obj.data.values, "consumerCount")
+
+
+def _unacknowledged(obj: RemoteObject) -> int | None:
+    values = obj.data.values
+    counted = _number(values, "unackedMessages")
+    acquires, removed = _number(values, "acquires"), _number(values, "msgTotalDequeues")
+    if acquires is None or removed is None:
+        return counted
+    # Expired messages and those that a full ring drops are removed without having been acquired.
+    never_acquired = sum(_number(values, name) or 0 for name in ("discardsTtl", "discardsRing"))
+    return max(0, counted or 0, acquires - (_number(values, "releases") or 0) - (removed - never_acquired))
+
+
+def _ready(obj: RemoteObject) -> int | None:
+    depth = _number(obj.data.values, "msgDepth")
+    return None if depth is None else max(0, depth - (_unacknowledged(obj) or 0))
+
+
+def _state(obj: RemoteObject) -> str | None:
+    values = obj.data.values
+    consumers = _consumers(obj)
+    if values.get("flowStopped"):
+        return "flow stopped"
+    if values.get("redirectSource"):
+        return "redirected"
+    if consumers is None:
+        return None
+    if consumers:
+        return "running"
+    return "no consumer" if _number(values, "msgDepth") else "idle"
