@@ -26,6 +26,10 @@ XML = b"""<schema package="org.example.store">
       <arg name="at" type="absTime" dir="I" default="1"/>
       <arg name="total" type="uint64" dir="O" unit="item"/>
     </method>
+    <method name="clear" desc="Take all items away">
+      <arg name="filter" type="map" dir="I" desc="Which; empty for all"/>
+      <arg name="done" type="map" dir="O"/>
+    </method>
   </class>
   <event name="sale" sev="notice" args="shelf, count" desc="Somebody bought something"/>
   <event name="broken" sev="error" args="shelf" desc="It broke"/>

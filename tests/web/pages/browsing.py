@@ -13,12 +13,15 @@ import pytest
 from support.browser import PATIENCE, chromium, web_program
 from support.shelf import store_agent
 
+from qmf.agent import MethodError
 from qmf.broker import EmbeddedBroker
 from qmf.testing import FakeAgent, InThread
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
+#: From so many on, `add` of a shelf fails.
+TOO_MANY = 1000
 SHELVES = "/objects/org.example.store/shelf"
 SHELF = "/object/example.org:store:1/org.example.store:shelf:a~2F1"
 
@@ -55,8 +58,15 @@ def opened_scene(log: Path, shelves: int = 120) -> Iterator[Scene]:
 
 def _stocked(url: str, shelves: int) -> FakeAgent:
     fake = store_agent(url, shelves=shelves, interval=0.5)
-    fake.on("Shelf", "add", lambda obj, count, at: {"total": count + 1})
+    fake.on("Shelf", "add", _add)
+    fake.on("Shelf", "clear", lambda obj, filter: {"done": filter})
     return fake
+
+
+def _add(obj: object, count: int, at: int) -> dict[str, object]:
+    if count >= TOO_MANY:
+        raise MethodError("the shelf is full")
+    return {"total": count + 1}
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import pytest
 from support.browser import web_program
 from support.shelf import store_agent
 from support.waiting import wait_until
-from web.pages.browsing import SHELF, SHELVES, Scene, needs_browser, shelf, window
+from web.pages.browsing import SHELF, SHELVES, TOO_MANY, Scene, needs_browser, shelf, window
 
 from qmf.broker import EmbeddedBroker
 from qmf.testing import InThread
@@ -110,6 +110,40 @@ def test_methods_are_called_from_a_form_after_a_confirmation(browser: Browser, s
         expect(page.locator(".qmf-dialog")).to_contain_text("Done.")
         page.get_by_role("button", name="Close").click()
         expect(page.get_by_role("table").first.locator("tr", has_text="limit")).to_contain_text("77 item")
+
+
+def test_a_call_that_fails_keeps_the_form_with_what_was_typed(browser: Browser, scene: Scene) -> None:
+    with window(browser, scene) as page:
+        page.goto(f"{scene.url}{SHELF}")
+        page.get_by_role("button", name="add", exact=True).click()
+        page.get_by_role("textbox", name="count").fill(str(TOO_MANY))
+        page.get_by_role("textbox", name="at").fill("2026-05-01T12:00")
+        page.get_by_role("button", name="Call…").click()
+        page.get_by_role("button", name="Yes, call").click()
+        expect(page.locator(".qmf-dialog").get_by_role("alert")).to_contain_text("the shelf is full")
+        expect(page.get_by_role("textbox", name="count")).to_have_value(str(TOO_MANY))
+        expect(page.get_by_role("textbox", name="at")).to_have_value("2026-05-01T12:00")
+        page.get_by_role("textbox", name="count").fill("4")
+        page.get_by_role("button", name="Call…").click()
+        page.get_by_role("button", name="Yes, call").click()
+        expect(page.locator(".qmf-dialog dl")).to_contain_text("5 item")
+
+
+def test_a_dangerous_method_looks_so_and_asks_with_no_as_the_easy_answer(browser: Browser, scene: Scene) -> None:
+    with window(browser, scene) as page:
+        page.goto(f"{scene.url}{SHELF}")
+        button = page.get_by_role("button", name="clear", exact=False)
+        expect(button).to_have_class(re.compile("text-negative"))
+        expect(page.get_by_role("button", name="add", exact=True)).not_to_have_class(re.compile("text-negative"))
+        button.click()
+        expect(page.get_by_role("textbox", name="filter")).to_have_value("{}")
+        page.get_by_role("textbox", name="filter").fill("")
+        page.get_by_role("button", name="Call…").click()
+        expect(page.locator(".qmf-dialog")).to_contain_text("cannot be had back")
+        expect(page.get_by_role("button", name="Yes, call")).to_have_class(re.compile("bg-negative"))
+        expect(page.get_by_role("button", name="Back")).to_be_focused()
+        page.get_by_role("button", name="Yes, call").click()
+        expect(page.locator(".qmf-dialog dl")).to_contain_text("done{}")
 
 
 def test_events_stream_and_can_be_paused(browser: Browser, scene: Scene) -> None:

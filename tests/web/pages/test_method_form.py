@@ -9,7 +9,7 @@ from support.shelf import store_schema
 
 from qmf.console.aio import ObjectId
 from qmf.errors import CallerError
-from qmf.schema import TYPES, Argument, ClassSchema, Direction, Method
+from qmf.schema import TYPES, Argument, ClassSchema, Method
 from qmf.web.pages.views.method_form import (
     FieldKind,
     FormField,
@@ -17,7 +17,6 @@ from qmf.web.pages.views.method_form import (
     changed_values,
     entered_values,
     form_of,
-    needs_confirmation,
     property_form,
 )
 
@@ -45,7 +44,6 @@ def test_the_fields_of_a_method() -> None:
     assert entered_values([count, at], {"count": "3", "at": ""}) == {"count": 3}
     with pytest.raises(CallerError, match="count: must be at least 1"):
         entered_values([count, at], {"count": "0"})
-    assert needs_confirmation(method)
 
 
 @pytest.mark.parametrize(
@@ -109,20 +107,18 @@ def test_properties_that_were_changed_are_set() -> None:
         changed_values(fields, {"limit": "0"})
 
 
-@pytest.mark.parametrize(
-    ("name", "asks"),
-    [
-        ("getTimestampConfig", False),
-        ("echo", False),
-        ("list", False),
-        ("purge", True),
-        ("getaway", True),
-        ("reset", True),
-    ],
-)
-def test_calls_that_may_change_something_are_confirmed(name: str, asks: bool) -> None:
-    output = Argument(name="y", type=TYPES["uint8"], direction=Direction.OUT)
-    assert needs_confirmation(Method(name=name, arguments=(output,))) is asks
+@pytest.mark.parametrize("text", ["", "{}", " { } "])
+def test_a_map_that_is_left_empty_is_an_empty_map(text: str) -> None:
+    found = field("map")
+    assert found.initial == "{}"
+    assert found.problem(text) == ""
+    assert entered_values([found], {"x": text}) == {"x": {}}
+
+
+def test_a_map_with_a_default_may_be_left_out() -> None:
+    found = field("map", default={"a": 1})
+    assert (found.initial, found.optional) == ('{"a": 1}', True)
+    assert entered_values([found], {"x": ""}) == {}
 
 
 def test_arguments_are_named_in_a_confirmation() -> None:

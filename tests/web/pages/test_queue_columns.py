@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -18,7 +19,7 @@ from qmf.web.pages.views.page_urls import ObjectsUrl
 ROOT = Path(__file__).resolve().parents[3]
 QUEUES = ObjectsUrl("org.apache.qpid.broker", "queue")
 #: What is set of a queue; and what is shown in its row, without its rates.
-CASES = {
+CASES: dict[str, tuple[dict[str, object], tuple[str, ...]]] = {
     "idle": ({}, ("idle", "0", "0", "0")),
     "waiting": ({"msgTotalEnqueues": 7}, ("no consumer", "7", "0", "0")),
     "running": (
@@ -53,7 +54,7 @@ async def page_of(url: ObjectsUrl = QUEUES) -> TablePage:
     for name, (values, _) in CASES.items():
         queue = fake.add("Queue", name=name, vhostRef=vhost, durable=True, autoDelete=False, exclusive=False)
         for statistic, value in values.items():
-            accessor = getattr(queue, statistic)
+            accessor: Any = getattr(queue, statistic)
             if isinstance(value, bool | str):
                 setattr(queue, statistic, value)
             else:

@@ -14,6 +14,7 @@ from qmf.schema import Method
 from qmf.web.access.caller import Scope
 from qmf.web.pages.screens.long_text import cut_html
 from qmf.web.pages.screens.visit import Visit
+from qmf.web.pages.views.method_effects import is_dangerous, needs_confirmation
 from qmf.web.pages.views.method_form import (
     FieldKind,
     FormField,
@@ -21,12 +22,12 @@ from qmf.web.pages.views.method_form import (
     changed_values,
     entered_values,
     form_of,
-    needs_confirmation,
     property_form,
 )
 from qmf.web.pages.views.value_texts import object_index, value_text
 
 Values = Mapping[str, object]
+_WARNING = "This may destroy what cannot be had back, or interrupt others."
 
 
 def open_method_dialog(visit: Visit, obj: RemoteObject, method: Method) -> None:
@@ -56,6 +57,7 @@ def open_method_dialog(visit: Visit, obj: RemoteObject, method: Method) -> None:
         f"Call {clean(method.name)} of {_name(obj)}?" if needs_confirmation(method) else "",
         "Call",
         Scope.CALL,
+        dangerous=is_dangerous(method),
     ).open()
 
 
@@ -105,6 +107,8 @@ class _Form:
         question: str,
         verb: str,
         scope: Scope,
+        *,
+        dangerous: bool = False,
     ) -> None:
         self._visit = visit
         self._title = title
@@ -115,6 +119,7 @@ class _Form:
         self._question = question
         self._verb = verb
         self._scope = scope
+        self._dangerous = dangerous
         self._boxes: dict[str, ui.input | ui.textarea | ui.select] = {}
 
     def open(self) -> None:
@@ -143,7 +148,8 @@ class _Form:
         with ui.element("div").classes("qmf-bar"):
             ui.element("div").classes("qmf-grow")
             ui.button("Cancel", on_click=self._dialog.close).props("flat no-caps")
-            ui.button(self._verb if not self._question else f"{self._verb}…", on_click=self._submit).props("no-caps")
+            submit = ui.button(self._verb if not self._question else f"{self._verb}…", on_click=self._submit)
+            submit.props("no-caps color=negative" if self._dangerous else "no-caps")
 
     def _add(self, field: FormField) -> None:
         if field.desc:
@@ -180,23 +186,26 @@ class _Form:
         if self._scope is Scope.SET and not values:
             self._fail("Nothing was changed.")
             return
-        if self._question:
-            self._confirm(values)
-        else:
-            await self._run(values)
-
-    def _confirm(self, values: Values) -> None:
         texts = {name: box.value for name, box in self._boxes.items()}
+        if self._question:
+            self._confirm(values, texts)
+        else:
+            await self._run(values, texts)
+
+    def _confirm(self, values: Values, texts: Mapping[str, str]) -> None:
         self._area.clear()
         with self._area:
-            ui.label(self._question).classes("qmf-problem")
+            ui.label(self._question).classes("qmf-problem" if self._dangerous else "qmf-question")
+            if self._dangerous:
+                ui.label(_WARNING).classes("qmf-note")
             ui.html(_listing(arguments_text(values)), sanitize=False)
             with ui.element("div").classes("qmf-bar"):
                 ui.element("div").classes("qmf-grow")
-                ui.button("Back", on_click=lambda: self._back(texts)).props("flat no-caps")
-                ui.button(f"Yes, {self._verb.lower()}", on_click=lambda: self._run(values)).props(
-                    "no-caps color=negative autofocus"
-                )
+                # Enter, pressed once too often, must not destroy anything.
+                back = ui.button("Back", on_click=lambda: self._back(texts)).props("flat no-caps")
+                yes = ui.button(f"Yes, {self._verb.lower()}", on_click=lambda: self._run(values, texts))
+                yes.props("no-caps color=negative" if self._dangerous else "no-caps")
+                (back if self._dangerous else yes).props("autofocus")
 
     def _back(self, texts: Mapping[str, str]) -> None:
         self._area.clear()
@@ -206,28 +215,29 @@ class _Form:
         for name, text in texts.items():
             self._boxes[name].set_value(text)
 
-    async def _run(self, values: Values) -> None:
+    async def _run(self, values: Values, texts: Mapping[str, str]) -> None:
         if not self._visit.still_in():
             return
         self._area.clear()
         with self._area:
             ui.spinner()
             ui.label("Waiting for the agent…").classes("qmf-note")
+        problem, answer = "", []
         try:
             answer = await self._carry_out(values)
-            title, problem = "Done.", ""
         except QmfError as error:
-            answer, title, problem = [], "", clean(str(error))
+            problem = str(error)
         if self._area.is_deleted:
+            return
+        if problem:
+            self._back(texts)
+            self._fail(problem)
             return
         self._area.clear()
         with self._area:
-            if problem:
-                ui.label(problem).classes("qmf-problem").props('role="alert"')
-            else:
-                ui.label(title).classes("good").props('role="status"')
-                if answer:
-                    ui.html(_listing(answer), sanitize=False)
+            ui.label("Done.").classes("good").props('role="status"')
+            if answer:
+                ui.html(_listing(answer), sanitize=False)
             with ui.element("div").classes("qmf-bar"):
                 ui.element("div").classes("qmf-grow")
                 ui.button("Close", on_click=self._dialog.close).props("flat no-caps autofocus")

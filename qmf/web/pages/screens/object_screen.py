@@ -20,6 +20,7 @@ from qmf.web.pages.screens.method_dialog import open_method_dialog, open_propert
 from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.event_view import events_about
+from qmf.web.pages.views.method_effects import is_dangerous
 from qmf.web.pages.views.object_view import (
     PropertyRow,
     StatisticRow,
@@ -128,6 +129,8 @@ class _ObjectPage:
                     clean(name), on_click=lambda method=method: open_method_dialog(visit, self._object(), method)
                 )
                 button.props("outline dense no-caps").set_enabled(visit.may(Scope.CALL))
+                if is_dangerous(method):
+                    button.props("color=negative icon=warning")
                 if method.desc:
                     button.tooltip(one_line(method.desc))
             if settable:

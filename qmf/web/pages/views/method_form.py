@@ -18,10 +18,9 @@ from qmf.presenting.units import plural_unit
 from qmf.schema import Access, Argument, ClassSchema, Method, Property, QmfType, check_value, parse_value
 from qmf.web.pages.views.page_urls import object_of
 
-#: Methods whose names begin with one of these words only read; every other call is confirmed.
-_READING = re.compile(r"(get|list|query|echo|find|lookup|read|show|describe|count|check|is|has|ping|status)(?![a-z])")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h|d)")
 _NANOSECONDS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9, "d": 86400e9}
+_EMPTY_MAP = "{}"
 #: From this many bytes on a text may have several lines.
 _LONG_TEXT = 256
 
@@ -67,6 +66,11 @@ class FormField:
         """Its description, or empty."""
         return one_line(self.item.desc or "")
 
+    @property
+    def is_empty_value(self) -> bool:
+        """True if an empty field stands for an empty value: schemas don't tell which maps a method needs."""
+        return self.item.type.name == "map" and not self.optional
+
     def value(self, text: str) -> object:
         """The value that was entered, checked.
 
@@ -75,7 +79,7 @@ class FormField:
             CallerError: not of its type.
         """
         item = self.item
-        value = _parse(item.type, self.kind, text)
+        value = _parse(item.type, self.kind, text or (_EMPTY_MAP if self.is_empty_value else ""))
         if self.kind is FieldKind.REFERENCE:
             return value
         return check_value(
@@ -84,7 +88,7 @@ class FormField:
 
     def problem(self, text: str) -> str:
         """What is wrong with what was entered, in a few words; empty if nothing is."""
-        if not text and self.kind not in (FieldKind.TEXT, FieldKind.LONG_TEXT):
+        if not text and not self.is_empty_value and self.kind not in (FieldKind.TEXT, FieldKind.LONG_TEXT):
             return "" if self.optional else "must be given"
         try:
             self.value(text)
@@ -138,7 +142,13 @@ def _reference(text: str) -> ObjectId:
 def form_of(method: Method) -> list[FormField]:
     """The fields for the inputs of a method."""
     return [
-        FormField(item, _kind(item.type, item.max_len), _hint(item), _initial(item.default), item.default is not None)
+        FormField(
+            item,
+            _kind(item.type, item.max_len),
+            _hint(item),
+            _EMPTY_MAP if item.type.name == "map" and item.default is None else _initial(item.default),
+            item.default is not None,
+        )
         for item in method.inputs
     ]
 
@@ -233,11 +243,6 @@ def changed_values(fields: Sequence[FormField], texts: Mapping[str, str]) -> dic
         if not texts[field.name] and field.optional:
             values[field.name] = None
     return values
-
-
-def needs_confirmation(method: Method) -> bool:
-    """True unless the name of a method says that it only reads: schemas don't tell which methods change something."""
-    return not _READING.match(method.name)
 
 
 def arguments_text(values: Mapping[str, object]) -> list[tuple[str, str]]:
