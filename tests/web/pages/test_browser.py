@@ -235,7 +235,7 @@ def test_who_may_only_read_logs_in_and_cannot_call(browser: Browser, scene: Scen
         expect(page.get_by_role("button", name="Log in")).to_be_visible()
 
 
-def test_the_loss_of_the_broker_is_shown_and_mended(browser: Browser, tmp_path: Path) -> None:
+def test_the_loss_of_the_broker_is_shown_on_all_pages_and_ends(browser: Browser, tmp_path: Path) -> None:
     broker = EmbeddedBroker()
     broker.start()
     port = broker.port
@@ -244,15 +244,37 @@ def test_the_loss_of_the_broker_is_shown_and_mended(browser: Browser, tmp_path: 
         url_of_broker = broker.url
         agent = stack.enter_context(InThread(lambda: store_agent(url_of_broker, interval=0.5)))
         url = stack.enter_context(web_program(broker.url, tmp_path / "errors"))
-        with window(browser, Scene(broker, agent, url)) as page:
-            page.goto(f"{url}{SHELVES}")
-            expect(page.locator("tbody tr")).to_have_count(3)
-            broker.close()
+        scene = Scene(broker, agent, url)
+        pages = {}
+        for path in ("/", "/agents", f"{SHELVES}?columns=sold,sold.rate,updated", SHELF):
+            pages[path] = stack.enter_context(window(browser, scene))
+            pages[path].goto(f"{url}{path}")
+        overview, agents, shelves, one = pages.values()
+        expect(shelves.locator("tbody tr")).to_have_count(3)
+        expect(one.locator(".qmf-note").first).to_contain_text("published to this console")
+        expect(agents.locator("tbody tr")).to_contain_text("alive")
+        broker.close()
+        for page in pages.values():
             expect(page.get_by_role("alert")).to_contain_text("was lost")
-            expect(page.locator("tbody tr")).to_have_count(3)
-            broker = EmbeddedBroker(port=port)
-            broker.start()
+            expect(page.locator(".qmf-state")).to_have_text(re.compile("not connected: amqp"))
+            expect(page.locator(".qmf-state")).to_have_class(re.compile("lost"))
+        expect(shelves.locator("tbody tr")).to_have_count(3)
+        expect(shelves.locator("tbody tr td:last-child")).to_have_text([re.compile("stale")] * 3)
+        expect(shelves.locator("tbody tr td:nth-child(3)")).to_have_text(["–"] * 3)
+        expect(one.locator(".qmf-note").first).to_contain_text(re.compile(r"stale, as of \S+"))
+        expect(one.locator(".qmf-note").first).not_to_contain_text("published")
+        expect(agents.locator("tbody tr")).to_contain_text(re.compile("not known.*stale"))
+        expect(overview.get_by_role("table").nth(0)).to_contain_text("not connected")
+        expect(overview.locator(".qmf-tiles")).to_contain_text("1 not known")
+        expect(overview.locator(".alive")).to_have_count(0)
+        broker = EmbeddedBroker(port=port)
+        broker.start()
+        for page in pages.values():
             expect(page.locator(".qmf-banner")).not_to_be_visible()
-            wait_until(lambda: agent.it.agent.connected)
-            shelf(Scene(broker, agent, url), 0).sold.set(4242)
-            expect(page.locator("tbody tr").first).to_contain_text("4,242")
+            expect(page.locator(".qmf-state")).to_have_text(re.compile("^amqp"))
+        wait_until(lambda: agent.it.agent.connected)
+        shelf(scene, 0).sold.set(4242)
+        expect(shelves.locator("tbody tr").first).to_contain_text("4,242")
+        expect(shelves.locator("tbody")).not_to_contain_text("stale")
+        expect(one.locator(".qmf-note").first).to_contain_text("published to this console")
+        expect(agents.locator("tbody tr")).to_contain_text("alive")

@@ -114,8 +114,8 @@ class FollowedObjects:
             self._tracked[name] = time.time()
 
     def rate(self, name: str, object_id: ObjectId) -> float | None:
-        """The growth of a tracked counter per second; None if unknown."""
-        if name not in self._rates:
+        """The growth of a tracked counter per second; None if unknown, as it is while there is no broker."""
+        if name not in self._rates or not self._connected():
             return None
         found = self._rates[name].get(object_id)
         # An agent publishes what changed: a counter of which nothing was heard for long does not grow.

@@ -17,6 +17,7 @@ from qmf.console.aio import (
     BusDisconnected,
     HeartbeatSeen,
     Notification,
+    Removal,
 )
 
 #: An agent is late when its last heartbeat is older than so many intervals.
@@ -31,6 +32,7 @@ class AgentHealth(enum.Enum):
     ALIVE = "alive"
     LATE = "late"
     UNKNOWN = "no heartbeat yet"
+    CUT = "not known"
     GONE = "gone"
 
 
@@ -44,6 +46,7 @@ class AgentPresence:
         heartbeat: when its last heartbeat was received, in seconds since 1970; 0 before the first.
         heartbeats: how many were received.
         restarts: how often it was restarted since it was found.
+        cut: when the broker was lost, if it has not announced itself since then, in seconds since 1970; else 0.
         gone: when it was found to be gone, in seconds since 1970; 0 while it is there.
         reason: why it is gone, in words.
     """
@@ -53,6 +56,7 @@ class AgentPresence:
     heartbeat: float = 0.0
     heartbeats: int = 0
     restarts: int = 0
+    cut: float = 0.0
     gone: float = 0.0
     reason: str = ""
 
@@ -60,6 +64,8 @@ class AgentPresence:
         """Its state at a time, in seconds since 1970."""
         if self.gone:
             return AgentHealth.GONE
+        if self.cut:
+            return AgentHealth.CUT
         if not self.heartbeat:
             return AgentHealth.UNKNOWN
         interval = self.agent.info.heartbeat_interval
@@ -91,21 +97,34 @@ class AgentPresences:
                 self._gone.pop(agent.name, None)
                 known = self._present.get(agent.name)
                 self._present[agent.name] = (
-                    AgentPresence(agent, now) if known is None else attrs.evolve(known, agent=agent)
+                    AgentPresence(agent, now) if known is None else attrs.evolve(known, agent=agent, cut=0.0)
                 )
             case AgentRestarted(agent=agent):
                 known = self._present.get(agent.name, AgentPresence(agent, now))
-                self._present[agent.name] = attrs.evolve(known, agent=agent, restarts=known.restarts + 1)
+                self._present[agent.name] = attrs.evolve(known, agent=agent, restarts=known.restarts + 1, cut=0.0)
             case HeartbeatSeen(agent=agent):
                 known = self._present.get(agent.name, AgentPresence(agent, now))
                 self._present[agent.name] = attrs.evolve(
-                    known, agent=agent, heartbeat=now, heartbeats=known.heartbeats + 1
+                    known, agent=agent, heartbeat=now, heartbeats=known.heartbeats + 1, cut=0.0
                 )
+            case AgentRemoved(agent=agent, reason=Removal.DISCONNECTED):
+                # Most likely it runs on: nothing is heard of it because there is no broker.
+                known = self._present.get(agent.name, AgentPresence(agent, now))
+                self._present[agent.name] = attrs.evolve(known, cut=now)
             case AgentRemoved(agent=agent, reason=reason):
-                known = self._present.pop(agent.name, AgentPresence(agent, now))
-                self._gone[agent.name] = attrs.evolve(known, gone=now, reason=reason.value)
-                if len(self._gone) > MOST_GONE:
-                    del self._gone[next(iter(self._gone))]
+                self._remove(self._present.get(agent.name, AgentPresence(agent, now)), now, reason.value)
+
+    def drop_cut(self, now: float) -> None:
+        """The agents that have not announced themselves since the broker was lost are gone."""
+        for presence in [item for item in self._present.values() if item.cut]:
+            self._remove(presence, now, Removal.DISCONNECTED.value)
+
+    def _remove(self, presence: AgentPresence, now: float, reason: str) -> None:
+        name = presence.agent.name
+        self._present.pop(name, None)
+        self._gone[name] = attrs.evolve(presence, cut=0.0, gone=now, reason=reason)
+        if len(self._gone) > MOST_GONE:
+            del self._gone[next(iter(self._gone))]
 
 
 @attrs.frozen

@@ -124,6 +124,7 @@ class Site:
             due = self._drop_stale_at
             if due is not None and time.monotonic() >= due and self.client.connected:
                 self._drop_stale_at = None
+                self.agents.drop_cut(time.time())
                 self.followed.drop_stale()
 
     async def _keep_classes(self) -> None:

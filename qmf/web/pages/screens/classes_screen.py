@@ -12,6 +12,7 @@ from qmf.web.pages.live.catalogue import ClassSummary
 from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.page_urls import EventsUrl, class_url
+from qmf.web.pages.views.value_texts import some_of
 
 _COLUMNS = (
     Column("name", "Class"),
@@ -51,8 +52,8 @@ async def classes_screen(visit: Visit, query: Mapping[str, str]) -> None:
         table.show([_row(item) for item in found], sort=sort, descending=descending)
         count.set_text(f"{len(found):,} classes")
         failed = [f"{agent}: {error}" for agent, error in site.catalogue.failures.items()]
-        failures.set_text(clean("; ".join(failed)))
-        failures.set_visibility(bool(failed))
+        failures.set_text(clean(some_of(failed)))
+        failures.set_visibility(bool(failed) and site.connection.connected)
 
     def changed() -> None:
         visit.show_address("/classes", [("filter", box.value or ""), ("sort", f"{'-' if descending else ''}{sort}")])

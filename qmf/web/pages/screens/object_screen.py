@@ -29,7 +29,7 @@ from qmf.web.pages.views.object_view import (
     statistic_rows,
 )
 from qmf.web.pages.views.page_urls import GraphUrl, PlotsUrl, class_url, object_url
-from qmf.web.pages.views.value_texts import age_text, instant_text, object_index
+from qmf.web.pages.views.value_texts import ago_text, instant_text, object_index
 
 #: Objects that refer to this one, and its events, that are shown.
 MOST_REFERRERS = 100
@@ -145,7 +145,9 @@ class _ObjectPage:
         self._obj = obj
         site = self._visit.site
         self._properties.show([_property(row) for row in property_rows(obj)])
-        self._statistics.show([_statistic(row) for row in statistic_rows(obj, site.series)])
+        self._statistics.show(
+            [_statistic(row) for row in statistic_rows(obj, site.series, connected=site.connection.connected)]
+        )
         if self._events_seen != site.events.total:
             self._events_seen = site.events.total
             found = events_about(site.events.newest_first(), obj, MOST_EVENTS)
@@ -228,6 +230,8 @@ def _head(visit: Visit, objects: FollowedObjects, object_id: ObjectId, obj: Remo
         failures = "; ".join(clean(f"{at}: {error}") for at, error in objects.failures.items())
         if visit.site.agents.get(object_id.agent_name or "") is None:
             said = "Its agent is not there"
+        if not visit.site.connection.connected:
+            said, failures = "It cannot be asked for while there is no broker", ""
         return f'<h1>{name}</h1><p class="qmf-problem">{said}: agent {agent}. {html.escape(failures)}</p>'
     key = obj.class_key
     where = f'<a href="{class_url(key.package, key.name)}">{html.escape(clean(key.package))}</a>' if key else ""
@@ -237,11 +241,13 @@ def _head(visit: Visit, objects: FollowedObjects, object_id: ObjectId, obj: Remo
         objects.source_of(obj.agent), "asked for regularly"
     )
     gone = not len(objects)
-    age = f"as of {age_text(now - times.update / 1e9)} ago" if times.update else ""
+    age = f"as of {ago_text(now - times.update / 1e9)}" if times.update else ""
+    if not visit.site.connection.connected:
+        age, source = f'<span class="qmf-stale">stale{f", {age}" if age else ""}</span>', ""
     facts = [
         f"agent {html.escape(clean(obj.agent))}",
         f"created {instant_text(times.create)}" if times.create else "",
-        age.replace("now ago", "now"),
+        age,
         source if not gone else "",
         f'<a href="{html.escape(str(GraphUrl(obj.object_id)))}">graph</a>',
     ]

@@ -11,6 +11,7 @@ from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_table import TableCell, TablePage
 from qmf.web.pages.views.page_urls import PAGE_SIZES, ObjectsUrl
+from qmf.web.pages.views.value_texts import some_of
 
 _SESSION = ("org.apache.qpid.broker", "session")
 _HINT = "words, name>100, name=text, name~regex, -word"
@@ -66,7 +67,7 @@ async def objects_screen(visit: Visit, url: ObjectsUrl) -> None:
             busy=not page.complete,
             empty=_empty(page),
         )
-        problem.set_text("; ".join(filter(None, (page.problem, *page.failures))))
+        problem.set_text(some_of([*filter(None, [page.problem]), *page.failures]))
         problem.set_visibility(bool(page.problem or page.failures))
         count.set_text(_count_text(page))
         number.set_text(f"page {page.page:,} of {page.pages:,}")

@@ -119,7 +119,11 @@ def _tile(label: str, value: str, note: str = "", href: str = "", more: str = ""
 
 
 def _tiles(found: Overview, alerts: int | None) -> str:
-    notes = [f"{count} {what}" for count, what in ((found.late, "late"), (found.gone, "gone")) if count]
+    notes = [
+        f"{count:,} {what}"
+        for count, what in ((found.late, "late"), (found.cut, "not known"), (found.gone, "gone"))
+        if count
+    ]
     plot = ""
     if found.events_per_minute is not None:
         plot = (
@@ -129,11 +133,11 @@ def _tiles(found: Overview, alerts: int | None) -> str:
         )
     severities = ", ".join(f"{count:,} {clean(name)}" for name, count in found.severities)
     tiles = [
-        _tile("Agents", f"{found.alive + found.late:,}", ", ".join(notes) or "all alive", "/agents"),
+        _tile("Agents", f"{found.alive + found.late + found.cut:,}", ", ".join(notes) or "all alive", "/agents"),
         _tile(
             "Objects",
             "counting…" if found.objects is None else f"{found.objects:,}",
-            f"counted {found.counted} ago" if found.counted not in ("", "now") else "",
+            f"counted {found.counted}" if found.counted else "",
             "/classes",
         ),
         _tile(

@@ -24,7 +24,7 @@ def agent_cells(row: AgentRow) -> Row:
         (
             Cell(row.name, kind="strong"),
             Cell(row.health.value, kind=row.health.name.lower()),
-            Cell(row.heartbeat, kind="dim nowrap", quiet=True),
+            Cell(row.heartbeat, kind="stale nowrap" if row.health.name == "CUT" else "dim nowrap", quiet=True),
             Cell(row.interval, kind="dim"),
             Cell(row.objects),
             Cell(row.since, kind="dim nowrap"),

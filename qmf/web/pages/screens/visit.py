@@ -81,6 +81,7 @@ class Visit:
         self.here = request.url.path
         self._ends: list[Callable[[], None]] = []
         self._update: Callable[[], Awaitable[None] | None] = lambda: None
+        self._show_connection: Callable[[], None] = lambda: None
         self._left = False
         ui.context.client.on_delete(self._leave)
 
@@ -147,7 +148,7 @@ class Visit:
         ui.add_head_html(
             f'<link rel="stylesheet" href="{asset("console.css")}"><script src="{asset("console.js")}"></script>'
         )
-        ui.html(self._head(), sanitize=False).style("display: contents")
+        broker = self._build_head()
         help_text = ui.dialog().props('aria-label="Keys"')
         with help_text, ui.element("div").classes("qmf-dialog"):
             ui.html(_keys(), sanitize=False)
@@ -170,13 +171,17 @@ class Visit:
         )
 
         def connection() -> None:
-            text = connection_text(self.site.connection, time.time())
-            banner.set_visibility(bool(text))
+            state = self.site.connection
+            text = connection_text(state, time.time())
+            banner.set_visibility(not state.connected)
             words.set_text(text)
-            main.classes(add="qmf-lost" if text else None, remove=None if text else "qmf-lost")
+            url = clean(state.url)
+            broker.set_text(url if state.connected else f"not connected: {url}")
+            for element, name in ((main, "qmf-lost"), (broker, "lost")):
+                element.classes(add=None if state.connected else name, remove=name if state.connected else None)
 
         connection()
-        ui.timer(1.0, connection)
+        self._show_connection = connection
         ui.timer(self.site.interval / 2, self._tick, immediate=False)
 
     async def until(self, condition: Callable[[], bool], seconds: float = FIRST_WAIT) -> None:
@@ -235,32 +240,38 @@ class Visit:
         self._update = update
 
     async def _tick(self) -> None:
+        self._show_connection()  # together with what it says about the values below
         if self.still_in():
             result = self._update()
             if inspect.isawaitable(result):
                 await result
 
-    def _head(self) -> str:
+    def _build_head(self) -> ui.label:
+        """Make what is above every page; returns the state of the broker in it."""
         links = "".join(
             f'<a href="{path}" accesskey="{key}"{self._current(path)}>{title}</a>' for path, title, key in _PLACES
         )
-        url = html.escape(clean(self.site.client.url))
         user = ""
         if self.caller.name:
             user = (
                 f'<form method="post" action="/logout" style="display:inline"><button>{html.escape(self.caller.name)}: '
                 "log out</button></form>"
             )
-        return (
-            '<a class="qmf-skip" href="#main">To the contents</a>'
-            '<header class="qmf-head"><a class="qmf-brand" href="/">QMF</a>'
-            f'<nav class="qmf-nav" aria-label="Views">{links}</nav>'
-            f'<div class="qmf-right"><span class="qmf-state" title="The broker">{url}</span>{user}'
-            '<button type="button" id="qmf-theme" aria-label="Colours">◐</button></div></header>'
-        )
+        _bare_html('<a class="qmf-skip" href="#main">To the contents</a>')
+        with ui.element("header").classes("qmf-head"):
+            _bare_html(f'<a class="qmf-brand" href="/">QMF</a><nav class="qmf-nav" aria-label="Views">{links}</nav>')
+            with ui.element("div").classes("qmf-right"):
+                broker = ui.label().classes("qmf-state").props('title="The broker"')
+                _bare_html(f'{user}<button type="button" id="qmf-theme" aria-label="Colours">◐</button>')
+        return broker
 
     def _current(self, path: str) -> str:
         return ' aria-current="page"' if path == self.here else ""
+
+
+def _bare_html(text: str) -> None:
+    """HTML as a part of what is around it."""
+    ui.html(text, sanitize=False).style("display: contents")
 
 
 def _keys() -> str:

@@ -19,7 +19,7 @@ from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
 from qmf.web.pages.views.own_objects import OwnObjects
 from qmf.web.pages.views.page_urls import ObjectsUrl, object_url
 from qmf.web.pages.views.value_columns import ValueColumn
-from qmf.web.pages.views.value_texts import ABSENT, age_text, object_index, reference_text, value_text
+from qmf.web.pages.views.value_texts import ABSENT, heard_text, object_index, reference_text, value_text
 
 #: Orders of one class that are kept for the browsers that look at it.
 MOST_ORDERS = 20
@@ -156,8 +156,13 @@ class ClassTable:
             self._objects.complete,
             problem,
             self._agents(),
-            tuple(clean(f"{agent}: {error}") for agent, error in self._objects.failures.items()),
+            self._failures(),
         )
+
+    def _failures(self) -> tuple[str, ...]:
+        if not self._site.connection.connected:
+            return ()  # they all say what the bar says
+        return tuple(clean(f"{agent}: {error}") for agent, error in self._objects.failures.items())
 
     def _agents(self) -> tuple[str, ...]:
         """The agents that have objects of the class, found again only when objects came or went."""
@@ -196,7 +201,9 @@ class ClassTable:
             return TableCell(ABSENT if rate is None else rate_text(rate, column.unit).removeprefix("+"))
         value = column.read(obj)
         if column.name == "updated" and isinstance(value, int):
-            return TableCell(age_text(now - value / 1e9) if value else ABSENT, kind="dim nowrap", quiet=True)
+            stale = not self._site.connection.connected
+            text = heard_text(now - value / 1e9, stale=stale) if value else ABSENT
+            return TableCell(text, kind="stale nowrap" if stale else "dim nowrap", quiet=True)
         if isinstance(value, ObjectId):
             return TableCell(reference_text(value), object_url(value)) if value.object_name else TableCell(ABSENT)
         text = value_text(column.type, value, column.unit, measured=column.statistic, brief=True)

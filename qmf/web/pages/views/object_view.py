@@ -120,20 +120,24 @@ def main_entry(item: Statistic) -> str:
     return item.entries[-1 if item.type.style is Style.MMA else 0].name
 
 
-def statistic_rows(obj: RemoteObject, series: SeriesStore, now: float | None = None) -> list[StatisticRow]:
+def statistic_rows(
+    obj: RemoteObject, series: SeriesStore, now: float | None = None, *, connected: bool = True
+) -> list[StatisticRow]:
     """The statistics of an object, in schema order.
 
     Args:
         obj: the object.
         series: has what was recorded of them.
         now: seconds since 1970; None for the clock's.
+        connected: there is a broker; without one nothing is known of growth.
     """
     schema = obj.schema
     if schema is None:
         return []
     at = time.time() if now is None else now
     recorded = series.wanted(obj.object_id)
-    return [_statistic_row(obj, schema, item, recorded, at) for item in schema.statistics]
+    rows = [_statistic_row(obj, schema, item, recorded, at) for item in schema.statistics]
+    return rows if connected else [attrs.evolve(row, rate="") for row in rows]
 
 
 def _statistic_row(

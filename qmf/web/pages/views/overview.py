@@ -14,7 +14,7 @@ from qmf.web.pages.live.site import Site
 from qmf.web.pages.views.event_view import severity_text
 from qmf.web.pages.views.page_urls import object_url
 from qmf.web.pages.views.sparkline import SparkLine, spark_line
-from qmf.web.pages.views.value_texts import ABSENT, age_text, instant_text, object_index
+from qmf.web.pages.views.value_texts import ABSENT, ago_text, heard_text, instant_text, object_index
 
 #: Alerts that the overview shows at most.
 MOST_ALERTS = 50
@@ -63,7 +63,7 @@ class Overview:
 
     Attributes:
         agents: present, late and gone ones.
-        alive, late, gone: how many of them.
+        alive, late, cut, gone: how many of them; `cut` are those of which nothing is heard since the broker was lost.
         classes, event_classes, packages: how many.
         objects: how many objects there are; None before they were counted.
         counted: how long ago they were counted, in words.
@@ -75,6 +75,7 @@ class Overview:
     agents: tuple[AgentRow, ...]
     alive: int
     late: int
+    cut: int
     gone: int
     classes: int
     event_classes: int
@@ -99,7 +100,7 @@ def agent_row(presence: AgentPresence, objects: int | None, now: float) -> Agent
     return AgentRow(
         clean(agent.name),
         presence.health(now),
-        age_text(now - presence.heartbeat) if presence.heartbeat else ABSENT,
+        heard_text(now - presence.heartbeat, stale=bool(presence.cut)) if presence.heartbeat else ABSENT,
         f"{interval:g}s" if interval else ABSENT,
         ABSENT if objects is None else f"{objects:,}",
         instant_text(int((presence.gone or presence.found) * 1e9)),
@@ -125,12 +126,13 @@ def overview(site: Site, now: float) -> Overview:
         rows,
         sum(row.health in (AgentHealth.ALIVE, AgentHealth.UNKNOWN) for row in rows),
         sum(row.health is AgentHealth.LATE for row in rows),
+        sum(row.health is AgentHealth.CUT for row in rows),
         sum(row.health is AgentHealth.GONE for row in rows),
         len(data),
         len(events),
         len({name[0] for name in data | events}),
         None if counted_at is None else sum(counts.values()),
-        "" if counted_at is None else age_text(now - counted_at),
+        "" if counted_at is None else ago_text(now - counted_at),
         spark_line(points, now, 3600.0) if any(per_minute) else None,
         per_minute[-1] + per_minute[-2],
         sum(per_minute),
@@ -203,8 +205,11 @@ def connection_text(state: ConnectionState, now: float) -> str:
     """The state of the connection to the broker in one line; empty while there is one."""
     if state.connected:
         return ""
-    text = f"The connection to {clean(state.url)} was lost {age_text(now - state.since)} ago: {clean(state.reason)}."
+    text = f"There is no connection to {clean(state.url)} yet"
+    if state.losses:
+        text = f"The connection to {clean(state.url)} was lost {ago_text(now - state.since)}"
+    text += f": {clean(state.reason)}." if state.reason else "."
     if state.retry_at is not None:
         wait = state.retry_at - now
         text += f" Next attempt {'now' if wait < 1 else f'in {wait:.0f} s'}."
-    return f"{text} What is shown is from before that."
+    return f"{text} What is shown is from before that." if state.losses else text

@@ -96,6 +96,22 @@ def age_text(seconds: float) -> str:
     return brief_duration(int(seconds) * 1_000_000_000)
 
 
+def ago_text(seconds: float) -> str:
+    """How long ago something was, for a sentence: ``just now``, ``5s ago``."""
+    return "just now" if seconds < 1 else f"{age_text(seconds)} ago"
+
+
+def heard_text(seconds: float, *, stale: bool) -> str:
+    """How old what is shown is; `stale` if nothing newer can come at present."""
+    return f"{age_text(seconds)}, stale" if stale else age_text(seconds)
+
+
+def some_of(texts: Sequence[str], most: int = 5) -> str:
+    """The first of some texts, and how many more there are."""
+    left = len(texts) - most
+    return "; ".join([*texts[:most], *([f"and {left:,} more"] if left > 0 else [])])
+
+
 def object_index(obj: RemoteObject) -> str:
     """What an object is called among those of its class; never empty."""
     schema = obj.schema or ClassSchema(package="", name="")
