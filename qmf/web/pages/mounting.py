@@ -17,7 +17,9 @@ from starlette.routing import Match, Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from qmf.web.addresses import from_segment
 from qmf.web.pages.live.site import Site
+from qmf.web.pages.screens.agent_screen import agent_screen
 from qmf.web.pages.screens.classes_screen import classes_screen
 from qmf.web.pages.screens.events_screen import events_screen
 from qmf.web.pages.screens.graph_screen import graph_screen
@@ -77,6 +79,9 @@ def _pages(site: Site, services: WebServices) -> APIRouter:
     def agents(request: Request) -> Awaitable[None]:
         return agents_screen(visit(request), request.query_params)
 
+    def one_agent(request: Request, name: str) -> Awaitable[None]:
+        return agent_screen(visit(request), from_segment(name))
+
     def classes(request: Request) -> Awaitable[None]:
         return classes_screen(visit(request), request.query_params)
 
@@ -102,6 +107,7 @@ def _pages(site: Site, services: WebServices) -> APIRouter:
     for path, page in (
         ("/", overview),
         ("/agents", agents),
+        ("/agent/{name}", one_agent),
         ("/classes", classes),
         ("/objects/{package}/{name}", objects),
         ("/object/{agent}/{name}", one_object),

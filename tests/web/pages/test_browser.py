@@ -146,6 +146,21 @@ def test_a_dangerous_method_looks_so_and_asks_with_no_as_the_easy_answer(browser
         expect(page.locator(".qmf-dialog dl")).to_contain_text("done{}")
 
 
+def test_an_agent_has_a_page(browser: Browser, scene: Scene) -> None:
+    with window(browser, scene) as page:
+        page.goto(f"{scene.url}{SHELF}")
+        page.get_by_role("link", name="example.org:store:1").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Agent example.org:store:1")
+        facts = page.get_by_role("table").nth(0)
+        expect(facts.locator("tr", has_text="State")).to_contain_text("alive")
+        scene.agent.it.raise_event("broken", shelf="a/7")
+        expect(page.get_by_role("table").nth(2)).to_contain_text("a/7")
+        page.get_by_role("link", name="Shelf").click()
+        expect(page.get_by_text("120 objects", exact=True)).to_be_visible()
+        page.goto(f"{scene.url}/agent/other:agent:1")
+        expect(page.get_by_text("There is no such agent.")).to_be_visible()
+
+
 def test_events_stream_and_can_be_paused(browser: Browser, scene: Scene) -> None:
     with window(browser, scene) as page:
         page.goto(f"{scene.url}/events?severity=notice")
@@ -200,7 +215,8 @@ def test_keys_lead_everywhere(browser: Browser, scene: Scene) -> None:
 @pytest.mark.parametrize("scheme", ["dark", "light"])
 def test_a_phone_needs_no_scrolling_to_the_side(browser: Browser, scene: Scene, scheme: str) -> None:
     with window(browser, scene, viewport={"width": 390, "height": 844}, color_scheme=scheme) as page:
-        for path in ("/", "/agents", "/classes", SHELVES, SHELF, "/events", "/plots", "/graph"):
+        agent = "/agent/example.org:store:1"
+        for path in ("/", "/agents", agent, "/classes", SHELVES, SHELF, "/events", "/plots", "/graph"):
             page.goto(scene.url + path)
             expect(page.locator(".qmf-main")).to_be_visible()
             wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

@@ -20,6 +20,7 @@ from qmf.web.pages.screens.method_dialog import open_method_dialog, open_propert
 from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.event_view import events_about
+from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.method_effects import is_dangerous
 from qmf.web.pages.views.object_view import (
     PropertyRow,
@@ -28,7 +29,7 @@ from qmf.web.pages.views.object_view import (
     recorded_names,
     statistic_rows,
 )
-from qmf.web.pages.views.page_urls import GraphUrl, PlotsUrl, class_url, object_url
+from qmf.web.pages.views.page_urls import GraphUrl, PlotsUrl, agent_url, class_url, object_url
 from qmf.web.pages.views.value_texts import ago_text, instant_text, object_index
 
 #: Objects that refer to this one, and its events, that are shown.
@@ -225,7 +226,7 @@ def _statistic(row: StatisticRow) -> Row:
 def _head(visit: Visit, objects: FollowedObjects, object_id: ObjectId, obj: RemoteObject | None) -> str:
     if obj is None:
         name = cut_html(clean(object_id.object_name))
-        agent = html.escape(clean(object_id.agent_name or ""))
+        agent = _agent_link(object_id.agent_name or "")
         said = "There is no such object" if objects.complete else "The object is being fetched"
         failures = "; ".join(clean(f"{at}: {error}") for at, error in objects.failures.items())
         if visit.site.agents.get(object_id.agent_name or "") is None:
@@ -245,7 +246,7 @@ def _head(visit: Visit, objects: FollowedObjects, object_id: ObjectId, obj: Remo
     if not visit.site.connection.connected:
         age, source = f'<span class="qmf-stale">stale{f", {age}" if age else ""}</span>', ""
     facts = [
-        f"agent {html.escape(clean(obj.agent))}",
+        f"agent {_agent_link(obj.agent)}",
         f"created {instant_text(times.create)}" if times.create else "",
         age,
         source if not gone else "",
@@ -261,3 +262,8 @@ def _head(visit: Visit, objects: FollowedObjects, object_id: ObjectId, obj: Remo
         f'<p class="qmf-desc">{desc}{" · " if desc and where else ""}{where}</p>'
         f'<p class="qmf-note">{" · ".join(filter(None, facts))}</p>{lost}'
     )
+
+
+def _agent_link(name: str) -> str:
+    full = clean(name)
+    return f'<a href="{agent_url(name)}" title="{html.escape(full)}">{html.escape(cut(full))}</a>'

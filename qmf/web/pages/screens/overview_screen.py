@@ -22,7 +22,7 @@ from qmf.web.pages.screens.rows import (
 )
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.event_view import event_rows
-from qmf.web.pages.views.overview import Overview, alert_rows, broker_rows, overview
+from qmf.web.pages.views.overview import BrokerRow, Overview, alert_rows, broker_rows, overview
 from qmf.web.pages.views.page_urls import EventsUrl, class_url
 from qmf.web.pages.views.sparkline import HEIGHT, WIDTH
 
@@ -106,10 +106,16 @@ async def agents_screen(visit: Visit, query: Mapping[str, str]) -> None:
     update()
 
 
-def _broker_row(item: tuple[str, str, str, str, str]) -> Row:
-    name, href, state, since, agent = item
-    kind = "alive" if state in ("connected", "alive") else "gone"
-    return Row(name, (Cell(name, href, "strong"), Cell(state, kind=kind), Cell(since, kind="dim nowrap"), Cell(agent)))
+def _broker_row(item: BrokerRow) -> Row:
+    return Row(
+        item.name,
+        (
+            Cell(item.name, item.href, "strong"),
+            Cell(item.state, kind="alive" if item.healthy else "gone"),
+            Cell(item.since, kind="dim nowrap"),
+            Cell(item.agent, item.agent_href),
+        ),
+    )
 
 
 def _tile(label: str, value: str, note: str = "", href: str = "", more: str = "") -> str:

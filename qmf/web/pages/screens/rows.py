@@ -22,7 +22,7 @@ def agent_cells(row: AgentRow) -> Row:
     return Row(
         row.name,
         (
-            Cell(row.name, kind="strong"),
+            Cell(row.name, row.href, "strong"),
             Cell(row.health.value, kind=row.health.name.lower()),
             Cell(row.heartbeat, kind="stale nowrap" if row.health.name == "CUT" else "dim nowrap", quiet=True),
             Cell(row.interval, kind="dim"),
@@ -75,6 +75,6 @@ def event_cells(row: EventRow) -> Row:
             Cell(row.severity, kind=row.severity),
             Cell(row.name, kind="strong"),
             Cell(parts=tuple(Part(item.name, item.text, item.href) for item in row.arguments)),
-            Cell(row.agent, kind="dim"),
+            Cell(row.agent, row.agent_href, "dim"),
         ),
     )

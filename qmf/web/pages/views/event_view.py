@@ -13,7 +13,7 @@ from qmf.presenting.text import clean
 from qmf.schema import Severity
 from qmf.web.pages.live.event_log import LoggedEvent
 from qmf.web.pages.views.own_objects import is_own_event
-from qmf.web.pages.views.page_urls import EventsUrl, object_url
+from qmf.web.pages.views.page_urls import EventsUrl, agent_url, object_url
 from qmf.web.pages.views.value_texts import instant_text, object_index, reference_text, value_text
 
 #: Events that a page shows at most.
@@ -36,6 +36,7 @@ class EventRow:
     Attributes:
         number: its number in the log.
         time, severity, name, package, agent: what is shown.
+        agent_href: the page of the agent.
         arguments: those that say something.
         desc: description of its class, or empty.
     """
@@ -46,6 +47,7 @@ class EventRow:
     name: str
     package: str
     agent: str
+    agent_href: str
     arguments: tuple[EventArgument, ...]
     desc: str
 
@@ -66,6 +68,7 @@ def event_row(logged: LoggedEvent) -> EventRow:
         clean(key.name) if key else "event",
         clean(key.package) if key else "",
         clean(event.agent.name),
+        agent_url(event.agent.name),
         tuple(_arguments(event)),
         clean(event.schema.desc or "") if event.schema else "",
     )

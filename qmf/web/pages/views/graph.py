@@ -10,7 +10,7 @@ from qmf.schema import ClassSchema, Kind
 from qmf.web.pages.live.references import References, find_object, place, reference_members, references
 from qmf.web.pages.live.site import Site
 from qmf.web.pages.views.own_objects import OwnObjects
-from qmf.web.pages.views.page_urls import class_url, object_url
+from qmf.web.pages.views.page_urls import agent_url, class_url, object_url
 from qmf.web.pages.views.value_texts import object_index
 
 #: Nodes of a graph at most; more could not be told apart.
@@ -66,7 +66,7 @@ def bus_graph(site: Site) -> Graph:
     for presence in site.agents.all():
         if not presence.gone:
             name = presence.agent.name
-            nodes[f"agent {name}"] = GraphNode(f"agent {name}", clean(name), "agent", "/agents")
+            nodes[f"agent {name}"] = GraphNode(f"agent {name}", clean(name), "agent", agent_url(name))
     summaries = [item for item in site.catalogue.classes() if item.kind is Kind.DATA]
     for item in summaries:
         counts = {agent: count for agent, count in (item.counts or {}).items() if count}
@@ -130,7 +130,7 @@ async def object_graph(site: Site, finder: References, root: RemoteObject, depth
                 edges[GraphEdge(_key(source), _key(target_node), clean(name))] = None
         level = following
     agent = f"agent {root.agent}"
-    shown = (*nodes.values(), GraphNode(agent, clean(root.agent), "agent", "/agents"))
+    shown = (*nodes.values(), GraphNode(agent, clean(root.agent), "agent", agent_url(root.agent)))
     return Graph(shown, (*edges, GraphEdge(agent, _key(root), "has")), left_out)
 
 

@@ -17,7 +17,7 @@ from qmf.web.pages.views.fields import chosen_columns, columns_of, default_colum
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
 from qmf.web.pages.views.own_objects import OwnObjects
-from qmf.web.pages.views.page_urls import ObjectsUrl, object_url
+from qmf.web.pages.views.page_urls import ObjectsUrl, agent_url, object_url
 from qmf.web.pages.views.value_columns import ValueColumn
 from qmf.web.pages.views.value_texts import ABSENT, heard_text, object_index, reference_text, value_text
 
@@ -196,6 +196,8 @@ class ClassTable:
     def _cell(self, obj: RemoteObject, column: ValueColumn, now: float) -> TableCell:
         if column.name == "index":
             return TableCell(object_index(obj), object_url(obj.object_id))
+        if column.name == "agent" and column.type is None:
+            return TableCell(clean(obj.agent), agent_url(obj.agent))
         if column.rate:
             rate = self._objects.rate(column.rate, obj.object_id)
             return TableCell(ABSENT if rate is None else rate_text(rate, column.unit).removeprefix("+"))

@@ -12,7 +12,7 @@ from qmf.schema import Kind, Severity
 from qmf.web.pages.live.presence import AgentHealth, AgentPresence, ConnectionState
 from qmf.web.pages.live.site import Site
 from qmf.web.pages.views.event_view import severity_text
-from qmf.web.pages.views.page_urls import object_url
+from qmf.web.pages.views.page_urls import agent_url, object_url
 from qmf.web.pages.views.sparkline import SparkLine, spark_line
 from qmf.web.pages.views.value_texts import ABSENT, ago_text, heard_text, instant_text, object_index
 
@@ -33,6 +33,7 @@ class AgentRow:
         since: since when it is known, or gone.
         notes: more in words, such as restarts.
         broker: it is the agent of the connected broker.
+        href: its page.
     """
 
     name: str
@@ -43,6 +44,7 @@ class AgentRow:
     since: str
     notes: str
     broker: bool
+    href: str
 
 
 @attrs.frozen
@@ -106,6 +108,7 @@ def agent_row(presence: AgentPresence, objects: int | None, now: float) -> Agent
         instant_text(int((presence.gone or presence.found) * 1e9)),
         ", ".join(notes),
         agent.is_broker,
+        agent_url(agent.name),
     )
 
 
@@ -167,36 +170,63 @@ def _alert_row(obj: RemoteObject) -> AlertRow:
     )
 
 
-def broker_rows(site: Site, brokers: Iterable[RemoteObject], now: float) -> list[tuple[str, str, str, str, str]]:
+@attrs.frozen
+class BrokerRow:
+    """A broker.
+
+    Attributes:
+        name, state, since: what is shown.
+        href: its page, or empty.
+        healthy: the state is as it should be.
+        agent, agent_href: its agent and the page of that, or empty.
+    """
+
+    name: str
+    state: str
+    since: str
+    href: str
+    healthy: bool
+    agent: str = ""
+    agent_href: str = ""
+
+
+def broker_rows(site: Site, brokers: Iterable[RemoteObject], now: float) -> list[BrokerRow]:
     """The brokers: the connected one, and those that agents describe.
 
     Args:
         site: knows the connection.
         brokers: objects of the class of brokers.
         now: seconds since 1970.
-
-    Returns:
-        name, its page or empty, state, since when, and the agent.
     """
     state = site.connection
     own = site.client.broker
     found = list(brokers)
     href = next((object_url(item.object_id) for item in found if own and item.agent == own.name), "")
     rows = [
-        (
+        BrokerRow(
             clean(state.url),
-            href,
             "connected" if state.connected else "not connected",
             instant_text(int(state.since * 1e9)),
+            href,
+            state.connected,
             clean(own.name) if own else ABSENT,
+            agent_url(own.name) if own else "",
         )
     ]
     for item in found:
         presence = site.agents.get(item.agent)
         if presence is not None and not (own and item.agent == own.name):
-            since = instant_text(item.timestamps.create)
+            health = presence.health(now)
             rows.append(
-                (object_index(item), object_url(item.object_id), presence.health(now).value, since, clean(item.agent))
+                BrokerRow(
+                    object_index(item),
+                    health.value,
+                    instant_text(item.timestamps.create),
+                    object_url(item.object_id),
+                    health is AgentHealth.ALIVE,
+                    clean(item.agent),
+                    agent_url(item.agent),
+                )
             )
     return rows
 

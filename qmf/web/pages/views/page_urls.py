@@ -38,6 +38,11 @@ def object_url(object_id: ObjectId) -> str:
     return f"/object/{to_segment(object_id.agent_name or '')}/{to_segment(object_id.object_name)}"
 
 
+def agent_url(name: str) -> str:
+    """The page of an agent."""
+    return f"/agent/{to_segment(name)}"
+
+
 def object_of(agent: str, name: str) -> ObjectId:
     """The object whose page has these segments in its path."""
     return ObjectId(from_segment(name), from_segment(agent))

@@ -1,0 +1,92 @@
+"""The page of an agent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from nicegui import ui
+
+from qmf.errors import QmfError
+from qmf.presenting.text import clean
+from qmf.schema import ClassKey, Kind
+from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
+from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
+from qmf.web.pages.screens.visit import Visit
+from qmf.web.pages.views.agent_view import AgentClassRow, agent_classes, agent_facts
+from qmf.web.pages.views.event_view import event_rows
+from qmf.web.pages.views.page_urls import EventsUrl
+
+#: Its latest events that are shown.
+MOST_EVENTS = 20
+#: Seconds between two questions for its classes.
+CLASSES_PAUSE = 30.0
+
+_FACT_COLUMNS = (Column("name", "About it"), Column("value", "Value"))
+_CLASS_COLUMNS = (
+    Column("name", "Class"),
+    Column("objects", "Objects", right=True),
+    Column("package", "Package"),
+    Column("kind", "Kind"),
+    Column("desc", "Description"),
+)
+
+
+async def agent_screen(visit: Visit, name: str) -> None:
+    """Build the page of the agent of this name."""
+    site = visit.site
+    with visit.page(f"Agent {clean(name)}", "A program that publishes objects and events."):
+        problem = ui.label().classes("qmf-problem").props('role="status"')
+        facts = DataTable("About it", _FACT_COLUMNS, empty="Nothing is known of it.")
+        ui.html("<h2>Classes</h2>", sanitize=False)
+        classes = DataTable("Classes", _CLASS_COLUMNS, empty="No class of it is known.")
+        events_title = ui.element("h2")
+        with events_title:
+            ui.link("Latest events", str(EventsUrl(agent=name)))
+        events = DataTable("Latest events", EVENT_COLUMNS, empty="No event of it was received yet.")
+    used: Sequence[ClassKey] = ()
+    failure = ""
+    next_ask = 0.0
+
+    async def ask() -> None:
+        nonlocal used, failure, next_ask
+        if time.monotonic() < next_ask or not site.connection.connected:
+            return
+        next_ask = time.monotonic() + CLASSES_PAUSE
+        try:
+            used, failure = (await site.client.classes(agent=name)).items, ""
+        except QmfError as error:
+            failure = f"Its classes could not be asked for: {clean(str(error))}"
+
+    async def update() -> None:
+        now = time.time()
+        site.count_objects()
+        presence = site.agents.get(name)
+        problem.set_text("There is no such agent." if presence is None else failure if not presence.gone else "")
+        problem.set_visibility(bool(problem.text))
+        facts.show([] if presence is None else [_fact(*item) for item in agent_facts(presence, now)])
+        classes.show([_class(row) for row in agent_classes(site.catalogue.classes(), used, name)])
+        raised = (item for item in site.events.newest_first() if item.event.agent.name == name)
+        events.show([event_cells(row) for row in event_rows(raised, EventsUrl(), MOST_EVENTS)])
+        if presence is not None and not presence.gone:
+            await ask()
+
+    visit.on_update(update)
+    await update()
+
+
+def _fact(name: str, text: str) -> Row:
+    return Row(name, (Cell(name, kind="strong"), Cell(text, kind="value", quiet=True)))
+
+
+def _class(row: AgentClassRow) -> Row:
+    return Row(
+        row.href,
+        (
+            Cell(row.title, row.href, "strong"),
+            Cell(row.objects),
+            Cell(row.package, kind="dim"),
+            Cell("objects" if row.kind is Kind.DATA else "events", kind="dim"),
+            Cell(row.desc, whole=True),
+        ),
+    )

@@ -1,0 +1,83 @@
+"""The page of an agent: what it says of itself, how it lives, and which classes it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from qmf.presenting.text import clean, one_line
+from qmf.schema import ClassKey, Kind
+from qmf.web.pages.live.catalogue import ClassSummary
+from qmf.web.pages.live.presence import AgentPresence
+from qmf.web.pages.views.page_urls import EventsUrl, ObjectsUrl
+from qmf.web.pages.views.value_texts import ABSENT, heard_text, instant_text
+
+
+@attrs.frozen
+class AgentClassRow:
+    """A class of an agent: title, its objects or events of this agent, package, and description.
+
+    Attributes:
+        title, package, desc: what is shown.
+        href: the page with its objects or events of the agent.
+        kind: objects or events.
+        objects: how many objects the agent has, as text; empty for events.
+    """
+
+    title: str
+    href: str
+    package: str
+    kind: Kind
+    objects: str
+    desc: str
+
+
+def agent_facts(presence: AgentPresence, now: float) -> list[tuple[str, str]]:
+    """What is known of an agent, as names and texts."""
+    info = presence.agent.info
+    interval = info.heartbeat_interval
+    state = presence.health(now).value
+    facts = [
+        ("State", f"{state}: {presence.reason}" if presence.gone else state),
+        ("Vendor", clean(info.vendor) or ABSENT),
+        ("Product", clean(info.product) or ABSENT),
+        ("Instance", clean(info.instance) or ABSENT),
+        ("Start number", str(info.epoch) if info.epoch else ABSENT),
+        (
+            "Last heartbeat",
+            heard_text(now - presence.heartbeat, stale=bool(presence.cut)) if presence.heartbeat else ABSENT,
+        ),
+        ("Interval of heartbeats", f"{interval:g}s" if interval else ABSENT),
+        ("Known since", instant_text(int(presence.found * 1e9))),
+        ("Restarts since then", str(presence.restarts)),
+    ]
+    if presence.gone:
+        facts.append(("Gone since", instant_text(int(presence.gone * 1e9))))
+    return facts
+
+
+def agent_classes(classes: Iterable[ClassSummary], used: Iterable[ClassKey], agent: str) -> list[AgentClassRow]:
+    """The classes of an agent: those of which it has objects, and those that it uses.
+
+    Args:
+        classes: the classes of the bus.
+        used: the keys of the classes that the agent uses, as far as it told.
+        agent: its name.
+    """
+    names = {(key.kind, key.package, key.name) for key in used}
+    return [
+        _class_row(item, agent)
+        for item in classes
+        if (item.kind, item.package, item.name) in names or (item.counts or {}).get(agent)
+    ]
+
+
+def _class_row(item: ClassSummary, agent: str) -> AgentClassRow:
+    if item.kind is Kind.DATA:
+        href = str(ObjectsUrl(item.package, item.name, agent=agent))
+        objects = ABSENT if item.counts is None else f"{item.counts.get(agent, 0):,}"
+    else:
+        href = str(EventsUrl(classes=f"{item.package}:{item.name}", agent=agent))
+        objects = ""
+    return AgentClassRow(clean(item.title), href, clean(item.package), item.kind, objects, one_line(item.desc))
