@@ -6,6 +6,7 @@ and the previous order is the start of the next sort.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from operator import attrgetter
 
@@ -217,12 +218,10 @@ class TableModel:
     def _restore_cursor(self) -> None:
         row = None if self._held is None else self._rows.get(self._held)
         if row is not None and row.passes is not False:
-            try:
+            with contextlib.suppress(ValueError):  # it is beyond the limit
                 self.cursor = self._arranged.index(row)
-            except ValueError:
-                row = None
-        if row is None:
-            self.move_to(self.cursor)
+                return
+        self.move_to(self.cursor)
 
     def window(self, height: int) -> tuple[int, Sequence[Row]]:
         """The rows on a screen with room for `height`, around the cursor: the number of the first, and the rows."""

@@ -93,6 +93,17 @@ def test_filters_hide_rows_until_they_are_removed() -> None:
     assert names(made) == ["alpha", "altitude"]
 
 
+def test_a_cursor_whose_row_is_filtered_out_is_on_one_that_is_shown() -> None:
+    made = model(**{f"r{number}": number for number in range(10)}, z1=1)
+    made.move_to(9)
+    made.set_filter("z", lambda item: "z" in item.search)
+    assert made.current is made.row("z1")
+    made.set_filter("x", lambda item: False)
+    assert (made.current, made.cursor, made.window(3)) == (None, 0, (0, []))
+    made.set_filter("", None)
+    assert made.current is made.row("r0")
+
+
 def test_the_window_follows_the_cursor() -> None:
     made = model(**{f"r{number:03}": number for number in range(100)})
     assert [len(made.window(10)[1]), made.top] == [10, 0]
