@@ -13,7 +13,7 @@ from rich.cells import chop_cells
 from qmf.presenting.text import clean
 from qmf_shell.render.formatting import ABSENT, Formatter
 from qmf_shell.render.layout import display_width
-from qmf_shell.render.shortening import shorten_middle, shorten_values
+from qmf_shell.render.shortening import shorten_end, shorten_middle, shorten_values
 from qmf_shell.results.cells import NamedValues
 from qmf_shell.results.result import Role
 from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn, table_column
@@ -168,24 +168,30 @@ def _empty_lines(page: Page) -> list[str]:
 def _title_line(page: Page, around: Surroundings, width: int) -> Fragments:
     trail = " > ".join([*map(clean, around.trail), clean(page.title)])
     left = f" {trail}"
-    if display_width(left) > width - 20 and around.trail:
-        left = f" {clean(page.title)}"
-    own = f"{page.own_left_out:,} own left out" if page.own_left_out else ""
-    details = [text for text in (page.summary, _filter_text(page), _sort_text(page), own) if text]
     right = f" {around.right} " if around.right else " "
+    # What hides rows is said in any case; the titles, the time and the rest have what it leaves.
+    hiding = _filter_text(page, around, width // 2)
+    room = width - (display_width(hiding) + 2 if hiding else 0)
+    if display_width(left) > room - 20 and around.trail:
+        left = f" {clean(page.title)}"
+    if display_width(left) + display_width(right) > room:
+        right = right if display_width(right) < room // 2 else ""
+        left = shorten_middle(left, max(1, room - display_width(right)), around.left_out)
+    own = f"{page.own_left_out:,} own left out" if page.own_left_out else ""
+    details = [text for text in (page.summary, _sort_text(page), own) if text]
     for text in details:
-        if display_width(left) + 2 + display_width(text) + display_width(right) <= width:
+        if display_width(left) + 2 + display_width(text) + display_width(right) <= room:
             left += f"  {text}"
-    if display_width(left) + display_width(right) > width:
-        right = right if display_width(right) < width // 2 else ""
-        left = shorten_middle(left, max(1, width - display_width(right)), around.left_out)
+    left = shorten_end(f"{left}  {hiding}" if hiding else left, max(1, width - display_width(right)), around.left_out)
     return [("class:title", left + " " * max(0, width - display_width(left) - display_width(right)) + right)]
 
 
-def _filter_text(page: Page) -> str:
+def _filter_text(page: Page, around: Surroundings, width: int) -> str:
     if not page.model.filter:
         return ""
-    return f"/{clean(page.model.filter)}: {len(page.model.arranged()):,} shown"
+    shown = f": {len(page.model.arranged()):,} shown"
+    text = shorten_middle(clean(page.model.filter), max(1, width - len(shown) - 1), around.left_out)
+    return shorten_end(f"/{text}{shown}", max(1, width), around.left_out)
 
 
 def _sort_text(page: Page) -> str:
@@ -196,15 +202,16 @@ def _sort_text(page: Page) -> str:
 
 
 def _tab_line(page: Page, geometry: Geometry, width: int) -> Fragments:
-    line: Fragments = [("", " ")]
-    at = 1
+    line: Fragments = []
+    at = 0
     for number, (name, other) in enumerate(page.tabs):
         text = f" {name} "
-        if at + len(text) > width:
+        end = at + 1 + len(text)
+        if end > width:
             break
-        line += [("class:tab.current" if other is page else "class:tab", text), ("", " ")]
-        geometry.tabs.append((at, at + len(text), number))
-        at += len(text) + 1
+        line += [("", " "), ("class:tab.current" if other is page else "class:tab", text)]
+        geometry.tabs.append((at + 1, end, number))
+        at = end
     return line
 
 

@@ -64,6 +64,25 @@ def test_sorting_filtering_and_conditions(context: Context, backend: FakeBackend
     assert "Nothing matches 'zzz'." in looked.text
 
 
+def test_what_hides_rows_is_said_at_any_width(context: Context) -> None:
+    looked = Looked(context, "watch")
+    looked.navigator.filter("filesystem")
+    assert " classes  /filesystem: 1 shown" in looked.lines(60)[0]
+    looked.navigator.open()
+    looked.update()
+    looked.navigator.filter("threshold > 3 and index ~ home")
+    looked.navigator.page.own_left_out = 12
+    assert "/threshold > 3 and index ~ home: 1 shown" in looked.lines(80)[0]
+    assert looked.lines(80)[0].startswith(" org.exa")
+    assert ": 1 shown" in looked.lines(40)[0]
+    assert "12:00:00" in looked.lines(100)[0]
+    looked.navigator.open()
+    looked.update()
+    for width in range(1, 60):
+        looked.lines(width, 5)
+        looked.lines(width, 6)
+
+
 def test_deleted_lost_and_new_objects_are_marked(context: Context, backend: FakeBackend) -> None:
     looked = Looked(context, "watch filesystem")
     looked.update()
