@@ -198,8 +198,11 @@ def check_alias(name: str, text: str) -> None:
     """Check the name and the text of an alias.
 
     Raises:
-        SettingsError: the name is not one word, or the text is empty.
+        SettingsError: the name is not one word, or the text is empty; either has a ``=`` as other shells want it.
     """
+    word, equals, _ = name.partition("=")
+    if equals or text.lstrip().startswith("="):
+        raise SettingsError(f"alias {word}: write a blank, and no =, between the word and its command")
     if not name or any(char.isspace() or char in "'\"\\{[#!" for char in name):
         raise SettingsError(f"alias {name!r} is not one plain word")
     if not text.strip():

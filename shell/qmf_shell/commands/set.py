@@ -6,6 +6,8 @@ from pathlib import Path
 
 from qmf.errors import NotFoundError
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
+from qmf_shell.parsing.statements import split_statements
+from qmf_shell.parsing.words import split_line
 from qmf_shell.results.result import Notice, Result, Role, Table, TableColumn, TranscriptRequest
 from qmf_shell.session.context import Context
 from qmf_shell.settings import SETTINGS, SettingsError, check_alias, find_setting
@@ -43,15 +45,17 @@ def run_alias(context: Context, args: BoundArguments) -> Result:
             raise NotFoundError("alias", name, aliases)
         del aliases[name]
         return Notice(f"alias {name} deleted")
-    if len(args.words) == 1:
+    if len(args.words) == 1 and "=" not in name:
         if name not in aliases:
             raise NotFoundError("alias", name, aliases)
         return Table(_ALIASES, ((name, aliases[name]),))
     # One word may be in quotes, which keeps ; | and > in it for later.
-    text = args.texts[1] if len(args.words) == 2 else args.line[args.words[1].start :].strip()
+    text = args.texts[1] if len(args.words) == 2 else args.line[args.words[0].end :].strip()
     check_alias(name, text)
     if context.registry.get(name) is not None:
         raise SettingsError(f"{name} is a command: an alias needs another name")
+    for statement in split_statements(text):
+        context.registry.find(split_line(statement.command)[0].text)
     aliases[name] = text
     return Notice(f"{name} stands for: {text}")
 

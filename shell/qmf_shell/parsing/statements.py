@@ -7,8 +7,8 @@ Quotes and JSON are as in `words`. A comment begins with ``#`` where a word coul
 could. Everything after the first ``|`` is for the system's shell, further pipes and redirections included.
 
 Three signs also occur in commands: ``>`` redirects only where it begins a word, one more word follows it at the end,
-and no comparison is unfinished before it, as in ``where depth > 100``; ``|`` within the pattern after a ``~`` belongs
-to the pattern.
+and no comparison is unfinished before it, as in ``where depth > 100``; ``>>`` in its place is refused. ``|`` within the
+pattern after a ``~`` belongs to the pattern.
 """
 
 from __future__ import annotations
@@ -204,7 +204,11 @@ def _statement(text: str, piece: _Piece) -> Statement | None:
         append = after.startswith(">")
         column = len(line) + arrow - piece.start + 1
         target = split_line(" " * (column + append) + after[append:])
-        if len(target) > 1 or (not append and compares(before)):
+        if len(target) > 1:
+            break
+        if compares(before):
+            if append:
+                raise LineError(_no_comparison(column), column)
             break
         if not target:
             raise LineError(f"the name of a file must follow the {'>>' if append else '>'} in column {column}", column)
@@ -212,6 +216,13 @@ def _statement(text: str, piece: _Piece) -> Statement | None:
             raise LineError(f"a command must precede the {'>>' if append else '>'} in column {column}", column)
         return Statement(whole, line + before, redirection=Redirection(target[0].text, append))
     return Statement(whole, whole)
+
+
+def _no_comparison(column: int) -> str:
+    return (
+        f"the >> in column {column} is within a condition, where > and >= compare; "
+        "to append the output to a file, put the condition in brackets before >>"
+    )
 
 
 def _piped(text: str, piece: _Piece, line: str, whole: str) -> Statement:

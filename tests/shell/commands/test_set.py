@@ -46,6 +46,13 @@ def test_aliases(context: Context) -> None:
         ("alias -d fs", "no alias 'fs'"),
         ("alias list x", "list is a command"),
         ("alias fs", "no alias 'fs'"),
+        ("alias q=list queue", "alias q: write a blank, and no =, between the word and its command"),
+        ("alias q='list queue'", "alias q: write a blank, and no ="),
+        ("alias q= list queue", "alias q: write a blank, and no ="),
+        ("alias q = list queue", "alias q: write a blank, and no ="),
+        ("alias q lisst queue", "no command 'lisst'"),
+        ("alias q 'agents; nosuch'", "no command 'nosuch'"),
+        ("q", "no command 'q'"),
     ):
         assert execute(line, context, output.screen) is LineOutcome.FAILED
         assert part in output.errors[-1]

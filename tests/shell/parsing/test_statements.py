@@ -90,7 +90,8 @@ def test_pipes(text: str, command: str, program: str) -> None:
         ("list queue where depth > 100 > out", "list queue where depth > 100", "out", False),
         ("list queue where (depth) > out", "list queue where (depth)", "out", False),
         ("list queue where depth > 1 sort depth > out", "list queue where depth > 1 sort depth", "out", False),
-        ("list queue where depth >> out", "list queue where depth", "out", True),
+        ("list queue where (depth) >> out", "list queue where (depth)", "out", True),
+        ("list queue where depth > 1 >> out", "list queue where depth > 1", "out", True),
         ("call queue where depth > 100 purge > out", "call queue where depth > 100 purge", "out", False),
     ],
 )
@@ -122,6 +123,22 @@ def test_mistakes(text: str, reason: str) -> None:
     with pytest.raises(LineError) as caught:
         split_statements(text)
     assert str(caught.value) == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("list queue where msgDepth >> 3", 27),
+        ("list queue where msgDepth >>3", 27),
+        ("list queue where name = a and msgDepth >> 3", 40),
+        ("agents; list queue where not msgDepth >> out", 39),
+        ("list queue where >> out", 18),
+    ],
+)
+def test_a_condition_is_no_place_for_a_redirection(text: str, column: int) -> None:
+    with pytest.raises(LineError, match=f"the >> in column {column} is within a condition") as caught:
+        split_statements(text)
+    assert caught.value.column == column
 
 
 def test_columns_are_those_of_the_line() -> None:
