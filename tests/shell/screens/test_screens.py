@@ -14,6 +14,7 @@ from qmf_shell.session.backend import (
 from qmf_shell.session.context import Context
 from shell.fakes import (
     BETA,
+    SECOND,
     FakeBackend,
     filesystem,
 )
@@ -36,6 +37,26 @@ def test_a_class_with_the_rates_of_its_counters(context: Context, backend: FakeB
     looked.navigator.rates()
     assert "bytesRead/s" in looked.lines()[1]
     assert "  bytesRead " not in looked.lines()[1]
+
+
+def test_a_rate_is_unknown_until_two_readings_are_apart(context: Context, backend: FakeBackend) -> None:
+    looked = Looked(context, "watch filesystem columns bytesRead")
+
+    def rates() -> list[str]:
+        return [line.partition(" MB")[2].strip() for line in looked.rows()]
+
+    listed = backend.records[1]
+    backend.records[1] = attrs.evolve(listed, updated=listed.updated + SECOND // 100)
+    assert rates() == ["-", "-"]
+    looked.update()
+    assert rates() == ["-", "-"]
+    backend.records[1] = attrs.evolve(listed, updated=listed.updated + 2 * SECOND)
+    looked.update()
+    assert rates() == ["0 B", "-"]
+    values = {**listed.values, "bytesRead": 1234567 + 5000}
+    backend.records[1] = attrs.evolve(listed, values=values, updated=listed.updated + 4 * SECOND)
+    looked.update()
+    assert rates() == ["2.5 kB", "-"]
 
 
 def test_every_size_can_be_drawn(context: Context) -> None:

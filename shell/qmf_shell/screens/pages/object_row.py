@@ -11,6 +11,8 @@ from qmf_shell.session.backend import ObjectRecord
 
 #: An object that did not change for so many seconds did not grow during them: what follows belongs to fewer seconds.
 LONGEST_STEP = 12.0
+#: Objects that are listed are followed from then on: what comes within so many seconds is the same reading once more.
+SAME_READING = 1.0
 #: A rate is shown until the object has not changed for so many of its last steps.
 HELD = 2.0
 
@@ -25,6 +27,7 @@ class ObjectRow(Row):
         at: when it came, in seconds of a monotonic clock.
         step: seconds between `before` and now, as far as they count for rates.
         update: number of the update in which it changed last.
+        followed: it was received once more since it was listed.
     """
 
     item: ObjectRecord
@@ -32,11 +35,18 @@ class ObjectRow(Row):
     at: float = 0.0
     step: float = 0.0
     update: int = 0
+    followed: bool = False
 
     def change(self, record: ObjectRecord, at: float, update: int) -> None:
         """The object has other values."""
         seconds = (record.updated - self.item.updated) / 1e9
-        self.step = min(seconds if seconds > 0 else max(at - self.at, 0.0), LONGEST_STEP)
+        seconds = seconds if seconds > 0 else max(at - self.at, 0.0)
+        followed, self.followed = self.followed, True
+        if not followed and seconds < SAME_READING:
+            # Growth within so short a time says nothing: most counters would seem to stand still.
+            self.item, self.at = record, at
+            return
+        self.step = min(seconds, LONGEST_STEP)
         self.before, self.item, self.at, self.update = self.item, record, at, update
 
     def rate(self, field: ObjectField, now: float) -> float | None:
