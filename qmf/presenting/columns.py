@@ -1,4 +1,5 @@
-"""Which statistics of a class are worth a column: those that tell its objects apart."""
+"""Which statistics of a class are worth a column: of a known class, what operators look for; else what tells its
+objects apart."""
 
 from __future__ import annotations
 
@@ -11,6 +12,14 @@ from qmf.schema import ClassSchema, Statistic, Style
 SHOWN = 8
 #: Objects that are looked at to find out which values differ.
 _EXAMINED = 500
+_BROKER = "org.apache.qpid.broker"
+#: What matters of known classes, whatever it is now: package and class in lower case.
+_KNOWN: Mapping[tuple[str, str], Sequence[str]] = {
+    (_BROKER, "broker"): ("queueCount", "msgDepth", "msgTotalEnqueues", "msgTotalDequeues"),
+    (_BROKER, "connection"): ("msgsFromClient", "msgsToClient", "bytesFromClient", "bytesToClient"),
+    (_BROKER, "exchange"): ("bindingCount", "msgReceives", "msgRoutes", "msgDrops"),
+    (_BROKER, "queue"): ("msgDepth", "consumerCount", "msgTotalEnqueues", "msgTotalDequeues"),
+}
 #: The rank of statistics that are zero; these are shown only if there are fewer others than so many.
 _ZERO = 2
 _ENOUGH = 4
@@ -19,9 +28,10 @@ _ENOUGH = 4
 def important_statistics(
     schemas: Sequence[ClassSchema], objects: Iterable[Mapping[str, object]], most: int = SHOWN
 ) -> list[str]:
-    """The statistics of a class that matter: those that differ between its objects, then those that are not zero.
+    """The statistics of a class that matter: those of a known class that operators look for, then those that differ
+    between its objects, then those that are not zero.
 
-    If these are few, others follow. Each group is in the order of the schema.
+    If these are few, others follow. Each group but the first is in the order of the schema.
 
     Args:
         schemas: versions of the class.
@@ -30,10 +40,12 @@ def important_statistics(
     """
     statistics = {item.name: item for schema in reversed(schemas) for item in schema.statistics}
     order = list(dict.fromkeys(item.name for schema in schemas for item in schema.statistics))
+    wanted = [name for schema in schemas for name in _KNOWN.get((schema.package, schema.name.lower()), ())]
+    known = [name for name in dict.fromkeys(wanted) if name in statistics]
     examined = list(islice(objects, _EXAMINED))
-    ranks = {name: _rank(statistics[name], examined) for name in order}
-    chosen = sorted(order, key=lambda name: ranks[name])[:most]
-    return [name for at, name in enumerate(chosen) if ranks[name] < _ZERO or at < _ENOUGH]
+    ranks = {name: _rank(statistics[name], examined) for name in order if name not in known}
+    chosen = [*known, *sorted(ranks, key=lambda name: ranks[name])][:most]
+    return [name for at, name in enumerate(chosen) if ranks.get(name, 0) < _ZERO or at < _ENOUGH]
 
 
 def _rank(item: Statistic, objects: Sequence[Mapping[str, object]]) -> int:

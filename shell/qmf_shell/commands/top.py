@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from qmf.presenting.columns import important_statistics
 from qmf.presenting.text import clean, plural
 from qmf.presenting.units import per_second
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.columns import value_columns
-from qmf_shell.objects.fields import ObjectField, fields_of, find_field, sorted_by
+from qmf_shell.objects.fields import ObjectField, find_field, sorted_by
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.rates import RateTracker
 from qmf_shell.objects.selecting import classes_with, known_schemas
@@ -49,15 +50,8 @@ def run(context: Context, args: BoundArguments) -> Result:
     if "rates" in args.options:
         field = attrs.evolve(field, counter=True)
     most = count_option(TOP, args, "limit", SHOWN)
-    others = dict.fromkeys(
-        item.element
-        for schema in schemas
-        for item in fields_of(schema).values()
-        if item.statistic and item.element != field.element
-    )
-    beside = list(others)[:BESIDE]
     total = "total" in args.options
-    view = live_view(context, TOP, args, _Top(context, names, field, beside, most, total).frame)
+    view = live_view(context, TOP, args, _Top(context, names, field, most, total).frame)
 
     def page() -> Page:
         from qmf_shell.screens.opening import PageFactory
@@ -87,7 +81,6 @@ class _Top:
     context: Context
     names: Sequence[ClassName]
     field: ObjectField
-    beside: Sequence[str]
     most: int
     total: bool
     rates: RateTracker = attrs.field(factory=RateTracker)
@@ -101,7 +94,9 @@ class _Top:
         objects = sorted_by(objects, lambda item: values[item.identity.key], descending=True)
         shown = objects[: self.most] if self.most else objects
         schemas = list({id(item.schema): item.schema for item in shown}.values())
-        beside = value_columns(schemas, self.beside) if schemas else []
+        important = important_statistics(schemas, (item.values for item in shown), BESIDE + 1)
+        names = [name for name in important if name != self.field.element][:BESIDE]
+        beside = value_columns(schemas, names) if schemas else []
         named = any(item.identity.title for item in shown)
         title = f"{clean(self.field.name)} per second" if by_rate else clean(self.field.name)
         columns = [TableColumn("ID", Role.ID), TableColumn("Index", Role.NAME, shortens=True)]

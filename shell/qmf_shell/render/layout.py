@@ -1,8 +1,8 @@
 """Computes the widths of columns, and whether a table fits at all: pure functions.
 
-A table that does not fit loses its spare columns; then columns that may wrap are narrowed; then columns without values
-are removed. If it still does not fit, its rows are written as records, with one name and value per line. Without a
-limit (in a pipe) nothing is left out or broken.
+A table that does not fit gets headings of two lines, if it then shows more. If that is not enough, it loses its spare
+columns; then columns that may wrap are narrowed; then columns without values are removed. If it still does not fit, its
+rows are written as records, with one name and value per line. Without a limit (in a pipe) nothing is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rich.cells import cell_len, chop_cells
 
 from qmf.presenting.text import clean
 from qmf_shell.render.formatting import ABSENT
-from qmf_shell.results.result import TableColumn
+from qmf_shell.results.result import Role, TableColumn
 
 #: Texts of cells without a value.
 EMPTY = ("", ABSENT)
@@ -46,6 +46,17 @@ def display_width(text: str) -> int:
 def natural_widths(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     """The width of each column if nothing is broken."""
     return [max(map(display_width, texts)) for texts in zip(titles, *rows, strict=True)]
+
+
+def halves(title: str) -> tuple[str, str]:
+    """A heading in two lines, broken before a capital letter or after a blank, as evenly as possible."""
+    breaks = [
+        at for at in range(1, len(title)) if (title[at].isupper() and title[at - 1].islower()) or title[at] == " "
+    ]
+    if not breaks:
+        return "", title
+    at = min(breaks, key=lambda place: max(place, len(title) - place))
+    return title[:at], title[at:].lstrip()
 
 
 def fit_widths(widths: Sequence[int], leasts: Sequence[int], room: int | None) -> list[int] | None:
@@ -79,10 +90,23 @@ class ColumnPlan:
     Attributes:
         shown: numbers of the columns that are drawn.
         widths: their widths; None: rows are written as records.
+        split: headings that are wider take two lines.
     """
 
     shown: tuple[int, ...]
     widths: tuple[int, ...] | None
+    split: bool = False
+
+    def headings(self, titles: Sequence[str]) -> list[list[str]]:
+        """The lines of the headings of the columns that are drawn, for the titles of all."""
+        drawn = [titles[at] for at in self.shown]
+        if not self.split:
+            return [drawn]
+        pairs = [
+            halves(title) if display_width(title) > width else ("", title)
+            for title, width in zip(drawn, self.widths or (), strict=True)
+        ]
+        return [list(line) for line in zip(*pairs, strict=True)]
 
 
 @attrs.frozen
@@ -103,7 +127,8 @@ class _Leasts:
 def plan_columns(
     columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], room: int | None, units: Sequence[str] = ()
 ) -> ColumnPlan:
-    """Fit a table into `room`: shorten names, remove spare columns, wrap text, then remove columns without values.
+    """Fit a table into `room`: shorten names, split the headings of numbers, remove spare columns, wrap text, then
+    remove columns without values.
 
     The last spare columns are removed first. If text must be wrapped even without any, they stay as long as the text is
     readable.
@@ -115,6 +140,27 @@ def plan_columns(
         units: second lines of the headings, or nothing.
     """
     titles = [clean(item.title) for item in columns]
+    plan = _plan(columns, titles, rows, room, units)
+    if plan.widths is not None and len(plan.shown) == len(columns):
+        return plan
+    parts = [max(halves(title), key=display_width) for title in titles]
+    narrower = [
+        part if item.role is Role.NUMBER else title for item, part, title in zip(columns, parts, titles, strict=True)
+    ]
+    split = _plan(columns, narrower, rows, room, units)
+    if split.widths is None or (plan.widths is not None and len(split.shown) <= len(plan.shown)):
+        return plan
+    return attrs.evolve(split, split=True)
+
+
+def _plan(
+    columns: Sequence[TableColumn],
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    room: int | None,
+    units: Sequence[str],
+) -> ColumnPlan:
+    """See `plan_columns`; the headings are `titles`."""
     widths = natural_widths(titles, [units, *rows] if units else rows)
 
     def least(at: int, limits: _Leasts) -> int:

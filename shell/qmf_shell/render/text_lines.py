@@ -172,7 +172,7 @@ def _table(table: Table, options: TextOptions) -> Iterator[str]:
             texts = [(titles[at], f"{row[at]} {units[at]}".rstrip() if units[at] else row[at]) for at in filled]
             yield from _pairs(texts, [table.columns[at] for at in filled], options)
     else:
-        heads = [[texts[at] for at in planned.shown] for texts in (titles, units) if any(texts)]
+        heads = [*planned.headings(titles), *([[units[at] for at in planned.shown]] if any(units) else [])]
         rows = [[row[at] for at in planned.shown] for row in rows]
         _shorten(attrs.evolve(options, formatter=formatter), table, planned, rows)
         yield from (margin + line for line in _grid(columns, heads, rows, planned.widths, styler))

@@ -12,7 +12,7 @@ from rich.cells import chop_cells
 
 from qmf.presenting.text import clean
 from qmf_shell.render.formatting import ABSENT, Formatter
-from qmf_shell.render.layout import display_width
+from qmf_shell.render.layout import display_width, halves
 from qmf_shell.render.shortening import shorten_end, shorten_middle, shorten_values
 from qmf_shell.results.cells import NamedValues
 from qmf_shell.results.result import Role
@@ -353,17 +353,6 @@ def _heading(page: Page, column: ScreenColumn, around: Surroundings, before: Scr
 
 def _unit(column: ScreenColumn, around: Surroundings) -> str:
     return around.formatter.heading(table_column(column))
-
-
-def halves(title: str) -> tuple[str, str]:
-    """A heading in two lines, broken before a capital letter or after a blank, as evenly as possible."""
-    breaks = [
-        at for at in range(1, len(title)) if (title[at].isupper() and title[at - 1].islower()) or title[at] == " "
-    ]
-    if not breaks:
-        return "", title
-    at = min(breaks, key=lambda place: max(place, len(title) - place))
-    return title[:at], title[at:].lstrip()
 
 
 def _head_lines(

@@ -17,10 +17,7 @@ def table_of(page: Page, rows: Sequence[Row]) -> Table:
     columns = [
         item for item in shown if not item.key.startswith("\0") or any(item.cell(row) is not None for row in rows)
     ]
-    headings = tuple(
-        _heading(item, spare=item.spare or (item.right and not item.fixed and number >= len(columns) // 2))
-        for number, item in enumerate(columns)
-    )
+    headings = tuple(_heading(item, spare=item.spare or (item.right and not item.fixed)) for item in columns)
     title = f"{page.title}, {page.summary}" if page.summary else page.title
     left = len(page.model.arranged()) - len(rows)
     return Table(

@@ -20,7 +20,7 @@ class TableModel:
 
     Attributes:
         columns: all columns that exist, in order.
-        shown: keys of the columns that are shown.
+        shown: keys of the columns that are shown, in order.
         sort: key of the column that sorts; None for the order of the rows themselves.
         descending: the largest first.
         filter: the text of the filter.
@@ -155,7 +155,8 @@ class TableModel:
     @property
     def shown_columns(self) -> list[ScreenColumn]:
         """The columns that are shown, in order."""
-        return [item for item in self.columns if item.key in self.shown]
+        known = {item.key: item for item in self.columns}
+        return [known[key] for key in self.shown if key in known]
 
     def sort_by(self, key: str | None, *, descending: bool | None = None) -> None:
         """Sort by a column: numbers the largest first, texts the smallest; by the same column again, reversed."""

@@ -5,8 +5,18 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.render.layout import GAP, NARROWEST, ColumnPlan, fit_widths, natural_widths, pad, plan_columns, wrap
-from qmf_shell.results.result import TableColumn
+from qmf_shell.render.layout import (
+    GAP,
+    NARROWEST,
+    ColumnPlan,
+    fit_widths,
+    halves,
+    natural_widths,
+    pad,
+    plan_columns,
+    wrap,
+)
+from qmf_shell.results.result import Role, TableColumn
 from rich.cells import cell_len
 
 
@@ -108,3 +118,25 @@ def test_pad() -> None:
 )
 def test_numbers_stay_with_their_units(text: str, width: int, lines: list[str]) -> None:
     assert wrap(text, width) == lines
+
+
+def test_headings_of_two_lines_keep_columns_that_would_be_left_out() -> None:
+    columns = [
+        TableColumn("ID", Role.ID),
+        *(TableColumn(name, Role.NUMBER, spare=True) for name in ("msgDepth", "msgTotalEnqueues")),
+    ]
+    rows = [["101", "5", "7"]]
+    assert plan_columns(columns, rows, 31) == ColumnPlan((0, 1, 2), (3, 8, 16))
+    planned = plan_columns(columns, rows, 20)
+    assert planned == ColumnPlan((0, 1, 2), (3, 5, 8), split=True)
+    assert planned.headings(["ID", "msgDepth", "msgTotalEnqueues"]) == [
+        ["", "msg", "msgTotal"],
+        ["ID", "Depth", "Enqueues"],
+    ]
+    assert plan_columns(columns, rows, 14) == ColumnPlan((0, 1), (3, 8))
+
+
+def test_long_headings_take_two_lines() -> None:
+    assert halves("msgTotalEnqueues") == ("msgTotal", "Enqueues")
+    assert halves("msgTotalEnqueues ▼") == ("msgTotal", "Enqueues ▼")
+    assert halves("depth") == ("", "depth")

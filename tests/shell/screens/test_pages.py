@@ -6,7 +6,7 @@ import time
 
 import attrs
 import pytest
-from qmf_shell.screens.drawing import ended, halves
+from qmf_shell.screens.drawing import ended
 from qmf_shell.screens.pages.events import KEPT
 from qmf_shell.session.backend import (
     HeartbeatRecord,
@@ -271,9 +271,3 @@ def test_texts_end_at_a_blank() -> None:
     assert ended("longwordwithoutblanks", 8) == "longwor…"
     assert ended("short", 8) == "short"
     assert ended("short", 0) == ""
-
-
-def test_long_headings_take_two_lines() -> None:
-    assert halves("msgTotalEnqueues") == ("msgTotal", "Enqueues")
-    assert halves("msgTotalEnqueues ▼") == ("msgTotal", "Enqueues ▼")
-    assert halves("depth") == ("", "depth")

@@ -172,8 +172,11 @@ class ObjectColumns:
         keys = [item.item.name if item.item else item.field.name for item in value_columns(self._schemas, names)]
         self._add_parts(keys, names)
         keys = keys or [item.key for item in self.columns if item.name][:SHOWN]
-        rates = [f"{key}{RATE}" for key in keys if f"{key}{RATE}" in self._totals]
-        return [ID, INDEX, NAME, *keys, *rates]
+        return [ID, INDEX, NAME, *self._with_rates(keys)]
+
+    def _with_rates(self, keys: Sequence[str]) -> list[str]:
+        """Keys of columns, with the rates of counters beside them."""
+        return [one for key in keys for one in (key, key + RATE) if one == key or one in self._totals]
 
     def _add_parts(self, keys: Sequence[str], names: Sequence[str]) -> None:
         """Add columns for what is only a part of a statistic, such as ``depthHigh``, and was asked for by name."""
@@ -200,15 +203,13 @@ class ObjectColumns:
 
     def next_rates(self, shown: Sequence[str]) -> tuple[list[str], str]:
         """What is shown after totals and rates, totals, or rates: the next of these, and its name."""
-        counters = [total for rate, total in self._totals.items() if rate in shown or total in shown]
-        totals = any(key in shown for key in counters)
-        rates = any(key + RATE in shown for key in counters)
-        others = [key for key in shown if key not in self._totals and key not in counters]
-        if totals and rates:
-            return [*others, *counters], "totals"
-        if totals:
-            return [*others, *(key + RATE for key in counters)], "rates"
-        return [*others, *counters, *(key + RATE for key in counters)], "totals and rates"
+        keys = list(dict.fromkeys(self._totals.get(key, key) for key in shown))
+        rates = any(key in self._totals for key in shown)
+        if rates and any(key + RATE in self._totals for key in shown):
+            return keys, "totals"
+        if rates:
+            return self._with_rates(keys), "totals and rates"
+        return [key + RATE if key + RATE in self._totals else key for key in keys], "rates"
 
 
 def _sortable(value: object) -> object:
