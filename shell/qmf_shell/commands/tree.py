@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from qmf.presenting.text import clean, natural_key, plural
 from qmf.schema import Kind
 from qmf_shell.objects.lookup import find_object, matching_classes
+from qmf_shell.objects.object_records import naming_record
 from qmf_shell.objects.relations import children, parents
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.results.cells import Cell
+from qmf_shell.results.cells import Cell, Record
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
@@ -52,7 +53,25 @@ def run(context: Context, args: BoundArguments) -> Table:
     rows: list[tuple[Cell, ...]] = []
     _draw(context, rows, by_key, below, _layer(by_key, roots, "", top, top=True), most)
     note = "; ".join(own_note(context.left_out(names))) or None
-    return Table(_COLUMNS, tuple(rows), title="Objects below their parents", empty="No objects.", note=note)
+
+    def records() -> list[Record]:
+        # Programs get all, unless the user wants fewer.
+        limit = most if "number" in args.options else 0
+        first = _layer(by_key, roots, "", limit if text is None else 0, top=True)
+        drawn = _draw(context, [], by_key, below, first, limit)
+        return [_record(context, by_key, key, above.get(key), len(below.get(key, ()))) for key in drawn]
+
+    return Table(
+        _COLUMNS, tuple(rows), title="Objects below their parents", empty="No objects.", note=note, records=records
+    )
+
+
+def _record(
+    context: Context, by_key: dict[ObjectKey, ObjectRecord], key: ObjectKey, parent: ObjectKey | None, below: int
+) -> Record:
+    """What programs get of an object: what names it, the id of its parent, and how many are directly below it."""
+    above = None if parent is None else context.ids.assign(by_key[parent].identity, by_key[parent].created)
+    return {**naming_record(context, by_key[key]), "parent": above, "below": below}
 
 
 def _draw(
@@ -62,14 +81,20 @@ def _draw(
     below: dict[ObjectKey, list[ObjectKey]],
     roots: Sequence[_Entry],
     most: int,
-) -> None:
-    """Make the rows depth first; without recursion, since a chain of parents may be longer than Python's stack."""
+) -> list[ObjectKey]:
+    """Make the rows depth first; without recursion, since a chain of parents may be longer than Python's stack.
+
+    Returns:
+        the objects in them, in order.
+    """
+    drawn: list[ObjectKey] = []
     pending = list(reversed(roots))
     while pending:
         key, lead, inner = pending.pop()
         if isinstance(key, str):
             rows.append((None, lead + key, None))
             continue
+        drawn.append(key)
         item = by_key[key]
         identity = item.identity
         number = context.ids.assign(identity, item.created)
@@ -79,6 +104,7 @@ def _draw(
             (number, f"{lead}{clean(f'{identity.class_key.name} {identity.index}{title}')}", len(under) or None)
         )
         pending += reversed(_layer(by_key, under, inner, most, top=False))
+    return drawn
 
 
 def _layer(

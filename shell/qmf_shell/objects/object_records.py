@@ -54,6 +54,12 @@ def file_record(context: Context, item: ObjectRecord, columns: Sequence[ValueCol
     return record
 
 
+def naming_record(context: Context, item: ObjectRecord) -> dict[str, Cell]:
+    """What names an object, without its times and values."""
+    common = _common(context, item)
+    return {name: common[name] for name in COMMON_NAMES[:-2]}
+
+
 def deleted_record(number: int, identity: ObjectIdentity, created: int, **times: int) -> Record:
     """The record of an object that does not exist any more, with the time of its end, e.g. ``destroyed``."""
     front: dict[str, Cell] = _identity(number, identity)

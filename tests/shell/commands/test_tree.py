@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from qmf_shell.objects.relations import parents
 from qmf_shell.session.context import Context
@@ -37,6 +39,20 @@ def test_many_without_a_parent_are_counted(context: Context, backend: FakeBacken
 def test_tree_of_an_object_or_a_class(context: Context) -> None:
     assert "filesystem /home" in printed(context, "tree /home")[3]
     assert [line.split()[1:] for line in printed(context, "tree org.example:process")[3:]] == [["process", "7", "-"]]
+
+
+@pytest.mark.usefixtures("family")
+def test_programs_get_objects_with_their_parents_instead_of_a_drawing(context: Context) -> None:
+    lines = printed(context, "tree --json")
+    found = [json.loads(line) for line in lines]
+    by_index = {item["index"]: item for item in found}
+    assert len(found) == len(printed(context, "tree -n 0")) - 3
+    assert (by_index["/"]["class"], by_index["/"]["parent"], by_index["/"]["below"]) == ("filesystem", None, 1)
+    assert by_index["/home/1"]["parent"] == by_index["/home"]["id"]
+    assert by_index["/home"]["object"] == "org.example:filesystem:/home"
+    assert not any("u25" in line for line in lines)
+    assert len(printed(context, "tree -n 2 --csv")) == 1 + 2 + 2 + 1
+    assert json.loads(printed(context, "tree --json /home/1")[0])["parent"] == by_index["/home"]["id"]
 
 
 def test_objects_that_are_each_others_parents_are_shown_once(context: Context, backend: FakeBackend) -> None:
