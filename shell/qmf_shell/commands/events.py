@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter
 from qmf_shell.parsing.common_options import ALL, PLAIN
 from qmf_shell.parsing.condition_parser import parse_condition
 from qmf_shell.parsing.conditions import Condition
-from qmf_shell.parsing.option_numbers import count_option
+from qmf_shell.parsing.option_numbers import count_option, seconds_option
 from qmf_shell.parsing.selection import keyword_of
 from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import CellForm, Result, ResultStream, Role, StreamLine, Table, TableColumn
@@ -32,6 +33,7 @@ from qmf_shell.session.recent import RecentEvents
 if TYPE_CHECKING:
     from qmf_shell.screens.state import Page
 
+_WAITING = "`events -w SECONDS` waits for them, `events -f` follows them."
 #: Events shown when the user does not say how many.
 SHOWN = 20
 
@@ -62,6 +64,8 @@ def run(context: Context, args: BoundArguments) -> Result:
     if "follow" in args.options:
         lines = ResultStream(_follow(context, wanted, columns), title="Waiting for events; Ctrl-C ends it")
         return screen_of(context, args, lines, lambda: _page(context, wanted))
+    if "wait" in args.options:
+        _wait(context, wanted, seconds_option(EVENTS, args, "wait", 0), most if "number" in args.options else 0)
     known = _known_classes(context)
     shared = _shared_names(context, known)
     events = [event for event in context.events.recent() if wanted.passes(event) and context.shows_event(event)]
@@ -76,11 +80,20 @@ def run(context: Context, args: BoundArguments) -> Result:
         columns,
         tuple(_cells(context, event, shared) for event in shown),
         title=plural(len(shown), "event"),
-        empty="No events since this session began; `events -f` waits for them."
-        if wanted == EventFilter()
-        else "No such events since this session began.",
+        empty=f"No {'' if wanted == EventFilter() else 'such '}events since this session began; {_WAITING}",
         note="; ".join(notes) or None,
     )
+
+
+def _wait(context: Context, wanted: EventFilter, seconds: float, most: int) -> None:
+    """Wait for events: so many seconds, or until there are as many as the user wants (0: no number)."""
+    end = time.monotonic() + seconds
+    count = seen = 0
+    while not most or count < most:
+        new, seen = context.events.since(seen)
+        count += sum(wanted.passes(event) and context.shows_event(event) for event in new)
+        if (not most or count < most) and not context.events.wait(seen, end - time.monotonic()):
+            return
 
 
 def _recorded(context: Context, args: BoundArguments, period: Period) -> Table:
@@ -88,8 +101,9 @@ def _recorded(context: Context, args: BoundArguments, period: Period) -> Table:
     # Imported here: most sessions have no lake.
     from qmf_shell.session.history_backend import HistoryBackend, shell_event
 
-    if "follow" in args.options:
-        raise UsageError("events", "--follow shows new events: write no from and to", EVENTS.usage[0])
+    for option in ("follow", "wait"):
+        if option in args.options:
+            raise UsageError("events", f"--{option} is for new events: write no from and to", EVENTS.usage[0])
     reader = context.past()
     past = attrs.evolve(context, backend=HistoryBackend(reader, lambda: period.last), events=RecentEvents())
     wanted = _filter(past, args)
@@ -193,12 +207,14 @@ def _cells(context: Context, event: EventRecord, shared: set[str]) -> tuple[Cell
 EVENTS = Command(
     name="events",
     usage=(
-        "events [-f] [-p] [-l] [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION]",
+        "events [-f] [-w SECONDS] [-p] [-l] [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION]",
         "events [-l] [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION] from TIME [to TIME]",
     ),
     summary="Show the latest events, or follow them as they come",
     help=(
-        "Events are collected from the moment when this program connected. The last 1000 are kept.",
+        "Events are collected from the moment when this program connected. The last 1000 are kept. A single command "
+        "(qmf-shell -c events) has just connected, so it has seen none: -w waits so many seconds for them, or until "
+        "there are as many as -n says.",
         "An event is one line: on a narrow terminal its arguments are shortened, and empty ones left out. -l shows "
         "everything.",
         "With -f, they fill the terminal as they come, the latest first: a table to scroll, sort, filter and pause; "
@@ -213,6 +229,7 @@ EVENTS = Command(
         ("events -n 0", "all that are kept"),
         ("events -f filesystemFull", "wait for events of one class"),
         ("events -s warn", "warnings and worse"),
+        ("events -w 60 -n 1 queueDelete", "wait a minute at most for one event"),
         ("events -n 0 from yesterday 23:00 to 01:00", "all that were recorded"),
         ('events -f where user ~ "^ops" and severity >= notice', "by their arguments"),
     ),
@@ -225,6 +242,7 @@ EVENTS = Command(
         Option(("-n", "--number"), "how many to show; 0 means all", "COUNT"),
         Option(("-s", "--severity"), "only events of at least this severity", "SEVERITY"),
         Option(("-a", "--agent"), "only from agents whose name contains this", "AGENT"),
+        Option(("-w", "--wait"), "wait so long for events, or until there are COUNT", "SECONDS"),
         ALL,
         PLAIN,
     ),

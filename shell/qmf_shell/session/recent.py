@@ -55,6 +55,11 @@ class RecentItems(Generic[T]):
             fresh = min(self._total - seen, len(self._items))
             return tuple(itertools.islice(self._items, len(self._items) - fresh, None)), self._total
 
+    def wait(self, seen: int, seconds: float) -> bool:
+        """Wait until more than `seen` items were received; False if there are none after so many seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._total > seen, max(0.0, seconds))
+
     def follow(self) -> Iterator[T]:
         """Items from now on, without end; blocks between them. A reader that is too slow misses the oldest ones."""
         seen = self._total

@@ -15,7 +15,9 @@ from shell.line_runner import failure, printed, run
 
 
 def test_events(context: Context) -> None:
-    assert printed(context, "events") == ["No events since this session began; `events -f` waits for them."]
+    assert printed(context, "events") == [
+        "No events since this session began; `events -w SECONDS` waits for them, `events -f` follows them."
+    ]
     for n in range(25):
         context.events.add(full_event(f"/{n}", severity=n % 9))
     lines = printed(context, "events")
@@ -41,6 +43,24 @@ def test_follow_prints_new_events_of_the_class(context: Context) -> None:
         context.events.add(full_event("/after"))
         reader.join(0.01)
     assert "/after" in str(got[0])
+
+
+def test_events_are_waited_for(context: Context) -> None:
+    context.events.add(full_event("/before"))
+    printer: list[list[str]] = []
+    reader = threading.Thread(target=lambda: printer.append(printed(context, "events -w 3600 -n 3 filesystemfull")))
+    reader.start()
+    context.events.add(attrs.evolve(full_event("/other"), name="org.example:other"))
+    context.events.add(full_event("/second"))
+    reader.join(0.05)
+    assert reader.is_alive()
+    context.events.add(full_event("/third"))
+    reader.join(30)
+    (lines,) = printer
+    assert [line.split()[4] for line in lines[3:]] == ["mountPoint=/before", "mountPoint=/second", "mountPoint=/third"]
+    assert printed(context, "events -w 0.1 -n 9 -s emerg")[0].startswith("No such events since this session began; ")
+    assert "from 0.1 to 86400" in failure(context, "events -w no")
+    assert "write no from and to" in failure(context, "events -w 3 from 2024-05-01")
 
 
 def test_an_event_is_one_line(context: Context) -> None:
