@@ -10,7 +10,7 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -110,12 +110,18 @@ def build_parser(*, abbreviations: bool = False) -> argparse.ArgumentParser:
     return parser
 
 
-def main(argv: Sequence[str] | None = None, *, abbreviations: bool = False) -> int:
+def main(
+    argv: Sequence[str] | None = None,
+    *,
+    abbreviations: bool = False,
+    defaults: Mapping[str, str] | None = None,
+) -> int:
     """Run the program.
 
     Args:
         argv: options; None means those of the process.
         abbreviations: options may be abbreviated.
+        defaults: of settings, where the program has another name.
 
     Returns:
         exit code, see `qmf_shell.exit_codes`.
@@ -134,14 +140,14 @@ def main(argv: Sequence[str] | None = None, *, abbreviations: bool = False) -> i
     # Until the prompt is shown, nearly all objects created are kept: collecting garbage would find none.
     gc.disable()
     try:
-        return run_program(options, lambda: _run(options))
+        return run_program(options, lambda: _run(options, defaults))
     finally:
         gc.enable()
         # Extension modules that are never collected report their objects as leaked when the process ends.
         gc.unfreeze()
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace, defaults: Mapping[str, str] | None) -> int:
     from qmf.connecting import Connections, read_connections
     from qmf.errors import CallerError, QmfError
     from qmf_shell.render.output_style import choose_output_style
@@ -150,7 +156,7 @@ def _run(options: argparse.Namespace) -> int:
 
     try:
         where = config_path(os.environ) if options.config is None else Path(options.config)
-        settings = read_settings(where, required=options.config is not None)
+        settings = read_settings(where, required=options.config is not None, defaults=defaults)
         inputs = [_read(kind, value) for kind, value in options.inputs]
         # The embedded broker is used where its agent's interval is given, and no broker where only a lake is named,
         # whatever the settings say.

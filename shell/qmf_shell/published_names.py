@@ -14,6 +14,9 @@ from qmf_shell.exit_codes import USAGE
 #: The default broker of `qpid-tool`, as in the published one.
 DEFAULT_BROKER = "localhost"
 
+#: What the published tool shows: times of day, and lists of objects by their beginning and end.
+TOOL_SETTINGS = {"time-format": "short", "lists": "qpid-tool"}
+
 _HELP = """\
 {prog} {words}: the published name of {ours}.
 
@@ -67,7 +70,7 @@ def tool(argv: Sequence[str] | None = None) -> int:
         words = ["-b", options.script, *words]
     elif not options.broker and not options.context:
         words = ["-b", DEFAULT_BROKER, *words]
-    return main(words, abbreviations=True)
+    return main(words, abbreviations=True, defaults=TOOL_SETTINGS)
 
 
 def printevents(argv: Sequence[str] | None = None) -> int:

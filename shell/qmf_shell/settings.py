@@ -63,6 +63,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("time-format", ("long", "short"), "long", "times with their date, or only the time of day"),
     Setting("output", ("table", "json", "csv", "yaml"), "table", "format of results"),
     Setting("numbers", ("human", "exact"), "human", "numbers such as 12.5 MB, or with every digit"),
+    Setting(
+        "lists",
+        ("values", "qpid-tool"),
+        "values",
+        "lists of objects show their values, or as qpid-tool when they began and ended",
+    ),
     Setting("own", ("hide", "show"), "hide", "whether lists show what agents and consoles create on a broker"),
     Setting("pager", ("auto", "off"), "auto", "whether output longer than the terminal goes through a pager"),
     Setting("completion", ("tab", "typing"), "tab", "whether the menu opens with Tab or while typing"),
@@ -121,17 +127,21 @@ def find_setting(name: str) -> Setting:
     return choice
 
 
-def read_settings(path: Path | None, *, required: bool = False) -> ShellSettings:
+def read_settings(
+    path: Path | None, *, required: bool = False, defaults: Mapping[str, str] | None = None
+) -> ShellSettings:
     """Settings from a file; the defaults if there is none.
 
     Args:
         path: the file, or None.
         required: the file must exist: the user named it.
+        defaults: of some settings, instead of the usual ones.
 
     Raises:
         SettingsError: the file cannot be read, is not TOML, or has an unknown setting or a wrong value.
     """
     settings = ShellSettings()
+    settings.values |= defaults or {}
     if path is None:
         return settings
     try:

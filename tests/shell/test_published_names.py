@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,13 +23,20 @@ TOOL = (sys.executable, "-W", "error", "-c", "import sys; from qmf_shell.publish
 SESSION = """\
 help
 list
-list system
+list active
+list qpid.system
 list 101
 list broker
 call 102 echo 1 hello
 schema queue
 list queue
+list org.apache.qpid.broker.queue
+list 103
+call 103 purge 5
+list queue all
 list queue active
+set time-format long
+list qpid.queue 103-104
 quit
 """
 
@@ -53,8 +61,18 @@ def test_the_manuals_session(tmp_path: Path) -> None:
     assert ["Package", "Class", "Active", "Destroyed"] in lines
     assert any(line[1:3] == ["system", "1"] for line in lines if len(line) > 3)
     assert "org.apache.qpid.broker:system, 1 object" in out
-    assert ["ID", "Created", "Destroyed", "Index"] in lines
-    assert any(line and line[0] == "101" for line in lines)
+    listed = lines.index(["ID", "Created", "Destroyed", "Index"])
+    assert lines[listed + 2][0] == "101"
+    assert re.fullmatch(r"\d\d:\d\d:\d\d", lines[listed + 2][1])
+    assert lines[listed + 2][2] == "-"
+    assert [line[0] for line in lines if line[1:] and line[-1] in ("pub_start", "pub_done")][:4] == [
+        *("103", "104"),
+        *("103", "104"),
+    ]
+    assert "purge of 103 queue pub_done: done" in out
+    assert sum(line == ["Type", "Element", "103", "104"] for line in lines) == 3
+    assert lines[-1][:1] == ["agent"]
+    assert any(re.fullmatch(r"\d{4}-\d\d-\d\d", word) for line in lines[-6:] for word in line)
     assert "osName" in out
     assert "Class org.apache.qpid.broker:Queue" in out
     assert any(line[:3] == ["msgTotalEnqueues", "count64", "message"] for line in lines)
@@ -66,7 +84,7 @@ def recorded(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[list[s
     """The arguments that the `main` of a module gets from now on, instead of being run."""
     calls: list[list[str]] = []
 
-    def main(argv: list[str], *, abbreviations: bool) -> int:
+    def main(argv: list[str], *, abbreviations: bool, **options: object) -> int:
         assert abbreviations
         calls.append(argv)
         return 0

@@ -12,7 +12,7 @@ import attrs
 from qmf.errors import NotFoundError
 from qmf.presenting.text import clean, plural
 from qmf.schema import Kind
-from qmf_shell.commands.show import show_objects
+from qmf_shell.commands.show import SHOW, show_objects
 from qmf_shell.objects.columns import ValueColumn, column_names, value_columns
 from qmf_shell.objects.default_columns import compound_statistics, default_columns
 from qmf_shell.objects.ended import (
@@ -65,6 +65,8 @@ def run(context: Context, args: BoundArguments) -> Result:
         return _list_lost(context, args)
     if name is None:
         return _list_classes(context)
+    if len(args.words) == 1 and name.lower() in ("all", "active") and not matching_classes(context, name):
+        return _list_classes(context, only_active=name.lower() == "active")
     if _ID_OR_RANGE.fullmatch(name):
         return show_objects(find_objects(context, args.texts), context, exact="exact" in args.options)
     selection = parse_selection(args.words[1:])
@@ -84,6 +86,9 @@ def run(context: Context, args: BoundArguments) -> Result:
             raise (no_object if of_class else no_class) from None
         return show_objects(found, context, exact="exact" in args.options)
     active = selection.active or "active" in args.options
+    in_full = len(args.words) == 2 and args.texts[1].lower() == "all" and args.words[1].plain > 0
+    if in_full or (_as_tool(context) and selection == ParsedSelection(active=True)):
+        return SHOW.handler(context, attrs.evolve(args, words=args.words[:1]))
     if selection == ParsedSelection(ids=selection.ids) and selection.ids:
         found = find_objects(context, selection.ids, classes=keys)
         return show_objects(found, context, exact="exact" in args.options)
@@ -119,7 +124,12 @@ def _lost_of(context: Context, text: str) -> list[EndedObject]:
     return [item for item in lost_objects(context) if names_class(text, item.identity.class_key)]
 
 
-def _list_classes(context: Context) -> Table:
+def _as_tool(context: Context) -> bool:
+    """True if objects are listed as `qpid-tool` does."""
+    return context.settings["lists"] == "qpid-tool"
+
+
+def _list_classes(context: Context, *, only_active: bool = False) -> Table:
     existing = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
     objects = context.objects(existing)
     context.lost.exist(item.identity.key for item in objects)
@@ -129,6 +139,8 @@ def _list_classes(context: Context) -> Table:
     destroyed = {name: context.deletions.of(name, everything=context.everything) for name in names}
     rows: list[tuple[Cell, ...]] = []
     for name in names:
+        if only_active and not counts[name]:
+            continue
         ended = [Quantity(destroyed[name]), *([lost_count(context, name)] if lost else [])]
         rows.append((*name, Quantity(counts[name]), *ended))
     return Table(
@@ -149,7 +161,8 @@ def _list_objects(context: Context, selected: SelectedObjects, selection: Parsed
     destroyed = destroyed_objects(context, selected.name, existing_keys) if with_ended else []
     lost = lost_objects(context, {selected.name}) if with_ended else []
     ended = [*destroyed, *lost[:LOST_SHOWN]]
-    values = value_columns(selected.schemas, _shown_columns(context, selected, selection))
+    by_time = _as_tool(context) and not selection.wide and not column_names(selection)
+    values = [] if by_time else value_columns(selected.schemas, _shown_columns(context, selected, selection))
     if not selection.columns:
         # A value that is the same as the index is redundant.
         values = [
@@ -237,6 +250,7 @@ LIST = Command(
     name="list",
     usage=(
         "list [CLASS]",
+        "list [CLASS] all|active",
         "list --lost [CLASS]",
         "list [CLASS] ID...",
         "list CLASS [active] [wide] [where CONDITION] [sort [by] NAME [desc]] [columns NAME...] [limit COUNT]",
@@ -244,10 +258,12 @@ LIST = Command(
     summary="List classes, objects of a class, or objects in full",
     help=(
         "Without arguments, it lists the classes with their current numbers of objects, and how many objects were "
-        "destroyed since the session began.",
+        "destroyed since the session began; list active leaves out those without objects.",
         "With a class, it lists the objects and gives each a short id, which stays the same until you leave. Objects "
         "that you have listed and that were destroyed since then are shown with the time of their end, unless you "
-        "write active (or -a).",
+        "write active (or -a). list CLASS all shows all objects in full, as show CLASS does. With the setting lists "
+        "qpid-tool, which that command has, objects are listed by the times of their beginning and end, and active "
+        "shows the existing ones in full.",
         "With ids or ranges of ids, it shows these objects side by side. After a class, you can write an object's "
         "index instead of an id.",
         "A condition compares values with = != < <= > >= and ~ (a regular expression), and joins comparisons with and, "

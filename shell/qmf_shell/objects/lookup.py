@@ -1,9 +1,9 @@
 """Finds the classes and objects that the user names.
 
-A class is written ``filesystem`` or ``package:filesystem``, in any case of letters. An object is written as its short
-id, its object name, ``class:index`` or its index; if no index matches, as its property `name`. A class with one object
-stands for that object. An existing short id takes precedence over an index of the same digits, and a class over an
-object of the same name.
+A class is written ``filesystem``, ``package:filesystem`` or ``package.filesystem``, in any case of letters. An object
+is written as its short id, its object name, ``class:index`` or its index; if no index matches, as its property `name`.
+A class with one object stands for that object. An existing short id takes precedence over an index of the same digits,
+and a class over an object of the same name.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def find_classes(keys: Iterable[ClassKey], text: str, kind: Kind | None = Kind.D
 
     Args:
         keys: the existing classes.
-        text: ``name`` or ``package:name``.
+        text: see `names_class`.
         kind: classes of objects, of events, or None for both.
 
     Raises:
@@ -82,7 +82,7 @@ def find_classes(keys: Iterable[ClassKey], text: str, kind: Kind | None = Kind.D
     existing = sorted(key for key in keys if kind in (None, key.kind))
     found = [key for key in existing if names_class(text, key)]
     if not found:
-        package = ":" in text
+        package = ":" in text or "." in text
         names = (f"{key.package}:{key.name}" if package else key.name for key in existing)
         what = {Kind.DATA: "class", Kind.EVENT: "event class", None: "class or event class"}[kind]
         if any(names_class(text, key) for key in keys):

@@ -1,12 +1,13 @@
 """The arguments of a method as the user writes them, and as values of the method's types.
 
 Arguments are in the order of the schema, or written as ``name=value``, or mixed: a word without a name is the first
-argument that has no value yet. Maps and lists are JSON. A word that begins with a quote is never read as
-``name=value``.
+argument that has no value yet. Maps and lists are JSON; maps at the end that are not given are empty. A word that
+begins with a quote is never read as ``name=value``.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -61,7 +62,7 @@ def parse_arguments(method: Method, words: Sequence[Word], resolve: ResolveRefer
 
 
 def missing_arguments(method: Method, words: Sequence[Word]) -> list[Argument]:
-    """The inputs that have neither a value nor a default.
+    """The inputs that have neither a value nor a default; maps at the end have one.
 
     Raises:
         ArgumentError, NotFoundError: as `parse_arguments`, for names.
@@ -100,10 +101,10 @@ def checked_value(item: Argument | Property, text: str, where: str) -> object:
 
 def signature(method: Method) -> str:
     """How to write a call: ``echo sequence:uint32 body:lstr``; optional arguments are in brackets."""
-    parts = [method.name]
+    parts, optional = [method.name], _last_maps(method)
     for item in method.inputs:
         text = f"{item.name}:{item.type.name}"
-        parts.append(text if item.default is None else f"[{text}]")
+        parts.append(text if item.default is None and item not in optional else f"[{text}]")
     return clean(" ".join(parts))
 
 
@@ -130,7 +131,18 @@ def _assign(method: Method, words: Sequence[Word]) -> dict[str, str]:
         else:
             text = word.text.partition("=")[2]
         texts[name] = text
+    for item in _last_maps(method):
+        if item.name in texts:
+            break
+        if item.default is None:
+            texts[item.name] = "{}"
     return texts
+
+
+def _last_maps(method: Method) -> list[Argument]:
+    """The maps after the other inputs, the last one first: options and filters, which are mostly empty."""
+    found = list(itertools.takewhile(lambda item: item.type.name == "map", reversed(method.inputs)))
+    return found if len(found) < len(method.inputs) else []
 
 
 def _check_missing(method: Method, texts: dict[str, str]) -> None:

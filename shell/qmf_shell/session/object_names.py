@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from qmf.schema import ClassKey
 from qmf_shell.session.backend import ClassName, ObjectIdentity
 
+#: The package of brokers' classes.
+BROKER_PACKAGE = "org.apache.qpid.broker"
 #: Precedes each name in a search text; typed text never contains it.
 MARK = "\n"
 
@@ -34,9 +36,13 @@ def class_names(keys: Iterable[ClassKey]) -> list[ClassName]:
 
 
 def names_class(text: str, key: ClassKey) -> bool:
-    """True if `text`, which is ``name`` or ``package:name`` in any case of letters, names this class."""
-    package, _, name = text.lower().rpartition(":")
-    return key.name.lower() == name and package in ("", key.package.lower())
+    """True if `text` names this class: ``name``, ``package:name`` or ``package.name``, in any case of letters.
+
+    ``qpid.name`` is a class of a broker, whose package had this name in the releases that the old manual describes.
+    """
+    text, class_name, package = text.lower(), key.name.lower(), key.package.lower()
+    dotted = [f"{package}.{class_name}", *([f"qpid.{class_name}"] if package == BROKER_PACKAGE else [])]
+    return text in (class_name, f"{package}:{class_name}", f":{class_name}", *dotted)
 
 
 def search_text(identity: ObjectIdentity, *more: str) -> str:

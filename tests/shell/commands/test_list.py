@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 from qmf_shell.session.context import Context
+from qmf_shell.session.object_names import names_class
 from shell.fakes import (
     ALPHA,
     BETA,
@@ -14,7 +15,9 @@ from shell.fakes import (
     filesystem,
     process,
 )
-from shell.line_runner import printed, rows
+from shell.line_runner import failure, printed, rows
+
+from qmf.schema import ClassKey
 
 
 def cells(line: str) -> list[str]:
@@ -152,3 +155,39 @@ def test_objects_of_several_brokers_name_their_broker(context: Context, backend:
     lines = printed(context, "list filesystem")
     assert [line.split()[0] for line in rows(lines)] == ["101", "102"]
     assert {line.split("  ")[-1] for line in rows(lines)} == {ALPHA, f"{ALPHA} at amqp://mq2"}
+
+
+def test_all_objects_of_a_class_in_full(context: Context) -> None:
+    assert printed(context, "list filesystem all") == printed(context, "show filesystem")
+    assert "Element" in printed(context, "list filesystem all")[1]
+    assert "no object 'all'" in failure(context, "list filesystem 'all'")
+
+
+def test_classes_with_objects(context: Context) -> None:
+    assert {line.split()[1] for line in printed(context, "list active")[3:]} == {"filesystem", "process"}
+    assert printed(context, "list all") == printed(context, "list")
+
+
+def test_as_qpid_tool_lists(context: Context) -> None:
+    def as_tool(line: str) -> list[str]:
+        notice, *lines = printed(context, f"set lists qpid-tool; {line}")
+        assert notice == "lists is qpid-tool"
+        return lines
+
+    lines = as_tool("list filesystem")
+    assert lines[1].split() == ["ID", "Created", "Destroyed", "Index"]
+    assert lines[3].split() == ["101", "2024-05-01", "11:59:00", "-", "/"]
+    assert as_tool("list filesystem columns threshold")[1].split()[2:] == ["threshold"]
+    assert as_tool("list filesystem active") == printed(context, "show filesystem")
+
+
+@pytest.mark.parametrize("name", ["org.example:filesystem", "org.example.filesystem", "ORG.EXAMPLE.FileSystem"])
+def test_a_class_with_its_package(context: Context, name: str) -> None:
+    assert printed(context, f"list {name}")[0] == "org.example:filesystem, 2 objects"
+
+
+def test_the_package_of_brokers_has_its_old_name_as_well() -> None:
+    key = ClassKey("org.apache.qpid.broker", "queue")
+    assert all(names_class(f"{package}queue", key) for package in ("", "qpid.", "org.apache.qpid.broker."))
+    assert not names_class("apache.queue", key)
+    assert not names_class("qpid.queue", ClassKey("org.example", "queue"))

@@ -116,4 +116,6 @@ def test_events_are_shown_without_a_connection(
     assert any("org.example:filesystemFull" in line for line in lines)
     assert printed(context, "events com.other:filesystemFull where mountPoint = /")[0] == "1 event"
     assert printed(context, "events filesystemfull")[0] == "2 events"
-    assert printed(context, "events -s crit nosuch") == ["No such events since this session began."]
+    assert printed(context, "events -s crit nosuch") == [
+        "No such events since this session began; `events -w SECONDS` waits for them, `events -f` follows them."
+    ]
