@@ -14,7 +14,8 @@ from support.recording import message
 from support.waiting import until
 
 from qmf.broker.management import memory
-from qmf.broker.management.setup import SYSTEM_ID, machine_id
+from qmf.broker.management.setup import machine_id
+from qmf.broker.store.folder import SYSTEM_ID
 from qmf.bus import Binding, ReceivedMessage
 from qmf.codec import decode_message
 from qmf.errors import RemoteError
