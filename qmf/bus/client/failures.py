@@ -10,6 +10,9 @@ import ssl
 
 from qmf.bus.url import BusUrl
 
+#: What an authority does about a certificate that Python accepts up to 3.12.
+_STRICT = "Python 3.13 and later require it; issue the certificate again with it (docs/brokers.md)"
+
 #: What to do when the broker's certificate is not accepted, by OpenSSL's number of the reason (X509_V_ERR_...).
 _VERIFICATION: dict[int, str] = {
     9: "it is not valid yet: compare the clocks of both machines",
@@ -20,6 +23,10 @@ _VERIFICATION: dict[int, str] = {
     21: "its authority is not trusted here: name the file with the authority's certificate (--ca FILE)",
     62: "it is for another host name than {host}: connect by the name that it has",
     64: "it is not for the address {host}: connect by the name that it has",
+    # Extensions that Python verifies from 3.13 on (VERIFY_X509_STRICT).
+    85: "it has no authority key identifier: " + _STRICT,
+    86: "its authority's certificate has no subject key identifier: " + _STRICT,
+    92: "its authority's certificate has no key usage: " + _STRICT,
 }
 
 #: What a TLS alert of the broker means, by part of OpenSSL's name of it.

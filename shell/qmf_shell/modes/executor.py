@@ -255,7 +255,7 @@ def _run_piped(statement: Statement, context: Context, screen: Screen) -> tuple[
 def _run_redirected(statement: Statement, context: Context, screen: Screen) -> Result:
     """Run a command whose output goes to a file."""
     assert statement.redirection is not None
-    output = FileOutput(statement.redirection)
+    output = FileOutput.open(statement.redirection)
     try:
         with screen.redirected(output):
             result = _show(statement.command, context, screen)

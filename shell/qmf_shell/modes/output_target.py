@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 from pathlib import Path
+from typing import Self, TextIO
 
 from qmf.errors import CallerError
 from qmf_shell.parsing.statements import Redirection
@@ -87,20 +88,35 @@ class FileOutput(io.TextIOBase):
     so that neither a command runs in vain, nor a wrong one destroys a file.
     """
 
-    def __init__(self, redirection: Redirection) -> None:
-        """Open the file.
+    def __init__(self, path: Path, file: TextIO, *, empties: bool, created: bool) -> None:
+        """Write to an open file; `open` opens one.
+
+        Args:
+            path: of the file.
+            file: it is at the beginning, or at the end where output is appended.
+            empties: the first output replaces what is in the file.
+            created: it was not there before.
+        """
+        self._path = path
+        self._file = file
+        self._empties = empties
+        self._created = created
+
+    @classmethod
+    def open(cls, redirection: Redirection) -> Self:
+        """Open the file of a redirection.
 
         Raises:
             OutputError: it cannot be opened.
         """
-        self._path = Path(redirection.path).expanduser()
-        self._empties = not redirection.append
+        path = Path(redirection.path).expanduser()
         flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if redirection.append else 0)
-        self._created = not self._path.exists()
+        created = not path.exists()
         try:
-            self._file = os.fdopen(os.open(self._path, flags, 0o666), "w", encoding="utf-8", errors="backslashreplace")
+            file = os.fdopen(os.open(path, flags, 0o666), "w", encoding="utf-8", errors="backslashreplace")
         except OSError as error:
-            raise OutputError(f"cannot write {self._path}: {error.strerror or error}") from None
+            raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
+        return cls(path, file, empties=not redirection.append, created=created)
 
     def start(self) -> None:
         """Empty the file, unless it was or output is appended."""

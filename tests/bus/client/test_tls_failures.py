@@ -17,6 +17,8 @@ import trustme
 
 from qmf.broker import Broker
 from qmf.bus import AmqpBus
+from qmf.bus.client.failures import failure_reason
+from qmf.bus.url import parse_url
 from qmf.errors import ConnectError
 
 NOW = datetime.now(UTC)
@@ -121,6 +123,17 @@ async def test_a_certificate_at_the_wrong_time(
 ) -> None:
     async with Broker(port=0, ssl_context=server(authority, **validity)) as broker:
         check(NOT_ACCEPTED + expected, await reason(broker.url, trusting))
+
+
+@pytest.mark.parametrize(
+    ("code", "missing"),
+    [(85, "authority key identifier"), (86, "subject key identifier"), (92, "key usage")],
+)
+def test_extensions_that_newer_versions_of_python_require_are_named(code: int, missing: str) -> None:
+    error = ssl.SSLCertVerificationError("certificate verify failed")
+    error.verify_code = code
+    reason = failure_reason(error, parse_url("amqps://mq1"))
+    check(NOT_ACCEPTED + f".* has no {missing}: Python 3.13 and later require it; issue .*docs/brokers.md", reason)
 
 
 async def test_a_certificate_of_another_host(authority: trustme.CA, trusting: ssl.SSLContext) -> None:
