@@ -34,6 +34,11 @@ def codegen() -> int:
     return _run("qmf-codegen", "qmf_codegen.cli", "codegen")
 
 
+def drain() -> int:
+    """Run `drain`."""
+    return _run("drain", "qmf.tools.messages.drain", None)
+
+
 def host_agent() -> int:
     """Run `qmf-host-agent`."""
     return _run("qmf-host-agent", "qmf.hostagent.cli", "host")
@@ -77,6 +82,11 @@ def qpid_tool() -> int:
 def shell() -> int:
     """Run `qmf-shell`."""
     return _run("qmf-shell", "qmf_shell.main", "shell")
+
+
+def spout() -> int:
+    """Run `spout`."""
+    return _run("spout", "qmf.tools.messages.spout", None)
 
 
 def stat() -> int:

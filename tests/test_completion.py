@@ -29,6 +29,8 @@ COMMANDS = {
     "qpid-config": _entry.qpid_config,
     "qpid-printevents": _entry.qpid_printevents,
     "qpid-queue-stats": _entry.qpid_queue_stats,
+    "drain": _entry.drain,
+    "spout": _entry.spout,
     "qpid-stat": _entry.qpid_stat,
     "qpid-tool": _entry.qpid_tool,
 }

@@ -1,0 +1,96 @@
+"""Receive messages from an address and print them.
+
+drain -a hello-world
+drain -a 'topic-exchange/*.news' -t 30
+drain -b amqps://broker.example.org 'hello-queue; {mode: browse}'
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+
+from qmf.errors import QmfError
+from qmf.messaging import Connection, Empty, Message
+from qmf.tools.messages.options import add_connection_options, connection_options
+from qmf.tools.numbers import whole_number
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program; returns its exit code."""
+    parser = build_parser()
+    options = parser.parse_intermixed_args(argv)
+    if (options.address is None) == (options.positional is None):
+        parser.error("one address is required")
+    options.address = options.address or options.positional
+    if options.verbose:
+        logging.basicConfig(level=logging.INFO)
+    try:
+        drain(options)
+    except KeyboardInterrupt:
+        pass
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of the output has ended
+    except QmfError as error:
+        print(f"drain: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def drain(options: argparse.Namespace) -> None:
+    """Print and acknowledge messages until none arrives in time."""
+    with Connection(options.broker, **connection_options(options)) as connection:
+        session = connection.session()
+        receiver = session.receiver(options.address)
+        logging.info("receiving from %s", options.address)
+        count = 0
+        while options.count is None or count < options.count:
+            try:
+                message = receiver.fetch(None if options.forever else options.timeout)
+            except Empty:
+                break
+            print(options.format % {"M": text_of(message), "P": message.properties, "C": message.content}, flush=True)
+            session.acknowledge()
+            count += 1
+
+
+def text_of(message: Message) -> str:
+    """The message as the manual shows it; the subject is the property qpid.subject."""
+    properties = {} if message.subject is None else {"qpid.subject": message.subject}
+    content = "" if message.content is None else plain(message.content)
+    return f"Message(properties={plain({**properties, **message.properties})}, content='{content}')"
+
+
+def plain(value: object) -> str:
+    """Maps and lists without quotes, bytes as text."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name}:{plain(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(plain, value)) + "]"
+    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="drain", usage="%(prog)s [options] [-a] ADDRESS", description="Receive messages from an address."
+    )
+    parser.add_argument("positional", nargs="?", help=argparse.SUPPRESS)
+    parser.add_argument("-a", "--address", help="where to receive from")
+    parser.add_argument("-c", "--count", type=whole_number, metavar="NUMBER", help="stop after so many messages")
+    parser.add_argument(
+        "-t", "--timeout", type=float, default=0.0, metavar="SECONDS", help="how long to wait for a message (0)"
+    )
+    parser.add_argument("-f", "--forever", action="store_true", help="wait for messages without a limit")
+    parser.add_argument(
+        "-p",
+        "--print",
+        dest="format",
+        default="%(M)s",
+        metavar="FORMAT",
+        help="%%(M)s message, %%(P)s properties, %%(C)s content",
+    )
+    add_connection_options(parser)
+    return parser
