@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from qmf.bus.marks import is_own_connection, is_own_name
 from qmf.errors import NotFoundError, ProtocolError
 
 PACKAGE = "org.apache.qpid.broker"
@@ -76,6 +77,11 @@ class BrokerObject:
     def getUpdateTime(self) -> int:
         """When the values were read: nanoseconds since 1970."""
         return int(self.content.get("_update_ts", 0))
+
+    @property
+    def is_own(self) -> bool:
+        """True for what an agent, a console or a `BrokerAgent` created for itself, see `is_own`."""
+        return is_own(self.values)
 
     def update(self) -> None:
         """Read the values again.
@@ -213,6 +219,16 @@ class Acl(BrokerObject):
     """The access control of the broker."""
 
     class_name = "acl"
+
+
+def is_own(values: Mapping[str, Any]) -> bool:
+    """True for the values of a queue, binding, subscription, link or connection that agents, consoles and tools of this
+    project created on the broker for themselves.
+    """
+    names = (referenced_name(values.get(name)) for name in ("name", "queueRef"))
+    return any(isinstance(name, str) and is_own_name(name) for name in names) or is_own_connection(
+        values.get("remoteProperties")
+    )
 
 
 def referenced_name(value: Any) -> Any:

@@ -96,6 +96,13 @@ def add_connection_options(parser: argparse.ArgumentParser, *names: str) -> None
     add("--version", action="version", version=f"%(prog)s {__version__}")
 
 
+def add_own_option(add: Callable[..., object]) -> None:
+    """Add ``--all``; `add` is `add_argument` of a parser or of a group of options."""
+    add(
+        "--all", action="store_true", help="include what agents, consoles and tools create on the broker for themselves"
+    )
+
+
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)

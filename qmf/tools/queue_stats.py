@@ -19,10 +19,12 @@ from qmf.tools.connecting import (
     ToolParser,
     access_of,
     add_connection_options,
+    add_own_option,
     check_connection_options,
     open_broker,
     run_tool,
 )
+from qmf.tools.numbers import whole_number
 
 HEADING = "Queue Name                                     Sec       Depth     Enq Rate     Deq Rate"
 
@@ -104,7 +106,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-i", "--interval", type=_interval, default=10.0, metavar="<secs>", help="seconds between samples (%(default)g)"
     )
-    parser.add_argument("-n", "--count", type=int, metavar="<n>", help="end after so many comparisons")
+    parser.add_argument("-n", "--count", type=whole_number, metavar="<n>", help="end after so many comparisons")
+    add_own_option(parser.add_argument)
     return parser
 
 
@@ -146,7 +149,8 @@ def _watch(broker: BrokerAgent, access: BrokerAccess, options: argparse.Namespac
             _connect_again(broker, access, options.timeout or TIMEOUT)
             print("*** Broker connected", file=sys.stderr, flush=True)
             continue
-        for line in rates.lines(queues, monotonic()):
+        shown = [queue for queue in queues if options.all or not queue.is_own]
+        for line in rates.lines(shown, monotonic()):
             print(line)
         sys.stdout.flush()
         if left is not None:

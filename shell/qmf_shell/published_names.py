@@ -9,7 +9,8 @@ import contextlib
 import sys
 from collections.abc import Sequence
 
-from qmf_shell.exit_codes import USAGE
+from qmf._version import __version__
+from qmf_shell.exit_codes import OK, USAGE
 
 #: The default broker of `qpid-tool`, as in the published one.
 DEFAULT_BROKER = "localhost"
@@ -88,6 +89,8 @@ def printevents(argv: Sequence[str] | None = None) -> int:
         words = _translated("qpid-printevents", "[OPTIONS] [[user/password@]host[:port]]...", "qmf-printevents", argv)
     except _UsageError as error:
         return _wrong("qpid-printevents", error)
+    except SystemExit:
+        return OK
     return main(words, abbreviations=True)
 
 
@@ -101,6 +104,9 @@ def _translated(prog: str, usage: str, ours: str, argv: Sequence[str] | None) ->
     words = iter(sys.argv[1:] if argv is None else argv)
     found: list[str] = []
     for word in words:
+        if word == "--version":
+            print(f"{prog} {__version__}")
+            raise SystemExit(OK)
         if word in ("-h", "--help"):
             with contextlib.suppress(BrokenPipeError):  # as argparse: nobody reads on, e.g. `head`
                 print(_HELP.format(prog=prog, words=usage, ours=ours), flush=True)

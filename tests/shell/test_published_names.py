@@ -15,6 +15,7 @@ from qmf_shell.published_names import printevents, tool
 from shell.terminals import PATIENCE, environment
 from support.managed_brokers import NEVER
 
+from qmf import __version__
 from qmf.broker import EmbeddedBroker
 
 TOOL = (sys.executable, "-W", "error", "-c", "import sys; from qmf_shell.published_names import tool; sys.exit(tool())")
@@ -133,6 +134,12 @@ def test_wrong_usage(words: list[str], reason: str, capsys: pytest.CaptureFixtur
         assert out == ""
         assert reason in err
         assert err.count("\n") == 1
+
+
+def test_the_version_names_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tool(["mq1", "--version"]) == 0
+    assert printevents(["--version"]) == 0
+    assert capsys.readouterr().out == f"qpid-tool {__version__}\nqpid-printevents {__version__}\n"
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,6 +62,17 @@ def test_a_queue_of_a_broker(url: str, capsys: pytest.CaptureFixture[str], monke
     assert row.split()[2] == "1"
 
 
+def test_queues_of_the_tool_itself_are_left_out(
+    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The answers to the tool itself come to a queue.
+    monkeypatch.setattr("qmf.tools.queue_stats.sleep", lambda _seconds: None)
+    assert main(["-a", url, "-n", "1"]) == 0
+    assert "qmf-in-" not in capsys.readouterr().out
+    assert main(["-a", url, "-n", "1", "--all"]) == 0
+    assert "qmf-in-" in capsys.readouterr().out
+
+
 def test_it_goes_on_with_a_broker_that_has_restarted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,8 @@ from qmf.tools.config.arguments import (
     queue_properties,
 )
 
+#: What the names of the agents in qpidd begin with.
+QPIDD = "apache.org:qpidd:"
 HA_BROKER = "org.apache.qpid.ha:habroker:ha-broker"
 
 
@@ -37,6 +39,8 @@ class Changes:
     def add(self, kind: str, words: Sequence[str]) -> None:
         """Create a queue, an exchange, or an object of another type."""
         options = self._options
+        if options.durable and not self._has_store():
+            print("Warning: --durable: this broker has no store, so nothing outlives its restart", file=sys.stderr)
         if kind == "exchange":
             if len(words) != 2:
                 options.usage_error("add exchange needs a type and a name")
@@ -119,6 +123,15 @@ class Changes:
             raise ChangeError(f"{kind} {name!r} exists already")
         what = f"create {kind} {name!r}"
         self._do(what, properties, lambda: self._broker.create(kind, name, properties, strict))
+
+    def _has_store(self) -> bool:
+        """True if the broker keeps what is durable, as far as one can see: qpidd has an object for its store, but a data
+        folder without one as well; other brokers have a data folder for their store only.
+        """
+        broker = self._broker.getBroker()
+        if broker is None or self._broker.list("store"):
+            return True
+        return not str(broker.content["_object_id"].get("_agent_name", "")).startswith(QPIDD) and bool(broker.dataDir)
 
     def _do(self, what: str, settings: Mapping[str, Any], change: Callable[[], object]) -> None:
         if not self._options.dry_run:

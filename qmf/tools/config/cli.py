@@ -7,10 +7,12 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from qmf.client import BrokerAgent
+from qmf.client.objects import is_own
+from qmf.errors import NotFoundError
 from qmf.tools.config import listings
 from qmf.tools.config.changes import Changes
 from qmf.tools.config.completion import candidates, completion_script
-from qmf.tools.config.options import parse
+from qmf.tools.config.options import CLASSES, parse
 from qmf.tools.config.values import as_json, values_of, with_bindings
 from qmf.tools.connecting import FAILED, OK, access_of, open_broker, run_tool
 
@@ -39,8 +41,10 @@ def _run(options: argparse.Namespace) -> int:
         words = options.words
         match words[0] if words else None:
             case None:
-                lines = [as_json(listings.overview_counts(broker))] if options.json else listings.overview(broker)
-                return _print(lines)
+                own = options.all
+                if options.json:
+                    return _print([as_json(listings.overview_counts(broker, own=own))])
+                return _print(listings.overview(broker, own=own))
             case "exchanges" | "queues":
                 return _list_nodes(broker, options)
             case "list":
@@ -75,6 +79,8 @@ def _change(changes: Changes, options: argparse.Namespace) -> None:
 def _list_nodes(broker: BrokerAgent, options: argparse.Namespace) -> int:
     text = options.words[1] if len(options.words) > 1 else ""
     bindings = broker.getAllBindings() if options.recursive else []
+    if options.words[0] == "exchanges" and not options.all:
+        bindings = [item for item in bindings if not item.is_own]
     if options.words[0] == "exchanges":
         exchanges = listings.selected_exchanges(broker, text, ignore_default=options.ignore_default)
         if not exchanges:
@@ -84,7 +90,9 @@ def _list_nodes(broker: BrokerAgent, options: argparse.Namespace) -> int:
         if options.recursive:
             return _print(listings.exchange_bindings(exchanges, bindings))
         return _print(listings.exchange_list(exchanges))
-    queues = listings.selected_queues(broker, text)
+    queues, hidden = listings.selected_queues(broker, text, own=options.all)
+    if hidden and sys.stderr.isatty():  # scripts that read the listing need no such remark
+        print(f"{hidden:,} of agents, consoles and tools not shown (--all)", file=sys.stderr)
     if not queues:
         return _nothing(options)
     if options.json:
@@ -110,6 +118,9 @@ def _list_objects(broker: BrokerAgent, options: argparse.Namespace) -> int:
         options.usage_error("list needs a type, such as queue or connection")
     class_name = options.words[1]
     objects = broker.list(class_name)
+    if not objects and class_name.lower() not in CLASSES:
+        raise NotFoundError("class", class_name, CLASSES)
+    objects = [item for item in objects if options.all or not is_own(item)]
     if objects:
         known = listings.known_properties(objects)
         for name in (name for name in options.properties if name not in known):

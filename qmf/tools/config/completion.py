@@ -7,6 +7,7 @@ import contextlib
 import io
 from collections.abc import Sequence
 
+from qmf.client.objects import is_own
 from qmf.errors import QmfError
 from qmf.tools.config.options import COMMANDS, EXCHANGE_TYPES, build_parser, with_bindings_flag
 from qmf.tools.connecting import access_of
@@ -106,7 +107,8 @@ def _nobody(question: str) -> None:
 def _names(options: argparse.Namespace, kind: str) -> list[str]:
     try:
         with access_of(options, ask=_nobody).connect(PATIENCE) as broker:
-            return sorted(name for item in broker.list(kind) if (name := str(item.get("name", ""))))
+            found = [item for item in broker.list(kind) if options.all or not is_own(item)]
+            return sorted(name for item in found if (name := str(item.get("name", ""))))
     except QmfError:
         return []
 

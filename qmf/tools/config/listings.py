@@ -32,9 +32,9 @@ _DEFAULT_PROPERTIES = {"exchange": ["name", "type", "durable"], "queue": ["name"
 _SHOWN = 6
 
 
-def overview(broker: BrokerAgent) -> Iterator[str]:
-    """The numbers of exchanges by type, and of queues."""
-    counts = overview_counts(broker)
+def overview(broker: BrokerAgent, *, own: bool) -> Iterator[str]:
+    """The numbers of exchanges by type, and of queues; `own`: with those of agents, consoles and tools."""
+    counts = overview_counts(broker, own=own)
     yield f"Total Exchanges: {sum(counts['exchanges'].values())}"
     for kind, count in counts["exchanges"].items():
         yield f"{kind:>15}: {count}"
@@ -44,9 +44,9 @@ def overview(broker: BrokerAgent) -> Iterator[str]:
         yield f"{kind:>15}: {count}"
 
 
-def overview_counts(broker: BrokerAgent) -> dict[str, dict[str, int]]:
+def overview_counts(broker: BrokerAgent, *, own: bool) -> dict[str, dict[str, int]]:
     """The numbers of `overview`."""
-    exchanges, queues = broker.getAllExchanges(), broker.getAllQueues()
+    exchanges, (queues, _) = broker.getAllExchanges(), selected_queues(broker, "", own=own)
     durable = sum(1 for queue in queues if queue.durable)
     return {
         "exchanges": dict(Counter(str(exchange.type) for exchange in exchanges)),
@@ -59,9 +59,14 @@ def selected_exchanges(broker: BrokerAgent, text: str, *, ignore_default: bool) 
     return [item for item in broker.getAllExchanges() if text in item.name and (item.name or not ignore_default)]
 
 
-def selected_queues(broker: BrokerAgent, text: str) -> list[Queue]:
-    """The queues whose names contain a text."""
-    return [item for item in broker.getAllQueues() if text in item.name]
+def selected_queues(broker: BrokerAgent, text: str, *, own: bool) -> tuple[list[Queue], int]:
+    """The queues whose names contain a text, and how many are left out.
+
+    Those of agents, consoles and tools are left out unless `own`, or if one is named in full.
+    """
+    found = [item for item in broker.getAllQueues() if text in item.name]
+    shown = [item for item in found if own or not item.is_own or item.name == text]
+    return shown, len(found) - len(shown)
 
 
 def exchange_list(exchanges: Sequence[Exchange]) -> Iterator[str]:

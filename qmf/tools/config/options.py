@@ -6,10 +6,17 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from qmf.tools.connecting import ToolParser, add_connection_options, check_connection_options
+from qmf.tools.connecting import ToolParser, add_connection_options, add_own_option, check_connection_options
+from qmf.tools.numbers import whole_number
 
 LISTED = ("exchanges", "queues")
 COMMANDS = (*LISTED, "add", "del", "bind", "unbind", "reload-acl", "list", "log", "shutdown")
+#: The classes of brokers and their modules: those that have no objects now are known by their names only.
+CLASSES = (
+    *("acl", "agent", "binding", "bridge", "broker", "cluster", "connection", "domain", "exchange", "habroker"),
+    *("incoming", "journal", "link", "managementsetupstate", "memory", "outgoing", "queue", "queuepolicy", "session"),
+    *("store", "subscription", "system", "topic", "topicpolicy", "vhost"),
+)
 EXCHANGE_TYPES = ("direct", "fanout", "topic", "headers", "xml")
 POLICIES = ("none", "reject", "flow-to-disk", "ring", "ring-strict")
 ORDERS = ("fifo", "lvq", "lvq-no-browse")
@@ -93,6 +100,7 @@ def _add_listing_options(parser: argparse.ArgumentParser) -> None:
         metavar="<name>",
         help="show this property with list; several times",
     )
+    add_own_option(add)
     add("--json", action="store_true", help="print JSON")
     add("--dry-run", action="store_true", help="check and print what would be changed, and change nothing")
     add("--completion", choices=SHELLS, metavar="<shell>", help=f"print completion for {', '.join(SHELLS)}")
@@ -133,7 +141,7 @@ def _add_queue_options(parser: argparse.ArgumentParser) -> None:
         ("--flow-stop-count", "stop senders when more messages are in the queue"),
         ("--flow-resume-count", "let senders go on when fewer messages are in the queue"),
     ):
-        add(name, type=_number, metavar="<n>", help=text)
+        add(name, type=whole_number, metavar="<n>", help=text)
     add(
         "--limit-policy",
         choices=POLICIES,
@@ -183,9 +191,3 @@ def with_bindings_flag(argv: Sequence[str]) -> list[str]:
         if word == "-b" and (following.startswith("-") or following in LISTED):
             words[at] = "--bindings"
     return words
-
-
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
-    return int(text)

@@ -136,7 +136,7 @@ def test_objects_of_any_class(run: Run, queue: str) -> None:
     assert set(line.strip()) == {"="}
     assert f"  {queue}" in rows
     assert err == "Warning: No such property 'nothing' for type 'queue'\n"
-    assert run("list", "nosuchclass") == (0, "Objects of type 'nosuchclass'\n", "")
+    assert run("list", "nosuchclass") == (1, "", "Failed: no class 'nosuchclass'\n")
     shown = json.loads(run("list", "queue", "--json", "--show-property", "name")[1])
     assert {"name": queue} in shown
 
