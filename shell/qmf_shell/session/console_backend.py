@@ -34,6 +34,7 @@ from qmf.console.aio import (
 )
 from qmf.errors import CallerError, ConnectError, DisconnectedError, NetworkError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
+from qmf_shell.session.agent_table import AgentTable
 from qmf_shell.session.backend import (
     AgentRecord,
     CallOutcome,
@@ -129,11 +130,10 @@ class ConsoleBackend:
         self._target = BrokerTarget.of(target)
         self._client: Client | None = None
         self._retrying: asyncio.Task[None] | None = None
-        self._agents: tuple[AgentRecord, ...] = ()
+        self._agents = AgentTable()
         url = str(self._target)
         self._name = label or without_user(url)
         self._health = ConnectionStatus(url, connected=False, name=self._name)
-        self._seen: dict[str, int] = {}
         self._own = OwnObjectTracker()
 
     def __enter__(self) -> Self:
@@ -191,7 +191,7 @@ class ConsoleBackend:
             self._health = attrs.evolve(self._health, reason=reason)
             raise
         self._health = ConnectionStatus(client.url, name=self._name)
-        self._update_agents()
+        self._agents.replace(to_agent(item, self._health.url) for item in client.agents)
 
     async def _open_later(self) -> None:
         while True:
@@ -218,7 +218,7 @@ class ConsoleBackend:
 
     def agents(self) -> Sequence[AgentRecord]:
         """See `Backend.agents`."""
-        return tuple(attrs.evolve(item, seen=self._seen.get(item.name, 0)) for item in self._agents)
+        return self._agents.agents()
 
     # -- requests
 
@@ -354,17 +354,20 @@ class ConsoleBackend:
                 self._callbacks.on_connection(url, False, reason)
                 self._callbacks.on_change()
             case HeartbeatSeen(agent=agent, timestamp=timestamp):
-                now = self._seen[agent.name] = time.time_ns()
+                now = time.time_ns()
+                if not self._agents.has(agent.name, agent.epoch):
+                    self._agents.put(to_agent(agent, self._health.url))
+                self._agents.seen(agent.name, now)
                 interval = agent.info.heartbeat_interval
                 self._callbacks.on_heartbeat(HeartbeatRecord(agent.name, timestamp, now, interval, self._health.url))
-                if not any(item.name == agent.name and item.epoch == agent.epoch for item in self._agents):
-                    self._update_agents()
             case AgentRemoved(agent=agent) | AgentRestarted(agent=agent):
-                self._update_agents()
+                self._agents.remove(agent.name)
+                if isinstance(notification, AgentRestarted):
+                    self._agents.put(to_agent(agent, self._health.url))
                 self._agent_lost(agent.name)
                 self._callbacks.on_change()
             case AgentAdded(agent=agent):
-                self._update_agents()
+                self._agents.put(to_agent(agent, self._health.url))
                 self._callbacks.on_agent_found(agent.name, self._label, agent.epoch)
                 self._callbacks.on_change()
             case ClassSeen() | AgentsFound():
@@ -373,11 +376,6 @@ class ConsoleBackend:
     def _agent_lost(self, agent: str) -> None:
         lost = [] if self._client is None else self._client.lost_objects(agent=agent)
         self._callbacks.on_agent_lost(agent, self._label, time.time_ns(), [self._object(item.object) for item in lost])
-
-    def _update_agents(self) -> None:
-        if self._client is not None:
-            agents = [to_agent(item, self._health.url) for item in self._client.agents]
-            self._agents = tuple(sorted(agents, key=lambda item: item.name))
 
 
 def _reasons(failures: Mapping[str, QmfError]) -> Mapping[str, str]:
