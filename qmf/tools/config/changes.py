@@ -125,8 +125,10 @@ class Changes:
         self._do(what, properties, lambda: self._broker.create(kind, name, properties, strict))
 
     def _has_store(self) -> bool:
-        """True if the broker keeps what is durable, as far as one can see: qpidd has an object for its store, but a data
-        folder without one as well; other brokers have a data folder for their store only.
+        """True if the broker keeps what is durable, as far as one can see.
+
+        qpidd has an object for its store, and a data folder even without one; other brokers have a data folder for
+        their store only.
         """
         broker = self._broker.getBroker()
         if broker is None or self._broker.list("store"):

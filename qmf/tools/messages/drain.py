@@ -75,7 +75,10 @@ def plain(value: object) -> str:
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command line."""
     parser = argparse.ArgumentParser(
-        prog="drain", usage="%(prog)s [options] [-a] ADDRESS", description="Receive messages from an address."
+        prog="drain",
+        allow_abbrev=False,
+        usage="%(prog)s [options] [-a] ADDRESS",
+        description="Receive messages from an address.",
     )
     parser.add_argument("positional", nargs="?", help=argparse.SUPPRESS)
     parser.add_argument("-a", "--address", help="where to receive from")

@@ -73,7 +73,10 @@ def pair(text: str) -> tuple[str, str | None]:
 def build_parser() -> argparse.ArgumentParser:
     """The options of the command line."""
     parser = argparse.ArgumentParser(
-        prog="spout", usage="%(prog)s [options] [-a] ADDRESS [CONTENT ...]", description="Send messages to an address."
+        prog="spout",
+        allow_abbrev=False,
+        usage="%(prog)s [options] [-a] ADDRESS [CONTENT ...]",
+        description="Send messages to an address.",
     )
     parser.add_argument("content", nargs="*", help=argparse.SUPPRESS)
     parser.add_argument("-a", "--address", help="where to send to")
