@@ -25,8 +25,9 @@ _BREAKS = "/,;:=_-.&?"
 GAP = 2
 #: A column that wraps is never made narrower than this, unless its contents are.
 NARROWEST = 12
-#: Names are shortened to this width while spare columns remain, and then to this one.
-COMFORTABLE, SHORT = 32, 16
+#: Names are shortened to this width while spare columns remain, to the next one if that keeps columns of numbers, and
+#: then to the last one.
+COMFORTABLE, NARROW, SHORT = 32, 24, 16
 #: Words up to this length are not broken as long as there is another way.
 LONG_WORD = 24
 #: Text in lines of this width is readable: then spare columns may stay.
@@ -147,7 +148,7 @@ def plan_columns(
     narrower = [
         part if item.role is Role.NUMBER else title for item, part, title in zip(columns, parts, titles, strict=True)
     ]
-    split = _plan(columns, narrower, rows, room, units)
+    split = _plan(columns, narrower, rows, room, units, comfortable=NARROW)
     if split.widths is None or (plan.widths is not None and len(split.shown) <= len(plan.shown)):
         return plan
     return attrs.evolve(split, split=True)
@@ -159,8 +160,9 @@ def _plan(
     rows: Sequence[Sequence[str]],
     room: int | None,
     units: Sequence[str],
+    comfortable: int = COMFORTABLE,
 ) -> ColumnPlan:
-    """See `plan_columns`; the headings are `titles`."""
+    """See `plan_columns`; the headings are `titles`, and `comfortable` the width of names beside spare columns."""
     widths = natural_widths(titles, [units, *rows] if units else rows)
 
     def least(at: int, limits: _Leasts) -> int:
@@ -184,7 +186,7 @@ def _plan(
     filled = [at for at in needed if any(row[at] not in EMPTY for row in rows)]
     shown = everything
     while True:
-        plan = fitted(shown, _Leasts(shortened=COMFORTABLE))
+        plan = fitted(shown, _Leasts(shortened=comfortable))
         if plan is not None:
             return plan
         if len(shown) == len(needed):

@@ -26,7 +26,7 @@ def queue(name: str, depth: int, updated: int = SECOND) -> ObjectRecord:
 def queues(context: Context, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch) -> Context:
     monkeypatch.setitem(SCHEMAS, QUEUE.key, QUEUE)
     backend.keys = [*backend.keys, QUEUE.key]
-    backend.records = [queue("orders.europe.incoming", 1), queue("quotes", 2)]
+    backend.records = [queue("mq1,/,orders.europe.incoming.retries", 1), queue("quotes", 2)]
     return context
 
 
@@ -40,10 +40,11 @@ def test_in_a_list(queues: Context) -> None:
     execute("list queue", queues, output.screen)
     assert output.lines[1].split() == ["consumer", "msgTotal", "msgTotal"]
     assert output.lines[2].split() == ["ID", "Index", "msgDepth", "Count", "Enqueues", "Dequeues"]
-    assert "orders.europe.incoming" in output.lines[-2]
+    assert "mq1,/,orders" in output.lines[-2]
 
 
-def test_on_a_screen(queues: Context) -> None:
+def test_on_a_screen(queues: Context, backend: FakeBackend) -> None:
+    backend.records[0] = queue("orders.europe.incoming", 1)
     looked = Looked(queues, "watch queue")
     assert heads(looked.lines(80)[1:3]) == [
         *("msgTotal", "msgTotal"),
