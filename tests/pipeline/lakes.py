@@ -58,23 +58,26 @@ class Shop:
         object: str = "one",
         agent: str = "a",
         epoch: int = 1,
+        create: float = 0,
         delete: float = 0,
         properties: bool = False,
         received: float | None = None,
+        commit: bool = True,
         **more: Any,
     ) -> None:
         """Samples of tills: times and `sales`.
 
-        `received` is another time of arrival, `more` are other columns, the same for all.
+        `received` is another time of arrival, `more` are other columns, the same for all. Without `commit` they wait.
         """
         table = table or ClassVersion.from_schema(TILL)
         self.add_schema(table)
         for at, sales in samples:
-            own = (object, epoch, 0, int(delete * SECOND), properties, True)
+            own = (object, epoch, int(create * SECOND), int(delete * SECOND), properties, True)
             values = {"sales": sales, **more}
             cells = tuple(values.get(column.name) for column in table.columns)
             self.add(RowKind.OBJECTS, at, (*own, *cells), table=table, agent=agent, epoch=epoch, received=received)
-        self.commit()
+        if commit:
+            self.commit()
 
     def events(
         self,

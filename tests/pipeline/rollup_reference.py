@@ -85,27 +85,43 @@ def _row(member: NumberMember, rows: list[Row], before: Row | None, start: int, 
 
 
 def _counter(member: NumberMember, rows: list[Row], before: Row | None, *, continued: bool) -> Row:
-    delta = resets = 0
     arrived = sorted(rows, key=lambda row: (row["_run"], row["_seq"]))
     back = any(one["_run"] == two["_run"] and two["_seq"] < one["_seq"] for one, two in pairwise(rows))
-    steps = [*pairwise(arrived if back else rows)]
+    orders = [rows, arrived] if back else [rows]
+    walked = [_growth(member, [*pairwise(order)], continued=continued) for order in orders]
+    resets, delta = min(walked, key=lambda item: item[0])  # of equal ones the first, by time
     if before is not None:
-        steps.append((before, rows[0]))
-    for one, two in steps:
-        is_other = not continued and None not in (one["_epoch"], two["_epoch"]) and one["_epoch"] != two["_epoch"]
-        reset = is_other or two[member.value] < one[member.value]
-        delta += int(two[member.value]) - (0 if reset else int(one[member.value]))
-        resets += reset
+        first = _growth(member, [(before, rows[0])], continued=continued)
+        resets, delta = resets + first[0], delta + first[1]
     span = (rows[-1]["_ts_ns"] - (before or rows[0])["_ts_ns"]) / SECOND
     return {"delta_exact": delta, "delta": float(delta), "resets": resets, "rate": delta / span if span > 0 else None}
+
+
+def _growth(member: NumberMember, steps: list[tuple[Row, Row]], *, continued: bool) -> tuple[int, int]:
+    """How often a counter began again, and its growth."""
+    delta = resets = 0
+    for one, two in steps:
+        reset = _is_other_life(one, two, continued=continued) or two[member.value] < one[member.value]
+        delta += int(two[member.value]) - (0 if reset else int(one[member.value]))
+        resets += reset
+    return resets, delta
+
+
+def _is_other_life(one: Row, two: Row, *, continued: bool) -> bool:
+    """The object was created again, or its agent started again, between two samples."""
+    epochs = one["_epoch"], two["_epoch"]
+    created = one.get("_create_ns"), two.get("_create_ns")
+    is_new = created[0] != created[1] if all(created) else bool(one.get("_delete_ns"))
+    if continued:
+        return is_new and None not in epochs and epochs[0] == epochs[1]
+    return is_new or (None not in epochs and epochs[0] != epochs[1])
 
 
 def _gauge(
     member: NumberMember, rows: list[Row], before: Row | None, start: int, end: int, plain: float, *, continued: bool
 ) -> Row:
     def holds(one: Row, two: Row) -> bool:
-        same = continued or None in (one["_epoch"], two["_epoch"]) or one["_epoch"] == two["_epoch"]
-        return same and not one.get("_delete_ns")
+        return not one.get("_delete_ns") and not _is_other_life(one, two, continued=continued)
 
     inside = [(one[member.value], two["_ts_ns"] - one["_ts_ns"]) for one, two in pairwise(rows) if holds(one, two)]
     parts = list(inside)

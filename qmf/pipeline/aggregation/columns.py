@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from qmf.pipeline.aggregation.zones import Span, WindowGrid
 from qmf.pipeline.duckdb_queries import quoted
 
 #: The member that a row describes.
@@ -24,6 +25,7 @@ ROLLUP_COLUMNS: Mapping[str, str] = MappingProxyType(
         "before_ns": "bigint",
         "first_epoch": "bigint",
         "last_epoch": "bigint",
+        "last_created_ns": "bigint",
         "first_exact": _EXACT,
         "last_exact": _EXACT,
         "low_exact": _EXACT,
@@ -67,11 +69,9 @@ def derived(values: Mapping[str, str], start_ns: str, end_ns: str) -> dict[str, 
     # The value before holds from the start of the window to the first sample, the last one to the end of the window.
     head = f"case when {values['before']} is null then 0 else {first} - {start_ns} end"
     tail = f"case when {values['deleted']} then 0 else {end_ns} - {last} end"
-    area = (
-        f"({values['area']} + coalesce({values['before']}, 0) * (({head}) / 1e9) + {values['last']} * (({tail}) / 1e9))"
-    )
-    held = f"({values['held_ns']} + ({head}) + ({tail}))"
-    timed = f"case when {held} > 0 then {area} / ({held} / 1e9) end"
+    area = f"({values['area']} + {held(values['before'], head)} + {held(values['last'], tail)})"
+    time = f"({values['held_ns']} + ({head}) + ({tail}))"
+    timed = f"case when {time} > 0 then {area} / ({time} / 1e9) end"
     return {
         "delta": delta,
         "rate": f"case when {span} > 0 then {delta} / {span} end",
@@ -80,18 +80,24 @@ def derived(values: Mapping[str, str], start_ns: str, end_ns: str) -> dict[str, 
     }
 
 
-def coarser(rows: str, seconds: int) -> str:
+def held(value: str, nanoseconds: str) -> str:
+    """A value times the seconds that it held, as SQL: 0 for no time, also of an infinite value."""
+    return f"case when ({nanoseconds}) > 0 then {value} * (({nanoseconds}) / 1e9) else 0 end"
+
+
+def coarser(rows: str, seconds: int, spans: Sequence[Span] = ()) -> str:
     """Rows of larger windows: the same, exactly so for whole numbers, as from the samples.
 
     Args:
         rows: rows of one size, as SQL: a table or a query in parentheses.
         seconds: of the new windows, a multiple of the old ones.
+        spans: the days in which the rows are, of another zone than UTC.
     """
-    nanoseconds = seconds * 10**9
-    start = f"(first_ns - ((first_ns % {nanoseconds}) + {nanoseconds}) % {nanoseconds})"
+    grid = WindowGrid(seconds, spans)
+    start = f"({grid.start('first_ns')} * {10**9})"
     # Values that may be null are packed: null arguments are skipped.
     firsts = ("first_ns", "first_epoch", "first_exact", "first", "before_ns", "before")
-    lasts = ("last_ns", "last_epoch", "last_exact", "last", "deleted")
+    lasts = ("last_ns", "last_epoch", "last_created_ns", "last_exact", "last", "deleted")
     pack = {
         "_first": f"arg_min({packed(firsts)}, window_start)",
         "_last": f"arg_max({packed(lasts)}, window_start)",
@@ -109,14 +115,14 @@ def coarser(rows: str, seconds: int) -> str:
         "total": "coalesce(cast(sum(total_exact) as double), sum(total))",
         "low": "min(low)",
         "high": "max(high)",
-        "area": f"sum(area + coalesce(before, 0) * (({gap}) / 1e9))",
+        "area": f"sum(area + {held('before', gap)})",
         "held_ns": f"sum(held_ns + ({gap}))",
     }
     key = ", ".join(quoted(name) for name in KEY)
     columns = ", ".join(f"{value} as {quoted(name)}" for name, value in {**pack, **sums}.items())
     finer = f"(select *, {start} as _start from {rows})"
     grouped = f"select {key}, _start, {columns} from {finer} as finer group by {key}, _start"
-    end = f"(_start + {nanoseconds})"
+    end = f"({grid.end(f'(_start // {10**9})')} * {10**9})"
     values = {
         "window_start": "make_timestamptz(_start // 1000)",
         "window_end": f"make_timestamptz({end} // 1000)",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -15,9 +14,13 @@ from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS, carry
 from qmf.pipeline.aggregation.source import ClassSource, day_start_ns
 from qmf.pipeline.aggregation.stored_partials import merged_rows, stored
 from qmf.pipeline.aggregation.windows import rolled_up
+from qmf.pipeline.aggregation.zones import UTC, Span, WindowGrid, Zone, base_seconds
+from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.lake.days import NS_PER_DAY
 
-_ROWS, _CARRIED, _NEXT, _WANTED, _EARLIER = "qmf_rows", "qmf_carried", "qmf_next", "qmf_wanted", "qmf_earlier"
-_HOUR_NS, _DAY_NS = 3600 * 10**9, 86_400 * 10**9
+_ROWS, _BASE, _CARRIED, _NEXT = "qmf_rows", "qmf_rows_base", "qmf_carried", "qmf_next"
+_PRESENT, _EARLIER = "qmf_present", "qmf_earlier"
+_HOUR_NS, _DAY = 3600 * 10**9, 86_400
 
 
 @attrs.define
@@ -29,72 +32,84 @@ class ClassRollup:
         source: the samples.
         sizes: of the windows.
         continued: counters outlive restarts of their agents.
+        zone: of the days.
     """
 
     connection: Any
     source: ClassSource
     sizes: Sequence[str]
     continued: bool
+    zone: Zone = UTC
     _carries: bool = attrs.field(default=False, init=False)
 
     @contextmanager
     def day(self, day: str) -> Iterator[Mapping[str, str]]:
-        """Roll up a day.
+        """Roll up a day of the time zone.
 
         Yields:
             a table for each size; none where there are no samples.
         """
+        start, end = self.zone.start_ns(day), self.zone.end_ns(day)
+        spans = self.zone.spans(start, end)
         if not self._carries:
-            self._look_back(day)
+            self._look_back(day, start)
         seconds = {size: window_seconds(size) for size in self.sizes}
+        base = base_seconds(self.sizes, self.zone)
         made: dict[str, str] = {}
         try:
+            if not self._make_base(day, base, spans):
+                yield made
+                return
             for size in sorted(seconds, key=seconds.__getitem__):
+                if seconds[size] == base:
+                    made[size] = _BASE
+                    continue
                 finer = next((known for known in reversed(made) if seconds[size] % seconds[known] == 0), None)
                 table = f"{_ROWS}_{size}"
-                if finer is not None:
-                    self.connection.execute(f"create temp table {table} as {coarser(made[finer], seconds[size])}")
-                elif (paths := stored(self.source, day, seconds[size])) is not None:
-                    self._merge(paths, seconds[size], table)
-                elif not self._roll_up(self.source.sql(self.connection, [day]), seconds[size], table):
-                    break
+                rows = coarser(_BASE if finer is None else made[finer], seconds[size], spans)
+                self.connection.execute(f"create temp table {table} as {rows}")
                 made[size] = table
-            if made and any(later > day for later in self.source.days):
-                self._carry(next(iter(made.values())), day_start_ns(day) + _DAY_NS)
+            if any(day_start_ns(date) + NS_PER_DAY > end for date in self.source.days):
+                self._carry(_BASE, end)
             yield made
         finally:
-            for table in made.values():
+            for table in {_BASE, *made.values()}:
                 self.connection.execute(f"drop table if exists {table}")
 
     def close(self) -> None:
         """Drop the tables."""
-        for table in (_CARRIED, _NEXT, _WANTED, _EARLIER):
+        for table in (_CARRIED, _NEXT, _PRESENT, _EARLIER):
             self.connection.execute(f"drop table if exists {table}")
         self._carries = False
 
-    def _merge(self, paths: Sequence[Path], seconds: int, table: str) -> None:
-        """Make a table of rows from stored partials."""
-        with merged_rows(
-            self.connection,
-            paths,
-            self.source,
-            seconds,
-            _CARRIED if self._carries else None,
-            continued=self.continued,
-        ) as sql:
-            self.connection.execute(f"create temp table {table} as {sql}")
+    def _make_base(self, day: str, seconds: int, spans: Sequence[Span]) -> bool:
+        """Make the table of the rows from which those of all sizes are made; False for no samples."""
+        paths = stored(self.source, day, seconds) if self.zone.is_utc else None
+        if paths is None:
+            return self._roll_up(self.source.of_day(self.zone, day), seconds, _BASE, spans)
+        carried = _CARRIED if self._carries else None
+        grid = WindowGrid(seconds)
+        with merged_rows(self.connection, paths, self.source, grid, carried, continued=self.continued) as sql:
+            self.connection.execute(f"create temp table {_BASE} as {sql}")
+        return True
 
-    def _roll_up(self, source: str, seconds: int, table: str) -> bool:
+    def _roll_up(
+        self, source: ClassSource, seconds: int, table: str, spans: Sequence[Span] = (), where: str = ""
+    ) -> bool:
         """Make a table of the rows of some samples; False for no samples."""
+        if not source.days:
+            return False
+        samples = source.sql(self.connection)
         with rolled_up(
             self.connection,
-            source,
-            self.source.members,
-            package=self.source.package,
-            name=self.source.name,
+            f"(select * from {samples} as s where {where})" if where else samples,
+            source.members,
+            package=source.package,
+            name=source.name,
             seconds=seconds,
             continued=self.continued,
             carried=_CARRIED if self._carries else None,
+            spans=spans,
         ) as rows:
             if rows is not None:
                 self.connection.execute(f"create temp table {table} as {rows}")
@@ -103,44 +118,52 @@ class ClassRollup:
     def _carry(self, table: str, until_ns: int) -> None:
         """Remember the last samples, for the days from a time on."""
         known = _CARRIED if self._carries else None
-        oldest = until_ns - LOOK_BACK_DAYS * _DAY_NS
+        oldest = until_ns - LOOK_BACK_DAYS * NS_PER_DAY
         self.connection.execute(f"create temp table {_NEXT} as {carry(table, known, oldest)}")
         self.connection.execute(f"drop table if exists {_CARRIED}")
         self.connection.execute(f"alter table {_NEXT} rename to {_CARRIED}")
         self._carries = True
 
-    def _look_back(self, day: str) -> None:
-        """Find the last samples before a day: those of its objects, newest first, until none is missing."""
-        start = day_start_ns(day)
-        ranges = []
-        for earlier in sorted((item for item in self.source.days if item < day), reverse=True):
-            begins = day_start_ns(earlier)
-            if begins < start - LOOK_BACK_DAYS * _DAY_NS:
-                break
-            if begins + _DAY_NS == start:
-                ranges.append((earlier, start - _HOUR_NS, start))
-            ranges.append((earlier, begins, begins + _DAY_NS))
+    def _look_back(self, day: str, start: int) -> None:
+        """Find the last samples before a day: those of its objects and members, newest first, until none is missing."""
+        ranges = self._earlier(start)
         if not ranges:
             return
-        samples = self.source.sql(self.connection, [day])
-        self.connection.execute(
-            f"create temp table {_WANTED} as select _agent as agent, _object as object, "
-            f"min(coalesce(_create_ns, 0)) as created from {samples} where _statistics group by all"
+        present = ", ".join(
+            f"case when bool_or({quoted(member.value)} is not null) then {text(member.name)} end"
+            for member in self.source.members
+            if member.linked
         )
-        for earlier, first, last in ranges:
-            known = f"exists (select 1 from {_CARRIED} as c where {_SAME})" if self._carries else "false"
-            self.connection.execute(f"delete from {_WANTED} as w where created >= {last} or {known}")
-            if not self.connection.execute(f"select 1 from {_WANTED} limit 1").fetchall():
+        samples = self.source.of_day(self.zone, day).sql(self.connection)
+        self.connection.execute(
+            f"create temp table {_PRESENT} as select agent, object, unnest(members) as member from (select _agent as "
+            f"agent, _object as object, [{present}] as members from {samples} where _statistics group by all)"
+        )
+        for earlier in ranges:
+            known = f"exists (select 1 from {_CARRIED} as c where {_SAME} and w.member = c.member)"
+            self.connection.execute(f"delete from {_PRESENT} as w where member is null{f' or {known}' * self._carries}")
+            if not self.connection.execute(f"select 1 from {_PRESENT} limit 1").fetchall():
                 break
-            samples = self.source.sql(self.connection, [earlier])
-            chosen = (
-                f"(select * from {samples} as c where _ts_ns >= {first} and _ts_ns < {last} "
-                f"and exists (select 1 from {_WANTED} as w where w.object = _object "
-                "and w.agent is not distinct from _agent))"
+            wanted = (
+                f"_statistics and exists (select 1 from {_PRESENT} as w where w.object = s._object "
+                "and w.agent is not distinct from s._agent)"
             )
-            if self._roll_up(chosen, 86_400, _EARLIER):
+            # Most objects that begin on this day have no samples before: then the columns of values aren't read.
+            found = f"select 1 from {earlier.sql(self.connection)} as s where {wanted} limit 1"
+            if self.connection.execute(found).fetchall() and self._roll_up(earlier, _DAY, _EARLIER, where=wanted):
                 self._carry(_EARLIER, start)
                 self.connection.execute(f"drop table {_EARLIER}")
+
+    def _earlier(self, start: int) -> list[ClassSource]:
+        """The samples before a time, newest first, in parts: those of the last hour, and of each day in UTC."""
+        oldest = start - LOOK_BACK_DAYS * NS_PER_DAY
+        times = [(start - _HOUR_NS, start)]
+        for date in sorted(self.source.days, reverse=True):
+            first = day_start_ns(date)
+            if first < start and first + NS_PER_DAY > oldest:
+                times.append((max(first, oldest), min(first + NS_PER_DAY, start)))
+        parts = (self.source.of_times(*item) for item in times)
+        return [part for part in parts if part.days]
 
 
 _SAME = "w.object = c.object and w.agent is not distinct from c.agent"

@@ -20,7 +20,7 @@ from qmf.schema import Style
 MEMBERS = 1 << 16
 
 #: The columns of samples that all values of a sample have.
-_SHARED = ("_run", "_seq", "_ts_ns", "_agent", "_epoch", "_object", "_delete_ns")
+_SHARED = ("_run", "_seq", "_ts_ns", "_agent", "_epoch", "_object", "_create_ns", "_delete_ns")
 
 
 @attrs.frozen

@@ -13,7 +13,7 @@ from typing import Any
 
 from qmf.pipeline.aggregation.day import ClassRollup
 from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS
-from qmf.pipeline.aggregation.source import ClassSource, class_sources, day_start_ns
+from qmf.pipeline.aggregation.source import ClassSource, class_sources
 from qmf.pipeline.aggregation.stream_partials import MAX_VALUES, NewSamples, StreamPartials
 from qmf.pipeline.aggregation.stream_windows import END_NS, WindowRange
 from qmf.pipeline.aggregation.tables import (
@@ -74,12 +74,17 @@ def roll_up_lake(options: RollupOptions, print_line: Callable[[str], None]) -> i
 
 def replaced(options: RollupOptions, sources: Sequence[ClassSource]) -> str:
     """The condition in SQL for the rows of the table that a batch replaces."""
-    days = sorted({date for source in sources for date in source.between(options.first, options.last)})
+    days = replaced_days(options, sources)
     where = f"size in ({_texts(options.sizes)}) and {DATE} in ({_texts(days)})"
     if options.classes:
         chosen = (f"(package = {text(source.package)} and class = {text(source.name)})" for source in sources)
         where += f" and ({' or '.join(chosen)})"
     return where
+
+
+def replaced_days(options: RollupOptions, sources: Sequence[ClassSource]) -> list[str]:
+    """The days whose rows a batch replaces, in order."""
+    return sorted({day for source in sources for day in source.zone_days(options.zone, options.first, options.last)})
 
 
 def _texts(values: Sequence[str]) -> str:
@@ -100,8 +105,10 @@ def _few_values(options: RollupOptions, sources: Sequence[ClassSource]) -> list[
 
 def _samples(options: RollupOptions, source: ClassSource) -> NewSamples:
     """The samples of a class on the days of a batch, and on those before in which the sample before is looked for."""
-    oldest = None if options.first is None else day(day_start_ns(options.first) - LOOK_BACK_DAYS * NS_PER_DAY)
-    files = [file for date in source.between(oldest, options.last) for file in source.days[date]]
+    zone = options.zone
+    oldest = None if options.first is None else day(zone.start_ns(options.first) - LOOK_BACK_DAYS * NS_PER_DAY)
+    newest = None if options.last is None else day(zone.end_ns(options.last) - 1)
+    files = [file for date in source.between(oldest, newest) for file in source.days[date]]
     return NewSamples(source, files, only_counted=True)
 
 
@@ -113,11 +120,11 @@ def _roll_up_together(
     samples = [item for item in (_samples(options, source) for source in sources) if item.files and item.source.members]
     if not samples:
         return rows
-    start = -END_NS if options.first is None else day_start_ns(options.first)
-    end = END_NS if options.last is None else day_start_ns(options.last) + NS_PER_DAY
+    start = -END_NS if options.first is None else options.zone.start_ns(options.first)
+    end = END_NS if options.last is None else options.zone.end_ns(options.last)
     try:
         with duckdb_errors(options.lake):
-            partials = StreamPartials(connection, options.sizes, END_NS, continued=options.continued)
+            partials = StreamPartials(connection, options.sizes, END_NS, continued=options.continued, zone=options.zone)
             partials.add(samples, {item.name: -END_NS for item in samples})
             partials.close(END_NS)
             for size in options.sizes:
@@ -137,12 +144,12 @@ def _roll_up_class(connection: Any, options: RollupOptions, source: ClassSource)
     try:
         with (
             duckdb_errors(options.lake),
-            closing(ClassRollup(connection, source, options.sizes, options.continued)) as rollup,
+            closing(ClassRollup(connection, source, options.sizes, options.continued, options.zone)) as rollup,
         ):
-            for date in source.between(options.first, options.last):
+            for date in source.zone_days(options.zone, options.first, options.last):
                 with rollup.day(date) as tables:
                     for size, table in tables.items():
-                        rows[size] += add_rows(connection, OUT, table, size)
+                        rows[size] += add_rows(connection, OUT, table, size, options.zone)
     except FileNotFoundError as error:
         raise LakeError(f"{options.lake}: {error}") from error
     return rows

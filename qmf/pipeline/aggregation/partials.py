@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qmf.pipeline.aggregation.columns import packed
-from qmf.pipeline.aggregation.statements import ClassSamples
+from qmf.pipeline.aggregation.columns import held, packed
+from qmf.pipeline.aggregation.statements import ClassSamples, Life
 from qmf.schema import Style
 
 #: The order of the partials of an object that begin at the same time.
@@ -24,6 +24,8 @@ ENDS = {
     "last_ns": "bigint",
     "first_epoch": "bigint",
     "last_epoch": "bigint",
+    "first_created": "bigint",
+    "last_created": "bigint",
     "deleted": "boolean",
     "held_ns": "hugeint",
 }
@@ -50,13 +52,12 @@ def merged(samples: ClassSamples, table: str) -> str:
         table: of partials: the columns `_series`, `STEP`, `ENDS` and `member_columns`. Those of a series follow each
             other in time. A partial without samples repeats the last sample before others.
     """
-    nanoseconds = samples.seconds * 10**9
-    window = f"(first_ns - ((first_ns % {nanoseconds}) + {nanoseconds}) % {nanoseconds}) // {nanoseconds}"
-    linked = ["*", f"{window} as _window", "row_number() over p as _n"]
-    linked += [f"lag({name}) over p as _before_{name}" for name in ("last_ns", "last_epoch", "deleted")]
+    linked = ["*", f"{samples.grid.start('first_ns')} as _window", "row_number() over p as _n"]
+    linked += [f"lag({name}) over p as _before_{name}" for name in ("last_ns", "last_epoch", "last_created", "deleted")]
     linked += [f"lag(last{number}) over p as _before{number}" for number in range(len(samples.members))]
-    meets = f"_before_last_ns >= _window * {nanoseconds}"
-    is_other = "false" if samples.continued else "coalesce(_before_last_epoch <> first_epoch, false)"
+    meets = f"_before_last_ns >= _window * {10**9}"
+    before = Life("_before_last_epoch", "_before_last_created", "_before_deleted")
+    is_other = before.ends_before("first_epoch", "first_created", continued=samples.continued)
     step = [
         "*",
         f"coalesce({meets}, false) as _meets",
@@ -64,7 +65,7 @@ def merged(samples: ClassSamples, table: str) -> str:
         f"case when {meets} and not _before_deleted and not {is_other} then first_ns - _before_last_ns else 0 end "
         "as _gap",
     ]
-    firsts, lasts = ["first_epoch"], ["last_epoch", "deleted"]
+    firsts, lasts = ["first_epoch", "first_created"], ["last_epoch", "last_created", "deleted"]
     for number in range(len(samples.members)):
         firsts.append(f"first{number}")
         lasts.append(f"last{number}")
@@ -100,4 +101,4 @@ def _sums(samples: ClassSamples, number: int) -> Iterator[str]:
         yield f"sum(delta{number} + ({grown})) as delta{number}"
         yield f"sum(resets{number} + case when _meets and {reset} then 1 else 0 end) as resets{number}"
     elif member.gauge:
-        yield f"sum(area{number} + coalesce({before} * (_gap / 1e9), 0)) as area{number}"
+        yield f"sum(area{number} + {held(before, '_gap')}) as area{number}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS, derived, packed, selection
-from qmf.pipeline.aggregation.statements import ClassSamples
+from qmf.pipeline.aggregation.statements import ClassSamples, Life
 from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.schema import Style
 
@@ -15,7 +15,10 @@ LOOK_BACK_DAYS = 7
 _DAY_NS = 86_400 * 10**9
 
 #: What is kept of the last sample of a member.
-CARRIED_COLUMNS = ("agent", "object", "member", "last_ns", "last_epoch", "last_exact", "last", "deleted")
+CARRIED_COLUMNS = (
+    *("agent", "object", "member", "last_ns", "last_epoch", "last_created_ns"),
+    *("last_exact", "last", "deleted"),
+)
 
 
 @attrs.frozen
@@ -24,14 +27,13 @@ class _Before:
 
     Attributes:
         known: there is one, and it isn't too old.
-        ns, epoch, deleted, value: of it.
+        ns, value, life: of it.
     """
 
     known: str
     ns: str
-    epoch: str
-    deleted: str
     value: str
+    life: Life
 
 
 def rows(samples: ClassSamples, package: str, name: str, table: str, carried: str | None) -> str:
@@ -51,7 +53,7 @@ def rows(samples: ClassSamples, package: str, name: str, table: str, carried: st
     ]
     # What follows from other columns is stated once for all members: planning it for each would take longer than the
     # rows of a small class.
-    start, end = (f"({text} * 1000000000)" for text in (f"(_window * {samples.seconds})", _end(samples)))
+    start, end = (f"({time} * {10**9})" for time in ("_window", samples.grid.end("_window")))
     known = {column: quoted(column) for column in ROLLUP_COLUMNS}
     columns = selection({**known, **derived(known, start, end)})
     return (
@@ -77,7 +79,12 @@ def carry(rows: str, carried: str | None, oldest_ns: int) -> str:
 
 
 #: Columns of a window about its last sample, and their names in the window after.
-_ENDS = {"last_ns": "before_ns", "last_epoch": "before_epoch", "deleted": "before_deleted"}
+_ENDS = {
+    "last_ns": "before_ns",
+    "last_epoch": "before_epoch",
+    "last_created": "before_created",
+    "deleted": "before_deleted",
+}
 
 
 def _linked(samples: ClassSamples, table: str, carried: str | None) -> str:
@@ -88,7 +95,7 @@ def _linked(samples: ClassSamples, table: str, carried: str | None) -> str:
     ]
     for number, member in enumerate(samples.members):
         if number in samples.sparse:
-            ends = f"{{'n': last_ns{number}, 'e': last_epoch{number}, 'd': deleted{number}, 'v': last{number}}}"
+            ends = _packed_ends(f"last_created{number}", str(number), f"last{number}")
             is_there = f"samples{number} > 0"
             columns.append(f"lag(case when {is_there} then {ends} end ignore nulls) over p as before{number}")
         elif member.linked:
@@ -100,13 +107,18 @@ def _linked(samples: ClassSamples, table: str, carried: str | None) -> str:
     return f"select {', '.join(columns)} from {source} window p as (partition by _series order by _window)"
 
 
+def _packed_ends(created: str, at: str, value: str) -> str:
+    """The last sample of a window as one value, as SQL."""
+    return f"{{'n': last_ns{at}, 'e': last_epoch{at}, 'c': {created}, 'd': deleted{at}, 'v': {value}}}"
+
+
 def _pivoted(samples: ClassSamples, carried: str) -> str:
     """A row per object of what was last known, a column per member."""
     columns = []
     for number, member in enumerate(samples.members):
         if member.linked:
             value = "last_exact" if member.whole else "last"
-            ends = f"{{'n': last_ns, 'e': last_epoch, 'd': deleted, 'v': {value}}}"
+            ends = _packed_ends("last_created_ns", "", value)
             columns.append(f"any_value({ends}) filter (member = {text(member.name)}) as carried{number}")
     return (
         f"select _series{''.join(f', {column}' for column in columns)} from {carried} as known "
@@ -117,7 +129,10 @@ def _pivoted(samples: ClassSamples, carried: str) -> str:
 
 def _before(samples: ClassSamples, number: int, *, is_carried: bool) -> _Before:
     """The sample before, from the window before, else from what was carried."""
-    fields = {"n": "before_ns", "e": "before_epoch", "d": "before_deleted", "v": f"before{number}"}
+    fields = {
+        **{"n": "before_ns", "e": "before_epoch", "c": "before_created", "d": "before_deleted"},
+        "v": f"before{number}",
+    }
     if number in samples.sparse:
         fields = {key: f"before{number}.{key}" for key in fields}
     if is_carried:
@@ -126,18 +141,17 @@ def _before(samples: ClassSamples, number: int, *, is_carried: bool) -> _Before:
             key: f"case when {missing} is null then carried{number}.{key} else {value} end"
             for key, value in fields.items()
         }
-    start = f"_window * {samples.seconds * 10**9}"
-    oldest = f"({start} - (({start} % {_DAY_NS}) + {_DAY_NS}) % {_DAY_NS}) - {LOOK_BACK_DAYS * _DAY_NS}"
-    time = f"({fields['n']})"
-    return _Before(f"coalesce({time} >= {oldest}, false)", time, *(f"({fields[key]})" for key in "edv"))
+    oldest = f"{samples.grid.day('_window')} * {10**9} - {LOOK_BACK_DAYS * _DAY_NS}"
+    ns, epoch, created, deleted, value = (f"({fields[key]})" for key in "necdv")
+    return _Before(f"coalesce({ns} >= {oldest}, false)", ns, value, Life(epoch, created, deleted))
 
 
 def _member(samples: ClassSamples, package: str, name: str, number: int, *, is_carried: bool) -> str:
     """The rows of one member."""
     member, at = samples.members[number], samples.suffix(number)
     values = {
-        "window_start": f"make_timestamptz(_window * {samples.seconds} * 1000000)",
-        "window_end": f"make_timestamptz({_end(samples)} * 1000000)",
+        "window_start": "make_timestamptz(_window * 1000000)",
+        "window_end": f"make_timestamptz({samples.grid.end('_window')} * 1000000)",
         "package": text(package),
         "class": text(name),
         "agent": "_agent",
@@ -146,6 +160,7 @@ def _member(samples: ClassSamples, package: str, name: str, number: int, *, is_c
         "style": text(member.style.value),
         "unit": "null" if member.unit is None else text(member.unit),
         **{field: f"{field}{at}" for field in ("samples", "first_ns", "last_ns", "first_epoch", "last_epoch")},
+        "last_created_ns": f"last_created{at}",
         **{f"{field}_exact": f"{field}{number}" if member.whole else "null" for field in _NUMBERS},
         **{field: f"cast({field}{number} as double)" for field in _NUMBERS},
         "weight": f"weight{number}",
@@ -156,11 +171,6 @@ def _member(samples: ClassSamples, package: str, name: str, number: int, *, is_c
         f"cast({value} as {ROLLUP_COLUMNS[column]}) as {quoted(column)}" for column, value in values.items()
     )
     return f"select _window, {columns} from linked where samples{at} > 0"
-
-
-def _end(samples: ClassSamples) -> str:
-    """The end of a window in seconds, as SQL."""
-    return f"(_window * {samples.seconds} + {samples.seconds})"
 
 
 _NUMBERS = ("first", "last", "low", "high", "total")
@@ -176,7 +186,7 @@ def _neighbours(samples: ClassSamples, number: int, *, is_carried: bool) -> dict
     before = _before(samples, number, is_carried=is_carried)
     known = before.known
     found = {**nothing, "before_ns": f"case when {known} then {before.ns} end"}
-    is_other = "false" if samples.continued else f"coalesce({before.epoch} <> first_epoch{at}, false)"
+    is_other = before.life.ends_before(f"first_epoch{at}", f"first_created{at}", continued=samples.continued)
     if member.style is Style.COUNT:
         reset = f"(first{number} < {before.value} or {is_other})"
         step = f"case when not {known} then 0 when {reset} then first{number} else first{number} - {before.value} end"
@@ -185,7 +195,7 @@ def _neighbours(samples: ClassSamples, number: int, *, is_carried: bool) -> dict
             "delta_exact": f"delta{number} + ({step})",
             "resets": f"resets{number} + case when {known} and {reset} then 1 else 0 end",
         }
-    holds = f"{known} and not {before.deleted} and not {is_other}"
+    holds = f"{known} and not {before.life.deleted} and not {is_other}"
     return {
         **found,
         "before": f"case when {holds} then cast({before.value} as double) end",

@@ -10,12 +10,14 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.aggregation.members import NumberMember, number_members
+from qmf.pipeline.aggregation.zones import Zone
 from qmf.pipeline.duckdb_queries import parquet_files, quoted
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema
 from qmf.pipeline.lake.classes import choose_classes, columns_of_versions
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType
 from qmf.pipeline.lake.days import NS_PER_DAY
+from qmf.pipeline.lake.days import day as utc_day
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local
@@ -93,13 +95,43 @@ class ClassSource:
         """The days with samples, in order, from one day to another; None for no limit."""
         return [day for day in sorted(self.days) if (first or day) <= day <= (last or day)]
 
+    def zone_days(self, zone: Zone, first: str | None, last: str | None) -> list[str]:
+        """The days of a time zone that may have samples, in order, from one of them to another; None for no limit."""
+        return [day for day in zone.days_of(list(self.days)) if (first or day) <= day <= (last or day)]
+
+    def of_day(self, zone: Zone, day: str) -> ClassSource:
+        """The samples of one day of a time zone."""
+        if zone.is_utc:
+            return attrs.evolve(self, days={day: self.days.get(day, ())})
+        return self.of_times(zone.start_ns(day), zone.end_ns(day))
+
+    def of_times(self, first_ns: int, end_ns: int) -> ClassSource:
+        """The samples from one time until before another one."""
+        days = {}
+        for date in self.between(utc_day(first_ns), utc_day(end_ns - 1)):
+            files = [
+                (table, file)
+                for table, file in self.days[date]
+                if (file.last_ns is None or file.last_ns >= first_ns)
+                and (file.first_ns is None or file.first_ns < end_ns)
+            ]
+            if files:
+                days[date] = files
+        times = f"(_ts_ns >= {first_ns} and _ts_ns < {end_ns})"
+        return attrs.evolve(self, days=days, where=f"({self.where}) and {times}" if self.where else times)
+
     def samples(self, first: str | None, last: str | None) -> int:
         """The number of rows of some days, as of `between`."""
         return sum(file.rows for day in self.between(first, last) for _, file in self.days[day])
 
-    def sql(self, connection: Any, days: Sequence[str]) -> str:
-        """The samples of some days, with all columns of the members, as SQL for a connection to DuckDB."""
-        found = self._sql(connection, days)
+    def sql(self, connection: Any, days: Sequence[str] | None = None) -> str:
+        """The samples, with all columns of the members, as SQL for a connection to DuckDB.
+
+        Args:
+            connection: to DuckDB.
+            days: those of these days; None for all.
+        """
+        found = self._sql(connection, sorted(self.days) if days is None else days)
         return f"(select * from {found} where {self.where})" if self.where else found
 
     def _sql(self, connection: Any, days: Sequence[str]) -> str:

@@ -7,7 +7,8 @@ rows are complete in themselves: they say nothing about the time before the firs
 it a row per member, with the columns of the table.
 
 Samples count in the order of their times. Where that contradicts the order in which one run of a recorder received
-them, the clock of the agent was set back (``back``), and counters are walked again in the order of arrival.
+them (``back``), samples were late, or the clock of the agent was set back. Counters are then walked again in the order
+of arrival, and the order counts in which a counter began again from zero less often.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from collections.abc import Callable, Collection, Sequence
 
 import attrs
 
+from qmf.pipeline.aggregation.columns import held
 from qmf.pipeline.aggregation.members import NumberMember
+from qmf.pipeline.aggregation.zones import WindowGrid
 from qmf.pipeline.duckdb_queries import quoted
 from qmf.schema import Style
 
@@ -34,17 +37,17 @@ class ClassSamples:
     Attributes:
         source: what to read from, as SQL; it has the columns of samples.
         members: the numbers of the class.
-        seconds: of a window.
+        grid: the windows.
         continued: counters outlive restarts of their agents.
         keys: the table that `keys` made.
         sparse: numbers of the members that some samples lack.
         large: some whole number needs more than 64 bits.
-        steady: the samples of an object have one epoch, and none of them is its end.
+        steady: the samples of an object have one epoch and one time of creation, and none of them is its end.
     """
 
     source: str
     members: Sequence[NumberMember]
-    seconds: int
+    grid: WindowGrid
     continued: bool
     keys: str
     sparse: Collection[int] = ()
@@ -62,7 +65,7 @@ class ClassSamples:
 
     @property
     def clocks(self) -> list[str]:
-        """The suffixes of columns that say that a clock was set back: none for all counters that each sample has."""
+        """The suffixes of columns about the order of arrival: none for all counters that each sample has."""
         return list(dict.fromkeys(self.suffix(number) for number in self.counters))
 
     def suffix(self, number: int) -> str:
@@ -89,16 +92,18 @@ def keys(source: str) -> str:
         "select *, cast(dense_rank() over (order by _agent, _object) as integer) as _series, "
         f"dense_rank() over (order by _run) << {_SEQ_BITS} as _first_arrival "
         "from (select _agent, _object, _run, min(_epoch) as low_epoch, max(_epoch) as high_epoch, "
+        "min(coalesce(_create_ns, 0)) as low_created, max(coalesce(_create_ns, 0)) as high_created, "
         "bool_or(_epoch is null or coalesce(_delete_ns, 0) <> 0) as changes "
         f"from {source} where _statistics group by _agent, _object, _run)"
     )
 
 
 def steady(keys_table: str) -> str:
-    """Whether the samples of each object have one epoch, and none of them is its end."""
+    """Whether the samples of each object have one epoch and one time of creation, and none of them is its end."""
     return (
         "select bool_and(is_steady) from ("
-        "select min(low_epoch) = max(high_epoch) and not bool_or(changes) as is_steady "
+        "select min(low_epoch) = max(high_epoch) and not bool_or(changes) "
+        "and min(low_created) = max(high_created) as is_steady "
         f"from {keys_table} group by _series)"
     )
 
@@ -118,7 +123,7 @@ def missing(samples: ClassSamples, table: str) -> str:
 
 
 def corrections(samples: ClassSamples, table: str) -> str:
-    """The growth of counters in the windows of a table of `windows` in which the clock of an agent was set back."""
+    """The growth of counters, in the order of arrival, in the windows of a table of `windows` where it is another."""
     columns = [_GROUP]
     for number in samples.counters:
         columns += _growth(samples, number)
@@ -130,14 +135,15 @@ def corrections(samples: ClassSamples, table: str) -> str:
 
 
 def went_back(samples: ClassSamples) -> str:
-    """The condition for windows of a table of `windows` in which a clock was set back."""
+    """The condition for windows of a table of `windows` whose samples arrived in another order than by their times."""
     return " or ".join(f"back{at}" for at in samples.clocks)
 
 
 def corrected(samples: ClassSamples, table: str, corrections_table: str) -> str:
     """The update of a table of `windows` by one of `corrections`."""
     changes = ", ".join(
-        f"{field}{number} = case when t.back{samples.suffix(number)} then c.{field}{number} else t.{field}{number} end"
+        f"{field}{number} = case when t.back{samples.suffix(number)} and c.resets{number} < t.resets{number} "
+        f"then c.{field}{number} else t.{field}{number} end"
         for number in samples.counters
         for field in ("delta", "resets")
     )
@@ -147,19 +153,19 @@ def corrected(samples: ClassSamples, table: str, corrections_table: str) -> str:
 
 def _steps(samples: ClassSamples, order: str) -> str:
     """Common table expressions: the samples with their windows, each with the next one of the same window."""
-    nanoseconds = samples.seconds * 10**9
-    # The remainder of a negative number is negative: times before 1970 belong to the window before.
-    window = f"(_ts_ns - ((_ts_ns % {nanoseconds}) + {nanoseconds}) % {nanoseconds}) // {nanoseconds}"
+    # The windows of samples are as long in all zones, see `windows.base_seconds`.
+    window = WindowGrid(samples.grid.seconds).start("_ts_ns")
     values = [f"{_number(samples, name)} as {samples.column(name)}" for name in samples.columns]
     read = [
         *("_series", f"{window} as _window", "_ts_ns", "_first_arrival + _seq as _arrival", "_epoch"),
+        "nullif(_create_ns, 0) as _created",
         *(() if samples.steady else ("coalesce(_delete_ns, 0) <> 0 as _deleted",)),
         *values,
     ]
     after = [
         "lag(_ts_ns) over p is null as _is_first",
         "lead(_ts_ns) over p as _ts_a",
-        *(() if samples.steady else ("lead(_epoch) over p as _epoch_a",)),
+        *(() if samples.steady else (f"lead({_LIFE}) over p as _life_a",)),
     ]
     if samples.sparse:
         after.append("row_number() over p as _n")
@@ -167,7 +173,7 @@ def _steps(samples: ClassSamples, order: str) -> str:
         after.append("lead(_arrival) over p as _arrival_a")
     step = [
         "_ts_a is null as _is_last",
-        f"case when {_holds(samples, '_epoch_a', '_deleted')} then _ts_a - _ts_ns end as _held",
+        f"case when {_holds(samples, '_life_a')} then _ts_a - _ts_ns end as _held",
     ]
     if "" in samples.clocks:
         step.append(f"{_is_back('_arrival_a')} as _back")
@@ -175,11 +181,11 @@ def _steps(samples: ClassSamples, order: str) -> str:
         value = samples.column(member.value)
         if number in samples.sparse:
             # The next sample is the next one that has the member.
-            packed = f"{{'v': {value}, 'e': _epoch, 't': _ts_ns, 'a': _arrival}}"
+            packed = f"{{'v': {value}, 'l': {_LIFE}, 't': _ts_ns, 'a': _arrival}}"
             present = samples.is_present(number)
             after.append(f"lead(case when {present} then {packed} end ignore nulls) over p as _after{number}")
             later = f"_after{number}"
-            holds = _holds(samples, f"{later}.e", "_deleted")
+            holds = _holds(samples, f"{later}.l")
             step += [
                 f"coalesce({present} and {_is_back(f'{later}.a')}, false) as _back{number}",
                 f"case when {present} and {holds} then {later}.t - _ts_ns end as _held{number}",
@@ -202,11 +208,46 @@ def _is_back(arrival: str) -> str:
     return f"coalesce({arrival} < _arrival and {arrival} >> {_SEQ_BITS} = _arrival >> {_SEQ_BITS}, false)"
 
 
-def _holds(samples: ClassSamples, epoch: str, deleted: str) -> str:
-    """The condition for samples whose value holds until the next one: neither the object nor the agent ended."""
+#: What tells two lives of an object apart, of one sample.
+_LIFE = "{'epoch': _epoch, 'created': _created}"
+
+
+@attrs.frozen
+class Life:
+    """Columns of a sample about the life of its object, as SQL.
+
+    Attributes:
+        epoch: of the agent; null where it is not known.
+        created: when the object was created; null where it is not known.
+        deleted: it is the end of the object.
+    """
+
+    epoch: str
+    created: str
+    deleted: str
+
+    def ends_before(self, epoch: str, created: str, *, continued: bool) -> str:
+        """The condition for a next sample, by its epoch and creation, that belongs to another life of the object.
+
+        Args:
+            epoch, created: of the next sample, as SQL.
+            continued: counters outlive restarts of their agents, but not the object that an agent creates anew.
+        """
+        ended = f"coalesce({self.created} <> {created}, {self.deleted}, false)"
+        if continued:
+            return f"({ended} and coalesce({self.epoch} = {epoch}, false))"
+        return f"({ended} or coalesce({self.epoch} <> {epoch}, false))"
+
+
+_SAMPLE = Life("_epoch", "_created", "_deleted")
+
+
+def _holds(samples: ClassSamples, life: str) -> str:
+    """The condition for samples whose value holds until the next one, by its `_LIFE`: nothing ended in between."""
     if samples.steady:
         return "true"
-    return f"not {deleted}" if samples.continued else f"not {deleted} and coalesce({epoch} = _epoch, true)"
+    other = _SAMPLE.ends_before(f"{life}.epoch", f"{life}.created", continued=samples.continued)
+    return f"not _deleted and not {other}"
 
 
 def _aggregates(samples: ClassSamples, number: int) -> list[str]:
@@ -230,19 +271,18 @@ def _aggregates(samples: ClassSamples, number: int) -> list[str]:
     if member.style is Style.COUNT:
         columns += _growth(samples, number)
     elif member.gauge:
-        columns.append(f"coalesce(sum({value} * (_held{at} / 1e9)), 0) as area{number}")
+        columns.append(f"coalesce(sum({held(value, f'_held{at}')}), 0) as area{number}")
     return columns
 
 
 def _ends(samples: ClassSamples) -> list[str]:
     """Number, times and epochs of samples."""
-    ends = ["max(_epoch) as first_epoch", "max(_epoch) as last_epoch", "false as deleted"]
-    if not samples.steady:
-        ends = [
-            "max(_epoch) filter (_is_first) as first_epoch",
-            "max(_epoch) filter (_is_last) as last_epoch",
-            "bool_or(_deleted) filter (_is_last) as deleted",
-        ]
+    first, last = ("", "") if samples.steady else (" filter (_is_first)", " filter (_is_last)")
+    ends = [
+        *(f"max(_epoch){first} as first_epoch", f"max(_epoch){last} as last_epoch"),
+        *(f"max(_created){first} as first_created", f"max(_created){last} as last_created"),
+        "false as deleted" if samples.steady else f"bool_or(_deleted){last} as deleted",
+    ]
     return [
         "count(*) as samples",
         "min(_ts_ns) as first_ns",
@@ -258,8 +298,8 @@ def _sparse_ends(only: str, at: str) -> list[str]:
         f"count(*){only} as samples{at}",
         f"min(_ts_ns){only} as first_ns{at}",
         f"max(_ts_ns){only} as last_ns{at}",
-        f"(arg_min({{'e': _epoch}}, _n){only}).e as first_epoch{at}",
-        f"(arg_max({{'e': _epoch}}, _n){only}).e as last_epoch{at}",
+        *(f"(arg_min({_LIFE}, _n){only}).{name} as first_{name}{at}" for name in ("epoch", "created")),
+        *(f"(arg_max({_LIFE}, _n){only}).{name} as last_{name}{at}" for name in ("epoch", "created")),
         f"arg_max(_deleted, _n){only} as deleted{at}",
         f"coalesce(sum(_held{at}), 0) as held_ns{at}",
     ]
@@ -269,10 +309,11 @@ def _growth(samples: ClassSamples, number: int) -> list[str]:
     """The growth of a counter between the samples of a window, and how often it began again from zero."""
     value = samples.column(samples.members[number].value)
     sparse = number in samples.sparse
-    after, epoch = (f"_after{number}.v", f"_after{number}.e") if sparse else (f"_after{number}", "_epoch_a")
+    after, life = (f"_after{number}.v", f"_after{number}.l") if sparse else (f"_after{number}", "_life_a")
     reset = f"{after} < {value}"
-    if not samples.continued and not samples.steady:
-        reset = f"({reset} or coalesce(_epoch <> {epoch}, false))"
+    if not samples.steady:
+        other = _SAMPLE.ends_before(f"{life}.epoch", f"{life}.created", continued=samples.continued)
+        reset = f"({reset} or {other})"
     missing_one = f"{value} is null or {after} is null"
     step = f"case when {missing_one} then 0 when {reset} then {after} else {after} - {value} end"
     return [f"sum({step}) as delta{number}", f"count(*) filter (not ({missing_one}) and {reset}) as resets{number}"]

@@ -2,8 +2,9 @@
 
 `LAKE/_partials` has a Parquet file for each large data file of a class, with a row per object and minute. Data files
 never change, and a file that is combined with others gets another name, so a partial is never used for other rows than
-it was made of. Only files are worth it in which all samples have all members, no object ends and no agent starts again:
-partials of others would depend on the options of a roll-up. Where one is missing, samples are read.
+it was made of. Only files are worth it in which all samples have all members and came in the order of their times, and
+in which no object ends or is created again and no agent starts again: partials of others would depend on the options of
+a roll-up. Where one is missing, samples are read.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from qmf.pipeline.aggregation import rows
 from qmf.pipeline.aggregation.members import NumberMember
 from qmf.pipeline.aggregation.partials import ENDS, STEP, member_columns, merged
 from qmf.pipeline.aggregation.source import ClassSource, class_sources, day_start_ns
-from qmf.pipeline.aggregation.statements import ClassSamples
+from qmf.pipeline.aggregation.statements import ClassSamples, went_back
 from qmf.pipeline.aggregation.windows import WINDOWS, sample_windows
+from qmf.pipeline.aggregation.zones import WindowGrid
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors, parquet_files, text
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.delta_errors import delta_errors
@@ -39,7 +41,7 @@ BASE_SECONDS = 60
 #: Values of a file that has partials, at least.
 LEAST_VALUES = 100_000
 
-_FORMAT = "1"
+_FORMAT = "2"
 _KEYS, _WINDOWS = "qmf_stored_keys", "qmf_stored_windows"
 
 
@@ -89,10 +91,16 @@ def stored(source: ClassSource, date: str, seconds: int) -> list[Path] | None:
 
 @contextmanager
 def merged_rows(
-    connection: Any, paths: Sequence[Path], source: ClassSource, seconds: int, carried: str | None, *, continued: bool
+    connection: Any,
+    paths: Sequence[Path],
+    source: ClassSource,
+    grid: WindowGrid,
+    carried: str | None,
+    *,
+    continued: bool,
 ) -> Iterator[str]:
     """The rows of the table of roll-ups from stored partials, as SQL within the block; arguments as of `rolled_up`."""
-    samples = ClassSamples("", source.members, seconds, continued, _KEYS)
+    samples = ClassSamples("", source.members, grid, continued, _KEYS)
     files = parquet_files([str(path) for path in paths])
     try:
         connection.execute(
@@ -120,7 +128,7 @@ def _store(connection: Any, source: ClassSource, path: Path) -> bool:
         seconds=BASE_SECONDS,
         continued=False,
     ) as samples:
-        if samples is None or samples.sparse or not samples.steady:
+        if samples is None or samples.sparse or not samples.steady or _is_disordered(connection, samples):
             _none(path).touch()
             return False
         # Parquet has no integers of 128 bits.
@@ -136,6 +144,12 @@ def _store(connection: Any, source: ClassSource, path: Path) -> bool:
         )
         begun.replace(path)
         return True
+
+
+def _is_disordered(connection: Any, samples: ClassSamples) -> bool:
+    """True if some counters' samples arrived in another order than by their times."""
+    where = went_back(samples) if samples.counters else "false"
+    return bool(connection.execute(f"select 1 from {WINDOWS} where {where} limit 1").fetchall())
 
 
 def _columns(samples: ClassSamples) -> dict[str, str]:

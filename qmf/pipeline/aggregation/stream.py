@@ -102,7 +102,11 @@ class RollupStream:
         self._partials: StreamPartials | None = None
         if in_memory:
             self._partials = StreamPartials(
-                self._connection, options.sizes, ahead_ns(options.late), continued=options.continued
+                self._connection,
+                options.sizes,
+                ahead_ns(options.late),
+                continued=options.continued,
+                zone=options.zone,
             )
         self._known: set[str] = set()
 
@@ -214,9 +218,8 @@ class RollupStream:
         ranges = []
         for source in sources:
             for size in self._options.sizes if source.members else ():
-                length = window_seconds(size) * 10**9
                 start = self._progress(source, size).until
-                end = max((self._latest - self._late) // length * length, start)
+                end = max(self._options.zone.floor_ns(self._latest - self._late, window_seconds(size)), start)
                 if end > start or last:
                     ranges.append(WindowRange(source, size, start, end, last))
         rows = self._roll_up(ranges) if ranges else []

@@ -1,14 +1,12 @@
 """Partial aggregates of a stream's newest samples, in memory: all classes and sizes are rolled up by a few queries.
 
-The samples of each window of the largest size that divides all sizes become partials when it is complete. Complete
-windows of each size are then merged from these. What is not here is read from the lake again, see `stream_windows`:
-windows with samples that came too late for partials, those of agents that two recorders record, and more samples at
-once than should be in memory.
+The samples of each window of `base_seconds` become partials when it is complete. Complete windows of each size are then
+merged from these. What is not here is read from the lake again, see `stream_windows`: windows with samples that came
+too late for partials, those of agents that two recorders record, and more samples at once than should be in memory.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -25,6 +23,7 @@ from qmf.pipeline.aggregation.statements import ClassSamples
 from qmf.pipeline.aggregation.stream_windows import WindowRange
 from qmf.pipeline.aggregation.tables import OUT, add_rows
 from qmf.pipeline.aggregation.windows import WINDOWS, sample_windows
+from qmf.pipeline.aggregation.zones import UTC, Span, WindowGrid, Zone, base_seconds
 from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
 from qmf.pipeline.lake.delta_errors import delta_errors
@@ -91,7 +90,9 @@ class Found:
 class StreamPartials:
     """The partials of one stream, in temporary tables of a connection."""
 
-    def __init__(self, connection: Any, sizes: Sequence[str], ahead_ns: int, *, continued: bool) -> None:
+    def __init__(
+        self, connection: Any, sizes: Sequence[str], ahead_ns: int, *, continued: bool, zone: Zone = UTC
+    ) -> None:
         """Hold nothing yet.
 
         Args:
@@ -99,11 +100,13 @@ class StreamPartials:
             sizes: of the windows.
             ahead_ns: samples are from the future that are later than their arrival by more.
             continued: counters outlive restarts of their agents.
+            zone: of the days with which windows begin.
         """
         self._connection = connection
         self._ahead_ns = ahead_ns
         self._continued = continued
-        self._seconds = math.gcd(*(window_seconds(size) for size in sizes))
+        self._zone = zone
+        self._seconds = base_seconds(sizes, zone)
         #: Numbers of classes by name, and of the last samples, in nanoseconds, that are not here.
         self._numbers: dict[str, int] = {}
         self._missing: dict[str, int] = {}
@@ -319,7 +322,8 @@ class StreamPartials:
             self._connection.execute(
                 f"insert into {_partials(family)} by name select o.number * {MEMBERS} + m._member as _series, "
                 f"{self._steps} as {STEP}, 0 as samples, last_ns as first_ns, last_ns, last_epoch as first_epoch, "
-                f"last_epoch, deleted, 0 as held_ns, {value} as first0, {value} as last0 from {carried} as c "
+                "last_epoch, last_created_ns as first_created, last_created_ns as last_created, deleted, "
+                f"0 as held_ns, {value} as first0, {value} as last0 from {carried} as c "
                 f"join {_OBJECTS} as o on o.class = {number} and o.object = c.object "
                 "and o.agent is not distinct from c.agent "
                 f"join {_MEMBERS} as m on m._class = {number} and m.member = c.member "
@@ -346,7 +350,7 @@ class StreamPartials:
         )
         made: Counter[tuple[str, str]] = Counter()
         for family in sorted(self._closed, key=lambda item: item.name):
-            samples = self._samples(family, window_seconds(size))
+            samples = self._samples(family, window_seconds(size), self._spans(family))
             self._connection.execute(f"create or replace temp table {_MERGED} as {merged(samples, _partials(family))}")
             self._connection.execute(
                 f"create or replace temp table {_KEYS} as select distinct _series, null::varchar as _agent, "
@@ -359,7 +363,7 @@ class StreamPartials:
                 f"join (values {limits}) as c(class, start, stop) on c.class = o.class "
                 "where r.first_ns >= c.start and r.first_ns < c.stop)"
             )
-            add_rows(self._connection, OUT, found, size)
+            add_rows(self._connection, OUT, found, size, self._zone)
         if self._closed:
             for package, name, count in self._connection.execute(
                 f"select package, class, count(*) from {OUT} where size = {text(size)} group by all"
@@ -405,9 +409,18 @@ class StreamPartials:
         ((count,),) = self._connection.execute(f"select count(*) from {table}").fetchall()
         return int(count)
 
-    def _samples(self, family: Family, seconds: int) -> ClassSamples:
+    def _samples(self, family: Family, seconds: int, spans: Sequence[Span] = ()) -> ClassSamples:
         """What windows of a family are made of."""
-        return ClassSamples("", [family.member], seconds, self._continued, _KEYS)
+        return ClassSamples("", [family.member], WindowGrid(seconds, spans), self._continued, _KEYS)
+
+    def _spans(self, family: Family) -> Sequence[Span]:
+        """The days in which the partials of a family are."""
+        if self._zone.is_utc:
+            return ()
+        ((first, last),) = self._connection.execute(
+            f"select min(first_ns), max(last_ns) from {_partials(family)}"
+        ).fetchall()
+        return () if first is None else self._zone.spans(first, last)
 
 
 def _partials(family: Family) -> str:

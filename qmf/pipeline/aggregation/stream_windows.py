@@ -6,21 +6,21 @@ from typing import Any
 
 import attrs
 
+from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS, coarser
 from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS, carry
-from qmf.pipeline.aggregation.source import ClassSource, day_start_ns
+from qmf.pipeline.aggregation.source import ClassSource
 from qmf.pipeline.aggregation.tables import OUT, RollupOptions, add_rows, rollup_table
 from qmf.pipeline.aggregation.windows import rolled_up
-from qmf.pipeline.duckdb_queries import parquet_files, text
+from qmf.pipeline.duckdb_queries import parquet_files, quoted, text
 from qmf.pipeline.durations import parse_duration
-from qmf.pipeline.lake.days import day
+from qmf.pipeline.lake.days import NS_PER_DAY, day
 from qmf.pipeline.lake.location import is_local
 
 #: Later than any sample.
 END_NS = (1 << 63) - 1
 
 _ROWS, _NEXT = "qmf_rows", "qmf_next"
-_DAY_NS = 86_400 * 10**9
 
 #: Nanoseconds that an agent's clock may always be ahead of the recorder's.
 _SKEW_NS = 60 * 10**9
@@ -93,12 +93,14 @@ class WindowRollup:
         Raises:
             LakeError: the table of earlier rows cannot be read.
         """
-        rows = 0
-        for date in windows.days:
-            until = min(windows.end, day_start_ns(date) + _DAY_NS)
-            rows += self._roll_up_day(windows, date, windows.start, until)
+        rows, zone = 0, self._options.zone
+        first = None if windows.start == -END_NS else zone.day(windows.start)
+        for date in windows.source.zone_days(zone, first, None if windows.last else zone.day(windows.end)):
+            start, end = max(zone.start_ns(date), windows.start), zone.end_ns(date)
+            until = min(windows.end, end)
+            rows += self._roll_up_day(windows, date, start, until)
             if windows.last:
-                rows += self._roll_up_day(windows, date, max(windows.start, until), END_NS)
+                rows += self._roll_up_day(windows, date, max(start, until), end)
         return rows
 
     def forget(self) -> None:
@@ -116,36 +118,31 @@ class WindowRollup:
 
     def _roll_up_day(self, windows: WindowRange, date: str, first: int, until: int) -> int:
         """Add the rows of the windows of a day between two times."""
-        source = windows.source
-        files = [
-            item
-            for item in source.days[date]
-            if (item[1].last_ns is None or item[1].last_ns >= first)
-            and (item[1].first_ns is None or item[1].first_ns < until)
-        ]
-        if not files or until <= first:
+        if until <= first:
             return 0
-        few = attrs.evolve(source, days={date: files})
-        samples = (
-            f"(select * from {few.sql(self._connection, [date])} "
-            f"where _ts_ns >= {first} and _ts_ns < {until} and not {is_ahead(self._options.late)})"
-        )
+        zone, source = self._options.zone, windows.source.of_times(first, until)
+        if not source.days:
+            return 0
+        spans, day_start = zone.spans(first, until), zone.start_ns(date)
         carried = self.known(windows)
         with rolled_up(
             self._connection,
-            samples,
+            f"(select * from {source.sql(self._connection)} where not {is_ahead(self._options.late)})",
             source.members,
             package=source.package,
             name=source.name,
-            seconds=window_seconds(windows.size),
+            seconds=self._options.base_seconds,
             continued=self._options.continued,
             carried=carried,
+            spans=spans,
         ) as sql:
             if sql is None:
                 return 0
             self._connection.execute(f"create or replace temp table {_ROWS} as {sql}")
-        self._keep(windows, carry(_ROWS, carried, day_start_ns(date) - LOOK_BACK_DAYS * _DAY_NS))
-        return add_rows(self._connection, OUT, _ROWS, windows.size)
+        self._keep(windows, carry(_ROWS, carried, day_start - LOOK_BACK_DAYS * NS_PER_DAY))
+        seconds = window_seconds(windows.size)
+        rows = _ROWS if seconds == self._options.base_seconds else f"({coarser(_ROWS, seconds, spans)})"
+        return add_rows(self._connection, OUT, rows, windows.size, zone)
 
     def known(self, windows: WindowRange) -> str | None:
         """The table of what is last known before some windows; None for nothing.
@@ -157,14 +154,14 @@ class WindowRollup:
             self._carried[windows.key] = None
             rows = self._rows(windows)
             if rows is not None:
-                self._keep(windows, carry(rows, None, windows.start - LOOK_BACK_DAYS * _DAY_NS))
+                self._keep(windows, carry(rows, None, windows.start - LOOK_BACK_DAYS * NS_PER_DAY))
         return self._carried[windows.key]
 
     def _rows(self, windows: WindowRange) -> str | None:
         """The rows of the windows before, as far back as samples are looked for; None for none."""
         if windows.start == -END_NS or self._table.version() is None:
             return None
-        oldest = day(windows.start - (LOOK_BACK_DAYS + 1) * _DAY_NS)
+        oldest = day(windows.start - (LOOK_BACK_DAYS + 1) * NS_PER_DAY)
         files = [
             file
             for file in self._table.snapshot().files
@@ -178,8 +175,11 @@ class WindowRollup:
             found = "qmf_written"
             self._connection.register(found, self._table.dataset(files))
         source = windows.source
+        # Rows of earlier versions may lack a column.
+        nulls = ", ".join(f"cast(null as {type}) as {quoted(name)}" for name, type in ROLLUP_COLUMNS.items())
+        found = f"(select {nulls} limit 0) union all by name select * from {found}"
         return (
-            f"(select * from {found} where package = {text(source.package)} and class = {text(source.name)} "
+            f"(select * from ({found}) where package = {text(source.package)} and class = {text(source.name)} "
             f"and first_ns < {windows.start})"
         )
 

@@ -3,6 +3,7 @@
 Batches and streams write the same rows, each to a Delta table of its own, with all classes and all sizes::
 
     OUT/batch     OUT/stream      columns `size` and `_date`, by which they are partitioned, then those of `columns`
+    OUT/ZONE/batch and so on      of days in a time zone other than UTC
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import attrs
 
 from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
 from qmf.pipeline.aggregation.members import window_seconds
+from qmf.pipeline.aggregation.zones import UTC, Zone, base_seconds
 from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion
@@ -34,6 +36,7 @@ class RollupOptions:
         first, last: days of a batch, ``2030-01-31``, both included; None for no limit.
         late: how long a stream waits for late data.
         continued: counters outlive restarts of their agents, as those do that an agent only forwards.
+        timezone: whose days windows begin with, see `Zone`.
         storage: options of the object stores of both.
     """
 
@@ -45,19 +48,31 @@ class RollupOptions:
     last: str | None = None
     late: str = "10 minutes"
     continued: bool = False
+    timezone: str = "UTC"
     storage: Mapping[str, str] = attrs.field(factory=dict)
 
     def check(self) -> None:
-        """Check the sizes.
+        """Check the sizes and the time zone.
 
         Raises:
-            PipelineError: not a size of windows.
+            PipelineError: not a size of windows, or not a time zone.
         """
         for size in self.sizes:
             window_seconds(size)
+        self.zone.check()
+
+    @property
+    def zone(self) -> Zone:
+        """The time zone."""
+        return Zone(self.timezone)
+
+    @property
+    def base_seconds(self) -> int:
+        """As of that function."""
+        return base_seconds(self.sizes, self.zone)
 
 
-#: The columns by which the tables are partitioned: size of the windows, and day in UTC.
+#: The columns by which the tables are partitioned: size of the windows, and day in their time zone.
 PARTITIONS = ("size", DATE)
 
 #: The temporary table in which a job collects its rows, with the columns by which the job's tables are partitioned.
@@ -72,8 +87,9 @@ WRITER = "rollup"
 
 
 def rollup_table(options: RollupOptions, by: str) -> LakeTable:
-    """A table of roll-ups; `by` is ``batch`` or ``stream``."""
-    return LakeTable(f"{absolute(options.out)}/{by}", options.storage, statistics=STATISTICS)
+    """A table of roll-ups; `by` is ``batch`` or ``stream``. Each time zone has tables of its own."""
+    folder = "" if options.zone.is_utc else f"{options.timezone}/"
+    return LakeTable(f"{absolute(options.out)}/{folder}{by}", options.storage, statistics=STATISTICS)
 
 
 def rollup_schema() -> Any:
@@ -95,7 +111,7 @@ def class_name(versions: Sequence[ClassVersion]) -> str:
     return f"{versions[0].package}:{versions[0].name}"
 
 
-def add_rows(connection: Any, out: str, table: str, size: str) -> int:
+def add_rows(connection: Any, out: str, table: str, size: str, zone: Zone = UTC) -> int:
     """Add rows of one size to a table with the columns of the job's tables; returns their number.
 
     Args:
@@ -103,9 +119,11 @@ def add_rows(connection: Any, out: str, table: str, size: str) -> int:
         out: the table.
         table: with the rows, or a query in parentheses.
         size: of the windows.
+        zone: of their days.
     """
     columns = ", ".join(f"{quoted(name)} {type}" for name, type in ROLLUP_COLUMNS.items())
     connection.execute(f"create temp table if not exists {out} (size varchar, {DATE} varchar, {columns})")
-    rows = f"select {text(size)} as size, strftime(window_start, '%Y-%m-%d') as {DATE}, * from {table}"
+    local = "window_start" if zone.is_utc else f"timezone({text(zone.name)}, window_start)"
+    rows = f"select {text(size)} as size, strftime({local}, '%Y-%m-%d') as {DATE}, * from {table}"
     ((count,),) = connection.execute(f"insert into {out} {rows}").fetchall()
     return int(count)

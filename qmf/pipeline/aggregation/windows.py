@@ -11,6 +11,7 @@ import attrs
 from qmf.pipeline.aggregation import rows, statements
 from qmf.pipeline.aggregation.members import NumberMember
 from qmf.pipeline.aggregation.statements import ClassSamples
+from qmf.pipeline.aggregation.zones import Span, WindowGrid
 from qmf.pipeline.duckdb_queries import import_duckdb
 
 #: The table of windows that `sample_windows` makes.
@@ -30,6 +31,7 @@ def rolled_up(
     seconds: int,
     continued: bool,
     carried: str | None = None,
+    spans: Sequence[Span] = (),
 ) -> Iterator[str | None]:
     """Roll up samples of one class.
 
@@ -41,28 +43,35 @@ def rolled_up(
         seconds: of a window.
         continued: counters outlive restarts of their agents: only a lower value is a restart.
         carried: a table with `rows.CARRIED_COLUMNS`: what was last known before the samples.
+        spans: the days in which the samples are, of another zone than UTC; then `seconds` divides `ZONE_STEP`.
 
     Yields:
         SQL that selects a row per object, window and member, with the columns of the table of roll-ups; None for no
         samples.
     """
-    with sample_windows(connection, source, members, seconds=seconds, continued=continued) as samples:
+    with sample_windows(connection, source, members, seconds=seconds, continued=continued, spans=spans) as samples:
         yield None if samples is None else rows.rows(samples, package, name, WINDOWS, carried)
 
 
 @contextmanager
 def sample_windows(
-    connection: Any, source: str, members: Sequence[NumberMember], *, seconds: int, continued: bool
+    connection: Any,
+    source: str,
+    members: Sequence[NumberMember],
+    *,
+    seconds: int,
+    continued: bool,
+    spans: Sequence[Span] = (),
 ) -> Iterator[ClassSamples | None]:
     """Aggregate samples to a row per object and window, in the table `WINDOWS`; see `statements.windows`.
 
     Args:
-        connection, source, members, seconds, continued: as of `rolled_up`.
+        connection, source, members, seconds, continued, spans: as of `rolled_up`.
 
     Yields:
         what the table was made of, with the table of its keys; None for no samples, and then there is no table.
     """
-    samples = ClassSamples(source, members, seconds, continued, _KEYS)
+    samples = ClassSamples(source, members, WindowGrid(seconds, spans), continued, _KEYS)
     try:
         connection.execute(f"create temp table {_KEYS} as {statements.keys(source)}")
         if not connection.execute(f"select 1 from {_KEYS} limit 1").fetchall():
@@ -103,7 +112,7 @@ def _aggregate(connection: Any, samples: ClassSamples) -> ClassSamples:
 
 
 def _correct(connection: Any, samples: ClassSamples) -> None:
-    """Walk the counters again, in the order of arrival, where the clock of an agent was set back."""
+    """Walk the counters again, in the order of arrival, where it is not that of the times."""
     ((back,),) = connection.execute(f"select count(*) from {WINDOWS} where {statements.went_back(samples)}").fetchall()
     if back:
         connection.execute(f"create temp table {_CORRECTIONS} as {statements.corrections(samples, WINDOWS)}")

@@ -34,6 +34,12 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--size", dest="sizes", type=comma_separated, default=("1m",), metavar="SIZES", help="windows, e.g. 1m,15m,1h"
     )
+    parser.add_argument(
+        "--timezone",
+        default="UTC",
+        metavar="ZONE",
+        help="windows by local days, e.g. of Europe/Berlin; default: UTC",
+    )
     parser.add_argument("--continued", action="store_true", help="counters outlive restarts of their agents")
     add_classes(parser)
     add_days(parser)
@@ -50,6 +56,7 @@ def _run(options: argparse.Namespace) -> None:
         last=options.last,
         late=options.late,
         continued=options.continued,
+        timezone=options.timezone,
         storage=storage_of(options),
     )
     if _needs_spark(options, rollup_options):

@@ -201,7 +201,18 @@ class LakeTable:
         found = {"delta.checkpointInterval": str(CHECKPOINT_COMMITS)}
         return {**found, STATISTICS: ",".join(self._statistics)} if self._statistics else found
 
-    def declare_statistics(self) -> None:
+    def conform(self, schema: Any) -> None:
+        """Add the columns that the table lacks, and declare those with statistics, where there is a table.
+
+        Raises:
+            LakeError: a column has another type in the table.
+        """
+        if self._refreshed() is not None:
+            self._add_columns(schema)
+            with delta_errors(self.url):
+                self._declare_statistics()
+
+    def _declare_statistics(self) -> None:
         """Commit which columns have statistics, where the table is there and doesn't say so."""
         if not self._statistics or self._opened is None:
             return
@@ -364,7 +375,7 @@ class LakeTable:
             if last is not None and last >= batch:
                 return False
             known = self._opened is not None
-            self.declare_statistics()
+            self._declare_statistics()
             delta.write_deltalake(
                 self._opened if known else self.url,
                 rows,

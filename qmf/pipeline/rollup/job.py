@@ -12,7 +12,7 @@ import attrs
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
-from qmf.pipeline.aggregation.job import replaced
+from qmf.pipeline.aggregation.job import replaced, replaced_days
 from qmf.pipeline.aggregation.source import ClassSource, class_sources
 from qmf.pipeline.aggregation.stream import RollupStream
 from qmf.pipeline.aggregation.stream_windows import END_NS, WindowRange
@@ -25,7 +25,6 @@ from qmf.pipeline.aggregation.tables import (
     rollup_table,
 )
 from qmf.pipeline.errors import LakeError
-from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import absolute
@@ -53,9 +52,16 @@ def rollup_batch(spark: SparkSession, options: RollupOptions, print_line: PrintL
     started = time.monotonic()
     sources = class_sources(options.lake, options.classes, options.storage)
     table = rollup_table(options, "batch")
+    table.conform(rollup_schema())
     replacement = _replacement(table, options, sources)
     tasks = make_tasks(
-        options.lake, sources, options.sizes, continued=options.continued, first=options.first, last=options.last
+        options.lake,
+        sources,
+        options.sizes,
+        continued=options.continued,
+        first=options.first,
+        last=options.last,
+        zone=options.zone,
     )
     progress: Any = nullcontext() if is_remote() else report_progress(spark, "rollup", print_line)
     with progress:
@@ -115,7 +121,7 @@ class Replacement:
 
 def _replacement(table: LakeTable, options: RollupOptions, sources: Sequence[ClassSource]) -> Replacement:
     """What a batch replaces."""
-    days = sorted({date for source in sources for date in source.between(options.first, options.last)})
+    days = replaced_days(options, sources)
     if not options.classes:
         return Replacement(table.version(), options.sizes, days)
     return Replacement.of(table, replaced(options, sources), options.sizes, days.__contains__)
@@ -141,8 +147,6 @@ def commit_files(
             table.create(rollup_schema(), PARTITIONS)
         elif replacement is not None and replacement.kept and table.version() != replacement.version:
             raise LakeError(f"{table.url}: another process wrote to it meanwhile; try again")
-        else:
-            table.declare_statistics()
         target = table.delta()
         all_numbers = {**(numbers or {}), WRITER: (table.last_batch(WRITER) or 0) + 1}
         transactions = [delta.Transaction(name, number) for name, number in all_numbers.items()]
@@ -168,6 +172,7 @@ class SparkRollupStream(RollupStream):
         self._spark = spark
         self._files: list[Any] = []
         self._first_day = ""
+        self._table.conform(rollup_schema())
 
     def _roll_up(self, ranges: Sequence[WindowRange]) -> list[int]:
         tasks = []
@@ -178,7 +183,7 @@ class SparkRollupStream(RollupStream):
             few = attrs.evolve(windows, source=attrs.evolve(windows.source, days=days))
             tasks.append(WindowTask(options, few, is_first))
         first = min(windows.start for windows in ranges)
-        self._first_day = "" if first == -END_NS else day(first)
+        self._first_day = "" if first == -END_NS else self._options.zone.day(first)
         self._files = written_files(self._spark, tasks, self._table)
         rows: Counter[tuple[str, str, str]] = Counter()
         for file in self._files:

@@ -24,11 +24,14 @@ from pyspark.sql import DataFrame, SparkSession
 from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
 from qmf.pipeline.aggregation.day import ClassRollup
 from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS
-from qmf.pipeline.aggregation.source import ClassSource, day_start_ns
+from qmf.pipeline.aggregation.source import ClassSource
 from qmf.pipeline.aggregation.stream_windows import WindowRange, WindowRollup
 from qmf.pipeline.aggregation.tables import OUT, PARTITIONS, RollupOptions, rollup_table
+from qmf.pipeline.aggregation.zones import UTC, Zone
 from qmf.pipeline.duckdb_queries import duckdb_errors, quoted, text
 from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.days import NS_PER_DAY
+from qmf.pipeline.lake.days import day as utc_day
 from qmf.pipeline.lake.delta_errors import import_deltalake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import DATE
@@ -107,6 +110,7 @@ class RollupTask:
         day: to roll up.
         sizes: of the windows.
         continued: counters outlive restarts of their agents.
+        zone: of the day.
     """
 
     lake: str
@@ -114,13 +118,14 @@ class RollupTask:
     day: str
     sizes: tuple[str, ...]
     continued: bool
+    zone: Zone = UTC
 
     def run(self) -> Iterator[tuple[Any, RollupPart, str]]:
         """Do the work: yields the connection, and a table with rows of one size."""
         with (
             closing(executor_connection()) as connection,
             duckdb_errors(self.lake),
-            closing(ClassRollup(connection, self.source, self.sizes, self.continued)) as rollup,
+            closing(ClassRollup(connection, self.source, self.sizes, self.continued, self.zone)) as rollup,
             rollup.day(self.day) as tables,
         ):
             for size, table in tables.items():
@@ -170,16 +175,19 @@ def make_tasks(
     continued: bool,
     first: str | None = None,
     last: str | None = None,
+    zone: Zone = UTC,
 ) -> list[RollupTask]:
     """The pieces of the roll-up of some days, see `RollupTask`."""
     tasks = []
     for source in sources:
-        for day in source.between(first, last) if source.members else ():
-            oldest = day_start_ns(day) - LOOK_BACK_DAYS * 86_400 * 10**9
-            days = {
-                other: source.days[other] for other in source.days if other <= day and day_start_ns(other) >= oldest
-            }
-            parts = -(-source.samples(day, day) // TASK_SAMPLES)
+        for day in source.zone_days(zone, first, last) if source.members else ():
+            start, end = zone.start_ns(day), zone.end_ns(day)
+            oldest = utc_day(start - LOOK_BACK_DAYS * NS_PER_DAY)
+            days = {date: source.days[date] for date in source.between(oldest, utc_day(end - 1))}
+            own = source.of_times(start, end)
+            if not own.days:
+                continue
+            parts = -(-own.samples(None, None) // TASK_SAMPLES)
             for part in range(max(parts, 1)):
                 where = f"hash(_object) % {parts} = {part}" if parts > 1 else ""
                 tasks.append(
@@ -189,6 +197,7 @@ def make_tasks(
                         day,
                         tuple(sizes),
                         continued,
+                        zone,
                     )
                 )
     return tasks

@@ -185,6 +185,15 @@ def test_what_is_refused(shop: Shop, options: RollupOptions) -> None:
         roll_up_lake(RollupOptions(lake=options.lake, out=options.out, sizes=("7m",)), ignore)
 
 
+def test_an_unknown_time_zone_is_refused(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.put((1, 10))
+    for name in ("Europe", "Nowhere/Town", "../x", ""):
+        assert main(["rollup", "--lake", shop.root, "--timezone", name]) == 2
+        assert capsys.readouterr().err == f"qmf-pipeline: {name}: not a time zone such as Europe/Berlin or UTC\n"
+    assert main(["rollup", "--lake", shop.root, "--timezone", "Europe/Berlin", "--size", "1d"]) == 0
+    assert (Path(shop.root) / "_tables" / "rollup" / "Europe" / "Berlin" / "batch" / "_delta_log").is_dir()
+
+
 def test_a_damaged_file_is_named_in_one_line(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     shop.put((1, 10))
     (file,) = (Path(shop.root) / "objects").rglob("*.parquet")

@@ -109,7 +109,7 @@ def test_they_belong_to_their_file(shop: Shop, options: RollupOptions, monkeypat
     record(shop, chance, 500, 10)
     assert main(["optimize", "--lake", shop.root]) == 0
     first = partials(shop)
-    record(shop, chance, 600, 5)  # late rows: the day has a file without partials
+    record(shop, chance, 10_000, 5)  # the day has a file without partials
     assert_rows_of_the_samples(options, monkeypatch)
     assert main(["optimize", "--lake", shop.root]) == 0
     assert len(partials(shop) - first) == 1
@@ -118,6 +118,14 @@ def test_they_belong_to_their_file(shop: Shop, options: RollupOptions, monkeypat
     assert main(["optimize", "--lake", shop.root]) == 0
     assert len(partials(shop)) == 1
     assert not partials(shop) & first
+
+
+def test_files_with_late_samples_have_none(shop: Shop, options: RollupOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    for start in (500, 600, 550):
+        record(shop, random.Random(1), start, 5)
+    assert main(["optimize", "--lake", shop.root]) == 0
+    assert not partials(shop)
+    assert_rows_of_the_samples(attrs.evolve(options, sizes=("1h",)), monkeypatch)
 
 
 @pytest.mark.parametrize("more", [{"epoch": 2}, {"queue": None}, {"delete": 9}])

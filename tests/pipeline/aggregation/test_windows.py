@@ -108,6 +108,7 @@ def any_samples(
                 epoch=chance.choice([1, 1, 1, 2, None]),
                 name=name,
                 run=chance.choice(["r", "r", "s"]),
+                _create_ns=chance.choice([0, 5, 5, 6, None]),
                 _delete_ns=chance.choice([0, 0, 0, 0, None, 7]),
                 sales=chance.choice(
                     [0, HUGE if large else 7, None if sparse else 3, *chance.choices(range(1000), k=2)]
@@ -149,7 +150,7 @@ def test_they_are_those_of_plain_python(sparse: bool, seconds: int, continued: b
     large = chance.random() < 0.5
     samples = [row for n in range(60) for row in any_samples(chance, str(n), sparse=sparse, large=large)]
     if chance.random() < 0.5:
-        samples = [{**row, "_epoch": len(row["_object"]), "_delete_ns": 0} for row in samples]
+        samples = [{**row, "_epoch": len(row["_object"]), "_delete_ns": 0, "_create_ns": 5} for row in samples]
     check(samples, duckdb_rows(samples, seconds=seconds, continued=continued), seconds=seconds, continued=continued)
 
 
@@ -230,6 +231,38 @@ def test_a_clock_that_was_set_back() -> None:
     assert (sales["delta_exact"], sales["resets"], sales["first_exact"], sales["last_exact"]) == (20, 0, 20, 10)
 
 
+def test_samples_that_came_late_are_no_restarts() -> None:
+    # A counter that grew from 10 to 40, whose samples came as those of 10, 30, 20 and 40 s.
+    rows = [sample(seq, at, sales=at) for seq, at in enumerate((10, 30, 20, 40))]
+    (sales,) = [row for row in duckdb_rows(rows) if row["member"] == "sales"]
+    assert (sales["delta_exact"], sales["resets"]) == (30, 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "expected"),
+    [
+        ({"_delete_ns": 9}, {}, (25, 1)),
+        ({"_create_ns": 1}, {"_create_ns": 2}, (25, 1)),
+        ({"_create_ns": 1, "_delete_ns": 9}, {"_create_ns": 2}, (25, 1)),
+        ({"_create_ns": 1}, {"_create_ns": 1}, (15, 0)),
+        ({"_create_ns": 1}, {}, (15, 0)),
+        ({"_create_ns": 1, "_delete_ns": 9}, {"_create_ns": 1}, (15, 0)),  # the end is repeated, or a sample late
+    ],
+)
+@pytest.mark.parametrize("seconds", [10, 60])
+def test_an_object_that_is_created_again_counts_from_zero(
+    first: Row, then: Row, expected: tuple[int, int], seconds: int
+) -> None:
+    rows = [sample(1, 1, sales=10, **first), sample(2, 31, sales=25, **then)]
+    for continued in (False, True):
+        *_, sales = (row for row in duckdb_rows(rows, seconds=seconds, continued=continued) if row["member"] == "sales")
+        assert (sales["delta_exact"], sales["resets"]) == expected
+    # An agent that only forwards counters creates its objects again when it starts again.
+    rows[1]["_epoch"] = 2
+    *_, sales = (row for row in duckdb_rows(rows, seconds=seconds, continued=True) if row["member"] == "sales")
+    assert (sales["delta_exact"], sales["resets"]) == (15, 0)
+
+
 def test_windows_before_1970_and_at_their_edges() -> None:
     rows = [sample(1, -61, sales=1), sample(2, -60, sales=2), sample(3, -1, sales=3), sample(4, 0, sales=4)]
     found = {
@@ -243,8 +276,8 @@ def test_windows_before_1970_and_at_their_edges() -> None:
 def test_no_samples() -> None:
     with closing(connect()) as connection:
         connection.execute(
-            "create table nothing as select '' as _agent, '' as _object, '' as _run, 1 as _epoch, 0 as _delete_ns, "
-            "false as _statistics"
+            "create table nothing as select '' as _agent, '' as _object, '' as _run, 1 as _epoch, 0 as _create_ns, "
+            "0 as _delete_ns, false as _statistics"
         )
         with rolled_up(
             connection, "nothing", MEMBERS, package=PACKAGE, name="till", seconds=60, continued=False

@@ -58,12 +58,12 @@ def table(options: RollupOptions, by: str = "batch") -> list[dict[str, Any]]:
     )
 
 
-@pytest.mark.parametrize("limit", [2, 5_000_000])
+@pytest.mark.parametrize(("limit", "timezone"), [(2, "UTC"), (5_000_000, "Europe/Berlin")])
 def test_it_writes_what_the_job_in_one_process_writes(
-    spark: SparkSession, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
+    spark: SparkSession, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, timezone: str
 ) -> None:
     monkeypatch.setattr(tasks, "TASK_SAMPLES", limit)  # days are divided by their objects
-    there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"), sizes=("1m", "1h"))
+    there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"), sizes=("1m", "1h"), timezone=timezone)
     here = attrs.evolve(there, out=str(tmp_path / "here"))
     lines: list[str] = []
     count = roll_up_lake(here, ignore)
@@ -96,12 +96,23 @@ def test_readers_that_choose_rows_find_them(spark: SparkSession, shop: Shop, tmp
     assert {str(name) for name in limits[0].schema.names} == {str(name) for name in limits[1].schema.names}
 
 
-def test_a_table_without_the_property_gets_it(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
-    options = RollupOptions(lake=shop.root, out=str(tmp_path / "there"))
-    LakeTable(f"{options.out}/batch").create(rollup_schema(), PARTITIONS)
-    job.rollup_batch(spark, options, ignore)
-    found = rollup_table(options, "batch").delta().to_pyarrow_table(filters=[("class", "=", "till")])
-    assert found.num_rows == 12
+def test_a_table_of_an_earlier_version_gets_what_it_lacks(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
+    there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"), late="60s")
+    here = attrs.evolve(there, out=str(tmp_path / "here"))
+    schema = rollup_schema()
+    earlier = schema.remove(schema.get_field_index("last_created_ns"))
+    for options in (there, here):
+        for by in ("batch", "stream"):
+            LakeTable(f"{options.out}/{by}").create(earlier, PARTITIONS)
+    job.rollup_batch(spark, there, ignore)
+    roll_up_lake(here, ignore)
+    assert table(there) == table(here)
+    with closing(job.SparkRollupStream(there, spark)) as ours, closing(RollupStream(here)) as theirs:
+        assert ours.step() == theirs.step() > 0
+    assert table(there, "stream") == table(here, "stream")
+    for options in (there, here):
+        found = rollup_table(options, "batch").delta().to_pyarrow_table(filters=[("class", "=", "till")])
+        assert found.num_rows == 12
 
 
 def test_days_and_classes(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
