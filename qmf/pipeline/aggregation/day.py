@@ -126,18 +126,19 @@ class ClassRollup:
 
     def _look_back(self, day: str, start: int) -> None:
         """Find the last samples before a day: those of its objects and members, newest first, until none is missing."""
-        ranges = self._earlier(start)
-        if not ranges:
+        ranges, own = self._earlier(start), self.source.of_day(self.zone, day)
+        if not ranges or not own.days:
             return
         present = ", ".join(
             f"case when bool_or({quoted(member.value)} is not null) then {text(member.name)} end"
             for member in self.source.members
             if member.linked
         )
-        samples = self.source.of_day(self.zone, day).sql(self.connection)
+        samples = own.sql(self.connection)
         self.connection.execute(
-            f"create temp table {_PRESENT} as select agent, object, unnest(members) as member from (select _agent as "
-            f"agent, _object as object, [{present}] as members from {samples} where _statistics group by all)"
+            f"create or replace temp table {_PRESENT} as select agent, object, unnest(members) as member "
+            f"from (select _agent as agent, _object as object, [{present}] as members from {samples} "
+            "where _statistics group by all)"
         )
         for earlier in ranges:
             known = f"exists (select 1 from {_CARRIED} as c where {_SAME} and w.member = c.member)"

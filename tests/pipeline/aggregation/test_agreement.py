@@ -223,6 +223,20 @@ def test_a_member_that_is_seldom_sent_is_looked_for_before_the_day(tmp_path: Pat
     assert (rows["weighed"]["delta"], rows["weighed"]["resets"]) == (5.0, 0)
 
 
+def test_days_of_a_time_zone_without_samples(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "lake")
+    hour, day = 3600, 86_400
+    # The day of the first sample, in UTC, has a part of the second day in Berlin, on which there is none.
+    for at, sales in ((20 * hour, 5), (2 * day + 10 * hour, 9), (3 * day, 11)):
+        shop.put((at, sales))
+    options = RollupOptions(
+        lake=shop.root, out=f"{tmp_path}/out", sizes=("1d",), timezone="Europe/Berlin", first="1970-01-02"
+    )
+    for most_values in (0, 300_000):
+        rows = [row for row in batch(options, most_values) if row["member"] == "sales"]
+        assert sorted((row["_date"], row["delta"]) for row in rows) == [("1970-01-03", 4), ("1970-01-04", 2)]
+
+
 def test_days_of_a_time_zone(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "lake")
     hours = range(0, 80)
