@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 
-from qmf.broker.links.routing import publish_message, read_and_resolve, reject, route_message
+from qmf.broker.links.routing import NOT_FOUND, publish_message, read_and_resolve, reject, route_message
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.exchanges import Exchange
@@ -263,6 +263,11 @@ class LocalBus(Bus):
 
 
 def _refusal(result: tuple[Outcome, str, str]) -> LinkError | None:
-    """The error for a message that was not accepted."""
+    """The error for a message that was not accepted.
+
+    One to a node that is not there is dropped, as by qpidd: consoles may be gone before they are answered.
+    """
     outcome, condition, description = result
-    return None if outcome is Outcome.ACCEPTED else LinkError("", condition, description)
+    if outcome is Outcome.ACCEPTED or condition == NOT_FOUND:
+        return None
+    return LinkError("", condition, description)

@@ -253,12 +253,20 @@ def test_a_full_named_queue_rejects_with_a_reason(connect: Connect) -> None:
     assert len(texts(connect().create_receiver("jobs", credit=20), 20)) == 20
 
 
-def test_messages_to_unknown_addresses_are_accepted_and_counted(connect: Connect, broker: EmbeddedBroker) -> None:
-    sender = connect().create_sender(None)
-    for to in ("nowhere", "qmf.default.topic/key", None):
-        delivery = sender.send(Message(address=to, body="lost"))
-        assert delivery.remote_state == Delivery.ACCEPTED
+def test_messages_to_unknown_addresses_are_rejected_and_counted(connect: Connect, broker: EmbeddedBroker) -> None:
+    relay = connect().create_sender(None)
+    for to, reason in (
+        ("nowhere", "no exchange or queue 'nowhere'"),
+        ("qmf.default.topic/key", "no exchange or queue 'qmf.default.topic/key'"),
+        (None, "the message has no address"),
+    ):
+        delivery = relay.link.send(Message(address=to, body="lost"))
+        relay.connection.wait(lambda delivery=delivery: delivery.settled)
+        assert delivery.remote_state == Delivery.REJECTED
+        assert (delivery.remote.condition.name, delivery.remote.condition.description) == ("amqp:not-found", reason)
     assert broker.counters.discarded == 3
+    # Nothing is bound there: like qpidd, the broker takes and forgets the message.
+    assert relay.send(Message(address="amq.topic", body="for nobody")).remote_state == Delivery.ACCEPTED
 
 
 @pytest.mark.parametrize("address", ["nowhere", "qmf.default.topic/key"])

@@ -161,8 +161,13 @@ class ServerConnection:
                 self._leave()
                 log.debug("closed: %s %s", self, event.description)
             case ConnectionFailed():
-                self._log_failure(f"{event.condition}: {event.description}")
-                if event.authentication and isinstance(engine := self.transport.engine, SaslEngine):
+                engine = self.transport.engine
+                login = ""
+                if event.authentication and isinstance(engine, SaslEngine) and engine.claimed_mechanism:
+                    who = f"user {engine.claimed_user!r}" if engine.claimed_user else "no user"
+                    login = f"login of {who} by {engine.claimed_mechanism!r} refused: "
+                self._log_failure(f"{login}{event.condition}: {event.description}")
+                if event.authentication and isinstance(engine, SaslEngine):
                     info = ClientInfo(self._address, user=engine.claimed_user)
                     self._registry.observer.on_connection_refused(info, event.description)
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 
 from qmf.broker.links.credit import SharedCredit
-from qmf.broker.links.routing import ACCEPTED, full, publish_message, read_and_resolve, reject
+from qmf.broker.links.routing import (
+    ACCEPTED,
+    NOT_FOUND,
+    full,
+    no_node,
+    publish_message,
+    read_and_resolve,
+    reject,
+)
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
@@ -145,6 +153,11 @@ class IncomingLink:
             if messages and (node is not target or (by_subject and message.subject != subject)):
                 self._publish_all(messages, tags, target)
                 messages, tags = [], []
+            if node is None:
+                self._publish_all(messages, tags, target)
+                messages, tags = [], []
+                self._settle(Delivery(self.link, delivery_tag, data), *publish_message(registry, message, node))
+                continue
             if message.durable and registry.recorder is not None:
                 self._publish_all(messages, tags, target)
                 messages, tags = [], []
@@ -217,6 +230,9 @@ class IncomingLink:
                 self._registry, event.data, self.node, relay=self._relay, message_format=event.message_format
             )
             message.origin = self._origin
+            if node is None:
+                transaction.refused = no_node(message)
+                raise TransactionFailed(NOT_FOUND, transaction.refused)
             coordinator.add(transaction, node, message)
             if self._shared is not None:
                 transaction.hold(self._shared.certain, len(event.data))

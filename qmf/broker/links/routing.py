@@ -46,6 +46,9 @@ def reject(registry: NodeRegistry, error: DecodeError) -> tuple[Outcome, str, st
     return Outcome.REJECTED, condition, str(error)
 
 
+#: Condition of a message whose address names nothing.
+NOT_FOUND = "amqp:not-found"
+
 #: What `publish_message` returns for every message that is accepted: this object.
 ACCEPTED = (Outcome.ACCEPTED, "", "")
 
@@ -73,7 +76,12 @@ def publish_message(registry: NodeRegistry, message: Message, target: Node | Non
     """Publish a message that `read_and_resolve` has read; the result is that of `route_message`."""
     if registry.publish(target, message) is RoutingResult.QUEUE_FULL:
         return full(registry.refusal)
-    return ACCEPTED
+    return ACCEPTED if target is not None else (Outcome.REJECTED, NOT_FOUND, no_node(message))
+
+
+def no_node(message: Message) -> str:
+    """Why a message to the anonymous relay is rejected whose address names nothing."""
+    return "the message has no address" if message.to is None else f"no exchange or queue {message.to!r}"
 
 
 def full(reason: str) -> tuple[Outcome, str, str]:

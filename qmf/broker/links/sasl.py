@@ -45,6 +45,7 @@ class SaslServer:
     Attributes:
         user: None until the client is authenticated; empty for one that uses no SASL.
         claimed_user: who it says it is; empty before it has said so.
+        claimed_mechanism: that it asked for; empty before.
         mechanism: that it used, or None.
         on_checked: called when a password was checked elsewhere; `feed` goes on then, without new bytes.
     """
@@ -56,7 +57,7 @@ class SaslServer:
         elsewhere: where hashes of passwords are computed; None: in `feed`.
         """
         self.user: str | None = None
-        self.claimed_user = ""
+        self.claimed_user = self.claimed_mechanism = ""
         self.mechanism: str | None = None
         self.on_checked: Callable[[], None] = lambda: None
         self._users = users
@@ -147,6 +148,7 @@ class SaslServer:
         if not isinstance(init, Described) or init.descriptor not in _INIT_NAMES or not isinstance(init.value, list):
             raise SaslRefused("unexpected SASL frame instead of init")
         mechanism, response = [*init.value, None, None][:2]
+        self.claimed_mechanism = str(mechanism or "")
         if mechanism == "ANONYMOUS" and self._users is None:
             self._claimed = ANONYMOUS_USER, mechanism
             return True
@@ -233,6 +235,11 @@ class SaslEngine(Engine):
     def claimed_user(self) -> str:
         """Who the client says it is, authenticated or not; empty before it has said so."""
         return self._sasl.claimed_user
+
+    @property
+    def claimed_mechanism(self) -> str:
+        """By which SASL mechanism it says so; empty before it has asked for one."""
+        return self._sasl.claimed_mechanism
 
     @property
     def sasl_mechanism(self) -> str | None:

@@ -85,8 +85,7 @@ class Message:
         """Failed deliveries, according to its header."""
         if self.opaque:
             return self.fields.delivery_count
-        fields = self._header()[0]
-        return _int(fields[4]) if len(fields) > 4 else 0
+        return _count_in_header(self.data[: _end_of_header(self.data)])
 
     @property
     def opaque(self) -> bool:
@@ -122,31 +121,17 @@ class Message:
 
     def after_failure(self) -> Message:
         """The same message with one more failed delivery in its header."""
-        if type(self._fields) is OpaqueFields:
-            return self._with_data(self.data, OpaqueFields(delivery_count=self._fields.delivery_count + 1))
-        fields, end = self._header()
-        fields += [None] * (5 - len(fields))
-        durable, priority, ttl, _, count = fields[:5]
-        header = amqp10.encode(
-            Described(
-                UInt64(0x70),
-                [
-                    durable,
-                    None if priority is None else UInt8(_int(priority)),
-                    None if ttl is None else UInt32(_int(ttl)),
-                    False,
-                    UInt32(_int(count) + 1),
-                ],
-            )
-        )
-        return self._with_data(header + self.data[end:])
+        return self._with_count(self.delivery_count + 1)
 
-    def _header(self) -> tuple[list[object], int]:
-        """The fields of its header, and the position behind it."""
-        if not self.data.startswith(_HEADER):
-            return [], 0
-        value, end = amqp10.decode(self.data, len(_HEADER))
-        return list(value) if isinstance(value, list) else [], end
+    def after_restart(self) -> Message:
+        """The same message with a failed delivery, at least: it may have been delivered before the broker started."""
+        return self if self.delivery_count else self._with_count(1)
+
+    def _with_count(self, count: int) -> Message:
+        if self.opaque:
+            return self._with_data(self.data, OpaqueFields(delivery_count=count))
+        end = _end_of_header(self.data)
+        return self._with_data(_header_with_count(self.data[:end], count) + self.data[end:])
 
     def _with_data(self, data: bytes, fields: OpaqueFields | None = None) -> Message:
         return Message(
@@ -227,7 +212,7 @@ def _codes(names: str) -> list[int]:
 _NULL, _UINT0, _SMALLUINT, _UINT = _codes("null uint0 smalluint uint")
 _TRUE, _BOOLEAN, _UBYTE = _codes("true boolean ubyte")
 _BINARY8, _STRING8, _BINARY32, _STRING32 = _codes("vbin8 str8-utf8 vbin32 str32-utf8")
-_LIST8, _LIST32, _MAP8, _MAP32 = _codes("list8 list32 map8 map32")
+_LIST0, _LIST8, _LIST32, _MAP8, _MAP32 = _codes("list0 list8 list32 map8 map32")
 _VARIABLE8, _VARIABLE32 = frozenset({_BINARY8, _STRING8}), frozenset({_BINARY32, _STRING32})
 #: Bytes after the code of each fixed-width encoding that may stand in header or properties.
 _WIDTHS = {
@@ -300,6 +285,44 @@ def _read_head(data: bytes) -> tuple[str | None, str, float | None, bool, bool, 
 
 
 _remembered_head = functools.lru_cache(maxsize=_HEADS)(_read_head)
+
+
+def _end_of_header(data: bytes) -> int:
+    """Position behind the header; 0 if there is none."""
+    if not data.startswith(_HEADER):
+        return 0
+    return 4 if data[3] == _LIST0 else _end_of_list(data, 3)
+
+
+def _header_fields(header: bytes) -> list[object]:
+    """The five fields of a header, which may be missing."""
+    value = amqp10.decode(header, len(_HEADER))[0] if header else []
+    fields = list(value) if isinstance(value, list) else []
+    return [*fields, *[None] * (5 - len(fields))]
+
+
+@functools.lru_cache(maxsize=_HEADS)
+def _count_in_header(header: bytes) -> int:
+    """The failed deliveries in a header."""
+    return _int(_header_fields(header)[4])
+
+
+@functools.lru_cache(maxsize=_HEADS)
+def _header_with_count(header: bytes, count: int) -> bytes:
+    """A header with another number of failed deliveries; that of a message without header is empty."""
+    durable, priority, ttl = _header_fields(header)[:3]
+    return amqp10.encode(
+        Described(
+            UInt64(0x70),
+            [
+                durable,
+                None if priority is None else UInt8(_int(priority)),
+                None if ttl is None else UInt32(_int(ttl)),
+                False,
+                UInt32(count),
+            ],
+        )
+    )
 
 
 def _end_of_list(data: bytes, pos: int) -> int:

@@ -24,8 +24,11 @@ from qmf.errors import DecodeError
 
 log = logging.getLogger("qmf.broker.store")
 
-#: Field of a queue that deletes itself: it had a receiver, so it is to be deleted if it has none after a start.
+#: Field of a queue: it had a receiver or browser. If it deletes itself, that happens when it has none after a start.
 _USED = "qmf.used"
+
+#: Field of a queue that never had a receiver: none of its messages was delivered.
+_UNTOUCHED = "qmf.untouched"
 
 #: What durable policies are in the store.
 _POLICIES = {Kind.QUEUE_POLICY: PolicyKind.QUEUE, Kind.TOPIC_POLICY: PolicyKind.TOPIC}
@@ -50,6 +53,8 @@ class DefinitionRecorder(BrokerObserver):
         self._named: dict[Topic | NodePolicy, int] = {}
         #: Queues that delete themselves, and never had a receiver.
         self._unused: set[Queue] = set()
+        #: Queues of which no message was delivered, since they never had a receiver.
+        self._untouched: set[Queue] = set()
         #: Those of an earlier run that had one.
         self._left: list[Queue] = []
 
@@ -109,7 +114,8 @@ class DefinitionRecorder(BrokerObserver):
     def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         if queue.settings.durable:
-            self._nodes[queue] = self._define(Kind.QUEUE, queue.name, properties_of(queue))
+            self._nodes[queue] = self._define(Kind.QUEUE, queue.name, {**properties_of(queue), _UNTOUCHED: True})
+            self._untouched.add(queue)
             self._journal.attach(queue, self._nodes[queue])
             if queue.settings.auto_delete:
                 self._unused.add(queue)
@@ -118,6 +124,7 @@ class DefinitionRecorder(BrokerObserver):
     def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         self._unused.discard(queue)
+        self._untouched.discard(queue)
         self._forget(queue, [key for key in self._bindings if key[1] == queue.name])
 
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
@@ -160,10 +167,16 @@ class DefinitionRecorder(BrokerObserver):
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         queue = link.queue
-        if queue in self._unused:
-            self._unused.discard(queue)
-            fields = {**properties_of(queue), _USED: True}
-            self._journal.define(Definition(self._nodes[queue], Kind.QUEUE, queue.name, fields))
+        touched = queue in self._untouched and not link.browsing
+        if queue is None or not (touched or queue in self._unused):
+            return
+        self._unused.discard(queue)
+        fields: dict[str, object] = {**properties_of(queue), _USED: True}
+        if touched:
+            self._untouched.discard(queue)
+        elif queue in self._untouched:
+            fields[_UNTOUCHED] = True
+        self._journal.define(Definition(self._nodes[queue], Kind.QUEUE, queue.name, fields))
 
     # Details
 
@@ -192,13 +205,15 @@ class DefinitionRecorder(BrokerObserver):
 
     def _restore_node(self, definition: Definition) -> Queue | Exchange:
         capabilities = ("queue",) if definition.kind is Kind.QUEUE else ("topic",)
-        fields = {name: value for name, value in definition.fields.items() if name != _USED}
+        fields = {name: value for name, value in definition.fields.items() if name not in (_USED, _UNTOUCHED)}
         declaration = read_node_declaration(capabilities, fields, limits=self._registry.limits)
         node = self._registry.create(definition.name, declaration)
         self._nodes[node] = definition.id
         if isinstance(node, Queue):
             self._journal.attach(node, definition.id)
             self._set_pager(node)
+            if _UNTOUCHED in definition.fields:
+                self._untouched.add(node)
             if node.settings.auto_delete:
                 if _USED in definition.fields or node.settings.lifetime is Lifetime.ON_CLOSE:
                     self._left.append(node)
@@ -232,4 +247,5 @@ class DefinitionRecorder(BrokerObserver):
                 raise StoreDamaged(self._path, f"message {stored.id} of queue {queue.name!r}: {error}") from error
             message.expires_at = None if stored.expires is None else stored.expires - offset
             message.deliver_at = None if stored.deliver is None else stored.deliver - offset
-            queue.recover(message, stored.id)
+            # Which messages were delivered is not recorded: that would be a write for each delivery.
+            queue.recover(message if queue in self._untouched else message.after_restart(), stored.id)

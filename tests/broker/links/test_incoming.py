@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from broker.raw_clients import TOPIC, Client, connect
 from support.recording import Inbox, message
-from support.waiting import until
+from support.waiting import PATIENCE, until
 
 from qmf.broker import Broker
 from qmf.bus import AmqpBus, Binding, transport
@@ -15,6 +15,9 @@ from qmf.bus.engine.events import CreditChanged, OutcomeReceived
 from qmf.bus.engine.values import Terminus
 from qmf.codec import Message, Section, encode_message
 from qmf.errors import LinkError
+from qmf.messaging import Message as MessagingMessage
+from qmf.messaging import MessagingError
+from qmf.messaging.aio import Connection
 
 
 async def test_a_malformed_message_is_rejected() -> None:
@@ -74,6 +77,20 @@ async def test_outcomes_that_wait_for_an_answer_are_sent_without_one() -> None:
         await bus.send(request("nobody"), confirm=True)
         await bus.send(request("nobody"), confirm=True)
         await bus.close()
+
+
+async def test_a_transaction_with_a_message_to_nowhere_is_rolled_back() -> None:
+    async with Broker(port=0, queues=["q"]) as broker:
+        connection = await Connection.establish(broker.url, timeout=PATIENCE)
+        session = await connection.session(transactional=True)
+        sender = await session.sender("<null>")
+        await sender.send(MessagingMessage("kept", to="q"))
+        with pytest.raises(MessagingError, match="no exchange or queue 'nowhere'"):
+            await sender.send(MessagingMessage("lost", to="nowhere"))
+        with pytest.raises(MessagingError, match="rolled back"):
+            await session.commit()
+        await connection.close()
+        assert broker.counters.delivered == 0
 
 
 async def test_clients_that_do_not_allow_it_get_all_outcomes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

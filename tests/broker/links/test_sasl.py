@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping
 
@@ -265,3 +266,9 @@ async def test_a_broker_with_users_lets_only_them_in(caplog: pytest.LogCaptureFi
         assert broker.counters.failures == 3
     assert "cret" not in caplog.text
     assert "wrong@" not in caplog.text
+    (refused,) = [text for text in caplog.messages if "'PLAIN'" in text]
+    assert re.fullmatch(
+        r"dropped client at 127\.0\.0\.1:\d+: login of user 'guest' by 'PLAIN' refused: "
+        r"amqp:unauthorized-access: unknown user or wrong password",
+        refused,
+    )

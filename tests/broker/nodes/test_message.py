@@ -106,3 +106,17 @@ def test_annotations_that_are_no_map_with_keys_are_refused(annotations: bytes) -
     it = read_message(encode_message(CodecMessage()), 100.0)
     with pytest.raises(DecodeError):
         it.with_annotations(annotations)
+
+
+@pytest.mark.parametrize(
+    "header", [b"", b"\x00\x53\x70\x45", b"\x00\x53\x70\xc0\x02\x01\x41", b"\x00\x53\x70\xd0\0\0\0\x05\0\0\0\x01\x41"]
+)
+def test_a_message_that_may_have_been_delivered_counts_one_delivery(header: bytes) -> None:
+    body = b"\x00\x53\x75\xa0\x01x"
+    before = read_message(header + body, 0.0)
+    after = before.after_restart()
+    assert (before.delivery_count, after.delivery_count) == (0, 1)
+    assert after.after_restart() is after
+    assert after.after_failure().delivery_count == 2
+    assert after.durable == read_message(after.data, 0.0).durable == before.durable
+    assert after.data.endswith(body)

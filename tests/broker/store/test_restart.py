@@ -78,6 +78,25 @@ async def test_what_was_acknowledged_stays_away(tmp_path: Path) -> None:
         assert await contents(again, "q") == []
 
 
+async def test_what_may_have_been_delivered_before_says_so(tmp_path: Path) -> None:
+    async with session(tmp_path) as before:
+        await send(before, "received; " + DURABLE % "", "a", "b")
+        await send(before, "browsed; " + DURABLE % "", "c")
+        assert not (await (await before.receiver("received", capacity=1)).fetch(timeout=30)).redelivered
+        await (await before.receiver("browsed; {mode: browse}")).fetch(timeout=30)
+    for _ in range(2):
+        async with session(tmp_path) as after:
+            browser = await after.receiver("received; {mode: browse}")
+            # That of which message is not recorded: all of the queue may have been.
+            assert [(await browser.fetch(timeout=30)).redelivered for _ in range(2)] == [True, True]
+            browser = await after.receiver("browsed; {mode: browse}")
+            assert not (await browser.fetch(timeout=30)).redelivered
+    async with session(tmp_path) as after:
+        await send(after, "received", "new")
+        receiver = await after.receiver("received")
+        assert [(await receiver.fetch(timeout=30)).redelivered for _ in range(3)] == [True, True, False]
+
+
 async def test_a_transaction_is_there_whole(tmp_path: Path) -> None:
     async with session(tmp_path) as before:
         await send(before, "from; " + DURABLE % "", "a", "b")
