@@ -33,6 +33,7 @@ from qmf.broker.daemon.store_commands import run_store_command
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.server import Broker, ListenError
+from qmf.connecting.loopback import is_loopback
 from qmf.connecting.tls import TlsError
 
 #: Exit code when the broker could not start because of its options; the one of argparse.
@@ -111,14 +112,21 @@ def _control(options: argparse.Namespace) -> int:
 
 
 def _start(options: argparse.Namespace, warnings: Sequence[str]) -> int:
-    _check(options)
+    listening = _listening(options.socket_fd)
+    host = address_of(options.host) if listening is None else str(listening.getsockname()[0])
+    try:
+        _check(options, host)
+    except _OptionsError:
+        if listening is not None:
+            listening.close()
+        raise
     writer, output = log_writer(options), log_output(options)
     users = read_users(options.users) if options.users else None
     certificate = _certificate(options.tls_cert, options.tls_key)
-    broker = _broker(options, writer, users, certificate)
+    broker = _broker(options, host, listening, writer, users, certificate)
     reloader = Reloader(broker, writer, Path(options.users) if options.users else None, certificate)
     tls = certificate is not None
-    warnings = [*warnings, *security_warnings(broker.host, users=users, tls=tls, file=options.users)]
+    warnings = [*warnings, *security_warnings(host, users=users, tls=tls, file=options.users)]
     if options.daemon and not output.files and not output.syslog:
         warnings.append("there is no syslog, so nothing is logged; use --log-to-file")
     for warning in warnings:
@@ -141,12 +149,17 @@ def _start(options: argparse.Namespace, warnings: Sequence[str]) -> int:
     return 0
 
 
-def _check(options: argparse.Namespace) -> None:
-    """Refuse options that contradict each other."""
+def _check(options: argparse.Namespace, host: str) -> None:
+    """Refuse options that contradict each other, or would let everybody in who reaches `host`, unless that is meant."""
     if options.auth and not options.users:
         raise _OptionsError("--auth yes needs --users: the file with names and passwords")
     if options.auth is False and options.users:
         raise _OptionsError("--auth no and --users: give one of them")
+    if not options.users and options.auth is None and not is_loopback(host):
+        raise _OptionsError(
+            f"anybody who reaches {host or 'this machine'} could use the broker: "
+            "give --users FILE, or --auth no if that is meant"
+        )
     if options.require_encryption and not options.tls_cert:
         raise _OptionsError("--require-encryption needs --tls-cert")
 
@@ -181,11 +194,16 @@ async def _serve(
 
 
 def _broker(
-    options: argparse.Namespace, writer: LogWriter, users: Mapping[str, str] | None, certificate: Certificate | None
+    options: argparse.Namespace,
+    host: str,
+    listening: socket.socket | None,
+    writer: LogWriter,
+    users: Mapping[str, str] | None,
+    certificate: Certificate | None,
 ) -> Broker:
     manages = options.management if options.mgmt_enable is None else options.mgmt_enable
     return Broker(
-        address_of(options.host),
+        host,
         options.port,
         queues=options.queue,
         domains=options.domain,
@@ -205,7 +223,7 @@ def _broker(
         max_links=options.max_links,
         total_limits=_total_limits(options.max_total_messages, options.max_total_bytes),
         expiry_interval=options.queue_purge_interval,
-        listening=_listening(options.socket_fd),
+        listening=listening,
         timestamps=options.enable_timestamp,
         queue_patterns=options.queue_patterns,
         topic_patterns=options.topic_patterns,

@@ -212,7 +212,7 @@ def _add_broker_options(parser: argparse.ArgumentParser) -> None:
         "--auth",
         type=yes_or_no,
         metavar="yes|no",
-        help="yes: insist on --users; no: let everybody in (as --users says)",
+        help="yes: insist on --users; no: let everybody in, also from other machines (as --users says)",
     )
     add("--require-encryption", action="store_true", help="insist on --tls-cert")
 

@@ -57,10 +57,34 @@ def test_a_port_in_use_is_one_line_and_exit_code_2() -> None:
 
 
 def test_a_host_that_is_not_ours(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--host", "192.0.2.1", "--port", "0"]) == 2
+    assert main(["--host", "192.0.2.1", "--port", "0", "--auth", "no"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert re.fullmatch(r"qmf-broker: cannot listen on 192\.0\.2\.1 port 0: .+", err.splitlines()[-1])
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "0.0.0.0", "::", ""])
+def test_letting_everybody_in_from_other_machines_needs_a_word(
+    host: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--host", host, "--port", "0", "--tls-cert", str(TLS / "cert.pem")]) == 2
+    error = capsys.readouterr().err
+    assert error == (
+        f"qmf-broker: anybody who reaches {host or 'this machine'} could use the broker: give --users FILE, "
+        "or --auth no if that is meant\n"
+    )
+    # Also in a configuration file. It fails later then, since the certificate does not exist.
+    config = tmp_path / "conf"
+    config.write_text(f"host={host}\nauth=no\ntls-cert=/nowhere\n")
+    if host:
+        assert main(["--config", str(config)]) == 2
+        assert "cannot read the certificate /nowhere" in capsys.readouterr().err
+
+
+def test_a_socket_that_others_reach_needs_a_word_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("0.0.0.0", 0)) as listening:
+        assert main(["--socket-fd", str(listening.detach())]) == 2
+    assert "anybody who reaches 0.0.0.0 could use the broker" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
