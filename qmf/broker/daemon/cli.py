@@ -143,9 +143,9 @@ def _start(options: argparse.Namespace, warnings: Sequence[str]) -> int:
             run(_serve(broker, options, reloader, ready, logs=True))
         return 0
 
-    listening = start_in_background(run_child, options.wait, options.close_fd)
+    port = start_in_background(run_child, options.wait, options.close_fd)
     if options.port == 0:
-        print(listening)
+        print(port)
     return 0
 
 
