@@ -117,8 +117,6 @@ class NodeRegistry(Router):
         self.on_deleted: Callable[[Queue | Exchange], None] = lambda _: None
         self.recorder: Recorder | None = None
         self.timestamps = False
-        #: The log says that what is durable will be gone.
-        self._warned = False
         self.topics = Topics(self)
         self.limits = limits or QueueLimits()
         self.memory = None if total_limits is None else MemoryUse(total_limits)
@@ -385,13 +383,12 @@ class NodeRegistry(Router):
         raise NameInUse(name)
 
     def warn_durable(self, what: str) -> None:
-        """Something durable is created: the log says once if it will be gone with the process.
+        """Something durable is created: the log says if it will be gone with the process.
 
         Args:
             what: kind and name.
         """
-        if self.recorder is None and not self._warned:
-            self._warned = True
+        if self.recorder is None:
             log.warning("%s: durable, but gone at a restart, as all here: this broker has no data directory", what)
 
     def _alternate(self, name: str) -> Exchange | None:

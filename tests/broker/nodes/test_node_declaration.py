@@ -206,7 +206,7 @@ def test_what_this_broker_cannot_have_is_refused(settings: QueueSettings, fault:
     assert registry.find("q") is None
 
 
-def test_without_a_store_nodes_are_durable_by_name_alone_and_the_log_says_so_once(
+def test_without_a_store_nodes_are_durable_by_name_alone_and_the_log_says_so(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     registry = NodeRegistry()
@@ -215,8 +215,9 @@ def test_without_a_store_nodes_are_durable_by_name_alone_and_the_log_says_so_onc
         registry.create("e", NodeDeclaration(ExchangeSettings("direct", durable=True)))
         registry.topics.create_topic("t", {"exchange": "e", "durable": True})
         registry.topics.create_policy(PolicyKind.QUEUE, "p", {"durable": True})
-    (record,) = caplog.records
-    assert record.getMessage().startswith("queue q: durable, but gone at a restart")
+        registry.create("plain", NodeDeclaration())
+    reason = "durable, but gone at a restart, as all here: this broker has no data directory"
+    assert caplog.messages == [f"{what}: {reason}" for what in ("queue q", "exchange e", "topic t", "QueuePolicy p")]
 
 
 def test_nodes_are_described_by_the_names_of_the_request() -> None:
