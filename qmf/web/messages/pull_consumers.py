@@ -32,8 +32,8 @@ log = logging.getLogger("qmf.web")
 IDLE_TIMEOUT = 300.0
 #: Longest time that a client may ask for, in seconds.
 MAX_IDLE_TIMEOUT = 24 * 3600.0
-#: Ids of consumers that clients have deleted, to be remembered.
-MAX_DELETED = 10_000
+#: Ids of consumers that have ended, to be remembered.
+MAX_ENDED = 10_000
 
 
 class PullOutcome(enum.Enum):
@@ -240,7 +240,8 @@ class PullConsumers:
         self._clock = clock
         self._last_number = 0
         self._consumers: dict[tuple[Destination, str], PullConsumer] = {}
-        self._deleted: collections.OrderedDict[tuple[Destination, str], None] = collections.OrderedDict()
+        #: Consumers that are not made again from their ids, with the reason.
+        self._ended: collections.OrderedDict[tuple[Destination, str], str] = collections.OrderedDict()
         self._timers: dict[PullConsumer, asyncio.TimerHandle] = {}
         self._tasks = BackgroundTasks()
 
@@ -266,7 +267,7 @@ class PullConsumers:
                     raise ConsumerConflict(_difference(found, options))
                 return found
         id = make_id(destination.path, options)
-        self._deleted.pop((destination, id), None)
+        self._ended.pop((destination, id), None)
         # Links of an earlier life may exist of one with a name.
         return await self._add(id, destination, options, self._new_number() if renewed else None)
 
@@ -278,7 +279,7 @@ class PullConsumers:
         """The consumer with that id, made again if it is not here; None if there can't be one.
 
         Raises:
-            ConsumerGone: it was deleted, or its messages ended with it.
+            ConsumerGone: it was deleted or idle for too long, or its messages ended with it.
             TooManyConsumers: the limit is reached.
             MessagingError, Timeout: the broker refuses.
         """
@@ -288,8 +289,8 @@ class PullConsumers:
         options = read_id(destination.path, id, auto_ack=auto_ack)
         if options is None:
             return None
-        if (destination, id) in self._deleted:
-            raise ConsumerGone("the consumer was deleted")
+        if (reason := self._ended.get((destination, id))) is not None:
+            raise ConsumerGone(reason)
         if destination.kind is Kind.TOPIC and not options.durable:
             raise ConsumerGone("the subscription was not durable, and ended with its consumer or with the server")
         return await self._add(id, destination, options, self._new_number())
@@ -331,15 +332,20 @@ class PullConsumers:
             self.used(consumer)
             return
         log.info("consumer %s of %s was idle, and is closed", consumer.id, consumer.destination)
-        self._tasks.spawn(self._end(consumer, keep=not consumer.options.delete_when_idle))
+        keep = not consumer.options.delete_when_idle
+        if not (keep and consumer.options.durable):
+            self._remember(consumer, "the consumer has ended, since it was idle for too long")
+        self._tasks.spawn(self._end(consumer, keep=keep))
 
     async def delete(self, consumer: PullConsumer) -> None:
         """End a consumer; a topic's subscription ends with it."""
-        key = consumer.destination, consumer.id
-        self._deleted[key] = None
-        while len(self._deleted) > MAX_DELETED:
-            self._deleted.popitem(last=False)
+        self._remember(consumer, "the consumer was deleted")
         await self._end(consumer, keep=False)
+
+    def _remember(self, consumer: PullConsumer, reason: str) -> None:
+        self._ended[consumer.destination, consumer.id] = reason
+        while len(self._ended) > MAX_ENDED:
+            self._ended.popitem(last=False)
 
     async def _end(self, consumer: PullConsumer, *, keep: bool) -> None:
         self._consumers.pop((consumer.destination, consumer.id), None)

@@ -112,19 +112,31 @@ async def test_an_idle_consumer_ends_and_its_durable_subscription_stays(http: ht
 
 async def test_delete_when_idle_ends_even_a_durable_subscription(http: httpx.AsyncClient, session: Session) -> None:
     form = {"durable": "true", "name": "mine", "idle-timeout": "20", "delete-when-idle": "true"}
-    await subscribe(http, **form)
+    created = await subscribe(http, **form)
     # Its queue is deleted: nobody can look into it any more.
     await until(lambda: is_gone(session, f"qmf-web_mine@{TOPIC}"), "the end of the subscription")
+    # No old link makes it again.
+    for method, link in (("POST", "msg-consume-next"), ("GET", "Location"), ("DELETE", "Location")):
+        answer = await http.request(method, created.headers[link])
+        assert answer.status_code == 410
+        assert "idle for too long" in answer.json()["detail"]
+        assert answer.headers["msg-pull-subscriptions"].endswith(SUBSCRIPTIONS)
+    assert is_gone(session, f"qmf-web_mine@{TOPIC}")
 
 
 async def test_an_idle_queue_consumer_gives_its_message_back(http: httpx.AsyncClient, session: Session) -> None:
-    created = await http.post(f"/queues/{QUEUE}/pull-consumers", data={"autoAck": "false", "idle-timeout": "20"})
     await http.post(f"/queues/{QUEUE}/create", content="1")
-    pulled = await http.post(created.headers["msg-acknowledge-next"])
+    while True:
+        created = await http.post(f"/queues/{QUEUE}/pull-consumers", data={"autoAck": "false", "idle-timeout": "20"})
+        pulled = await http.post(created.headers["msg-acknowledge-next"])
+        if pulled.status_code != 410:  # idle again
+            break
     assert pulled.content == b"1"
     assert (await asyncio.to_thread(session.receiver(QUEUE).fetch, 30)).content == b"1"
     late = await http.post(pulled.headers["msg-acknowledgement"], data={"acknowledge": "true"})
-    assert late.status_code == 412
+    assert late.status_code == 410
+    assert late.headers["msg-pull-consumers"].endswith(f"/queues/{QUEUE}/pull-consumers")
+    assert (await http.post(created.headers["msg-acknowledge-next"])).status_code == 410
 
 
 async def test_a_durable_subscription_keeps_its_selector_over_servers(serve: Callable[[], FastAPI]) -> None:
