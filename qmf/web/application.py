@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import AsyncIterator
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from qmf._version import __version__
 from qmf.web.access import login
 from qmf.web.access.guards import Callers, Headers, Limits, Origins
+from qmf.web.heads import Heads
 from qmf.web.management import routes as management
 from qmf.web.messages import routes as messages
 from qmf.web.metrics import routes as metrics
@@ -75,6 +76,7 @@ def create_application(options: WebOptions, *, services: WebServices | None = No
 
         mount(app, services)
     # The last one added is the outermost.
+    app.add_middleware(Heads)
     app.add_middleware(Callers, access=services.access)
     app.add_middleware(Origins, options=options, access=services.access)
     app.add_middleware(Limits, limits=options.limits, access=services.access)
@@ -83,20 +85,21 @@ def create_application(options: WebOptions, *, services: WebServices | None = No
     return app
 
 
+def _head(operation: dict[str, Any]) -> dict[str, Any]:
+    """The description of HEAD where there is GET: see `Heads`."""
+    responses = {status: {"description": item["description"]} for status, item in operation["responses"].items()}
+    return {**operation, "operationId": f"head_{operation['operationId']}", "responses": responses}
+
+
 def _describe(app: FastAPI) -> None:
     """Add to the description of the interface how clients prove who they are."""
 
     def openapi() -> dict[str, object]:
         if app.openapi_schema is None:
-            with warnings.catch_warnings():
-                # A route for GET and HEAD has one name for both; the second one gets its own below.
-                warnings.filterwarnings("ignore", "Duplicate Operation ID", UserWarning)
-                found = get_openapi(
-                    title=app.title, version=app.version, description=app.description, routes=app.routes
-                )
+            found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
             for operations in found["paths"].values():
-                if "head" in operations and "get" in operations:
-                    operations["head"]["operationId"] = f"head_{operations['get']['operationId']}"
+                if "get" in operations:
+                    operations["head"] = _head(operations["get"])
             schemes = found.setdefault("components", {}).setdefault("securitySchemes", {})
             schemes["token"] = {"type": "http", "scheme": "bearer"}
             schemes["password"] = {"type": "http", "scheme": "basic"}

@@ -28,6 +28,8 @@ class WebLimits:
         streams: event streams and websockets that may be open at a time.
         queue: notifications that may wait for the reader of a stream; of more, the oldest are dropped and counted.
         history: events that are kept to resume streams from.
+        work: lists of objects, references and metrics that are made at a time, for all clients.
+        waiting_work: those that wait for their turn; more are refused. Equal ones are made once, and count once.
         connections: open connections, of all clients. The system's limit of open files may make it less.
         address_connections: open connections of an address of the network; of IPv6, of a network of 64 bits.
         header_time: seconds in which the header of a request must come, and TLS be agreed upon.
@@ -45,6 +47,8 @@ class WebLimits:
     streams: int = 100
     queue: int = 1000
     history: int = 10_000
+    work: int = 64
+    waiting_work: int = 256
     connections: int = 5000
     address_connections: int = 1000
     header_time: float = 10.0

@@ -32,11 +32,12 @@ MEDIA_TYPE = "application/problem+json"
 #: Seconds after which a client may try again while there is no connection to the broker.
 RETRY_AFTER = 5
 
-#: Status for the codes of agents' exceptions; every other exception is a 502.
+#: Status for the codes of agents' exceptions; every other one says that the agent could not do it as things are: 409.
 _CODES: Mapping[int, int] = {
     ErrorCode.UNKNOWN_OBJECT: 404,
     ErrorCode.UNKNOWN_METHOD: 404,
     ErrorCode.NOT_IMPLEMENTED: 501,
+    ErrorCode.FEATURE_NOT_IMPLEMENTED: 501,
     ErrorCode.INVALID_PARAMETER: 422,
     ErrorCode.FORBIDDEN: 403,
 }
@@ -91,7 +92,7 @@ def problem_of(error: QmfError) -> Problem:
     """The problem for an error of the console or the messaging API."""
     match error:
         case RemoteError():
-            status = _CODES.get(error.code, 502) if error.code is not None else 502
+            status = 409 if error.code is None else _CODES.get(error.code, 409)
             return Problem(status, str(error), code=error.code, text=error.text, agent=error.agent)
         case NotFoundError():
             # A wrong name inside a request is a value that does not fit; what is asked for is there.
@@ -125,7 +126,10 @@ def add_problem_handlers(app: FastAPI) -> None:
 
     async def on_http_error(_request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return Problem(error.status_code, str(error.detail), headers=error.headers).response()
+        headers = dict(error.headers or {})
+        if "GET" in (allowed := headers.get("Allow", "").split(", ")) and "HEAD" not in allowed:
+            headers["Allow"] += ", HEAD"  # see `Heads`
+        return Problem(error.status_code, str(error.detail), headers=headers).response()
 
     async def on_invalid(_request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

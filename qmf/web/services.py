@@ -15,6 +15,7 @@ from qmf.messaging.aio import Connection
 from qmf.web.access.access import Access
 from qmf.web.access.audit import AuditLog
 from qmf.web.options import WebLimits, WebOptions
+from qmf.web.sharing import WorkLimit
 
 
 class WebServices:
@@ -23,6 +24,7 @@ class WebServices:
     Attributes:
         options: of the server.
         access: who may; `access.require(Scope.READ)` is a dependency of routes, `access.streams` counts streams.
+        work: what needs time and memory: lists of objects, references, metrics.
         client: the console; open from `open` to `close`.
     """
 
@@ -38,6 +40,7 @@ class WebServices:
         """
         self.options = options
         self.access = Access(options)
+        self.work = WorkLimit(options.limits.work, options.limits.waiting_work)
         self.client = Client(
             (make_bus or options.target.make_bus)(),
             domain=options.target.domain,

@@ -108,6 +108,7 @@ def router(management: Management) -> APIRouter:
         since: LastIdQuery = None,
     ) -> Response:
         key = FeedKey(chosen, read_fields(fields), interval)
+        await management.check(chosen, key.fields or ())
         management.changes.check(key)
         return EventStream(management.changes.read(key, last or since), services, caller)
 
@@ -121,6 +122,7 @@ def router(management: Management) -> APIRouter:
         since: LastIdQuery = None,
     ) -> None:
         key = FeedKey(chosen, read_fields(fields), interval)
+        await management.check(chosen, key.fields or ())
         management.changes.check(key)
         await serve_socket(socket, management.changes.read(key, since), services, caller)
 

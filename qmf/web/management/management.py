@@ -8,13 +8,16 @@ from uuid import UUID
 
 from qmf.console.aio import Agent, AnySchema, ObjectId, RemoteObject
 from qmf.errors import NotFoundError
-from qmf.schema import ClassKey, Kind
+from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf.web.management.change_feeds import ChangeFeeds
 from qmf.web.management.event_feed import EventFeed
 from qmf.web.management.jobs import Jobs
+from qmf.web.management.object_values import check_names
 from qmf.web.management.object_writer import ObjectWriter
 from qmf.web.management.paging import Pages
+from qmf.web.management.selection import Selection
 from qmf.web.services import WebServices
+from qmf.web.sharing import SharedWork
 
 
 class Management:
@@ -27,6 +30,7 @@ class Management:
         jobs: method calls that nobody waits for.
         writer: makes JSON of objects.
         pages: answers of agents that are read page by page.
+        lists: pages that many ask for at once.
     """
 
     def __init__(self, services: WebServices) -> None:
@@ -37,6 +41,7 @@ class Management:
         self.changes = ChangeFeeds(services.client, self.writer, services.limits.history)
         self.jobs = Jobs(services.limits.jobs)
         self.pages = Pages()
+        self.lists: SharedWork[tuple[Sequence[bytes], str | None]] = SharedWork()
 
     @contextlib.asynccontextmanager
     async def opened(self, _app: object = None) -> AsyncIterator[None]:
@@ -48,6 +53,7 @@ class Management:
             self.events.close()
             await self.changes.close()
             await self.jobs.close()
+            await self.lists.close()
 
     def agent(self, name: str) -> Agent:
         """An agent by name.
@@ -85,6 +91,24 @@ class Management:
             known = [key.name for key in self.client.known_classes(package)]
             raise NotFoundError(f"class of package {package}", name, known)
         return await self.client.schema(keys[-1])
+
+    async def check(self, chosen: Selection, fields: Sequence[str]) -> None:
+        """Refuse a class, or values, that the agents present don't have: for a list without objects.
+
+        Raises:
+            NotFoundError: there is no such class or value.
+            QmfError: no agent answered.
+        """
+        found = await self.client.classes(chosen.package, agent=chosen.agent)
+        if found.failures:
+            return  # who does not answer may have it
+        classes = [key for key in found if key.kind is Kind.DATA]
+        keys = [key for key in classes if key.name.lower() == chosen.name.lower()]
+        if not keys:
+            raise NotFoundError("class", chosen.name, {key.name for key in classes})
+        if fields:
+            schemas = [await self.client.schema(key) for key in keys]
+            check_names([item for item in schemas if isinstance(item, ClassSchema)], fields)
 
     def _named(self, package: str, name: str, hash: UUID | None) -> Sequence[ClassKey]:
         found = [key for key in self.client.known_classes(package) if _is(key, name) and hash in (None, key.hash)]

@@ -3,7 +3,7 @@
 # No postponed annotations: those of routes name what only their function knows.
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -16,6 +16,7 @@ from qmf.web.management import calls
 from qmf.web.management.job_routes import job_json, job_location
 from qmf.web.management.management import Management
 from qmf.web.management.object_values import Fields, check_fields, fields_of, read_fields
+from qmf.web.management.ordering import Order
 from qmf.web.management.parameters import (
     AGENT_PROBLEMS,
     BODY_PROBLEMS,
@@ -29,9 +30,17 @@ from qmf.web.management.parameters import (
 from qmf.web.management.references import incoming, outgoing
 from qmf.web.management.schema_routes import failures_json
 from qmf.web.management.selection import Selection, selection
+from qmf.web.parts import PartsResponse, parts_of
 
 #: Objects in a page where nothing is said.
 DEFAULT_PAGE = 500
+
+Sort = Annotated[
+    str | None,
+    Query(
+        max_length=1000, description="Order: names of values separated by commas; `-` in front for the greatest first"
+    ),
+]
 
 _WAIT = re.compile(r"\bwait=(\d{1,3})\b")
 
@@ -53,26 +62,38 @@ def router(management: Management) -> APIRouter:
         request: Request,
         chosen: Annotated[Selection, Depends(selection)],
         fields: Fields = None,
+        sort: Sort = None,
         limit: Annotated[int, Query(ge=1, le=largest)] = min(DEFAULT_PAGE, largest),
         cursor: Annotated[str | None, Query(max_length=20_000, description="From `next` of the page before")] = None,
         timeout: Timeout = None,
     ) -> Response:
-        arguments = chosen.arguments()
-        page = await management.pages.page(chosen, lambda: client.objects(**arguments, timeout=timeout), cursor, limit)
-        names = read_fields(fields)
-        check_fields(list(page.objects), names)
-        following = None
-        if page.next is not None:
-            query = [(key, value) for key, value in request.query_params.multi_items() if key != "cursor"]
-            following = f"{API}/objects?{urlencode([*query, ('cursor', page.next)])}"
-        content = {
-            "objects": [write(obj, fields_of(obj, names)) for obj in page.objects],
-            "total": page.total,
-            "next": following,
-            "failures": failures_json(page.failures),
-        }
+        arguments, names, order = chosen.arguments(), read_fields(fields), Order.parse(sort)
+
+        async def work() -> tuple[Sequence[bytes], str | None]:
+            async with services.work.turn():
+                page = await management.pages.page(
+                    chosen, lambda: client.objects(**arguments, timeout=timeout), cursor, limit, order
+                )
+                wanted = (*(names or ()), *order.names)
+                if page.total:
+                    check_fields(list(page.objects), wanted)
+                elif not page.failures:
+                    await management.check(chosen, wanted)
+                following = None
+                if page.next is not None:
+                    query = [(key, value) for key, value in request.query_params.multi_items() if key != "cursor"]
+                    following = f"{API}/objects?{urlencode([*query, ('cursor', page.next)])}"
+                content = {
+                    "objects": [write(obj, fields_of(obj, names)) for obj in page.objects],
+                    "total": page.total,
+                    "next": following,
+                    "failures": failures_json(page.failures),
+                }
+                return parts_of(json_bytes(content)), following
+
+        parts, following = await management.lists.get(str(request.query_params), work)
         headers = {} if following is None else {"Link": f'<{following}>; rel="next"'}
-        return _json(content, headers)
+        return PartsResponse(parts, "application/json", headers)
 
     where = "/agents/{agent}/objects/{object_name}"
 
@@ -82,13 +103,14 @@ def router(management: Management) -> APIRouter:
     ) -> Response:
         found = await management.object(name(agent), name(object_name), timeout)
         names = read_fields(fields)
-        check_fields([found], names)
+        check_fields([found], names or ())
         return _json(write(found, names))
 
     @routes.get(f"{where}/references", summary="References both ways", dependencies=read)
     async def references(agent: AgentName, object_name: ObjectName, timeout: Timeout = None) -> dict[str, Any]:
-        found = await management.object(name(agent), name(object_name), timeout)
-        referrers, failures = await incoming(client, found, timeout)
+        async with services.work.turn():
+            found = await management.object(name(agent), name(object_name), timeout)
+            referrers, failures = await incoming(client, found, timeout)
         return {
             "outgoing": [{"property": key, "object": reference(value)} for key, value in outgoing(found)],
             "incoming": [{"property": item.property, "object": reference(item.object.object_id)} for item in referrers],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from fastapi import Query
 
 from qmf.console.aio import ClassFields, RemoteObject
 from qmf.errors import NotFoundError
+from qmf.schema import ClassSchema
 
 Fields = Annotated[
     str | None, Query(max_length=10_000, description="Only these values: names separated by commas; default: all")
@@ -20,20 +22,26 @@ def read_fields(text: str | None) -> tuple[str, ...] | None:
     return names or None
 
 
-def check_fields(objects: list[RemoteObject], fields: tuple[str, ...] | None) -> None:
+def check_fields(objects: Iterable[RemoteObject], fields: Sequence[str]) -> None:
     """Refuse a field that none of the objects' classes has.
 
     Raises:
         NotFoundError: there is no such value.
     """
-    if fields is None or not objects:
-        return
-    schemas = {obj.schema.key: obj.schema for obj in objects if obj.schema is not None}
-    known = [value for schema in schemas.values() for value in ClassFields(schema).names()]
-    if known:
-        for field in fields:
-            if field not in known:
-                raise NotFoundError("value", field, known)
+    if fields:
+        check_names({obj.schema.key: obj.schema for obj in objects if obj.schema is not None}.values(), fields)
+
+
+def check_names(schemas: Iterable[ClassSchema], fields: Sequence[str]) -> None:
+    """Refuse a field that none of some classes has; without any, nothing is known.
+
+    Raises:
+        NotFoundError: there is no such value.
+    """
+    known = [value for schema in schemas for value in ClassFields(schema).names()]
+    for field in fields:
+        if known and field not in known:
+            raise NotFoundError("value", field, known)
 
 
 def fields_of(obj: RemoteObject, fields: tuple[str, ...] | None) -> tuple[str, ...] | None:

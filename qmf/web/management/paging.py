@@ -1,7 +1,8 @@
 """Pages of objects by cursor: an answer of the agents is kept for a while, so that the next pages need no new one.
 
-A cursor names the kept answer and the object after which it goes on. When the answer is gone, the agents are asked
-again, and the page begins behind that object: objects are in the order of their ids, so none comes twice.
+The first page is the one that most clients ask for, and the only one: its objects are picked, and the rest is put in
+order when a second page is asked for. A cursor names the kept answer and the object after which it goes on. When the
+answer is gone, the agents are asked again, and the page begins behind that object's place, so none comes twice.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import binascii
 import bisect
 import collections
 import itertools
+import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 
 import attrs
 
 from qmf.console.aio import Answers, RemoteObject
 from qmf.errors import QmfError
+from qmf.web.management.ordering import Order
 from qmf.web.problems import Problem
 
 #: Seconds for which an answer is kept after its last use.
@@ -26,20 +29,13 @@ KEEP = 60.0
 #: Objects of all answers that are kept.
 MAX_OBJECTS = 500_000
 
-Key = tuple[str, str]
-
-
-def key_of(obj: RemoteObject) -> Key:
-    """What objects are ordered by."""
-    return obj.agent, obj.object_id.object_name
-
 
 @attrs.frozen
 class Page:
     """Some of the objects of an answer.
 
     Attributes:
-        objects: in the order of their ids.
+        objects: in their order.
         next: the cursor of the page after it, or None.
         total: how many objects the answer has.
         failures: errors of the agents that did not answer, by name.
@@ -51,13 +47,19 @@ class Page:
     failures: Mapping[str, QmfError]
 
 
-@attrs.define
+@attrs.define(eq=False)
 class _Kept:
-    query: object
+    query: Hashable
+    order: Order
     objects: Sequence[RemoteObject]
-    keys: Sequence[Key]
     failures: Mapping[str, QmfError]
-    used: float
+    used: float = 0.0
+    ordered: bool = False
+
+    def put_in_order(self) -> None:
+        if not self.ordered:
+            self.objects = sorted(self.objects, key=self.order.key_of)
+            self.ordered = True
 
 
 class Pages:
@@ -69,7 +71,12 @@ class Pages:
         self._clock = clock
 
     async def page(
-        self, query: object, ask: Callable[[], Awaitable[Answers[RemoteObject]]], cursor: str | None, limit: int
+        self,
+        query: Hashable,
+        ask: Callable[[], Awaitable[Answers[RemoteObject]]],
+        cursor: str | None,
+        limit: int,
+        order: Order = Order(),  # noqa: B008 - a frozen value
     ) -> Page:
         """A page of the answer to a query.
 
@@ -78,29 +85,41 @@ class Pages:
             ask: asks the agents.
             cursor: from the page before; None for the first page.
             limit: objects in the page.
+            order: of the objects.
 
         Raises:
-            Problem: 422, the cursor is malformed.
+            Problem: 422, the cursor is malformed, or one of another order.
             QmfError: as of `ask`.
         """
-        self._forget()
-        number, after = (0, None) if cursor is None else _read(cursor)
+        self.forget()
+        number, first, place = (0, 0, None) if cursor is None else _read(cursor)
+        if place is not None and len(place) != len(order.fields) + 2:
+            raise Problem(422, "query.cursor: is one of another order")
         kept = self._kept.get(number)
-        if kept is None or kept.query != query:
-            found = await ask()
-            objects = sorted(found, key=key_of)
-            kept = _Kept(query, objects, [key_of(obj) for obj in objects], found.failures, 0.0)
-            number = 0
-        first = 0 if after is None else bisect.bisect_right(kept.keys, after)
+        if kept is None or (kept.query, kept.order) != (query, order):
+            answer = await ask()
+            kept, number = _Kept(query, order, answer, answer.failures), 0
+            if place is not None:
+                kept.put_in_order()
+                first = bisect.bisect_right(kept.objects, order.key(place), key=order.key_of)
         last = first + limit
+        if first:
+            kept.put_in_order()
+        objects = kept.objects[first:last] if kept.ordered else order.first(kept.objects, limit)
         following = None
         if last < len(kept.objects):
             number = number or self._keep(kept)
-            following = _write(number, kept.keys[last - 1])
+            following = _write(number, last, order.place(objects[-1]))
         if number:
             kept.used = self._clock()
             self._kept.move_to_end(number)
-        return Page(kept.objects[first:last], following, len(kept.objects), kept.failures)
+        return Page(objects, following, len(kept.objects), kept.failures)
+
+    def forget(self) -> None:
+        """Give back the answers that nobody has read for a while."""
+        now = self._clock()
+        for number in [number for number, item in self._kept.items() if now - item.used > KEEP]:
+            del self._kept[number]
 
     def _keep(self, kept: _Kept) -> int:
         number = next(self._numbers)
@@ -109,21 +128,19 @@ class Pages:
             self._kept.popitem(last=False)
         return number
 
-    def _forget(self) -> None:
-        now = self._clock()
-        for number in [number for number, item in self._kept.items() if now - item.used > KEEP]:
-            del self._kept[number]
+
+def _write(number: int, position: int, place: Sequence[object]) -> str:
+    text = json.dumps([number, position, place], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _write(number: int, key: Key) -> str:
-    text = "\n".join((str(number), *key))
-    return base64.urlsafe_b64encode(text.encode("utf-8", "surrogateescape")).decode().rstrip("=")
-
-
-def _read(cursor: str) -> tuple[int, Key]:
+def _read(cursor: str) -> tuple[int, int, list[object]]:
     try:
         data = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        number, agent, name = data.decode("utf-8", "surrogateescape").split("\n", 2)
-        return int(number), (agent, name)
-    except (binascii.Error, ValueError):
+        number, position, place = json.loads(data)
+    except (binascii.Error, ValueError, TypeError, RecursionError):
         raise Problem(422, "query.cursor: is not one that this interface has given") from None
+    valid = isinstance(number, int) and isinstance(position, int) and position >= 0 and isinstance(place, list)
+    if not valid:
+        raise Problem(422, "query.cursor: is not one that this interface has given")
+    return number, position, place

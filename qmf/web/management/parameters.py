@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from fastapi import Path, Query
+from starlette.requests import HTTPConnection
 
+from qmf.errors import NotFoundError
 from qmf.web.addresses import from_segment
-from qmf.web.problems import MEDIA_TYPE
+from qmf.web.problems import MEDIA_TYPE, Problem
 
 
 def name(segment: str) -> str:
@@ -48,6 +51,7 @@ _WHY = {
     403: "The caller, or the agent, does not allow it",
     404: "There is no such agent, class, object or method",
     408: "The body did not come in time",
+    409: "The agent refused",
     413: "The body is too long",
     415: "The body is no JSON",
     421: "The server has another name",
@@ -55,10 +59,32 @@ _WHY = {
     429: "Too many requests, streams or jobs",
     500: "A fault of the server",
     501: "The agent does not implement it",
-    502: "The agent failed, or is gone",
+    502: "The agent sent nonsense, or is gone",
     503: "There is no connection to the broker",
     504: "The agent did not answer in time",
 }
+
+
+async def no_unknown_parameters(connection: HTTPConnection) -> None:
+    """A dependency of routes: refuses query parameters that the route does not have.
+
+    Raises:
+        Problem: 422, names one.
+    """
+    known = list(_query_parameters(connection.scope["route"].dependant))
+    for name in connection.query_params:
+        if name not in known:
+            error = NotFoundError("query parameter", name[:100], known)
+            has = f"there is {', '.join(known)}" if known else "there is none"
+            raise Problem(422, str(error) if error.near else f"{error}; {has}", near=list(error.near))
+
+
+def _query_parameters(dependant: Any) -> Iterator[str]:
+    """The names that a route, or something that it depends on, has."""
+    for item in dependant.query_params:
+        yield item.alias
+    for inner in dependant.dependencies:
+        yield from _query_parameters(inner)
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -69,6 +95,6 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 #: Of routes that ask agents.
-AGENT_PROBLEMS = (404, 501, 502, 503, 504)
+AGENT_PROBLEMS = (404, 409, 501, 502, 503, 504)
 #: Of routes with a body.
 BODY_PROBLEMS = (400, 408, 413)

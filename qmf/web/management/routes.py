@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 
 from qmf.web.management import event_routes, job_routes, object_routes, schema_routes
 from qmf.web.management.management import Management
+from qmf.web.management.parameters import no_unknown_parameters
 from qmf.web.services import WebServices
 
 
 def router(services: WebServices) -> APIRouter:
     """The routes; those of an application share `services`."""
     management = Management(services)
-    routes = APIRouter(lifespan=management.opened)
+    routes = APIRouter(lifespan=management.opened, dependencies=[Depends(no_unknown_parameters)])
     for part in (schema_routes, object_routes, job_routes, event_routes):
         routes.include_router(part.router(management))
     return routes

@@ -36,7 +36,7 @@ def router(management: Management) -> APIRouter:
             "agents": f"{API}/agents",
             "packages": f"{API}/packages",
             "classes": f"{API}/classes",
-            "objects": f"{API}/objects{{?class,package,agent,where,fields,limit,cursor}}",
+            "objects": f"{API}/objects{{?class,package,agent,where,fields,sort,limit,cursor}}",
             "changes": f"{API}/changes{{?class,package,agent,where,fields,interval}}",
             "events": f"{API}/events",
             "eventStream": f"{API}/events/stream",

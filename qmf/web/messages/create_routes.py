@@ -31,16 +31,15 @@ class CreateRoutes:
     def add_to(self, router: APIRouter) -> None:
         """Add the routes."""
         noun, base = self._kind.noun, f"/{self._kind.value}/{{name}}"
-        for method in ("GET", "HEAD"):
-            router.add_api_route(
-                base,
-                self.links,
-                methods=[method],
-                summary=f"The links of a {noun}",
-                operation_id=f"{method.lower()}_{noun}_links",
-                responses=problems(404, 503),
-                response_class=Response,
-            )
+        router.add_api_route(
+            base,
+            self.links,
+            methods=["GET"],
+            summary=f"The links of a {noun}",
+            operation_id=f"get_{noun}_links",
+            responses=problems(404, 503),
+            response_class=Response,
+        )
         for path, endpoint, name in (
             ("create", self.create, "message"),
             ("create/{id}", self.create_once, "message_once"),

@@ -27,7 +27,7 @@ Number = Annotated[int, Path(ge=0, le=2**62, description="from a link")]
 
 _PULL = {
     200: {"description": "a message", "content": {"*/*": {}}},
-    **problems(404, 410, 412, 503),
+    **problems(400, 404, 410, 412, 503),
 }
 
 
@@ -62,16 +62,15 @@ class PullRoutes:
             consumer = f"{base}/{protocol}/{{id}}"
             prefix = protocol.replace("-", "_")
             auto_ack = protocol == AUTO_ACK
-            for method in ("GET", "HEAD"):
-                router.add_api_route(
-                    consumer,
-                    self.state if auto_ack else self.acknowledged_state,
-                    methods=[method],
-                    summary="The next step of a pull consumer",
-                    operation_id=f"{method.lower()}_{prefix}_{noun}_consumer",
-                    responses=problems(404, 410, 503),
-                    response_class=Response,
-                )
+            router.add_api_route(
+                consumer,
+                self.state if auto_ack else self.acknowledged_state,
+                methods=["GET"],
+                summary="The next step of a pull consumer",
+                operation_id=f"get_{prefix}_{noun}_consumer",
+                responses=problems(400, 404, 410, 503),
+                response_class=Response,
+            )
             router.add_api_route(
                 consumer,
                 self.delete if auto_ack else self.delete_acknowledged,
@@ -79,7 +78,7 @@ class PullRoutes:
                 status_code=204,
                 summary="End a pull consumer",
                 operation_id=f"delete_{prefix}_{noun}_consumer",
-                responses=problems(404, 410, 503),
+                responses=problems(400, 404, 410, 503),
                 response_class=Response,
             )
             router.add_api_route(

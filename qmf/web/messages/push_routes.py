@@ -58,7 +58,7 @@ class PushRoutes:
             openapi_extra=registration(),
             response_class=Response,
         )
-        for methods, endpoint, name in ((["GET", "HEAD"], self.read, "read"), (["DELETE"], self.delete, "delete")):
+        for methods, endpoint, name in ((["GET"], self.read, "read"), (["DELETE"], self.delete, "delete")):
             router.add_api_route(
                 f"{base}/{{id}}",
                 endpoint,
@@ -66,7 +66,7 @@ class PushRoutes:
                 status_code=204 if name == "delete" else 200,
                 summary=f"{name.capitalize()} a push registration",
                 operation_id=f"{name}_{noun}_push",
-                responses=problems(404, 503),
+                responses=problems(400, 404, 503),
                 response_class=Response,
             )
 

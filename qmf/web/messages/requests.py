@@ -32,6 +32,12 @@ def read_destination(kind: Kind, segment: str) -> Destination:
     return destination
 
 
+async def no_query(request: Request) -> None:
+    """A dependency of routes without query parameters; raises `Problem` 400 for one."""
+    for name in request.query_params:
+        raise Problem(400, f"query parameter {name[:100]!r} is unknown; there is none here", parameter=name[:100])
+
+
 async def read_form(request: Request, *names: str) -> dict[str, str]:
     """The parameters of a form, as far as they are given.
 

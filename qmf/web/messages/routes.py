@@ -12,6 +12,7 @@ from qmf.web.messages.create_routes import CreateRoutes
 from qmf.web.messages.destinations import Kind
 from qmf.web.messages.pull_routes import PullRoutes
 from qmf.web.messages.push_routes import PushRoutes
+from qmf.web.messages.requests import no_query
 from qmf.web.messages.service import CONTAINER, MessageService
 from qmf.web.services import WebServices
 
@@ -54,6 +55,8 @@ def router(services: WebServices, *, service: MessageService | None = None) -> A
     )
     for kind in Kind:
         CreateRoutes(kind, used).add_to(found)
-        PullRoutes(kind, used, services.access).add_to(found)
-        PushRoutes(kind, used, services.access).add_to(found)
+        consumers = APIRouter(dependencies=[Depends(no_query)])
+        PullRoutes(kind, used, services.access).add_to(consumers)
+        PushRoutes(kind, used, services.access).add_to(consumers)
+        found.include_router(consumers)
     return found

@@ -6,19 +6,24 @@ import asyncio
 import contextlib
 import time
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from qmf.web.access.caller import Scope
-from qmf.web.management.parameters import problems
+from qmf.web.management.parameters import no_unknown_parameters, problems
 from qmf.web.metrics.collecting import Collected, collect
 from qmf.web.metrics.exposition import OPENMETRICS, TEXT, exposition
 from qmf.web.metrics.followed_classes import ClassPatterns, FollowedClasses
 from qmf.web.metrics.own import OwnMetrics
+from qmf.web.parts import PartsResponse
 from qmf.web.services import WebServices
+from qmf.web.sharing import SharedWork
+
+#: Seconds for which the same text is the answer to all who ask for it.
+_MAX_AGE = 1.0
 
 #: A fast compression: text of metrics becomes a twentieth even so.
 _LEVEL = 1
@@ -29,11 +34,13 @@ def router(services: WebServices) -> APIRouter:
     options = services.options.metrics
     followed = FollowedClasses(services.client, ClassPatterns(options.classes), options.interval)
     own = OwnMetrics(services)
+    scrapes: SharedWork[Sequence[bytes]] = SharedWork(max_age=_MAX_AGE)
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: object) -> AsyncIterator[None]:
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(followed.close)
+            stack.push_async_callback(scrapes.close)
             if options.otlp is not None:
                 # Imported here: its libraries are large.
                 from qmf.web.metrics.otlp import OtlpExport
@@ -48,7 +55,7 @@ def router(services: WebServices) -> APIRouter:
     @routes.get(
         "/metrics",
         summary="Values of objects for Prometheus",
-        dependencies=[Depends(services.access.require(Scope.READ))],
+        dependencies=[Depends(services.access.require(Scope.READ)), Depends(no_unknown_parameters)],
         response_class=Response,
         responses={
             200: {
@@ -67,18 +74,27 @@ def router(services: WebServices) -> APIRouter:
             bool | None, Query(alias="own", description="With what agents and consoles create for themselves")
         ] = None,
     ) -> Response:
-        begin = time.perf_counter()
-        wants_own = options.own if with_own is None else with_own
-        objects = await followed.objects(ClassPatterns(tuple(classes)), own=wants_own)
-        found = collect(objects, [*family] or list(options.families), options.limit)
-        own.series, own.seconds = found.series, time.perf_counter() - begin
-        openmetrics = "application/openmetrics-text" in request.headers.get("accept", "")
-        parts = _parts(found, own, openmetrics=openmetrics)
-        headers = {"Vary": "Accept, Accept-Encoding"}
-        if "gzip" in request.headers.get("accept-encoding", ""):
-            parts = _compressed(parts)
-            headers["Content-Encoding"] = "gzip"
-        return StreamingResponse(parts, headers=headers, media_type=OPENMETRICS if openmetrics else TEXT)
+        wanted = (
+            ClassPatterns(tuple(classes)),
+            (*family,) or options.families,
+            options.own if with_own is None else with_own,
+            "application/openmetrics-text" in request.headers.get("accept", ""),
+            "gzip" in request.headers.get("accept-encoding", ""),
+        )
+        parts = await scrapes.get(wanted, lambda: scrape(*wanted))
+        *_, openmetrics, packed = wanted
+        headers = {"Vary": "Accept, Accept-Encoding", **({"Content-Encoding": "gzip"} if packed else {})}
+        return PartsResponse(parts, OPENMETRICS if openmetrics else TEXT, headers)
+
+    async def scrape(
+        classes: ClassPatterns, families: Sequence[str], own_objects: bool, openmetrics: bool, packed: bool
+    ) -> Sequence[bytes]:
+        async with services.work.turn():
+            begin = time.perf_counter()
+            found = collect(await followed.objects(classes, own=own_objects), families, options.limit)
+            own.series, own.seconds = found.series, time.perf_counter() - begin
+            parts = _parts(found, own, openmetrics=openmetrics)
+            return [part async for part in (_compressed(parts) if packed else parts)]
 
     return routes
 

@@ -212,4 +212,4 @@ async def test_an_unknown_path_and_a_wrong_method_are_problems() -> None:
     async with called(memory_application(MemoryExchange())) as client:
         assert problem(await client.get("/nosuch")) == "Not Found"
         answer = await client.post("/healthz")
-        assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")

@@ -166,9 +166,123 @@ async def test_a_wrong_query_is_named(query: str, text: str) -> None:
 
 async def test_objects_of_no_class_and_no_agent() -> None:
     async with store() as here:
-        assert (await here.get(f"{API}/objects?class=nosuch"))["objects"] == []
+        assert (await here.refused(404, "GET", f"{API}/objects?class=shef"))["near"] == ["shelf"]
+        await here.refused(404, "GET", f"{API}/objects?class=shelf&package=nosuch")
+        await here.refused(404, "GET", f"{API}/changes?class=shef")
         await here.refused(404, "GET", f"{API}/objects?class=shelf&agent=nosuch")
         await here.refused(404, "GET", f"{SHELF}9")
+
+
+async def test_a_class_without_objects_has_values_all_the_same() -> None:
+    async with store(shelves=0) as here:
+        assert (await here.get(f"{API}/objects?class=shelf&fields=sold&sort=name"))["objects"] == []
+        for query in ("fields=sod", "sort=-sod"):
+            found = await here.refused(422, "GET", f"{API}/objects?class=shelf&{query}")
+            assert "did you mean sold" in found["detail"]
+        await here.refused(422, "GET", f"{API}/changes?class=shelf&fields=sod")
+
+
+@pytest.mark.parametrize(
+    ("sort", "names"),
+    [
+        ("sold", ["a/0", "a/1", "a/2", "b"]),
+        ("-sold", ["b", "a/2", "a/1", "a/0"]),
+        ("open,-name", ["b", "a/2", "a/1", "a/0"]),
+        ("-label, name", ["a/1", "a/0", "a/2", "b"]),  # without a label at the end
+        ("label,-sold", ["a/1", "b", "a/2", "a/0"]),
+        ("storeRef,name", ["a/0", "a/1", "a/2", "b"]),
+    ],
+)
+async def test_an_order(sort: str, names: list[str]) -> None:
+    async with store() as here:
+        new = here.agent.add("Shelf", name="b", limit=1)
+        new.sold.set(1000)
+        await here.http.patch(f"{SHELF}1/properties", json={"label": "x"})
+        for limit in (10, 1, 3):
+            path: str | None = f"{API}/objects?class=shelf&fields=name&limit={limit}&sort={sort}"
+            found: list[str] = []
+            while path is not None:
+                page = await here.get(path)
+                found += [item["values"]["name"] for item in page["objects"]]
+                path = page["next"]
+            assert found == names
+
+
+async def test_an_order_goes_on_behind_the_last_object_in_a_new_answer() -> None:
+    async with store(shelves=9) as here:
+        first = await here.get(f"{API}/objects?class=shelf&limit=4&fields=name&sort=-sold")
+        assert [item["values"]["name"] for item in first["objects"]] == ["a/8", "a/7", "a/6", "a/5"]
+        gone = first["next"].replace("class=shelf", "class=Shelf")
+        page = await here.get(gone)
+        assert [item["values"]["name"] for item in page["objects"]] == ["a/4", "a/3", "a/2", "a/1"]
+        found = await here.refused(422, "GET", first["next"].replace("sort=-sold", "sort=-sold,name"))
+        assert "another order" in found["detail"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("/objects?class=shelf&sortby=name", "no query parameter 'sortby'; did you mean sort?"),
+        ("/objects?class=shelf&x=2", "no query parameter 'x'; there is fields, sort, limit"),
+        ("/agents?limit=2", "no query parameter 'limit'; there is none"),
+        ("/events?sevrity=warn", "did you mean severity"),
+        ("/changes?class=shelf&limit=2", "no query parameter 'limit'"),
+        ("/schemas/org.example.store/shelf?version=1", "no query parameter 'version'; there is hash"),
+    ],
+)
+async def test_an_unknown_parameter(path: str, text: str) -> None:
+    async with store() as here:
+        assert text in (await here.refused(422, "GET", API + path))["detail"]
+        assert (await here.http.get("/metrics?classes=shelf")).status_code == 422
+
+
+async def test_head_wherever_there_is_get() -> None:
+    async with store() as here:
+        for path in (
+            API, f"{API}/agents", AGENT, f"{API}/packages", f"{API}/classes", f"{API}/schemas/org.example.store/shelf",
+            f"{API}/objects?class=shelf", f"{SHELF}0", f"{SHELF}0/references", f"{API}/jobs", f"{API}/events",
+            "/metrics", "/healthz", "/api/openapi.json", "/login",
+        ):  # fmt: skip
+            got, head = await here.http.get(path), await here.http.head(path)
+            assert (head.status_code, head.content) == (got.status_code, b""), path
+            if path != "/metrics":  # it says how long the last scrape took
+                assert head.headers.get("content-length") == got.headers.get("content-length"), path
+            assert head.headers.get("content-type") == got.headers.get("content-type"), path
+        # Streams, which would not end.
+        for path in (f"{API}/events/stream", f"{API}/changes?class=shelf"):
+            head = await here.http.head(path)
+            assert (head.status_code, head.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
+        assert (await here.http.head(f"{API}/nosuch")).status_code == 404
+        assert (await here.http.head(f"{SHELF}0/methods/add")).status_code == 405
+
+
+async def test_those_who_ask_at_once_share_the_answer() -> None:
+    async with store() as here:
+        path = f"{API}/objects?class=shelf&fields=name"
+        await here.get(path)
+        before = len(here.agent.requests)
+        answers = await asyncio.gather(*(here.http.get(path) for _ in range(50)))
+        assert {answer.status_code for answer in answers} == {200}
+        assert len({answer.content for answer in answers}) == 1
+        assert len(here.agent.requests) - before <= 2
+        # One who asks later learns what is so by then.
+        await here.http.patch(f"{SHELF}0/properties", json={"limit": 77})
+        found = await here.get(f"{API}/objects?class=shelf&fields=limit")
+        assert found["objects"][0]["values"] == {"limit": 77}
+
+
+async def test_too_much_at_once_is_refused() -> None:
+    async with store(web_options(limits=WebLimits(work=1, waiting_work=1))) as here:
+        paths = [f"{API}/objects?class=shelf&limit={number}" for number in range(1, 20)]
+        answers = await asyncio.gather(*(here.http.get(path) for path in paths))
+        assert [answer.status_code for answer in answers].count(200) >= 2
+        refused = [answer for answer in answers if answer.status_code != 200]
+        assert refused
+        for answer in refused:
+            assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+            assert answer.json()["detail"] == "the server has too much to do"
+        # All is as before.
+        assert [(await here.http.get(path)).status_code for path in paths] == [200] * len(paths)
 
 
 async def test_references_both_ways() -> None:
@@ -216,7 +330,7 @@ async def test_what_the_agent_refuses_keeps_code_and_text() -> None:
             raise MethodError("the shelf is full", code=70000)
 
         here.agent.on("Shelf", "add", full)
-        found = await here.refused(502, "POST", f"{SHELF}0/methods/add", json={"count": 1})
+        found = await here.refused(409, "POST", f"{SHELF}0/methods/add", json={"count": 1})
         assert (found["code"], found["text"], found["agent"]) == (70000, "the shelf is full", "example.org:store:1")
         here.agent.refusal = "nobody may"
         found = await here.refused(403, "POST", f"{SHELF}0/methods/add", json={"count": 1})

@@ -92,6 +92,12 @@ async def test_wrong_forms(
     assert what in answer.json()["detail"]
 
 
+async def test_a_parameter_in_the_query_is_not_overlooked(http: httpx.AsyncClient) -> None:
+    answer = await http.post(f"{CONSUMERS}?autoAck=false")
+    assert answer.status_code == 400
+    assert answer.json()["detail"] == "query parameter 'autoAck' is unknown; there is none here"
+
+
 async def test_an_acknowledgement_says_what(http: httpx.AsyncClient) -> None:
     created = await http.post(CONSUMERS, data={"autoAck": "false"})
     url = f"{created.headers['Location']}/acknowledgement/2"

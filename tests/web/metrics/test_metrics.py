@@ -158,6 +158,16 @@ async def test_what_the_tools_create_for_themselves_is_left_out() -> None:
             assert len(await labels("&class=connection&own=true", "address")) > 1
 
 
+async def test_those_who_scrape_at_once_share_the_text() -> None:
+    exchange = MemoryExchange()
+    async with store_agent(exchange), called(memory_application(exchange)) as http:
+        await http.get("/metrics")
+        answers = await asyncio.gather(*(http.get("/metrics?family=*") for _ in range(100)))
+        assert {answer.status_code for answer in answers} == {200}
+        # The time that collecting took is in it: it was collected once.
+        assert len({answer.text for answer in answers}) == 1
+
+
 async def test_two_agents_of_one_class() -> None:
     exchange = MemoryExchange()
     async with (
