@@ -20,17 +20,18 @@ from starlette.types import Scope
 from qmf.web.addresses import from_segment
 from qmf.web.pages.live.site import Site
 from qmf.web.pages.screens.agent_screen import agent_screen
+from qmf.web.pages.screens.agents_screen import agents_screen
 from qmf.web.pages.screens.classes_screen import classes_screen
 from qmf.web.pages.screens.events_screen import events_screen
 from qmf.web.pages.screens.graph_screen import graph_screen
 from qmf.web.pages.screens.object_screen import object_screen
 from qmf.web.pages.screens.objects_screen import objects_screen
-from qmf.web.pages.screens.overview_screen import agents_screen, overview_screen
+from qmf.web.pages.screens.overview_screen import overview_screen
 from qmf.web.pages.screens.plots_screen import plots_screen
 from qmf.web.pages.screens.report_screen import report_screen
 from qmf.web.pages.screens.visit import ASSETS, STATIC, Visit
 from qmf.web.pages.views.object_table import ClassTables
-from qmf.web.pages.views.page_urls import EventsUrl, GraphUrl, ObjectsUrl, PlotsUrl, object_of
+from qmf.web.pages.views.page_urls import AgentsUrl, ClassesUrl, EventsUrl, GraphUrl, ObjectsUrl, PlotsUrl, object_of
 from qmf.web.reports.asking import ReportQuestion
 from qmf.web.services import WebServices
 
@@ -77,13 +78,13 @@ def _pages(site: Site, services: WebServices) -> APIRouter:
         return overview_screen(visit(request))
 
     def agents(request: Request) -> Awaitable[None]:
-        return agents_screen(visit(request), request.query_params)
+        return agents_screen(visit(request), AgentsUrl.parse(request.query_params))
 
     def one_agent(request: Request, name: str) -> Awaitable[None]:
         return agent_screen(visit(request), from_segment(name))
 
     def classes(request: Request) -> Awaitable[None]:
-        return classes_screen(visit(request), request.query_params)
+        return classes_screen(visit(request), ClassesUrl.parse(request.query_params))
 
     def objects(request: Request, package: str, name: str) -> Awaitable[None]:
         return objects_screen(visit(request), ObjectsUrl.parse(package, name, request.query_params))

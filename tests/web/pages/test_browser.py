@@ -11,7 +11,7 @@ import pytest
 from support.browser import web_program
 from support.shelf import store_agent
 from support.waiting import wait_until
-from web.pages.browsing import SHELF, SHELVES, TOO_MANY, Scene, needs_browser, shelf, window
+from web.pages.browsing import SHELF, SHELVES, TOO_MANY, Scene, announce, needs_browser, shelf, window
 
 from qmf.broker import EmbeddedBroker
 from qmf.testing import InThread
@@ -159,6 +159,27 @@ def test_an_agent_has_a_page(browser: Browser, scene: Scene) -> None:
         expect(page.get_by_text("120 objects", exact=True)).to_be_visible()
         page.goto(f"{scene.url}/agent/other:agent:1")
         expect(page.get_by_text("There is no such agent.")).to_be_visible()
+
+
+def test_many_agents_are_shown_page_by_page(browser: Browser, scene: Scene) -> None:
+    scene.agent.run(announce(scene.broker.url, 120))
+    with window(browser, scene) as page:
+        page.goto(f"{scene.url}/agents?filter=many")
+        expect(page.get_by_text("120 agents", exact=True)).to_be_visible()
+        expect(page.locator("tbody tr")).to_have_count(50)
+        expect(page.get_by_text("page 1 of 3")).to_be_visible()
+        page.keyboard.press("]")
+        expect(page).to_have_url(re.compile(r"filter=many&page=2"))
+        expect(page.locator("tbody tr").first).to_contain_text("many:agent:00050")
+        page.reload()
+        expect(page.locator("tbody tr").first).to_contain_text("many:agent:00050")
+        page.get_by_role("textbox", name="Filter").fill("agent:00111")
+        expect(page.get_by_text("1 agent", exact=True)).to_be_visible()
+        expect(page.locator("tbody tr")).to_have_count(1)
+        page.goto(f"{scene.url}/classes?sort=-objects")
+        expect(page.get_by_text("4 classes", exact=True)).to_be_visible()
+        expect(page.get_by_text("page 1 of 1")).to_be_visible()
+        expect(page.locator("tbody tr").first).to_contain_text("Shelf")
 
 
 def test_events_stream_and_can_be_paused(browser: Browser, scene: Scene) -> None:

@@ -6,9 +6,20 @@ import pytest
 from support.waiting import until
 from web.pages.world import World
 
-from qmf.console.aio import AgentAdded, AgentRemoved, BusConnected, BusDisconnected, HeartbeatSeen, Removal
+from qmf.console.aio import (
+    Agent,
+    AgentAdded,
+    AgentRemoved,
+    AgentUpdated,
+    BusConnected,
+    BusDisconnected,
+    HeartbeatSeen,
+    Removal,
+)
+from qmf.protocol import AgentInfo
 from qmf.web.pages.live.presence import AgentHealth, AgentPresence, AgentPresences, ConnectionState
-from qmf.web.pages.views.overview import connection_text
+from qmf.web.pages.views.graph import bus_graph
+from qmf.web.pages.views.overview import agent_rows, connection_text, overview
 
 
 def presence(held: AgentPresences) -> AgentPresence:
@@ -41,6 +52,59 @@ async def test_an_agent_that_said_goodbye_is_gone_at_once(opened: World) -> None
     held.notice(AgentAdded(agent), 1.0)
     held.notice(AgentRemoved(agent, Removal.GOODBYE), 3.0)
     assert presence(held).health(3.0) is AgentHealth.GONE
+
+
+def many(held: AgentPresences, count: int, now: float = 1.0) -> list[Agent]:
+    """Agents that have announced themselves, in no order."""
+    numbers = [at * 7919 % count for at in range(count)]
+    agents = [Agent(AgentInfo(name=f"v:p:{number:05}", heartbeat_interval=10)) for number in numbers]
+    for agent in agents:
+        held.notice(AgentAdded(agent), now)
+    return agents
+
+
+def test_agents_are_in_order_as_they_come_and_go() -> None:
+    held = AgentPresences()
+    agents = many(held, 100)
+    assert held.names() == [f"v:p:{number:05}" for number in range(100)]
+    for agent in agents[::2]:
+        held.notice(AgentRemoved(agent, Removal.GOODBYE), 2.0)
+    held.notice(AgentAdded(agents[0]), 3.0)
+    held.notice(AgentUpdated(agents[0]), 3.0)
+    there = sorted(agent.name for agent in (*agents[1::2], agents[0]))
+    assert held.names() == there + sorted(agent.name for agent in agents[2::2])
+    assert [item.agent.name for item in held.all()] == held.names()
+    assert len(held) == 51
+
+
+def test_states_are_counted_once_a_second_or_when_agents_come_or_go() -> None:
+    held = AgentPresences()
+    agents = many(held, 4)
+    for agent in agents:
+        held.notice(HeartbeatSeen(agent, 0), 10.0)
+    found = held.tally(11.0)
+    assert found == {AgentHealth.ALIVE: 4}
+    held.notice(HeartbeatSeen(agents[0], 0), 11.0)
+    assert held.tally(11.5) is found
+    assert held.tally(26.0) == {AgentHealth.ALIVE: 1, AgentHealth.LATE: 3}
+    held.notice(AgentRemoved(agents[1], Removal.GOODBYE), 26.0)
+    assert held.tally(26.0) == {AgentHealth.ALIVE: 1, AgentHealth.LATE: 2, AgentHealth.GONE: 1}
+    held.notice(AgentRemoved(agents[0], Removal.DISCONNECTED), 26.0)
+    assert held.tally(26.0) == {AgentHealth.CUT: 1, AgentHealth.LATE: 2, AgentHealth.GONE: 1}
+    assert held.tally(5.0) is not held.tally(26.0)
+
+
+async def test_a_page_of_agents_reads_no_others(opened: World) -> None:
+    site = opened.site
+    many(site.agents, 200)
+    found = overview(site, 2.0, most=10)
+    assert len(found.agents) == 10
+    assert found.all_agents >= 200
+    assert found.alive >= 200
+    assert [row.name for row in agent_rows(site, ["v:p:00007", "nobody"], 2.0)] == ["v:p:00007"]
+    agents = [node for node in bus_graph(site).nodes if node.category == "agent"]
+    assert len(agents) < 100
+    assert bus_graph(site).left_out >= 100
 
 
 @pytest.mark.parametrize(

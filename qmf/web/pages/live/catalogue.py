@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -31,6 +31,7 @@ class ClassSummary:
         versions: its versions, as schemas; those that no agent sent are missing.
         keys: the keys of its versions.
         counts: how many objects of it each agent has; None before they were counted, and for events.
+        total: how many objects there are; None if unknown.
     """
 
     package: str
@@ -39,11 +40,7 @@ class ClassSummary:
     versions: tuple[ClassSchema | EventSchema, ...] = ()
     keys: tuple[ClassKey, ...] = ()
     counts: Mapping[str, int] | None = None
-
-    @property
-    def total(self) -> int | None:
-        """How many objects there are; None if unknown."""
-        return None if self.counts is None else sum(self.counts.values())
+    total: int | None = None
 
     @property
     def title(self) -> str:
@@ -62,9 +59,14 @@ class Catalogue:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._counts: dict[ClassName, dict[str, int]] = {}
+        self._totals: dict[ClassName, int] = {}
+        self._of_agents: Mapping[str, int] = {}
+        self._summaries: Sequence[ClassSummary] | None = None
         self._schemas: dict[ClassKey, AnySchema] = {}
         self._counting: asyncio.Lock = asyncio.Lock()
         self._next_count = 0.0
+        self.version = 0
+        """Another number whenever a class came, or objects were counted."""
         self.counted_at: float | None = None
         """When the objects were counted, in seconds since 1970; None before that."""
         self.failures: Mapping[str, QmfError] = {}
@@ -82,6 +84,12 @@ class Catalogue:
                     raise schema
             else:
                 self._schemas[key] = schema
+        self.changed()
+
+    def changed(self) -> None:
+        """There are other classes than before, or other schemas of them."""
+        self._summaries = None
+        self.version += 1
 
     @property
     def is_count_due(self) -> bool:
@@ -101,17 +109,28 @@ class Catalogue:
                     continue  # the class is shown without a number; the next count asks again
                 counts[package, name] = dict(Counter(item.agent for item in found))
                 await asyncio.sleep(0)
-            self._counts = counts
+            self._take(counts)
             self.counted_at = time.time()
             took = time.monotonic() - start
             self._next_count = time.monotonic() + max(COUNT_PAUSE, COUNT_SHARE * took)
 
+    def _take(self, counts: dict[ClassName, dict[str, int]]) -> None:
+        self._counts = counts
+        self._totals = {name: sum(found.values()) for name, found in counts.items()}
+        of_agents: Counter[str] = Counter()
+        for found in counts.values():
+            of_agents.update(found)
+        self._of_agents = of_agents
+        self.changed()
+
     def counts(self) -> Mapping[str, int]:
         """How many objects each agent has, as last counted."""
-        total: Counter[str] = Counter()
-        for found in self._counts.values():
-            total.update(found)
-        return total
+        return self._of_agents
+
+    @property
+    def total(self) -> int:
+        """How many objects there are, as last counted."""
+        return sum(self._totals.values())
 
     def versions(self, package: str, name: str) -> list[ClassSchema]:
         """The schemas of the versions of a class that are known."""
@@ -123,8 +142,13 @@ class Catalogue:
                     found.append(schema)
         return found
 
-    def classes(self) -> list[ClassSummary]:
-        """All classes, then all event classes, by package and name."""
+    def classes(self) -> Sequence[ClassSummary]:
+        """All classes, then all event classes, by package and name: put together once for each `version`."""
+        if self._summaries is None:
+            self._summaries = self._summarized()
+        return self._summaries
+
+    def _summarized(self) -> list[ClassSummary]:
         grouped: dict[tuple[str, str, str], list[ClassKey]] = {}
         for key in self._client.known_classes():
             grouped.setdefault((key.kind.value, key.package, key.name), []).append(key)
@@ -147,6 +171,7 @@ class Catalogue:
             tuple(item for item in known if item is not None),
             keys,
             self._counts.get((first.package, first.name)) if _is_data(first) else None,
+            self._totals.get((first.package, first.name)) if _is_data(first) else None,
         )
 
 

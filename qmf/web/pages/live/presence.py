@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 import enum
 import time
+from collections import Counter
+from collections.abc import Mapping
 
 import attrs
 
@@ -22,6 +25,8 @@ from qmf.console.aio import (
 
 #: An agent is late when its last heartbeat is older than so many intervals.
 LATE = 1.5
+#: Seconds until the states of all agents are looked at again, when none came or went.
+TALLY_PAUSE = 1.0
 #: Agents that are gone and still shown.
 MOST_GONE = 200
 
@@ -78,6 +83,9 @@ class AgentPresences:
     def __init__(self) -> None:
         self._present: dict[str, AgentPresence] = {}
         self._gone: dict[str, AgentPresence] = {}
+        self._names: list[str] = []
+        self._tally: Mapping[AgentHealth, int] = {}
+        self._tally_until = 0.0
 
     def __len__(self) -> int:
         return len(self._present)
@@ -88,43 +96,65 @@ class AgentPresences:
 
     def all(self) -> list[AgentPresence]:
         """The agents that are there by name, then those that are gone."""
-        return [held[name] for held in (self._present, self._gone) for name in sorted(held)]
+        return [self._known(name) for name in self.names()]
+
+    def names(self) -> list[str]:
+        """The names of the agents that are there, in order, then of those that are gone."""
+        return self._names + sorted(self._gone)
+
+    def tally(self, now: float) -> Mapping[AgentHealth, int]:
+        """How many agents are in each state: worked out once for all who ask within a second."""
+        if not 0 <= self._tally_until - now <= TALLY_PAUSE:
+            self._tally = Counter(held.health(now) for items in (self._present, self._gone) for held in items.values())
+            self._tally_until = now + TALLY_PAUSE
+        return self._tally
 
     def notice(self, item: Notification, now: float) -> None:
         """Take a notification that came at `now`, in seconds since 1970."""
         match item:
             case AgentAdded(agent=agent) | AgentUpdated(agent=agent):
-                self._gone.pop(agent.name, None)
-                known = self._present.get(agent.name)
-                self._present[agent.name] = (
-                    AgentPresence(agent, now) if known is None else attrs.evolve(known, agent=agent, cut=0.0)
-                )
+                self._put(attrs.evolve(self._found(agent, now), agent=agent, cut=0.0))
             case AgentRestarted(agent=agent):
-                known = self._present.get(agent.name, AgentPresence(agent, now))
-                self._present[agent.name] = attrs.evolve(known, agent=agent, restarts=known.restarts + 1, cut=0.0)
+                known = self._found(agent, now)
+                self._put(attrs.evolve(known, agent=agent, restarts=known.restarts + 1, cut=0.0))
             case HeartbeatSeen(agent=agent):
-                known = self._present.get(agent.name, AgentPresence(agent, now))
-                self._present[agent.name] = attrs.evolve(
-                    known, agent=agent, heartbeat=now, heartbeats=known.heartbeats + 1, cut=0.0
-                )
+                known = self._found(agent, now)
+                self._put(attrs.evolve(known, agent=agent, heartbeat=now, heartbeats=known.heartbeats + 1, cut=0.0))
             case AgentRemoved(agent=agent, reason=Removal.DISCONNECTED):
                 # Most likely it runs on: nothing is heard of it because there is no broker.
-                known = self._present.get(agent.name, AgentPresence(agent, now))
-                self._present[agent.name] = attrs.evolve(known, cut=now)
+                self._put(attrs.evolve(self._found(agent, now), cut=now))
             case AgentRemoved(agent=agent, reason=reason):
-                self._remove(self._present.get(agent.name, AgentPresence(agent, now)), now, reason.value)
+                self._remove(self._found(agent, now), now, reason.value)
 
     def drop_cut(self, now: float) -> None:
         """The agents that have not announced themselves since the broker was lost are gone."""
         for presence in [item for item in self._present.values() if item.cut]:
             self._remove(presence, now, Removal.DISCONNECTED.value)
 
+    def _known(self, name: str) -> AgentPresence:
+        return self._present.get(name) or self._gone[name]
+
+    def _found(self, agent: Agent, now: float) -> AgentPresence:
+        return self._present.get(agent.name) or AgentPresence(agent, now)
+
+    def _put(self, presence: AgentPresence) -> None:
+        name = presence.agent.name
+        before = self._present.get(name)
+        if before is None:
+            self._gone.pop(name, None)
+            bisect.insort(self._names, name)
+        if before is None or before.cut != presence.cut:
+            self._tally_until = 0.0
+        self._present[name] = presence
+
     def _remove(self, presence: AgentPresence, now: float, reason: str) -> None:
         name = presence.agent.name
-        self._present.pop(name, None)
+        if self._present.pop(name, None) is not None:
+            del self._names[bisect.bisect_left(self._names, name)]
         self._gone[name] = attrs.evolve(presence, cut=0.0, gone=now, reason=reason)
         if len(self._gone) > MOST_GONE:
             del self._gone[next(iter(self._gone))]
+        self._tally_until = 0.0
 
 
 @attrs.frozen

@@ -13,6 +13,7 @@ from qmf.console.aio import (
     AgentAdded,
     AgentRestarted,
     BusConnected,
+    ClassSeen,
     Client,
     EventRaised,
     Notification,
@@ -110,6 +111,9 @@ class Site:
         match item:
             case EventRaised(event=event):
                 self.events.add(event, now)
+            case ClassSeen():
+                self.catalogue.changed()
+                self._agents_changed.set()
             case AgentAdded() | AgentRestarted():
                 self._agents_changed.set()
             case BusConnected():

@@ -1,17 +1,20 @@
-"""The table of the classes of the bus."""
+"""The table of the classes of the bus, page by page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+import attrs
 from nicegui import ui
 
-from qmf.presenting.text import clean, one_line
+from qmf.presenting.text import clean, one_line, plural
 from qmf.schema import Kind
-from qmf.web.pages.live.catalogue import ClassSummary
+from qmf.web.pages.live.catalogue import Catalogue, ClassSummary
 from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
+from qmf.web.pages.screens.pager import Pager
 from qmf.web.pages.screens.visit import Visit
-from qmf.web.pages.views.page_urls import EventsUrl, class_url
+from qmf.web.pages.views.page_urls import DEFAULT_SIZE, ClassesUrl, EventsUrl, class_url
+from qmf.web.pages.views.paging import PageOf, page_of
 from qmf.web.pages.views.value_texts import some_of
 
 _COLUMNS = (
@@ -21,59 +24,83 @@ _COLUMNS = (
     Column("kind", "Kind"),
     Column("desc", "Description"),
 )
+_KEYS: Mapping[str, Callable[[ClassSummary], str | int]] = {
+    "name": lambda item: item.name.lower(),
+    "objects": lambda item: item.total or 0,
+    "package": lambda item: item.package,
+    "kind": lambda item: item.kind.value,
+    "desc": lambda item: item.desc,
+}
 
 
-async def classes_screen(visit: Visit, query: Mapping[str, str]) -> None:
+async def classes_screen(visit: Visit, url: ClassesUrl) -> None:
     """Build the table of classes."""
     site = visit.site
-    sort = query.get("sort", "").removeprefix("-")
-    descending = query.get("sort", "").startswith("-")
+    current = url
+    chosen = _Chosen(site.catalogue)
     with visit.page("Classes", "What agents publish: classes of objects, and of events."):
         with ui.element("div").classes("qmf-bar"):
-            box = ui.input("Filter", value=query.get("filter", "")).props("dense outlined clearable debounce=200")
+            box = ui.input("Filter", value=url.filter).props("dense outlined clearable debounce=200")
             box.classes("qmf-filter")
-            count = ui.label().classes("qmf-count")
         table = DataTable("Classes", _COLUMNS, empty="No class.", on_sort=lambda name: sorted_by(name))
+        with ui.element("div").classes("qmf-bar"):
+            count = ui.label().classes("qmf-count").props('role="status"')
+            ui.element("div").classes("qmf-grow")
+            pager = Pager(lambda step: show(attrs.evolve(current, page=shown.number + step)))
         failures = ui.label().classes("qmf-problem")
+    shown: PageOf[ClassSummary] = page_of((), 1, DEFAULT_SIZE)
 
     def update() -> None:
+        nonlocal shown
         site.count_objects()
-        words = (box.value or "").lower().split()
-        found = [item for item in site.catalogue.classes() if all(word in _searched(item) for word in words)]
-        keys = {
-            "name": lambda item: item.name.lower(),
-            "objects": lambda item: item.total or 0,
-            "package": lambda item: item.package,
-            "kind": lambda item: item.kind.value,
-            "desc": lambda item: item.desc,
-        }
-        if sort in keys:
-            found.sort(key=keys[sort], reverse=descending)
-        table.show([_row(item) for item in found], sort=sort, descending=descending)
-        count.set_text(f"{len(found):,} classes")
+        found = chosen.of(current)
+        shown = page_of(found, current.page, DEFAULT_SIZE)
+        table.show([_row(item) for item in shown.items], sort=current.sort, descending=current.descending)
+        count.set_text(plural(len(found), "class", "classes"))
+        pager.show(shown.number, shown.pages)
         failed = [f"{agent}: {error}" for agent, error in site.catalogue.failures.items()]
         failures.set_text(clean(some_of(failed)))
         failures.set_visibility(bool(failed) and site.connection.connected)
 
-    def changed() -> None:
-        visit.show_address("/classes", [("filter", box.value or ""), ("sort", f"{'-' if descending else ''}{sort}")])
+    def show(changed: ClassesUrl) -> None:
+        nonlocal current
+        current = changed
+        visit.show_address(str(changed))
         update()
 
     def sorted_by(name: str) -> None:
-        nonlocal sort, descending
-        descending = not descending if sort == name else name == "objects"
-        sort = name
-        changed()
+        descending = not current.descending if current.sort == name else name == "objects"
+        show(attrs.evolve(current, sort=name, descending=descending, page=1))
 
-    box.on_value_change(changed)
+    box.on_value_change(lambda: show(attrs.evolve(current, filter=(box.value or "").strip(), page=1)))
     visit.on_update(update)
     site.count_objects()
     await visit.until(lambda: site.catalogue.counted_at is not None)
     update()
 
 
-def _searched(item: ClassSummary) -> str:
-    return f"{item.package}:{item.name} {item.desc}".lower()
+class _Chosen:
+    """The classes that an address asks for, in order: found again when there are others, not at each update."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._found: Sequence[ClassSummary] = ()
+        self._of: tuple[int, ClassesUrl] | None = None
+
+    def of(self, url: ClassesUrl) -> Sequence[ClassSummary]:
+        """Those for this address, all pages of them."""
+        wanted = self._catalogue.version, attrs.evolve(url, page=1)
+        if self._of != wanted:
+            words = url.filter.lower().split()
+            found = [item for item in self._catalogue.classes() if _has_words(item, words)]
+            if url.sort in _KEYS:
+                found.sort(key=_KEYS[url.sort], reverse=url.descending)
+            self._found, self._of = found, wanted
+        return self._found
+
+
+def _has_words(item: ClassSummary, words: Sequence[str]) -> bool:
+    return not words or all(word in f"{item.package}:{item.name} {item.desc}".lower() for word in words)
 
 
 def _row(item: ClassSummary) -> Row:

@@ -7,6 +7,7 @@ from nicegui import ui
 
 from qmf.presenting.text import clean, one_line, plural
 from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
+from qmf.web.pages.screens.pager import Pager
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_table import TableCell, TablePage
@@ -40,9 +41,7 @@ async def objects_screen(visit: Visit, url: ObjectsUrl) -> None:
         with ui.element("div").classes("qmf-bar"):
             count = ui.label().classes("qmf-count").props('role="status"')
             ui.element("div").classes("qmf-grow")
-            previous = ui.button("Previous", on_click=lambda: turned(-1)).props("flat dense id=qmf-previous no-caps")
-            number = ui.label().classes("qmf-count")
-            following = ui.button("Next", on_click=lambda: turned(1)).props("flat dense id=qmf-next no-caps")
+            pager = Pager(lambda step: turned(step))
             size = ui.select(list(PAGE_SIZES), value=url.size, label="Rows").props("dense outlined options-dense")
 
     current = url
@@ -70,9 +69,7 @@ async def objects_screen(visit: Visit, url: ObjectsUrl) -> None:
         problem.set_text(some_of([*filter(None, [page.problem]), *page.failures]))
         problem.set_visibility(bool(page.problem or page.failures))
         count.set_text(_count_text(page))
-        number.set_text(f"page {page.page:,} of {page.pages:,}")
-        previous.set_enabled(page.page > 1)
-        following.set_enabled(page.page < page.pages)
+        pager.show(page.page, page.pages)
 
     async def show(changed: ObjectsUrl) -> None:
         nonlocal current

@@ -1,10 +1,9 @@
-"""The overview, and the table of all agents."""
+"""The overview."""
 
 from __future__ import annotations
 
 import html
 import time
-from collections.abc import Mapping
 
 from nicegui import ui
 
@@ -26,8 +25,7 @@ from qmf.web.pages.views.overview import BrokerRow, Overview, alert_rows, broker
 from qmf.web.pages.views.page_urls import EventsUrl, class_url
 from qmf.web.pages.views.sparkline import HEIGHT, WIDTH
 
-#: Agents and events that the overview shows.
-MOST_AGENTS = 25
+#: Events that the overview shows.
 LATEST_EVENTS = 10
 BROKER = ("org.apache.qpid.broker", "broker")
 
@@ -68,8 +66,8 @@ async def overview_screen(visit: Visit) -> None:
         alerts.set_visibility(ALERT in followed)
         alerts.show([alert_cells(row) for row in open_alerts])
         brokers.show([_broker_row(item) for item in broker_rows(site, followed.get(BROKER, ()), now)])
-        agents.show([agent_cells(row) for row in found.agents[:MOST_AGENTS]])
-        left = len(found.agents) - MOST_AGENTS
+        agents.show([agent_cells(row) for row in found.agents])
+        left = found.all_agents - len(found.agents)
         more.set_text(f"{left:,} more agents are in the table of agents." if left > 0 else "")
         more.set_visibility(left > 0)
         events.show([event_cells(row) for row in event_rows(site.events.newest_first(), EventsUrl(), LATEST_EVENTS)])
@@ -77,32 +75,6 @@ async def overview_screen(visit: Visit) -> None:
     visit.on_update(update)
     site.count_objects()
     await visit.until(lambda: site.catalogue.counted_at is not None)
-    update()
-
-
-async def agents_screen(visit: Visit, query: Mapping[str, str]) -> None:
-    """Build the table of all agents."""
-    site = visit.site
-    wanted = query.get("filter", "")
-    with visit.page("Agents", "Programs that publish objects and events, with their heartbeats."):
-        with ui.element("div").classes("qmf-bar"):
-            box = ui.input("Filter", value=wanted).props("dense outlined clearable debounce=200").classes("qmf-filter")
-            count = ui.label().classes("qmf-count")
-        table = DataTable("Agents", AGENT_COLUMNS, empty="No such agent.")
-
-    def update() -> None:
-        site.count_objects()
-        text = (box.value or "").lower()
-        rows = [row for row in overview(site, time.time()).agents if text in row.name.lower()]
-        table.show([agent_cells(row) for row in rows])
-        count.set_text(f"{len(rows):,} agents")
-
-    def filtered() -> None:
-        visit.show_address("/agents", [("filter", box.value or "")])
-        update()
-
-    box.on_value_change(filtered)
-    visit.on_update(update)
     update()
 
 

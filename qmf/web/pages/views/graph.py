@@ -15,6 +15,8 @@ from qmf.web.pages.views.value_texts import object_index
 
 #: Nodes of a graph at most; more could not be told apart.
 MOST_NODES = 150
+#: Of them agents, at most.
+MOST_AGENTS = 75
 #: References to one object that are followed at most.
 MOST_REFERRERS = 40
 
@@ -65,6 +67,9 @@ def bus_graph(site: Site) -> Graph:
     left_out = 0
     for presence in site.agents.all():
         if not presence.gone:
+            if len(nodes) >= MOST_AGENTS:
+                left_out += 1
+                continue
             name = presence.agent.name
             nodes[f"agent {name}"] = GraphNode(f"agent {name}", clean(name), "agent", agent_url(name))
     summaries = [item for item in site.catalogue.classes() if item.kind is Kind.DATA]

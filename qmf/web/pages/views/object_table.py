@@ -18,6 +18,7 @@ from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
 from qmf.web.pages.views.own_objects import OwnObjects
 from qmf.web.pages.views.page_urls import ObjectsUrl, agent_url, object_url
+from qmf.web.pages.views.paging import page_of
 from qmf.web.pages.views.value_columns import ValueColumn
 from qmf.web.pages.views.value_texts import ABSENT, heard_text, object_index, reference_text, value_text
 
@@ -140,17 +141,15 @@ class ClassTable:
             problem = str(error)
             order = self._order(attrs.evolve(url, filter=""), columns, shown, sort)
         await order.refresh()
-        pages = max(1, -(-len(order.ids) // url.size))
-        number = min(url.page, pages)
-        ids = order.ids[(number - 1) * url.size : number * url.size]
+        page = page_of(order.ids, url.page, url.size)
         now = time.time()
-        rows = [self._row(obj, shown, now) for item in ids if (obj := self._objects.get(item)) is not None]
+        rows = [self._row(obj, shown, now) for item in page.items if (obj := self._objects.get(item)) is not None]
         return TablePage(
             tuple(map(_heading, shown)),
             tuple(rows),
             len(order.ids),
-            number,
-            pages,
+            page.number,
+            page.pages,
             len(self._objects),
             order.own_left_out,
             self._objects.complete,

@@ -16,8 +16,9 @@ from qmf.web.pages.views.page_urls import agent_url, object_url
 from qmf.web.pages.views.sparkline import SparkLine, spark_line
 from qmf.web.pages.views.value_texts import ABSENT, ago_text, heard_text, instant_text, object_index
 
-#: Alerts that the overview shows at most.
+#: Alerts and agents that the overview shows at most.
 MOST_ALERTS = 50
+MOST_AGENTS = 25
 
 
 @attrs.frozen
@@ -64,8 +65,9 @@ class Overview:
     """What the overview shows.
 
     Attributes:
-        agents: present, late and gone ones.
-        alive, late, cut, gone: how many of them; `cut` are those of which nothing is heard since the broker was lost.
+        agents: the first of them, also of those that are late or gone.
+        all_agents: how many there are with these.
+        alive, late, cut, gone: how many of all; `cut` are those of which nothing is heard since the broker was lost.
         classes, event_classes, packages: how many.
         objects: how many objects there are; None before they were counted.
         counted: how long ago they were counted, in words.
@@ -75,6 +77,7 @@ class Overview:
     """
 
     agents: tuple[AgentRow, ...]
+    all_agents: int
     alive: int
     late: int
     cut: int
@@ -112,29 +115,34 @@ def agent_row(presence: AgentPresence, objects: int | None, now: float) -> Agent
     )
 
 
-def overview(site: Site, now: float) -> Overview:
-    """What there is now."""
+def agent_rows(site: Site, names: Iterable[str], now: float) -> list[AgentRow]:
+    """The agents with these names as rows."""
     counts = site.catalogue.counts()
+    counted = site.catalogue.counted_at is not None
+    found = (site.agents.get(name) for name in names)
+    return [agent_row(item, counts.get(item.agent.name, 0) if counted else None, now) for item in found if item]
+
+
+def overview(site: Site, now: float, most: int = MOST_AGENTS) -> Overview:
+    """What there is now, with so many agents at most."""
     counted_at = site.catalogue.counted_at
-    presences = site.agents.all()
-    rows = tuple(
-        agent_row(item, None if counted_at is None else counts.get(item.agent.name, 0), now) for item in presences
-    )
-    keys = site.client.known_classes()
-    data = {(key.package, key.name) for key in keys if key.kind is Kind.DATA}
-    events = {(key.package, key.name) for key in keys if key.kind is Kind.EVENT}
+    names = site.agents.names()
+    tally = site.agents.tally(now)
+    classes = site.catalogue.classes()
+    data = sum(item.kind is Kind.DATA for item in classes)
     per_minute = site.events.per_minute(now)
     points = [(now - 60.0 * (len(per_minute) - at), float(count)) for at, count in enumerate(per_minute)]
     return Overview(
-        rows,
-        sum(row.health in (AgentHealth.ALIVE, AgentHealth.UNKNOWN) for row in rows),
-        sum(row.health is AgentHealth.LATE for row in rows),
-        sum(row.health is AgentHealth.CUT for row in rows),
-        sum(row.health is AgentHealth.GONE for row in rows),
-        len(data),
-        len(events),
-        len({name[0] for name in data | events}),
-        None if counted_at is None else sum(counts.values()),
+        tuple(agent_rows(site, names[:most], now)),
+        len(names),
+        tally.get(AgentHealth.ALIVE, 0) + tally.get(AgentHealth.UNKNOWN, 0),
+        tally.get(AgentHealth.LATE, 0),
+        tally.get(AgentHealth.CUT, 0),
+        tally.get(AgentHealth.GONE, 0),
+        data,
+        len(classes) - data,
+        len({item.package for item in classes}),
+        None if counted_at is None else site.catalogue.total,
         "" if counted_at is None else ago_text(now - counted_at),
         spark_line(points, now, 3600.0) if any(per_minute) else None,
         per_minute[-1] + per_minute[-2],

@@ -54,6 +54,50 @@ def class_url(package: str, name: str) -> str:
 
 
 @attrs.frozen
+class AgentsUrl:
+    """The table of agents: a part of their names, or empty, and the page, from 1."""
+
+    filter: str = ""
+    page: int = 1
+
+    @classmethod
+    def parse(cls, query: Query) -> AgentsUrl:
+        """Read an address."""
+        return cls(query.get("filter", ""), _page(query))
+
+    def __str__(self) -> str:
+        return with_query("/agents", [("filter", self.filter), ("page", "" if self.page == 1 else self.page)])
+
+
+@attrs.frozen
+class ClassesUrl:
+    """The table of classes.
+
+    Attributes:
+        filter: words that name, package or description must contain.
+        sort: name of the column that decides the order; empty for kind, package and name.
+        descending: the greatest first.
+        page: from 1.
+    """
+
+    filter: str = ""
+    sort: str = ""
+    descending: bool = False
+    page: int = 1
+
+    @classmethod
+    def parse(cls, query: Query) -> ClassesUrl:
+        """Read an address."""
+        sort = query.get("sort", "")
+        return cls(query.get("filter", ""), sort.removeprefix("-"), sort.startswith("-"), _page(query))
+
+    def __str__(self) -> str:
+        sort = f"-{self.sort}" if self.descending else self.sort
+        page = "" if self.page == 1 else self.page
+        return with_query("/classes", [("filter", self.filter), ("sort", sort), ("page", page)])
+
+
+@attrs.frozen
 class ObjectsUrl:
     """The table of the objects of a class.
 
@@ -90,7 +134,7 @@ class ObjectsUrl:
             query.get("filter", ""),
             query.get("sort", "").removeprefix("-"),
             query.get("sort", "").startswith("-"),
-            max(1, _whole(query.get("page"), 1)),
+            _page(query),
             size if size in PAGE_SIZES else DEFAULT_SIZE,
             tuple(filter(None, query.get("columns", "").split(","))),
             query.get("agent", ""),
@@ -236,6 +280,10 @@ class GraphUrl:
                 ("depth", "" if self.depth == 1 else self.depth),
             ],
         )
+
+
+def _page(query: Query) -> int:
+    return max(1, _whole(query.get("page"), 1))
 
 
 def _whole(text: str | None, default: int) -> int:
