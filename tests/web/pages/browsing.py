@@ -15,8 +15,6 @@ from support.shelf import store_agent
 
 from qmf.agent import MethodError
 from qmf.broker import EmbeddedBroker
-from qmf.bus import AmqpBus
-from qmf.protocol import AgentInfo, Envelope, Heartbeat, encode, heartbeat_key
 from qmf.testing import FakeAgent, InThread
 
 if TYPE_CHECKING:
@@ -103,20 +101,6 @@ def window(browser: Browser, scene: Scene, **options: object) -> Iterator[Page]:
         assert errors == []
     finally:
         context.close()
-
-
-async def announce(url: str, count: int, interval: float = 10.0) -> None:
-    """Send a heartbeat of each of so many agents that do nothing else: ``many:agent:00000`` and so on."""
-    bus = AmqpBus(url)
-    await bus.open()
-    try:
-        for number in range(count):
-            info = AgentInfo(name=f"many:agent:{number:05}", epoch=1, heartbeat_interval=interval)
-            subject = heartbeat_key(info)
-            envelope = Envelope(content=Heartbeat(info), to="qmf.default.topic", subject=subject, agent=info.name)
-            await bus.send(encode(envelope), confirm=True)
-    finally:
-        await bus.close()
 
 
 def shelf(scene: Scene, number: int) -> Any:

@@ -11,9 +11,11 @@ import pytest
 from support.browser import web_program
 from support.shelf import store_agent
 from support.waiting import wait_until
-from web.pages.browsing import SHELF, SHELVES, TOO_MANY, Scene, announce, needs_browser, shelf, window
+from web.pages.browsing import SHELF, SHELVES, TOO_MANY, Scene, needs_browser, shelf, window
+from web.pages.world import announce
 
 from qmf.broker import EmbeddedBroker
+from qmf.bus import AmqpBus
 from qmf.testing import InThread
 
 needs_browser()
@@ -162,7 +164,7 @@ def test_an_agent_has_a_page(browser: Browser, scene: Scene) -> None:
 
 
 def test_many_agents_are_shown_page_by_page(browser: Browser, scene: Scene) -> None:
-    scene.agent.run(announce(scene.broker.url, 120))
+    scene.agent.run(announce(AmqpBus(scene.broker.url), 120))
     with window(browser, scene) as page:
         page.goto(f"{scene.url}/agents?filter=many")
         expect(page.get_by_text("120 agents", exact=True)).to_be_visible()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from web.pages.world import World, awaited
+import pytest
+from support.waiting import PATIENCE, until
+from web.pages.world import World, announce, awaited
 
+from qmf.bus import MemoryBus
 from qmf.schema import parse_schema
 from qmf.testing import FakeAgent
 from qmf.web.pages.live.catalogue import ClassSummary
@@ -11,6 +14,29 @@ from qmf.web.pages.live.catalogue import ClassSummary
 XML = b"""<schema package="org.example.other">
   <class name="Thing"><property name="name" type="sstr" access="RC" index="y"/></class>
 </schema>"""
+
+
+async def test_a_page_waits_for_the_count_of_a_few_agents_only(opened: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = opened.site
+    await until(lambda: len(site.agents) == 1)
+    monkeypatch.setattr("qmf.web.pages.live.site.FEW_AGENTS", 0)
+    await site.first_count(PATIENCE)
+    assert site.catalogue.counted_at is None
+    assert site.catalogue.is_count_due
+    monkeypatch.setattr("qmf.web.pages.live.site.FEW_AGENTS", 1)
+    await site.first_count(PATIENCE)
+    assert site.catalogue.total == 4
+
+
+async def test_agents_without_a_class_are_not_asked_for_its_objects(opened: World) -> None:
+    site = opened.site
+    await announce(MemoryBus(opened.exchange), 3)
+    await until(lambda: len(site.agents) == 4)
+    before = opened.client.counts
+    await site.catalogue.count()
+    assert site.catalogue.total == 4
+    # The others, which answer nothing, would have been waited for.
+    assert opened.client.counts.expired == before.expired
 
 
 async def test_classes_are_put_together_again_only_when_they_changed(opened: World) -> None:

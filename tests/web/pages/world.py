@@ -11,8 +11,9 @@ import attrs
 from support.shelf import store_agent
 from support.waiting import PATIENCE
 
-from qmf.bus import MemoryBus, MemoryExchange
+from qmf.bus import Bus, MemoryBus, MemoryExchange
 from qmf.console.aio import Client, RemoteObject
+from qmf.protocol import AgentInfo, Envelope, Heartbeat, encode, heartbeat_key
 from qmf.testing import FakeAgent
 from qmf.web.pages.live.site import Site
 
@@ -61,3 +62,21 @@ async def world(shelves: int = 3) -> AsyncIterator[World]:
     exchange = MemoryExchange()
     async with store_agent(exchange, shelves=shelves) as agent, opened_world(exchange, agent) as found:
         yield found
+
+
+async def announce(bus: Bus, count: int) -> None:
+    """Send a heartbeat of each of so many agents that do nothing else: ``many:agent:00000`` and so on.
+
+    Args:
+        bus: not open yet.
+        count: how many agents.
+    """
+    await bus.open()
+    try:
+        for number in range(count):
+            info = AgentInfo(name=f"many:agent:{number:05}", epoch=1, heartbeat_interval=10)
+            subject = heartbeat_key(info)
+            envelope = Envelope(content=Heartbeat(info), to="qmf.default.topic", subject=subject, agent=info.name)
+            await bus.send(encode(envelope), confirm=True)
+    finally:
+        await bus.close()

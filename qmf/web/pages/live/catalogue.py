@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from qmf.console.aio import AnySchema, Client
+from qmf.console.aio import Agent, AnySchema, Client
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
 
 #: Seconds between two counts of all objects, at least; and by how much longer than a count took they are apart.
 COUNT_PAUSE = 20.0
 COUNT_SHARE = 20.0
+#: Agents that are asked for their objects at the same time: thousands at once would keep all pages waiting.
+ASKED_AT_ONCE = 20
 
 #: Package and name of a class.
 ClassName = tuple[str, str]
@@ -59,6 +62,8 @@ class Catalogue:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._counts: dict[ClassName, dict[str, int]] = {}
+        self._found: list[Agent] = []
+        self._users: dict[ClassName, dict[str, None]] = {}
         self._totals: dict[ClassName, int] = {}
         self._of_agents: Mapping[str, int] = {}
         self._summaries: Sequence[ClassSummary] | None = None
@@ -86,6 +91,27 @@ class Catalogue:
                 self._schemas[key] = schema
         self.changed()
 
+    def used(self, key: ClassKey, agent: str) -> None:
+        """An agent has a class: it is asked when objects are counted."""
+        if _is_data(key):
+            self._users.setdefault((key.package, key.name), {})[agent] = None
+
+    def forget(self, agent: str) -> None:
+        """An agent is gone."""
+        for users in self._users.values():
+            users.pop(agent, None)
+
+    def found(self, agent: Agent) -> None:
+        """An agent was there before anybody listened to what it has."""
+        self._found.append(agent)
+
+    async def _ask_found(self) -> None:
+        agents, self._found = self._found, []
+        for agent in agents:
+            with contextlib.suppress(QmfError):
+                for key in await self._client.classes(agent=agent):
+                    self.used(key, agent.name)
+
     def changed(self) -> None:
         """There are other classes than before, or other schemas of them."""
         self._summaries = None
@@ -100,19 +126,26 @@ class Catalogue:
         """Count the objects of all classes."""
         async with self._counting:
             start = time.monotonic()
-            names = dict.fromkeys((key.package, key.name) for key in self._client.known_classes() if _is_data(key))
-            counts: dict[ClassName, dict[str, int]] = {}
-            for package, name in names:
-                try:
-                    found = await self._client.objects(name, package=package)
-                except QmfError:
-                    continue  # the class is shown without a number; the next count asks again
-                counts[package, name] = dict(Counter(item.agent for item in found))
-                await asyncio.sleep(0)
+            await self._ask_found()
+            counts: dict[ClassName, dict[str, int]] = {
+                (key.package, key.name): {} for key in self._client.known_classes() if _is_data(key)
+            }
+            questions = iter([(name, agent) for name in counts for agent in self._users.get(name, ())])
+            await asyncio.gather(*(self._count_some(questions, counts) for _ in range(ASKED_AT_ONCE)))
             self._take(counts)
             self.counted_at = time.time()
             took = time.monotonic() - start
             self._next_count = time.monotonic() + max(COUNT_PAUSE, COUNT_SHARE * took)
+
+    async def _count_some(
+        self, questions: Iterator[tuple[ClassName, str]], counts: Mapping[ClassName, dict[str, int]]
+    ) -> None:
+        for (package, name), agent in questions:
+            try:
+                found = await self._client.objects(name, package=package, agent=agent)
+            except QmfError:
+                continue  # they are shown without their number; the next count asks again
+            counts[package, name][agent] = len(found)
 
     def _take(self, counts: dict[ClassName, dict[str, int]]) -> None:
         self._counts = counts

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from qmf._background_tasks import BackgroundTasks
 from qmf.console.aio import (
     AgentAdded,
+    AgentRemoved,
     AgentRestarted,
     BusConnected,
     ClassSeen,
+    ClassUsed,
     Client,
     EventRaised,
     Notification,
@@ -37,6 +39,8 @@ HOUSEKEEPING = 5.0
 RETURN = 10.0
 #: Seconds after a change of the agents until classes are asked for, so that one request answers for many agents.
 SETTLE = 0.3
+#: So many agents can be asked for their objects while somebody waits for a page.
+FEW_AGENTS = 200
 #: Seconds between requests for classes that nobody announced.
 REFRESH = 60.0
 
@@ -69,6 +73,7 @@ class Site:
         self.connection = ConnectionState(self.client.url, self.client.connected)
         for agent in self.client.agents:
             self.agents.notice(AgentAdded(agent), now)
+            self.catalogue.found(agent)
         self._unlisten = self.client.listen(self._notified)
         self._agents_changed.set()
         self._tasks.spawn(self._keep_house())
@@ -101,6 +106,17 @@ class Site:
         if self.catalogue.is_count_due:
             self._tasks.spawn(self.catalogue.count())
 
+    async def first_count(self, seconds: float) -> None:
+        """Count the objects if they never were, and wait for it, not longer than so many seconds.
+
+        Where there are many agents, asking them takes longer than a page may: then nothing is done.
+        """
+        if self.catalogue.counted_at is None and len(self.agents) <= FEW_AGENTS:
+            self.count_objects()
+            end = time.monotonic() + seconds
+            while self.catalogue.counted_at is None and time.monotonic() < end:  # noqa: ASYNC110 - seldom, and short
+                await asyncio.sleep(0.02)
+
     def refresh_classes(self) -> None:
         """Ask for all classes soon."""
         self._agents_changed.set()
@@ -114,6 +130,10 @@ class Site:
             case ClassSeen():
                 self.catalogue.changed()
                 self._agents_changed.set()
+            case ClassUsed(class_key=key, agent=agent):
+                self.catalogue.used(key, agent.name)
+            case AgentRemoved(agent=agent):
+                self.catalogue.forget(agent.name)
             case AgentAdded() | AgentRestarted():
                 self._agents_changed.set()
             case BusConnected():

@@ -60,7 +60,6 @@ async def agent_screen(visit: Visit, name: str) -> None:
 
     async def update() -> None:
         now = time.time()
-        site.count_objects()
         presence = site.agents.get(name)
         problem.set_text("There is no such agent." if presence is None else failure if not presence.gone else "")
         problem.set_visibility(bool(problem.text))
@@ -71,7 +70,7 @@ async def agent_screen(visit: Visit, name: str) -> None:
         if presence is not None and not presence.gone:
             await ask()
 
-    visit.on_update(update)
+    visit.on_update(update, counts=True)
     await update()
 
 

@@ -34,7 +34,6 @@ async def agents_screen(visit: Visit, url: AgentsUrl) -> None:
 
     def update() -> None:
         nonlocal shown
-        site.count_objects()
         text = current.filter.lower()
         names = [name for name in site.agents.names() if text in name.lower()]
         shown = page_of(names, current.page, DEFAULT_SIZE)
@@ -49,5 +48,5 @@ async def agents_screen(visit: Visit, url: AgentsUrl) -> None:
         update()
 
     box.on_value_change(lambda: show(AgentsUrl((box.value or "").strip())))
-    visit.on_update(update)
+    visit.on_update(update, counts=True)
     update()

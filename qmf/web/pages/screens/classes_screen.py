@@ -52,7 +52,6 @@ async def classes_screen(visit: Visit, url: ClassesUrl) -> None:
 
     def update() -> None:
         nonlocal shown
-        site.count_objects()
         found = chosen.of(current)
         shown = page_of(found, current.page, DEFAULT_SIZE)
         table.show([_row(item) for item in shown.items], sort=current.sort, descending=current.descending)
@@ -73,9 +72,8 @@ async def classes_screen(visit: Visit, url: ClassesUrl) -> None:
         show(attrs.evolve(current, sort=name, descending=descending, page=1))
 
     box.on_value_change(lambda: show(attrs.evolve(current, filter=(box.value or "").strip(), page=1)))
-    visit.on_update(update)
-    site.count_objects()
-    await visit.until(lambda: site.catalogue.counted_at is not None)
+    visit.on_update(update, counts=True)
+    await visit.counted()
     update()
 
 

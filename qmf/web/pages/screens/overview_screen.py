@@ -56,7 +56,6 @@ async def overview_screen(visit: Visit) -> None:
 
     def update() -> None:
         now = time.time()
-        site.count_objects()
         follow(ALERT)
         follow(BROKER)
         found = overview(site, now)
@@ -72,9 +71,8 @@ async def overview_screen(visit: Visit) -> None:
         more.set_visibility(left > 0)
         events.show([event_cells(row) for row in event_rows(site.events.newest_first(), EventsUrl(), LATEST_EVENTS)])
 
-    visit.on_update(update)
-    site.count_objects()
-    await visit.until(lambda: site.catalogue.counted_at is not None)
+    visit.on_update(update, counts=True)
+    await visit.counted()
     update()
 
 

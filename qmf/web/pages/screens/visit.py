@@ -81,6 +81,7 @@ class Visit:
         self.here = request.url.path
         self._ends: list[Callable[[], None]] = []
         self._update: Callable[[], Awaitable[None] | None] = lambda: None
+        self._counts = False
         self._show_connection: Callable[[], None] = lambda: None
         self._left = False
         ui.context.client.on_delete(self._leave)
@@ -184,6 +185,10 @@ class Visit:
         self._show_connection = connection
         ui.timer(self.site.interval / 2, self._tick, immediate=False)
 
+    async def counted(self) -> None:
+        """Wait for the first count of objects, if that is quick."""
+        await self.site.first_count(FIRST_WAIT)
+
     async def until(self, condition: Callable[[], bool], seconds: float = FIRST_WAIT) -> None:
         """Wait for a condition, so that the page is sent with its contents; not longer than so many seconds."""
         end = time.monotonic() + seconds
@@ -235,13 +240,21 @@ class Visit:
             raise
         audit.allowed(caller, action, **details)
 
-    def on_update(self, update: Callable[[], Awaitable[None] | None]) -> None:
-        """Call `update` twice per interval while the page is open: what an agent publishes is shown soon after."""
+    def on_update(self, update: Callable[[], Awaitable[None] | None], *, counts: bool = False) -> None:
+        """Call `update` twice per interval while the page is open: what an agent publishes is shown soon after.
+
+        Args:
+            update: makes the page new.
+            counts: the page has numbers of objects, which are counted from time to time.
+        """
         self._update = update
+        self._counts = counts
 
     async def _tick(self) -> None:
         self._show_connection()  # together with what it says about the values below
         if self.still_in():
+            if self._counts:
+                self.site.count_objects()
             result = self._update()
             if inspect.isawaitable(result):
                 await result
