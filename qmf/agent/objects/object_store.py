@@ -67,6 +67,8 @@ class ManagedObjectStore:
         self._serials: dict[ClassKey, itertools.count[int]] = {}
         self._deleted: deque[ObjectData] = deque()
         self._schemas: dict[ClassKey, ClassSchema | EventSchema] = {}
+        self._schemas_by_name: dict[str, list[ClassSchema | EventSchema]] = {}
+        self._sorted_schemas: list[ClassSchema | EventSchema] | None = None
         self._ticks = itertools.count(1)
         self.deletions_dropped = 0
         #: When the last schema was registered, ns since 1970; 0 without any.
@@ -78,6 +80,8 @@ class ManagedObjectStore:
             if schema.key not in self._schemas:
                 with self._lock:
                     self._schemas[schema.key] = schema
+                    self._schemas_by_name.setdefault(schema.key.name, []).append(schema)
+                    self._sorted_schemas = None
                     self.schema_updated = self._now()
 
     def add(self, obj: ManagedObject, key: str | None) -> ObjectId:
@@ -153,7 +157,15 @@ class ManagedObjectStore:
     def schemas(self) -> list[ClassSchema | EventSchema]:
         """All schemas, ordered by key."""
         with self._lock:
-            return [self._schemas[key] for key in sorted(self._schemas)]
+            if self._sorted_schemas is None:
+                self._sorted_schemas = [self._schemas[key] for key in sorted(self._schemas)]
+            return list(self._sorted_schemas)
+
+    def schemas_named(self, *names: str) -> list[ClassSchema | EventSchema]:
+        """The schemas with one of these names, ordered by key."""
+        with self._lock:
+            found = [schema for name in dict.fromkeys(names) for schema in self._schemas_by_name.get(name, ())]
+        return sorted(found, key=lambda schema: schema.key)
 
     def take_deleted(self) -> list[ObjectData]:
         """Deletions since the last call, oldest first."""

@@ -96,9 +96,8 @@ class DiscoveryHandler:
             await self._access.check(envelope, Action.QUERY, what=What.SCHEMA, class_key=request.key)
         except RequestRefused as refusal:
             return CommandComplete(refusal.code, refusal.text[:MAX_V1_TEXT], request.sequence)
-        for schema in self._store.schemas():
-            key = schema.key
+        for schema in self._store.schemas_named(request.key.name):
             # The request does not have the kind of the class.
-            if (key.package, key.name, key.hash) == (request.key.package, request.key.name, request.key.hash):
+            if (schema.key.package, schema.key.hash) == (request.key.package, request.key.hash):
                 return SchemaResponse(schema, request.sequence)
         return CommandComplete(1, "Class key not found", request.sequence)

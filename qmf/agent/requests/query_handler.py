@@ -102,7 +102,9 @@ class QueryHandler:
     def _find_schemas(self, key: ClassKey | None) -> list[ClassSchema | EventSchema]:
         if key is None or not key.name:
             raise invalid_query("a query for SCHEMA must name a class in '_schema_id'")
-        return [schema for schema in self._sources.store.schemas() if _matches_key(schema.key, key)]
+        # Object classes are in lower case on the wire, but the name may have been typed as in the XML.
+        named = self._sources.store.schemas_named(key.name, key.name.lower())
+        return [schema for schema in named if _matches_key(schema.key, key)]
 
     async def _answer_objects(
         self, request: Envelope, query: QueryRequest, selection: ObjectSelection, matches: Matcher
@@ -181,6 +183,5 @@ class _ConnectionLost(Exception):
 
 
 def _matches_key(key: ClassKey, queried: ClassKey) -> bool:
-    # Object classes are in lower case on the wire, but the name may have been typed as in the XML.
-    same_name = key.name == queried.name or key.name == queried.name.lower()
-    return same_name and queried.package in ("", key.package) and queried.hash in (None, key.hash)
+    """True for a key whose name fits, if package and hash do, too."""
+    return queried.package in ("", key.package) and queried.hash in (None, key.hash)

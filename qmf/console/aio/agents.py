@@ -297,7 +297,8 @@ class AgentRegistry:
         """
         entry = self._entries.get(info.name)
         if info.attributes.get(GOODBYE) is True:
-            self._departed = {name: left for name, left in self._departed.items() if now - left < GOODBYE_PERIOD}
+            self._forget_departures(now)
+            self._departed.pop(info.name, None)  # the order is that of the times
             self._departed[info.name] = now
             return None if entry is None else self._apply(info.name, AgentEvent.GOODBYE, now, entry.agent)
         self._departed.pop(info.name, None)
@@ -328,6 +329,13 @@ class AgentRegistry:
         self._departed.clear()
         changes = [self._apply(name, AgentEvent.CUT, now, entry.agent) for name, entry in list(self._entries.items())]
         return [change for change in changes if change is not None]
+
+    def _forget_departures(self, now: float) -> None:
+        while self._departed:
+            name = next(iter(self._departed))
+            if now - self._departed[name] < GOODBYE_PERIOD:
+                return
+            del self._departed[name]
 
     def _with_broker(self, agent: Agent) -> Agent:
         """The agent, marked as the connected broker's if it is inside a broker and none is known yet."""

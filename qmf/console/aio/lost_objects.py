@@ -39,6 +39,7 @@ class LostObjects:
     def __init__(self, most: int = MAX_LOST) -> None:
         self._most = most
         self._lost: dict[tuple[str, str], LostObject] = {}
+        self._names: dict[str, dict[str, None]] = {}
 
     def __len__(self) -> int:
         return len(self._lost)
@@ -47,32 +48,40 @@ class LostObjects:
         """Keep objects whose agent is gone now."""
         now = time.time_ns()
         for item in objects:
-            self._lost[item.agent, item.object_id.object_name] = LostObject(item, now, reason)
+            name = item.object_id.object_name
+            self._lost[item.agent, name] = LostObject(item, now, reason)
+            self._names.setdefault(item.agent, {})[name] = None
         while len(self._lost) > self._most:
-            del self._lost[next(iter(self._lost))]
+            self._forget(*next(iter(self._lost)))
 
     def found(self, item: RemoteObject) -> None:
         """An object was received: it exists, or its end was reported."""
         if self._lost:
-            self._lost.pop((item.agent, item.object_id.object_name), None)
+            self._forget(item.agent, item.object_id.object_name)
 
     def agent_found(self, agent: str, epoch: int) -> None:
         """An agent is present again: objects that outlive restarts, and those of the same run, are not lost."""
-        for key in [
-            key
-            for key, lost in self._lost.items()
-            if key[0] == agent and lost.object.object_id.agent_epoch in (0, epoch)
-        ]:
-            del self._lost[key]
+        for lost in self._of_agent(agent):
+            if lost.object.object_id.agent_epoch in (0, epoch):
+                self._forget(agent, lost.object.object_id.object_name)
 
     def select(self, name: str | None, package: str | None, agent: str | None) -> list[LostObject]:
         """Those of a class, in any case of letters, and of an agent; None selects all."""
-        return [lost for lost in self._lost.values() if _matches(lost.object, name, package, agent)]
+        lost = self._lost.values() if agent is None else self._of_agent(agent)
+        return [item for item in lost if _matches(item.object, name, package)]
+
+    def _of_agent(self, agent: str) -> list[LostObject]:
+        return [self._lost[agent, name] for name in self._names.get(agent, ())]
+
+    def _forget(self, agent: str, name: str) -> None:
+        if self._lost.pop((agent, name), None) is not None:
+            names = self._names[agent]
+            del names[name]
+            if not names:
+                del self._names[agent]
 
 
-def _matches(item: RemoteObject, name: str | None, package: str | None, agent: str | None) -> bool:
-    if agent is not None and item.agent != agent:
-        return False
+def _matches(item: RemoteObject, name: str | None, package: str | None) -> bool:
     key = item.class_key
     if name is not None and (key is None or key.name.lower() != name.lower()):
         return False

@@ -81,6 +81,8 @@ class SchemaCache:
         self._publish = publish
         self._clock = clock
         self._entries: dict[ClassKey, _Entry] = {}
+        self._by_name: dict[str, list[ClassKey]] = {}
+        self._by_agent: dict[str, dict[ClassKey, None]] = {}
         self._recent: dict[int, tuple[ClassKey, _Entry]] = {}
         self._packages: set[str] = set()
         self._running: dict[ClassKey, asyncio.Task[AnySchema]] = {}
@@ -100,13 +102,15 @@ class SchemaCache:
             self._packages.add(key.package)
             self._publish(PackageSeen(key.package))
         entry = self._entry(key)
+        is_new = entry is None
         if entry is None:
-            self._entries[key] = _Entry(agents={agent.name: None})
-            self._publish(ClassSeen(key, agent))
+            entry = self._new_entry(key)
         elif agent.name in entry.agents:
             return
-        else:
-            entry.agents[agent.name] = None
+        entry.agents[agent.name] = None
+        self._by_agent.setdefault(agent.name, {})[key] = None
+        if is_new:
+            self._publish(ClassSeen(key, agent))
         self._publish(ClassUsed(key, agent))
 
     def saw_all(self, keys: Iterable[ClassKey | None], agent: Agent) -> list[ClassKey]:
@@ -118,12 +122,12 @@ class SchemaCache:
 
     def forget_agent(self, agent: str) -> None:
         """Don't ask `agent` for schemas any more. Its schemas are kept: their hashes identify them for good."""
-        for entry in self._entries.values():
-            entry.agents.pop(agent, None)
+        for key in self._by_agent.pop(agent, ()):
+            self._entries[key].agents.pop(agent, None)
 
     def used_by(self, agent: str) -> list[ClassKey]:
         """Keys of the classes seen so far that `agent` uses."""
-        return [key for key, entry in self._entries.items() if agent in entry.agents]
+        return list(self._by_agent.get(agent, ()))
 
     def resolve(self, package: str | None, name: str, agent: str | None = None) -> list[ClassKey]:
         """Keys seen so far for a name.
@@ -135,10 +139,8 @@ class SchemaCache:
         """
         return [
             key
-            for key, entry in self._entries.items()
-            if key.name.lower() == name.lower()
-            and (not package or key.package == package)
-            and (agent is None or agent in entry.agents)
+            for key in self._by_name.get(name.lower(), ())
+            if (not package or key.package == package) and (agent is None or agent in self._entries[key].agents)
         ]
 
     def known(self, key: ClassKey) -> AnySchema | None:
@@ -162,7 +164,7 @@ class SchemaCache:
 
     def add(self, schema: AnySchema, key: ClassKey) -> None:
         """Keep a schema under the key that was requested."""
-        entry = self._entries.setdefault(key, _Entry())
+        entry = self._entries.get(key) or self._new_entry(key)
         entry.schema = schema
         entry.fields = ClassFields(schema) if isinstance(schema, ClassSchema) else None
         entry.failed_at = None
@@ -212,6 +214,11 @@ class SchemaCache:
             self._recent[id(key)] = key, entry
         return entry
 
+    def _new_entry(self, key: ClassKey) -> _Entry:
+        entry = self._entries[key] = _Entry()
+        self._by_name.setdefault(key.name.lower(), []).append(key)
+        return entry
+
     async def close(self) -> None:
         """Cancel all fetches."""
         tasks = list(self._running.values())
@@ -241,7 +248,8 @@ class SchemaCache:
         error = None if task.cancelled() else task.exception()
         # The loss of a connection or an agent is no failure of the schema.
         if isinstance(error, QmfError) and not isinstance(error, DisconnectedError | AgentLost):
-            self._entries.setdefault(key, _Entry()).failed_at = self._clock()
+            entry = self._entries.get(key) or self._new_entry(key)
+            entry.failed_at = self._clock()
 
 
 class SchemaDiscovery:

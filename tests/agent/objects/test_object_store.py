@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import threading
+from collections.abc import Callable
 
+import attrs
 import pytest
-from agent.warehouse import BELT, SHELF, SPILL, Belt, Shelf, ShelfSpill, Site
+from agent.warehouse import BELT, SHELF, SITE, SPILL, Belt, Shelf, ShelfSpill, Site
+from support.growth import growth
 
 from qmf.agent.objects import object_store
 from qmf.agent.objects.object_store import DuplicateObjectError, ManagedObjectStore, schema_of
@@ -152,3 +155,30 @@ def test_threads_may_add_and_remove(store: ManagedObjectStore) -> None:
     for thread in threads:
         thread.join()
     assert (len(store.all()), len(store.take_deleted())) == (400, 400)
+
+
+def test_schemas_are_sorted_once_and_found_without_looking_at_all() -> None:
+    def prepare(count: int) -> Callable[[], object]:
+        store = ManagedObjectStore("v:p:i", 1, lambda: 7)
+        schemas = [attrs.evolve(SITE, name=f"site{number}") for number in range(count)]
+        store.register(reversed(schemas))
+
+        def work() -> None:
+            for schema in schemas:
+                assert len(store.schemas()) == count
+                assert store.schemas_named(schema.name, "none") == [schema]
+
+        return work
+
+    assert growth(prepare) < 12
+
+
+def test_schemas_have_the_order_of_their_keys() -> None:
+    store = ManagedObjectStore("v:p:i", 1, lambda: 7)
+    store.register([SPILL, SITE])
+    assert [schema.key for schema in store.schemas()] == sorted([SPILL.key, SITE.key])
+    store.register([SHELF])
+    assert [schema.key for schema in store.schemas()] == sorted([SPILL.key, SITE.key, SHELF.key])
+    twins = [attrs.evolve(SHELF, package=package) for package in ("org.zebra", "org.aardvark")]
+    store.register(twins)
+    assert [schema.package for schema in store.schemas_named("shelf")] == ["org.aardvark", SHELF.package, "org.zebra"]

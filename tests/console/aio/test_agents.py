@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import attrs
 import pytest
+from support.growth import growth
 from support.waiting import until
 
 from qmf._state_table import IllegalEvent
@@ -239,3 +241,19 @@ async def test_settling_waits_for_announcements() -> None:
     async with asyncio.timeout(5.0):
         await settled
     assert [agent.info.epoch for agent in tracker.agents] == [info().epoch]
+
+
+def test_agents_that_come_send_heartbeats_and_end_cost_the_same_however_many_there_are() -> None:
+    def prepare(count: int) -> Callable[[], object]:
+        registry, infos = AgentRegistry(), [info(f"example.org:crowd:{number}") for number in range(count)]
+
+        def work() -> None:
+            for one in infos * 2:
+                registry.announced(one, 1.0)
+            for one in infos:
+                registry.announced(attrs.evolve(one, attributes={"_goodbye": True}), 1.0)
+            assert len(registry) == 0
+
+        return work
+
+    assert growth(prepare) < 9

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from console.aio.objects.remotes import AGENT, remote
 from console.conftest import MakeAgent, MakeClient
+from support.growth import growth
 from support.scripted_agent import widget
 from support.waiting import until
 
@@ -74,3 +77,19 @@ async def test_a_client_lists_them(make_agent: MakeAgent, make_client: MakeClien
     await agent.heartbeat()
     await until(lambda: len(heard.of(AgentAdded)) > 1)
     assert [item.object["name"] for item in client.lost_objects()] == ["w"]
+
+
+def test_finding_an_agent_again_costs_the_same_however_many_objects_of_others_are_lost() -> None:
+    def prepare(count: int) -> Callable[[], object]:
+        lost = LostObjects()
+        for number in range(count):
+            lost.add([remote(widget("w", epoch=1), agent=f"example.org:crowd:{number}")], Removal.SILENT)
+
+        def work() -> None:
+            for number in range(count):
+                assert len(lost.select(None, None, f"example.org:crowd:{number}")) == 1
+                lost.agent_found(f"example.org:crowd:{number}", 1)
+
+        return work
+
+    assert growth(prepare) < 9

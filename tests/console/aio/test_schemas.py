@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import attrs
 import pytest
 from console.aio.objects.remotes import AGENT
 from console.conftest import MakeAgent, MakeClient
+from support.growth import growth
 from support.scripted_agent import ALARM, PACKAGE, WIDGET, part, widget
 from support.waiting import until
 
@@ -245,3 +247,26 @@ async def test_the_use_of_a_class_is_reported_for_each_agent(make_agent: MakeAge
         (key, agent.info.name) for key in (WIDGET.key, ALARM.key) for agent in (one, other)
     }
     assert len(heard.of(ClassSeen)) == 2
+
+
+def test_classes_are_looked_up_without_looking_at_all() -> None:
+    async def fetch(key: ClassKey, agents: tuple[str, ...]) -> AnySchema:
+        raise NotFoundError("schema", str(key))
+
+    def prepare(count: int) -> Callable[[], object]:
+        cache = SchemaCache(fetch, ignore)
+
+        def work() -> None:
+            for number in range(count):
+                agent = Agent(info_from_name(f"example.org:crowd:{number}"))
+                key = ClassKey(PACKAGE, f"class{number}")
+                cache.saw(key, agent)
+                assert cache.resolve(PACKAGE, f"CLASS{number}", agent.name) == [key]
+                assert cache.used_by(agent.name) == [key]
+            for number in range(count):
+                cache.forget_agent(f"example.org:crowd:{number}")
+                assert cache.used_by(f"example.org:crowd:{number}") == []
+
+        return work
+
+    assert growth(prepare) < 9

@@ -75,6 +75,7 @@ class ObjectSubscriptions:
     def __init__(self, rpc: RpcChannel) -> None:
         self._rpc = rpc
         self._active: dict[_Key, ObjectSubscription] = {}
+        self._ids: dict[str, dict[str, None]] = {}
         self._early: dict[_Key, list[tuple[Envelope, ObjectsIndication]]] = {}
         self._orphans: dict[str, list[str]] = {}
         self._tasks = BackgroundTasks()
@@ -115,6 +116,7 @@ class ObjectSubscriptions:
         key = (agent.name, answer.subscription_id)
         subscription = ObjectSubscription(answer.subscription_id, agent, answer.lifetime, on_publication, on_cancelled)
         self._active[key] = subscription
+        self._ids.setdefault(agent.name, {})[subscription.id] = None
         for envelope, content in self._early.pop(key, ()):
             self._pass_on(subscription, envelope, content)
         return subscription
@@ -131,7 +133,7 @@ class ObjectSubscriptions:
         """End a subscription, here at once and at the agent a moment later."""
         if subscription.active:
             subscription.active = False
-            self._active.pop((subscription.agent.name, subscription.id), None)
+            self._remove(subscription.agent.name, subscription.id)
             self._cancel(subscription.agent, subscription.id)
 
     async def close(self) -> None:
@@ -161,7 +163,7 @@ class ObjectSubscriptions:
     def cancelled(self, agent: str, content: SubscribeCancel) -> None:
         """An agent ended a subscription."""
         self._early.pop((agent, content.subscription_id), None)
-        subscription = self._active.pop((agent, content.subscription_id), None)
+        subscription = self._remove(agent, content.subscription_id)
         if subscription is not None:
             subscription.active = False
             subscription.on_cancelled(content.reason or "the agent gave no reason")
@@ -171,13 +173,22 @@ class ObjectSubscriptions:
 
         An agent that was only cut off still has its subscriptions; they are cancelled at the next `start`.
         """
-        for key in [key for key in self._active if key[0] == agent]:
-            self._active.pop(key).active = False
+        for subscription_id in self._ids.pop(agent, ()):
+            self._active.pop((agent, subscription_id)).active = False
             orphans = self._orphans.setdefault(agent, [])
-            orphans.append(key[1])
+            orphans.append(subscription_id)
             del orphans[:-MAX_ORPHANS]
 
     # -- inside
+
+    def _remove(self, agent: str, subscription_id: str) -> ObjectSubscription | None:
+        subscription = self._active.pop((agent, subscription_id), None)
+        if subscription is not None:
+            ids = self._ids[agent]
+            del ids[subscription_id]
+            if not ids:
+                del self._ids[agent]
+        return subscription
 
     def _pass_on(self, subscription: ObjectSubscription, envelope: Envelope, content: ObjectsIndication) -> None:
         try:

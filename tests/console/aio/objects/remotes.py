@@ -17,6 +17,6 @@ AGENT = "example.org:widgets:1"
 FIELDS = ClassFields(WIDGET)
 
 
-def remote(data: ObjectData, fields: ClassFields | None = FIELDS) -> RemoteObject:
+def remote(data: ObjectData, fields: ClassFields | None = FIELDS, agent: str = AGENT) -> RemoteObject:
     assert data.object_id is not None
-    return RemoteObject(data, with_agent(data.object_id, AGENT), AGENT, fields, None)
+    return RemoteObject(data, with_agent(data.object_id, agent), agent, fields, None)
