@@ -310,8 +310,8 @@ class BrokerConnection:
                 self._object_updated(item)
             case aio.EventRaised(event=event):
                 notifier.call("event", self.broker, self._event_view(event))
-            case aio.Missed(agent=agent, subject=subject, count=count):
-                log.warning("%d messages of agent %s under %s did not arrive", count, agent, subject)
+            case aio.Missed():
+                log.warning("%s", item)
             case aio.BusLinkLost():
                 error = LinkError(item.address, item.condition, item.description)
                 log.warning("%s: %s", self.broker.getUrl(), error)

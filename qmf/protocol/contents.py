@@ -261,6 +261,8 @@ class Envelope:
         subscription: id of the subscription that an indication belongs to, or None.
         sequence: number of the message among those of its subscription or, without one, of its agent and subject,
             from 1; None where not sent.
+        events: how many events its agent sent with this subject in this run, those in the message included; None where
+            not sent.
         suppressed: events of the same class and severity that were held back before this one.
     """
 
@@ -275,4 +277,5 @@ class Envelope:
     ttl: float | None = None
     subscription: str | None = None
     sequence: int | None = None
+    events: int | None = None
     suppressed: int = 0

@@ -127,6 +127,7 @@ def decode(data: bytes, decoder: ObjectDecoder | None = None) -> Envelope | V1Me
         ttl=message.ttl,
         subscription=_subscription(properties),
         sequence=_count(properties, wire.SEQUENCE),
+        events=_count(properties, wire.EVENTS),
         suppressed=_count(properties, wire.SUPPRESSED) or 0,
     )
 

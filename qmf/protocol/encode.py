@@ -102,7 +102,7 @@ def _data010(value: _Body) -> bytes:
 
 
 class MessageTemplate:
-    """Encodes messages that differ in sequence number and body only.
+    """Encodes messages that differ in sequence number, number of events and body only.
 
     The bodies are encoded already, as AMQP 0-10 lists or maps with their size field.
     """
@@ -111,19 +111,25 @@ class MessageTemplate:
         """Encode what all messages have in common.
 
         Args:
-            message: an example. Its content only gives the kind; it counts whether it has a number, not which.
+            message: an example. Its content only gives the kind; it counts whether it has numbers, not which. It has
+                a number of events only with a sequence number.
         """
         assert not message.suppressed
+        has_events = message.events is not None
         if message.sequence is not None:
-            message = attrs.evolve(message, sequence=_WIDEST)
-        # The last application property is the number, in eight bytes since it is that large; then the body follows.
+            message = attrs.evolve(message, sequence=_WIDEST, events=_WIDEST if has_events else None)
+        # The last application properties are the number of events and the sequence number, in eight bytes since they
+        # are that large; then the body follows.
         cut = len(_EMPTY_BODY) + (0 if message.sequence is None else 8)
-        self._head = encode(message, body=b"")[:-cut]
+        head = encode(message, body=b"")[:-cut]
+        self._head, _, self._between = head.rpartition(_pack_u64(_WIDEST)) if has_events else (head, b"", b"")
 
-    def encode(self, number: int | None, body: bytes) -> bytes:
-        """One message; `number` is None when the example has none."""
+    def encode(self, number: int | None, body: bytes, events: int | None = None) -> bytes:
+        """One message; `number` and `events` are None when the example has none."""
         count = b"" if number is None else _pack_u64(number)
-        return b"".join((self._head, count, _pack_data32(0, 0x53, 0x75, 0xB0, len(body)), body))
+        total = b"" if events is None else _pack_u64(events)
+        data = _pack_data32(0, 0x53, 0x75, 0xB0, len(body))
+        return b"".join((self._head, total, self._between, count, data, body))
 
 
 _WIDEST = (1 << 64) - 1
@@ -169,6 +175,7 @@ def _is_plain(message: Envelope) -> bool:
         or message.partial
         or message.subscription is not None
         or message.sequence is not None
+        or message.events is not None
         or message.suppressed
     )
 
@@ -279,6 +286,8 @@ def _properties(message: Envelope, kind: _Kind) -> dict[str, object]:
         properties[wire.PARTIAL] = ""
     if message.subscription is not None:
         properties[wire.SUBSCRIPTION] = message.subscription
+    if message.events is not None:
+        properties[wire.EVENTS] = UInt64(message.events)
     if message.sequence is not None:
         properties[wire.SEQUENCE] = UInt64(message.sequence)
     if message.suppressed:

@@ -349,13 +349,22 @@ def test_values_inside_themselves_are_an_error() -> None:
 
 @pytest.mark.parametrize("number", [None, 0, 1, 255, 2**40, 2**64 - 1])
 @pytest.mark.parametrize("size", [0, 10, 300])
-def test_a_template_encodes_messages_that_differ_in_number_and_body(number: int | None, size: int) -> None:
+@pytest.mark.parametrize("counted", [True, False])
+def test_a_template_encodes_messages_that_differ_in_numbers_and_body(
+    number: int | None, size: int, counted: bool
+) -> None:
     events = [EventData(values={"text": "x" * size}, timestamp=1)] if size else []
     body = amqp010.encode_list([event_to_map(event) for event in events])
+    total = None if number is None or not counted else number // 2
     example = Envelope(
-        content=EventsIndication(()), to="t", subject="s", agent="a:b:c", sequence=None if number is None else 7
+        content=EventsIndication(()),
+        to="t",
+        subject="s",
+        agent="a:b:c",
+        sequence=None if number is None else 7,
+        events=None if total is None else 8,
     )
     template = MessageTemplate(example)
     for _ in range(2):
-        message = decode(template.encode(number, body))
-        assert message == attrs.evolve(example, content=EventsIndication(events), sequence=number)
+        message = decode(template.encode(number, body, total))
+        assert message == attrs.evolve(example, content=EventsIndication(events), sequence=number, events=total)

@@ -7,6 +7,7 @@ consoles see from the gap that something is missing. Events that the rate limite
 
 from __future__ import annotations
 
+import collections
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -48,6 +49,8 @@ class EventBuffer:
         self._agent = agent
         self._limiter = limiter
         self._numbers = numbers
+        #: How many events of each subject were taken into messages, or lost before.
+        self._totals: collections.Counter[str] = collections.Counter()
         self._kinds: dict[tuple[ClassKey, int], EventKind] = {}
         self._lock = threading.Lock()
         #: Messages that must be sent again, and after them the events that are in no message yet.
@@ -102,6 +105,8 @@ class EventBuffer:
             while waiting and left > 0:
                 kind, item, suppressed = waiting.popleft()
                 left -= 1
+                self._totals[kind.subject] += 1
+                total = None if self._numbers is None else self._totals[kind.subject]
                 size = len(item) if isinstance(item, bytes) else MAX_BYTES // MAX_OBJECTS
                 if (
                     last is not None
@@ -112,9 +117,10 @@ class EventBuffer:
                 ):
                     last.items.append(item)
                     last.size += size
+                    last.total = total
                     continue
                 number = None if self._numbers is None else self._numbers.use(kind.subject)
-                last = EventMessage(kind, deque((item,)), number, suppressed, size)
+                last = EventMessage(kind, deque((item,)), number, total, suppressed, size)
                 batch.append(last)
             return batch
 
@@ -143,5 +149,6 @@ class EventBuffer:
                 self._resend.popleft()
             return
         kind, _, _ = self._waiting.popleft()
+        self._totals[kind.subject] += 1
         if self._numbers is not None:
             self._numbers.use(kind.subject)

@@ -43,6 +43,7 @@ class EventMessage:
         kind: of the events.
         items: the events; the first ones are removed when the buffer overflows.
         sequence: sequence number, or None. It stays when the message is sent again.
+        total: number of events of this subject up to the last one here, or None. It counts those that are lost, too.
         suppressed: number of events that were suppressed before the first one.
         size: bytes of the items.
     """
@@ -50,6 +51,7 @@ class EventMessage:
     kind: EventKind
     items: deque[Item]
     sequence: int | None
+    total: int | None
     suppressed: int
     size: int
 
@@ -70,12 +72,13 @@ class EventMessageEncoder:
         if not items:
             return b"", 0
         if self._encoded and not message.suppressed:
-            return self._template(message).encode(message.sequence, list_body(items)), len(items)
+            return self._template(message).encode(message.sequence, list_body(items), message.total), len(items)
         data = self._sender.encode(
             EventsIndication(() if self._encoded else items),
             self._topic,
             message.kind.subject,
             sequence=message.sequence,
+            events=message.total,
             suppressed=message.suppressed,
             body=list_body(items) if self._encoded else None,
         )

@@ -34,6 +34,7 @@ class MessageSender:
         ttl: float | None = None,
         subscription: str | None = None,
         sequence: int | None = None,
+        events: int | None = None,
         suppressed: int = 0,
         body: bytes | None = None,
     ) -> bytes:
@@ -48,15 +49,16 @@ class MessageSender:
             ttl=ttl,
             subscription=subscription,
             sequence=sequence,
+            events=events,
             suppressed=suppressed,
         )
         return encode(envelope, form=self.form, body=body)
 
     def template(self, content: Content, to: str, subject: str, *, numbered: bool) -> MessageTemplate:
-        """A template of messages that differ in body only, or in sequence number and body if they are numbered."""
-        sequence = 0 if numbered else None
+        """A template of event messages that differ in body only, or in their numbers, too, if they are numbered."""
+        number = 0 if numbered else None
         return MessageTemplate(
-            Envelope(content=content, to=to, subject=subject, agent=self._agent_name, sequence=sequence)
+            Envelope(content=content, to=to, subject=subject, agent=self._agent_name, sequence=number, events=number)
         )
 
     async def send(self, data: bytes, *, confirm: bool = False) -> None:

@@ -46,19 +46,19 @@ class SequenceGaps:
     def __init__(self) -> None:
         self._last: dict[str, dict[str, int]] = {}
 
-    def missed(self, agent: str, subject: str, number: int) -> int:
-        """Note the number of a message.
+    def missed(self, agent: str, subject: str, number: int, first: int | None = None) -> int:
+        """Note the number of a message, or the numbers of what it holds, up to `number`.
 
         Returns:
-            how many messages are missing before it. A number that is not higher than the last belongs to another run
-            of the agent, which will be reported soon, or was received before: none are missing.
+            how many are missing before it, or before the `first` in it. A number that is not higher than the last
+            belongs to another run of the agent, which will be reported soon, or was received before: none are missing.
         """
         known = self._last.setdefault(agent, {})
         last = known.pop(subject, None)
         if len(known) >= MAX_SUBJECTS:
             del known[next(iter(known))]
         known[subject] = number
-        return 0 if last is None or number <= last else number - last - 1
+        return 0 if last is None or number <= last else max(0, (number if first is None else first) - last - 1)
 
     def forget_agent(self, agent: str) -> None:
         """The agent is gone or has restarted: its numbers begin again."""
@@ -162,6 +162,7 @@ class IndicationHandler:
             publish: called with each notification.
         """
         self._gaps = SequenceGaps()
+        self._event_gaps = SequenceGaps()
         self._agents = agents
         self._schemas = schemas
         self._store = store
@@ -185,20 +186,28 @@ class IndicationHandler:
         """Check the sequence number of a published message, and report those that did not arrive."""
         if envelope.sequence is None or envelope.subject is None:
             return
-        missed = self._gaps.missed(agent.name, envelope.subject, envelope.sequence)
-        if missed:
-            log.info("%d messages of %s under %s did not arrive", missed, agent, envelope.subject)
-            self._publish(Missed(agent, envelope.subject, missed))
+        missed, events = self._gaps.missed(agent.name, envelope.subject, envelope.sequence), None
+        if envelope.events is not None and isinstance(envelope.content, EventsIndication):
+            before = envelope.events - len(envelope.content.events)
+            events = self._event_gaps.missed(agent.name, envelope.subject, envelope.events, first=before + 1)
+        if missed or events:
+            report = Missed(agent, envelope.subject, missed, events)
+            log.info("%s", report)
+            self._publish(report)
 
     def agent_lost(self, agent: str) -> None:
         """An agent is gone or has restarted: its sequence numbers begin again."""
         self._gaps.forget_agent(agent)
+        self._event_gaps.forget_agent(agent)
 
     def unbound(self, key: str, kept: Collection[str]) -> None:
         """A binding key was removed: the routing keys that only this key matches are no longer counted."""
-        self._gaps.forget_subjects(
-            lambda subject: key_matches(key, subject) and not any(key_matches(other, subject) for other in kept)
-        )
+
+        def unbound(subject: str) -> bool:
+            return key_matches(key, subject) and not any(key_matches(other, subject) for other in kept)
+
+        self._gaps.forget_subjects(unbound)
+        self._event_gaps.forget_subjects(unbound)
 
     async def close(self) -> None:
         """Drop all indications that wait."""

@@ -221,12 +221,18 @@ class Missed:
     Attributes:
         agent: the agent that published them.
         subject: their routing key, which shows of what kind they were.
-        count: how many are missing.
+        count: how many messages are missing.
+        events: how many events they held; None where that is not known, as of objects.
     """
 
     agent: Agent
     subject: str
     count: int
+    events: int | None = None
+
+    def __str__(self) -> str:
+        held = "" if self.events is None else f"{self.events} events in "
+        return f"{held}{self.count} messages of agent {self.agent} under {self.subject} did not arrive"
 
 
 @attrs.frozen

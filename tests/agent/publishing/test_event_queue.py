@@ -52,6 +52,25 @@ async def test_an_event_on_the_wire(agent: Agent, bus: FakeBus, clock: ManualClo
     assert (event.values["items"], event.values["class"]) == (3, "A")
 
 
+async def test_messages_say_how_many_events_were_sent_up_to_them(
+    agent: Agent, bus: FakeBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_buffer, "MAX_EVENTS", 7)
+    for number in range(3):
+        agent.raise_event(spill(number))
+    agent.raise_event(spill(99), severity=7)
+    await until(lambda: agent.statistics.events_sent == 4)
+    bus.disconnect()
+    for number in range(10):
+        agent.raise_event(spill(number))  # three of these are dropped: the buffer is full
+    bus.take()
+    bus.reconnect()
+    await until(lambda: agent.statistics.events_sent == 11)
+    messages = [item for item in bus.take() if isinstance(item.content, EventsIndication)]
+    assert sum(len(events_of([item])) for item in messages) == 7
+    assert (messages[-1].events, agent.statistics.events_dropped) == (13, 3)
+
+
 @pytest.mark.parametrize(("severity", "name"), [(0, "emerg"), (Severity.INFORM, "info"), (7, "debug")])
 async def test_severity_can_be_given(agent: Agent, bus: FakeBus, severity: int, name: str) -> None:
     agent.raise_event(spill(), severity=severity)

@@ -8,11 +8,12 @@ import pytest
 from console.conftest import MakeAgent, MakeClient
 from hypothesis import given
 from hypothesis import strategies as st
-from support.scripted_agent import part, widget
+from support.scripted_agent import ALARM, TOPIC, part, widget
 from support.waiting import until
 
-from qmf.console.aio import AgentRemoved, HeartbeatSeen, Missed, ObjectUpdated, Removal
+from qmf.console.aio import AgentRemoved, EventRaised, HeartbeatSeen, Missed, ObjectUpdated, Removal
 from qmf.console.aio.indications import MAX_SUBJECTS, SequenceGaps
+from qmf.protocol import Envelope, EventData, EventsIndication, event_key
 
 
 @pytest.mark.parametrize(
@@ -116,3 +117,34 @@ async def test_a_goodbye_is_reported_at_once(make_agent: MakeAgent, make_client:
     await agent.publish(part("w", {"turns": 8}))
     await until(lambda: len(heard.of(ObjectUpdated)) == 2)
     assert heard.of(ObjectUpdated)[1].object["name"] is None  # what was known of the object is forgotten
+
+
+async def test_missing_events_are_counted_and_not_only_their_messages(
+    make_agent: MakeAgent, make_client: MakeClient
+) -> None:
+    agent = await make_agent()
+    _, heard = await make_client()
+    key = event_key(ALARM.key, 4, agent.info)
+    for number, total, count in ((1, 3, 3), (2, 5, 2), (5, 40, 4), (6, 41, 1), (7, 44, 2)):
+        events = [EventData(values={"name": "a"}, class_key=ALARM.key, timestamp=1, severity=4)] * count
+        content = EventsIndication(events)
+        await agent.send(
+            Envelope(content=content, to=TOPIC, subject=key, agent=agent.info.name, sequence=number, events=total)
+        )
+    await until(lambda: len(heard.of(EventRaised)) == 12)
+    missed = heard.of(Missed)
+    assert [(item.count, item.events) for item in missed] == [(2, 31), (0, 1)]
+    assert str(missed[0]) == f"31 events in 2 messages of agent {agent.info.name} under {key} did not arrive"
+
+
+async def test_events_of_agents_that_do_not_count_them_are_missed_by_message(
+    make_agent: MakeAgent, make_client: MakeClient
+) -> None:
+    agent = await make_agent()
+    _, heard = await make_client()
+    for number in (4, 9):
+        await agent.publish(widget("w"), sequence=number)
+    await until(lambda: len(heard.of(ObjectUpdated)) == 2)
+    (missed,) = heard.of(Missed)
+    assert (missed.count, missed.events) == (4, None)
+    assert str(missed).startswith(f"4 messages of agent {agent.info.name} under agent.ind.data.")
