@@ -15,11 +15,13 @@ from qmf.schema.types import TYPES, QmfType, Style
 
 _FLOAT32 = struct.Struct("f")
 _SMALLEST_NORMAL = 2.0**-126
+#: From here on, texts of whole numbers have an exponent.
+_FIRST_EXPONENT = 1e16
 
 _INTEGERS = frozenset(item.base for item in TYPES.values() if item.is_integer)
 
 
-def from_wire(type: QmfType, value: object) -> object:
+def from_wire(type: QmfType, value: object, *, exact: bool = False) -> object:
     """A received value as the Python type that its schema promises.
 
     Lenient where peers differ: any integer width, whole floats for integers, integers for floats, 0 and 1 for booleans,
@@ -31,6 +33,7 @@ def from_wire(type: QmfType, value: object) -> object:
     Args:
         type: schema type; of statistics, the base type counts.
         value: as decoded, with binary as text where it is UTF-8.
+        exact: leave numbers of type float as they were sent, for what is compared or sent again.
 
     Returns:
         int, float, bool, str, UUID, dict, list or `ObjectId`. None for null, and for a reference that is set but empty.
@@ -48,7 +51,7 @@ def from_wire(type: QmfType, value: object) -> object:
         case "sstr" | "lstr":
             return _text(base, value)
         case "float":
-            return _shortest(_float(base, value))
+            return _float(base, value) if exact else _shortest(_float(base, value))
         case "double":
             return _float(base, value)
         case "bool":
@@ -106,6 +109,8 @@ def _float(base: str, value: object) -> float:
 
 
 def _shortest(value: float) -> float:
+    if value.is_integer() and abs(value) < _FIRST_EXPONENT:
+        return value  # its text would have other digits, not fewer
     try:
         encoded = _FLOAT32.pack(value)
     except OverflowError:

@@ -325,7 +325,7 @@ def _argument_from_map(fields: Map) -> Argument:
         type=type,
         direction=_enum_value(fields, "_dir", Direction, Direction.IN),
         unit=get_text(fields, "_unit"),
-        default=from_wire(type, fields.get("_default")),
+        default=from_wire(type, fields.get("_default"), exact=True),
         desc=get_text(fields, "_desc"),
         minimum=get_number(fields, "_min"),
         maximum=get_number(fields, "_max"),

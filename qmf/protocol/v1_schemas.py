@@ -230,6 +230,6 @@ def _default(type: QmfType, value: object) -> object:
     try:
         if isinstance(value, str) and not type.is_string:
             return parse_value(type, value)
-        return from_wire(type, value)
+        return from_wire(type, value, exact=True)
     except (ProtocolError, ValueError):
         return None
