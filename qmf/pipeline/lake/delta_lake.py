@@ -24,6 +24,7 @@ from qmf.pipeline.lake.location import absolute, is_local
 from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE
 from qmf.pipeline.lake.table_files import file_system
 from qmf.pipeline.lake.table_paths import JOB_TABLES, class_path, kind_path
+from qmf.pipeline.lake.table_settings import RECORDED_STATISTICS
 
 #: The folder by which lakes of earlier versions are known.
 OLD_LOG = "_log"
@@ -88,7 +89,8 @@ class DeltaLake:
         """A table of the lake by its path inside it, whether it exists yet or not; see `table_paths`."""
         found = self._tables.get(path)
         if found is None:
-            found = self._tables[path] = LakeTable(f"{self.url}/{path}", self.options)
+            statistics = () if path.startswith(f"{JOB_TABLES}/") else RECORDED_STATISTICS
+            found = self._tables[path] = LakeTable(f"{self.url}/{path}", self.options, statistics=statistics)
         return found
 
     def kind_table(self, kind: RowKind) -> LakeTable:

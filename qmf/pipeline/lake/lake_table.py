@@ -29,13 +29,11 @@ from qmf.pipeline.lake.table_files import (
     WrittenFile,
     file_system,
 )
-from qmf.pipeline.lake.table_log import named_failure
+from qmf.pipeline.lake.table_log import named_failure, oldest_version
+from qmf.pipeline.lake.table_settings import lacking_settings, table_settings
 
-#: Commits from one checkpoint of a table's log to the next: each reads the log since the last one.
-CHECKPOINT_COMMITS = 25
-
-#: The property of a table that names the columns with statistics.
-STATISTICS = "delta.dataSkippingStatsColumns"
+#: Commits after which the table is opened again: what the library keeps of it costs more with each of them.
+_OPEN_COMMITS = 25
 
 #: How often a commit is tried where other processes were first.
 _ATTEMPTS = 8
@@ -110,6 +108,9 @@ class LakeTable:
             return self._snapshot
         with delta_errors(self.url):
             table = import_deltalake().DeltaTable(self.url, storage_options=self._options or None)
+            oldest = oldest_version(self.url, self._options)
+            if isinstance(at, int) and at < oldest:
+                raise LakeError(f"{self.url}: version {at} is not in the log any more; the oldest one is {oldest}")
             table.load_as_version(at)
         return TableSnapshot(int(table.version()), self._files(table))
 
@@ -198,11 +199,10 @@ class LakeTable:
     @property
     def configuration(self) -> dict[str, str]:
         """The properties of the table, in the words of the Delta protocol."""
-        found = {"delta.checkpointInterval": str(CHECKPOINT_COMMITS)}
-        return {**found, STATISTICS: ",".join(self._statistics)} if self._statistics else found
+        return table_settings(self._statistics)
 
     def conform(self, schema: Any) -> None:
-        """Add the columns that the table lacks, and declare those with statistics, where there is a table.
+        """Add the columns and the properties that the table lacks, where there is a table.
 
         Raises:
             LakeError: a column has another type in the table.
@@ -210,14 +210,15 @@ class LakeTable:
         if self._refreshed() is not None:
             self._add_columns(schema)
             with delta_errors(self.url):
-                self._declare_statistics()
+                self._declare_properties()
 
-    def _declare_statistics(self) -> None:
-        """Commit which columns have statistics, where the table is there and doesn't say so."""
-        if not self._statistics or self._opened is None:
+    def _declare_properties(self) -> None:
+        """Commit the properties that the table lacks, where it is there: those of tables of an earlier version."""
+        if self._opened is None:
             return
-        if self._opened.metadata().configuration.get(STATISTICS) != self.configuration[STATISTICS]:
-            self._opened.alter.set_table_properties({STATISTICS: self.configuration[STATISTICS]})
+        lacking = lacking_settings(self._opened.metadata().configuration, self.configuration)
+        if lacking:
+            self._opened.alter.set_table_properties(lacking)
 
     def append(
         self,
@@ -324,6 +325,8 @@ class LakeTable:
         if last is not None and last >= batch:
             return False
         self.create(schema, partition_by)
+        with delta_errors(self.url):
+            self._declare_properties()
         self._add_columns(schema)
         if replace and where is not None and not all(where.values()):
             return True
@@ -343,7 +346,6 @@ class LakeTable:
                 list(partition_by),
                 [(name, "in", list(values)) for name, values in where.items()] if replace and where else None,
                 commit_properties=_properties(writer, batch),
-                post_commithook_properties=delta.PostCommitHookProperties(cleanup_expired_logs=False),
             )
         return True
 
@@ -375,7 +377,7 @@ class LakeTable:
             if last is not None and last >= batch:
                 return False
             known = self._opened is not None
-            self._declare_statistics()
+            self._declare_properties()
             delta.write_deltalake(
                 self._opened if known else self.url,
                 rows,
@@ -383,16 +385,13 @@ class LakeTable:
                 configuration=None if known else self.configuration,
                 writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
                 commit_properties=_properties(writer, batch, numbers),
-                # Old entries of the log go with `vacuum`, when the operator decides.
-                post_commithook_properties=delta.PostCommitHookProperties(cleanup_expired_logs=False),
                 **options,
             )
             return True
 
         written = self.retried(write)
         self._commits += 1
-        if self._commits % CHECKPOINT_COMMITS == 0:
-            # What the library keeps of a table costs more with each commit since it was opened.
+        if self._commits % _OPEN_COMMITS == 0:
             self._opened = None
         return written
 

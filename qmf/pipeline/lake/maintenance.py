@@ -20,6 +20,7 @@ from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import GROUP_ROWS
+from qmf.pipeline.lake.table_log import remove_entries
 from qmf.pipeline.lake.table_paths import kind_path
 
 #: Size of files after `optimize`: large enough that opening one costs little, small enough for one task.
@@ -32,6 +33,7 @@ GRACE_DAYS = 7
 RETAIN = "retain"
 
 _HOURS_PER_DAY = 24
+_SECONDS_PER_DAY = 86_400
 
 
 @attrs.frozen
@@ -93,7 +95,6 @@ def optimize_table(
             # A second task would need twice the memory.
             max_concurrent_tasks=1,
             writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
-            post_commithook_properties=delta.PostCommitHookProperties(cleanup_expired_logs=False),
         )
         return found
 
@@ -146,8 +147,8 @@ def vacuum(lake: DeltaLake, *, grace_days: float = GRACE_DAYS) -> MaintenanceCou
 
     Args:
         lake: to work on.
-        grace_days: files stay for so long after the commit that took them out. With at least a day, files that a
-            killed writer left without a commit are deleted after this time too.
+        grace_days: files stay for so long after the commit that took them out, and entries for so long after theirs.
+            Files that no entry names, since a killed writer left them or their entry went, stay for a day at least.
 
     Raises:
         LakeError: the file system failed.
@@ -159,11 +160,12 @@ def vacuum(lake: DeltaLake, *, grace_days: float = GRACE_DAYS) -> MaintenanceCou
     for path in all_paths(lake):
         table = lake.table(path)
         before = _stored_files(lake, path) if lake.is_local else None
-        found = _vacuum(table, grace_days)
+        found = _vacuum(table, grace_days, full=False) if grace_days < 1 else []
+        found += _vacuum(table, max(grace_days, 1), full=True)
         deleted += len(found) if before is None else len(before - _stored_files(lake, path))
         with delta_errors(table.url):
             table.delta().create_checkpoint()
-            table.delta().cleanup_metadata()
+        remove_entries(table.url, lake.options, time.time() - grace_days * _SECONDS_PER_DAY)
     return MaintenanceCounts(deleted=deleted)
 
 
@@ -172,13 +174,13 @@ def all_paths(lake: DeltaLake) -> list[str]:
     return [*lake.paths(), *lake.job_paths()]
 
 
-def _vacuum(table: LakeTable, grace_days: float) -> list[str]:
+def _vacuum(table: LakeTable, grace_days: float, *, full: bool) -> list[str]:
     def change() -> list[str]:
         found: list[str] = table.delta().vacuum(
             int(grace_days * _HOURS_PER_DAY),
             dry_run=False,
             enforce_retention_duration=False,
-            full=grace_days >= 1,
+            full=full,
         )
         return found
 

@@ -66,6 +66,55 @@ def damaged_log_files(url: str, options: Mapping[str, str]) -> list[DamagedLogFi
     return found
 
 
+def oldest_version(url: str, options: Mapping[str, str]) -> int:
+    """The oldest version of a table that can be read; 0 for a log without any.
+
+    Raises:
+        LakeError: the log cannot be read.
+    """
+    files = _log_files(url, options)
+    # Without the first entry, reading begins with a checkpoint.
+    whole = any(version == 0 and not is_checkpoint for version, _time, is_checkpoint, _path in files)
+    checkpoints = (version for version, _time, is_checkpoint, _path in files if is_checkpoint)
+    return 0 if whole else min(checkpoints, default=0)
+
+
+def remove_entries(url: str, options: Mapping[str, str], before: float) -> None:
+    """Delete the entries and checkpoints of a log that a newer checkpoint replaces.
+
+    Args:
+        url: of the table.
+        options: of the object store.
+        before: only what the last checkpoint before this time replaces, in seconds since 1970.
+
+    Raises:
+        LakeError: the file system failed.
+    """
+    files = _log_files(url, options)
+    checkpoints = (version for version, time, is_checkpoint, _path in files if is_checkpoint and time <= before)
+    replaced = max(checkpoints, default=0)
+    store = file_system(url, options)
+    # The oldest first: what is left is read from a checkpoint on, whenever this is interrupted.
+    for version, _time, _is_checkpoint, path in sorted(files):
+        if version < replaced:
+            with delta_errors(f"{url}/{path}"):
+                store.delete_file(path)
+
+
+def _log_files(url: str, options: Mapping[str, str]) -> list[tuple[int, float, bool, str]]:
+    """The entries and checkpoints of a log: version, time of writing, whether it is a checkpoint, and path."""
+    import_pyarrow()
+    from pyarrow import fs
+
+    with delta_errors(f"{url}/{LOG}"):
+        found = file_system(url, options).get_file_info(fs.FileSelector(LOG))
+    return [
+        (int(match[1]), info.mtime_ns / 1e9, not info.base_name.endswith(".json"), f"{LOG}/{info.base_name}")
+        for info in found
+        if (match := _ENTRY.fullmatch(info.base_name) or _CHECKPOINT.fullmatch(info.base_name))
+    ]
+
+
 def named_failure(url: str, options: Mapping[str, str], error: LakeError) -> LakeError:
     """A failure to read a table, with the name of the damaged file of its log where there is one."""
     try:

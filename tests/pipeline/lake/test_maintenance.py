@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import time
 from pathlib import Path
 
+import deltalake
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from pipeline.heartbeats import DAY, put, seqs
 
+from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake import maintenance
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.maintenance import MaintenanceCounts
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_paths import job_path
+from qmf.pipeline.lake.table_settings import CHECKPOINT_COMMITS
 
 
 @pytest.fixture
@@ -129,3 +135,68 @@ def test_a_writer_and_a_reader_go_on_meanwhile(lake: DeltaLake) -> None:
     assert seqs(other) == seqs(lake) == [4, 5]
     maintenance.optimize(lake)
     assert seqs(other) == [4, 5]
+
+
+def log_files(lake: DeltaLake) -> list[Path]:
+    return sorted((Path(lake.url) / "heartbeats" / "_delta_log").glob("0*"))
+
+
+def test_a_log_does_not_outgrow_its_rows(lake: DeltaLake) -> None:
+    for number in range(1, CHECKPOINT_COMMITS + 60):
+        put(lake, number, (number, 0))
+        if number % 50 == 0:
+            maintenance.optimize_table(lake.table("heartbeats"))
+    assert max(file.stat().st_size for file in log_files(lake) if file.suffix == ".json") < 25_000
+    entry = next(file for file in log_files(lake) if file.name.startswith(f"{7:020}"))
+    assert entry.stat().st_size < 1200
+    maintenance.vacuum(lake, grace_days=1)
+    assert log_files(lake)[0].name == f"{0:020}.json"
+    maintenance.vacuum(lake, grace_days=0)
+    assert [file.suffix for file in log_files(lake)] == [".parquet", ".json"]
+    again = DeltaLake(lake.url)
+    assert seqs(again) == list(range(1, CHECKPOINT_COMMITS + 60))
+    assert again.table("heartbeats").last_batch("recorder") == CHECKPOINT_COMMITS + 59
+    with pytest.raises(LakeError, match="another process records as 'recorder'"):
+        put(again, CHECKPOINT_COMMITS + 59, (0, 0))
+
+
+def test_what_is_gone_from_a_log_is_told(lake: DeltaLake) -> None:
+    for number in range(1, 7):
+        put(lake, number, (number, 0))
+        if number == 4:
+            maintenance.vacuum(lake, grace_days=0)
+    table = lake.table("heartbeats")
+    assert table.snapshot(4).rows == 5
+    assert [file.rows for file in table.added(3, 5)] == [1, 1]
+    with pytest.raises(LakeError, match="version 2 is not in the log any more; the oldest one is 3"):
+        table.snapshot(2)
+    with pytest.raises(LakeError, match="version 2 was removed before it was read; begin again"):
+        table.added(1, 5)
+
+
+def test_entries_stay_until_they_are_old_enough(lake: DeltaLake) -> None:
+    for number in range(1, 6):
+        put(lake, number, (number, 0))
+        if number in (2, 4):
+            lake.table("heartbeats").delta().create_checkpoint()
+    day_ago = time.time() - 86_400
+    for file in log_files(lake):
+        if int(file.name[:20]) < 4:
+            os.utime(file, (day_ago, day_ago))
+    maintenance.vacuum(lake, grace_days=0.5)
+    assert [file.name.lstrip("0").split(".")[0] for file in log_files(lake)][:3] == ["3", "3", "4"]
+
+
+def test_a_table_of_an_earlier_version_gets_the_settings(lake: DeltaLake) -> None:
+    put(lake, 1, (1, 0))
+    url = f"{lake.url}/heartbeats"
+    settings = deltalake.DeltaTable(url).metadata().configuration
+    rows = deltalake.DeltaTable(url).to_pyarrow_table()
+    shutil.rmtree(url)
+    deltalake.write_deltalake(url, rows, partition_by=[DATE], configuration={"delta.checkpointInterval": "25"})
+    again = DeltaLake(lake.url)
+    put(again, 2, (2, 0))
+    put(again, 3, (3, 0))
+    assert deltalake.DeltaTable(url).metadata().configuration == settings
+    assert [item["operation"] for item in deltalake.DeltaTable(url).history()].count("SET TBLPROPERTIES") == 1
+    assert seqs(again) == [1, 2, 3]

@@ -1,0 +1,130 @@
+"""How large is the log of a table that gets a few rows every ten seconds, for a day?
+
+Commits two samples of a processor at a time, as the recorder does, which combines small files; beside it the same rows
+with the library's own settings and a checkpoint every 25 commits. Prints bytes of the log and of the rows (of the last
+version, in large files) after the day, and of the log after `vacuum` without a time of grace.
+
+    python bench/pipeline_log.py [--commits N]
+
+A day of 8640 commits takes some minutes. Nothing is old enough to be removed by the log's retention meanwhile: after
+three days, a log has the size of three of these days, whatever comes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import deltalake
+
+from qmf.models.host.schema import CPU
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.maintenance import optimize, vacuum
+from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.recording.buffers import RowBuffers, RowConverter
+from qmf.pipeline.recording.lake_writer import SMALL_FILES, LakeWriter
+
+DAY_COMMITS = 8640
+INTERVAL = 10 * 10**9
+START = 1_900_000_000 * 10**9
+RUN = "00000000000000000001_1"
+VERSION = ClassVersion.from_schema(CPU)
+
+
+def rows(number: int) -> RowBuffers:
+    """The rows of a commit."""
+    buffers, converter = RowBuffers(), RowConverter(VERSION)
+    time_ns = START + number * INTERVAL
+    for processor in range(2):
+        values: dict[str, object] = {"cpuId": processor, "userTime": number * 7, "idleTime": number * 3}
+        common = (RUN, 2 * number + processor + 1, time_ns // 1000, time_ns, time_ns, "qmf:host:box", 1)
+        own = (f"cpu{processor}", 1, 0, 0, False, True)
+        buffers.add(RowKind.OBJECTS, VERSION, time_ns, (*common, *own, *converter.cells(values, statistics=True)))
+    return buffers
+
+
+def add_schema(lake: DeltaLake) -> None:
+    """The class, without which a lake does not have its table."""
+    buffers = RowBuffers()
+    own = (VERSION.package, VERSION.name, VERSION.hash, False, VERSION.to_json(), "", None)
+    buffers.add(RowKind.SCHEMAS, None, 0, (RUN, 0, 0, 0, 0, None, None, *own))
+    LakeWriter(lake, "schemas").commit(1, buffers.take())
+
+
+def record(lake: DeltaLake, commits: int) -> None:
+    """As the recorder does."""
+    writer = LakeWriter(lake, "recorder")
+    for number in range(commits):
+        writer.commit(number + 1, rows(number).take())
+        writer.combine()
+
+
+def record_plainly(lake: DeltaLake, commits: int) -> None:
+    """The same rows with the library's settings."""
+    writer = LakeWriter(lake, "recorder")
+    for number in range(commits):
+        ((path, arrow),) = writer.tables(rows(number).take()).items()
+        url = f"{lake.url}/{path}"
+        if number % 25 == 0:
+            table: Any = deltalake.DeltaTable(url) if number else url
+        deltalake.write_deltalake(
+            table,
+            arrow,
+            mode="append",
+            partition_by=[DATE],
+            configuration=None if number else {"delta.checkpointInterval": "25"},
+            writer_properties=deltalake.WriterProperties(compression="ZSTD"),
+            commit_properties=deltalake.CommitProperties(
+                app_transactions=[deltalake.Transaction("recorder", number + 1)]
+            ),
+            post_commithook_properties=deltalake.PostCommitHookProperties(cleanup_expired_logs=False),
+        )
+        if number % SMALL_FILES == SMALL_FILES - 1:
+            deltalake.DeltaTable(url).optimize.compact()
+
+
+def log_size(lake: DeltaLake) -> int:
+    """Bytes of the log of the table."""
+    (log,) = Path(lake.url, "objects").rglob("_delta_log")
+    return sum(file.stat().st_size for file in log.iterdir())
+
+
+def measure(name: str, commit: Callable[[DeltaLake, int], None], commits: int) -> None:
+    """Record, and print the sizes."""
+    with tempfile.TemporaryDirectory() as folder:
+        lake = DeltaLake(folder)
+        lake.create()
+        add_schema(lake)
+        started = time.perf_counter()
+        commit(lake, commits)
+        seconds, day = time.perf_counter() - started, log_size(lake)
+        (log,) = Path(lake.url, "objects").rglob("_delta_log")
+        path = log.parent.relative_to(lake.url).as_posix()
+        table = lake.table(path)
+        optimize(lake)
+        data = sum(file.size for file in table.snapshot().files)
+        vacuum(lake, grace_days=0)
+        print(
+            f"{name}: log {day / 1e6:.1f} MB, rows {data / 1e6:.2f} MB, {day / data:.0f} bytes of log per byte; "
+            f"log after vacuum {log_size(lake) / 1e6:.3f} MB; {1000 * seconds / commits:.0f} ms a commit",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Measure both."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--commits", type=int, default=DAY_COMMITS, metavar="N", help="default: %(default)s, a day")
+    options = parser.parse_args()
+    measure("recorder", record, options.commits)
+    measure("the library's settings", record_plainly, options.commits)
+
+
+if __name__ == "__main__":
+    main()

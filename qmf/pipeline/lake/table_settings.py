@@ -1,0 +1,54 @@
+"""Settings of the tables: what their logs keep, and for how long.
+
+A table that gets a commit every ten seconds has 8640 entries a day in its log, which outweigh its rows unless they are
+small and go away: entries have figures of few columns, checkpoints do not list files that were taken out long ago, and
+what checkpoints replace is deleted after some days. Streams whose position is older, and readers of older versions, are
+told which is the oldest version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from qmf.pipeline.lake.row_columns import HASH
+
+#: Commits from one checkpoint of a table's log to the next: each reader reads the log since the last one.
+CHECKPOINT_COMMITS = 100
+
+#: Days that entries of a log stay: a stream may stand still for so long.
+LOG_DAYS = 3
+
+#: Columns of recorded rows with statistics: those that readers choose files by. Some tables lack some of them.
+RECORDED_STATISTICS = ("_run", "_seq", "_ts_ns", "_received_ns", HASH)
+
+_RETENTION = "delta.logRetentionDuration"
+
+#: The property of a table that names the columns with statistics.
+_STATISTICS = "delta.dataSkippingStatsColumns"
+
+
+def table_settings(statistics: Sequence[str] = ()) -> dict[str, str]:
+    """The properties of a table, in the words of the Delta protocol.
+
+    Args:
+        statistics: the columns of whose values each file has the limits in the log; none for the library's choice.
+    """
+    found = {
+        "delta.checkpointInterval": str(CHECKPOINT_COMMITS),
+        _RETENTION: f"interval {LOG_DAYS} days",
+        # `vacuum` needs them to know when files were taken out; it finds older ones by the folder.
+        "delta.deletedFileRetentionDuration": "interval 1 hours",
+    }
+    return {**found, _STATISTICS: ",".join(statistics)} if statistics else found
+
+
+def lacking_settings(configuration: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
+    """Those of the wanted properties that a table lacks; what an operator set stays, but for the statistics.
+
+    Args:
+        configuration: of the table.
+        wanted: as of `table_settings`.
+    """
+    if _RETENTION not in configuration:
+        return dict(wanted)  # of an earlier version
+    return {name: text for name, text in wanted.items() if name == _STATISTICS and configuration.get(name) != text}
