@@ -23,6 +23,7 @@ from qmf.pipeline.recording.lake_recorder import (
     LakeRecorder,
     RecorderCounts,
 )
+from qmf.pipeline.recording.properties import REFRESH
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +35,13 @@ def _options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-cells", type=int, default=DEFAULT_CELLS, metavar="N", help="values that wait for a commit at most"
+    )
+    parser.add_argument(
+        "--refresh",
+        type=positive,
+        default=REFRESH,
+        metavar="S",
+        help="seconds after which agents are asked for what they did not publish meanwhile; default: %(default)g",
     )
     parser.add_argument(
         "--state",
@@ -63,6 +71,7 @@ async def _recording(options: argparse.Namespace) -> RecorderCounts:
         interval=options.interval,
         max_cells=options.max_cells,
         state=options.state,
+        refresh=options.refresh,
         on_commit=lambda written: show(f"Committed {written.rows} rows to {written.tables} tables"),
         on_ready=lambda: show(f"Recording {client.url} into {options.lake} as {options.name}"),
     )

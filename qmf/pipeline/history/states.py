@@ -1,9 +1,10 @@
 """The objects of a class version as they were at a time.
 
 An agent publishes what changed, so the state is put together from two rows of each object: the last one with
-properties, and the last one with statistics. Rows with properties are few and lie anywhere between the time when the
-agent was found and the time asked for. Those with statistics are nearly all rows, and mostly lie just before that time:
-the search begins there, and goes further back only for the objects that it did not find.
+properties, and the last one with statistics, published or in the answer to a recorder. Rows with properties are few
+and lie anywhere between the time when the agent was found and the time asked for. Those with statistics are nearly all
+rows, and mostly lie just before that time: the search begins there, and goes further back only for the objects that it
+did not find.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
+from qmf.pipeline.duckdb_queries import quoted
 from qmf.pipeline.history.database import Database, Row, marks
 from qmf.pipeline.history.files import LakeFiles
 from qmf.pipeline.history.presence import Presence
@@ -100,13 +102,16 @@ class StateReader:
         """The last rows with statistics."""
         if not self._statistics.columns:
             return {}
+        # An answer has statistics that are no sample.
+        values = " or ".join(f"{quoted(item.name)} is not null" for item in self._statistics.columns)
+        which = ("_statistics", f"_properties and not _statistics and ({values})")
         found: dict[ObjectName, Row] = {}
         until = query.at
         for step in (*_STEPS, None):
             since = None if step is None else query.at - step
             missing = [name for name in existing if name not in found]
             named = [name[1] for name in missing] if found or existing else []
-            rows = self._last(query, self._statistics, ("_statistics",), since, until, named)
+            rows = self._last(query, self._statistics, which, since, until, named)
             found = {**rows, **found}
             # Objects of which only statistics are known are found in the first step, or if there are no others.
             if since is None or (found and all(name in found for name in existing)):

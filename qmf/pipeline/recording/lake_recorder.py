@@ -25,6 +25,7 @@ from qmf.pipeline.recording.buffers import RowBuffers, WaitingRows
 from qmf.pipeline.recording.held_messages import PATIENCE, HeldMessage
 from qmf.pipeline.recording.lake_writer import CommitCounts, LakeWriter
 from qmf.pipeline.recording.notifications import NotificationRows
+from qmf.pipeline.recording.properties import REFRESH
 from qmf.pipeline.recording.writer_state import HELD, Interruption, PendingBatch, WriterState, state_folder
 
 #: Seconds that a row waits at most: what a kill can lose.
@@ -72,6 +73,7 @@ class LakeRecorder:
         max_cells: int = DEFAULT_CELLS,
         state: Path | None = None,
         patience: float = PATIENCE,
+        refresh: float = REFRESH,
         clock: Callable[[], int] = time.time_ns,
         on_commit: Callable[[CommitCounts], None] | None = None,
         on_ready: Callable[[], None] = lambda: None,
@@ -87,6 +89,7 @@ class LakeRecorder:
             state: folder for the states of recorders on this machine; None for the lake itself, and for the user's
                 folder of application states where the lake is not a folder.
             patience: seconds that messages of a new class wait for its schema, before they are left untyped.
+            refresh: seconds after which agents are asked for objects without a row, so that each has one.
             clock: nanoseconds since 1970.
             on_commit: called on the loop after each commit.
             on_ready: called on the loop when the connection and its subscriptions stand: what is published from then
@@ -102,7 +105,7 @@ class LakeRecorder:
         self._started_ns = clock()
         self.run_id = f"{self._started_ns:020d}_{os.getpid()}"
         self._buffers = RowBuffers()
-        self._rows = NotificationRows(client, self._buffers, self.run_id, clock, patience=patience)
+        self._rows = NotificationRows(client, self._buffers, self.run_id, clock, patience=patience, refresh=refresh)
         self._counts = RecorderCounts()
         self._writer = LakeWriter(lake, name)
         self._state = WriterState(state_folder(lake, name, state))
@@ -178,6 +181,7 @@ class LakeRecorder:
 
     async def _watch(self) -> None:
         while not self._stop.is_set():
+            self._rows.refresh()
             if self._is_due():
                 await self._flush()
             try:

@@ -1,8 +1,9 @@
 """A console's notifications as rows of the lake.
 
 An agent sends only what changed. So a row of an object holds the last known properties where its message had none, and
-no statistics where its message had none: a sample counts once. What came without the schema of its class is held until
-the schema comes, see `held_messages`.
+no statistics where its message had none: a sample counts once. The answer to a request has both, but its statistics are
+no sample: they belong to an interval that will be published whole. What came without the schema of its class is held
+until the schema comes, see `held_messages`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from qmf.pipeline.lake.columns import ClassVersion, LakeColumn, aligned
 from qmf.pipeline.recording.buffers import Cells, RowBuffers, RowConverter
 from qmf.pipeline.recording.conversion import to_json
 from qmf.pipeline.recording.held_messages import PATIENCE, HeldMessage, HeldMessages
-from qmf.pipeline.recording.properties import KnownProperties, Properties
+from qmf.pipeline.recording.properties import REFRESH, KnownProperties, Properties
 from qmf.protocol import EventData, ObjectData, ObjectId
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Schema, to_xml
 
@@ -61,7 +62,14 @@ class NotificationRows:
     """
 
     def __init__(
-        self, client: Client, buffers: RowBuffers, run_id: str, clock: Callable[[], int], *, patience: float = PATIENCE
+        self,
+        client: Client,
+        buffers: RowBuffers,
+        run_id: str,
+        clock: Callable[[], int],
+        *,
+        patience: float = PATIENCE,
+        refresh: float = REFRESH,
     ) -> None:
         self._client = client
         self._buffers = buffers
@@ -69,7 +77,7 @@ class NotificationRows:
         self._clock = clock
         self._seq = 0
         self._converters: dict[ClassKey, RowConverter] = {}
-        self._properties = KnownProperties(client, self._add_learned)
+        self._properties = KnownProperties(client, self._add_learned, clock, refresh=refresh)
         #: The statistics of the last row of an object that was held: what is merged over them may repeat them.
         self._held_statistics: dict[tuple[str | None, str], object] = {}
         self.held = HeldMessages(client, self._add_held, patience=patience)
@@ -80,6 +88,10 @@ class NotificationRows:
     def invalid_values(self) -> int:
         """Number of values so far that didn't fit their column."""
         return sum(item.invalid_values for item in self._converters.values())
+
+    def refresh(self) -> None:
+        """Ask for the objects that had no row for long; to be called often."""
+        self._properties.refresh()
 
     def stop_asking(self) -> None:
         """Cancel requests that are not answered yet."""
@@ -124,14 +136,13 @@ class NotificationRows:
         """Add a row that says what is missing, until now."""
         self._add(RowKind.GAPS, self._clock(), _sender(agent), (reason, subject, count, since_ns))
 
-    def _add_learned(self, obj: RemoteObject, properties: Properties) -> None:
-        # Without its statistics: they belong to an interval that will be published whole.
+    def _add_learned(self, obj: RemoteObject, properties: Properties, measured: bool) -> None:
         sender = self._sender_of(obj.agent)
         if obj.schema is None or obj.class_key is None:
             self._add_untyped(obj.data, sender, "no agent sent its schema")
             return
         self.held.schema_known(obj.class_key, obj.schema)
-        self._add_typed_object(obj, obj.schema, sender, properties=properties, statistics=False)
+        self._add_typed_object(obj, obj.schema, sender, properties=properties, statistics=False, answered=measured)
 
     def _add_object(self, obj: RemoteObject, *, properties: Properties | None, statistics: bool) -> None:
         sender = self._sender_of(obj.agent)
@@ -146,22 +157,27 @@ class NotificationRows:
         *,
         properties: Properties | None,
         statistics: bool,
+        answered: bool = False,
     ) -> None:
-        converter = self._converter(obj.class_key or schema.key, schema)
+        """Add the row of an object; `answered` if it has the statistics of an answer, which are those of now."""
+        key = obj.class_key or schema.key
+        converter = self._converter(key, schema)
         name = obj.object_id.object_name
         if properties is not None:
             # A deletion may come without values.
             before = self._properties.of(obj.agent, name) if obj.is_deleted else {}
             self._properties.update(obj.agent, name, {**before, **properties})
         values = dict(self._properties.of(obj.agent, name))
-        if statistics:
+        if statistics or answered:
             values |= obj.statistics
+        self._properties.recorded(obj.agent, name, key, measured=statistics or answered)
         stamps = obj.timestamps
         if obj.is_deleted:
             self._properties.delete(obj.agent, name)
         own = (name, obj.object_id.agent_epoch, stamps.create, stamps.delete, properties is not None, statistics)
-        row = (*own, *converter.cells(values, statistics=statistics))
-        self._add(RowKind.OBJECTS, stamps.update or self._clock(), sender, row, converter.version)
+        row = (*own, *converter.cells(values, statistics=statistics or answered))
+        time_ns = 0 if answered else stamps.update
+        self._add(RowKind.OBJECTS, time_ns or self._clock(), sender, row, converter.version)
 
     def _add_event(self, notification: EventRaised) -> None:
         event = notification.event

@@ -1,16 +1,20 @@
-"""The properties of recorded objects: the last known ones, and the requests for those that were never published.
+"""What is known of recorded objects: their last properties, and the requests for what agents don't publish.
 
-Agents don't repeat what they published before the recorder came. So each agent is asked once for the objects of each
-class that it uses. Until it has answered, statistics and changes of the same objects may arrive: what was published is
-newer than the answer, what was not published comes from the answer.
+Agents publish changes only. So each agent is asked for the objects of each class that it uses when it is found, as
+after a lost connection; and again when an object of the class had no row for an hour, so that the state of an object
+that never changes is in each hour of the lake. Until an agent has answered, statistics and changes of the same objects
+may arrive: what was published is newer than the answer, what was not published comes from the answer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+
+import attrs
 
 from qmf.console.aio import Agent, Client, RemoteObject
 from qmf.errors import QmfError
@@ -21,21 +25,50 @@ log = logging.getLogger("qmf.pipeline")
 #: Requests that wait for answers at the same time: a bus may have hundreds of agents with tens of classes each.
 CONCURRENT_REQUESTS = 16
 
+#: Seconds after which an object without a row is asked for again.
+REFRESH = 3600.0
+
+#: Looks for such objects in that time.
+_LOOKS = 60
+
 Properties = Mapping[str, object]
+
+
+@attrs.define
+class _Recorded:
+    """The rows of an object: its class, the time of the last one, and whether one had statistics."""
+
+    key: ClassKey
+    time_ns: int
+    measured: bool = False
 
 
 class KnownProperties:
     """The last known properties of each object. Belongs to the event loop."""
 
-    def __init__(self, client: Client, on_learned: Callable[[RemoteObject, Properties], None]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        on_learned: Callable[[RemoteObject, Properties, bool], None],
+        clock: Callable[[], int] = time.time_ns,
+        *,
+        refresh: float = REFRESH,
+    ) -> None:
         """Know nothing yet.
 
         Args:
             client: to ask.
-            on_learned: called with an object and its properties when an answer had properties that were not known.
+            on_learned: called with an object and its properties when an answer had something that no row has, or of
+                which the last row is old; and whether the statistics of the answer are as new.
+            clock: nanoseconds since 1970.
+            refresh: seconds after which objects without a row are asked for again.
         """
         self._client = client
         self._on_learned = on_learned
+        self._clock = clock
+        self._refresh_ns = round(refresh * 10**9)
+        self._looked_ns = clock()
+        self._recorded: dict[str, dict[str, _Recorded]] = defaultdict(dict)
         #: By agent and object.
         self._known: dict[str, dict[str, Properties]] = defaultdict(dict)
         #: Objects that were deleted while a request to their agent waited: the answer may still have them.
@@ -54,9 +87,19 @@ class KnownProperties:
         self._known[agent][name] = dict(properties)
         self._deleted[agent].discard(name)
 
+    def recorded(self, agent: str, name: str, key: ClassKey, *, measured: bool) -> None:
+        """A row of an object was made; `measured` if it has statistics."""
+        known = self._recorded[agent].get(name)
+        if known is None:
+            self._recorded[agent][name] = _Recorded(key, self._clock(), measured)
+        else:
+            known.time_ns = self._clock()
+            known.measured |= measured
+
     def delete(self, agent: str, name: str) -> None:
         """An object was deleted."""
         self._known[agent].pop(name, None)
+        self._recorded[agent].pop(name, None)
         if agent in self._requests.values():
             self._deleted[agent].add(name)
 
@@ -68,6 +111,21 @@ class KnownProperties:
             self._requests[task] = agent.name
             task.add_done_callback(self._finished)
 
+    def refresh(self) -> None:
+        """Ask for the objects that had no row for so long. To be called often; mostly it does nothing."""
+        now = self._clock()
+        if abs(now - self._looked_ns) < self._refresh_ns // _LOOKS:
+            return
+        self._looked_ns = now
+        for agent, objects in self._recorded.items():
+            for key in {item.key for item in objects.values() if self._is_old(item)}:
+                if (found := self._used[agent].get(key)) is not None:
+                    self.request(key, found)
+
+    def _is_old(self, row: _Recorded | None) -> bool:
+        """True for objects without a row for so long, or before another look and its answer."""
+        return row is None or row.time_ns <= self._clock() - self._refresh_ns * (_LOOKS - 2) // _LOOKS
+
     def agent_restarted(self, agent: Agent) -> None:
         """An agent was restarted: its objects are others, of the same classes."""
         used = self._used.pop(agent.name, {})
@@ -77,7 +135,7 @@ class KnownProperties:
 
     def forget(self, agent: str) -> None:
         """An agent is gone."""
-        for table in (self._known, self._deleted, self._used):
+        for table in (self._known, self._deleted, self._used, self._recorded):
             table.pop(agent, None)
         for task, name in self._requests.items():
             if name == agent:
@@ -105,7 +163,13 @@ class KnownProperties:
             name = obj.object_id.object_name
             known = self.of(agent.name, name)
             properties = {**obj.properties, **known}
-            if obj.is_deleted or name in self._deleted[agent.name] or (known and known.keys() >= properties.keys()):
+            if obj.is_deleted or name in self._deleted[agent.name]:
+                continue
+            row = self._recorded[agent.name].get(name)
+            # Statistics that were published since are newer than the answer.
+            is_old = self._is_old(row)
+            measured = bool(obj.statistics) and (is_old or not (row and row.measured))
+            if not measured and not is_old and known and known.keys() >= properties.keys():
                 continue
             self._known[agent.name][name] = properties
-            self._on_learned(obj, properties)
+            self._on_learned(obj, properties, measured)

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pipeline.lakes import recorded
+from pipeline.shop import Till
+from support.proxy import Proxy
 from support.scripted_agent import ScriptedAgent, part, widget
 from support.waiting import until
 
+from qmf.agent import Agent as QmfAgent
+from qmf.broker import Broker
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console.aio import Client
 from qmf.pipeline import DeltaLake, LakeRecorder
 from qmf.pipeline.cli import main
+from qmf.pipeline.history.reader import LakeReader
 from qmf.protocol import Content, Envelope, ObjectData, ObjectsResponse, QueryRequest, What
 
 
@@ -42,11 +48,13 @@ class Agent(ScriptedAgent):
 
 
 @contextlib.asynccontextmanager
-async def recording(exchange: MemoryExchange, lake: Path, name: str = "recorder") -> AsyncIterator[LakeRecorder]:
+async def recording(
+    bus: MemoryExchange | str, lake: Path, name: str = "recorder", *, clock: Callable[[], int] = time.time_ns
+) -> AsyncIterator[LakeRecorder]:
     """A recorder that runs, with its subscriptions in place."""
     ready = asyncio.Event()
-    client = Client(MemoryBus(exchange), discover=True, settle=0.0)
-    recorder = LakeRecorder(client, DeltaLake(str(lake)), name=name, interval=0.01, on_ready=ready.set)
+    client = Client(bus if isinstance(bus, str) else MemoryBus(bus), discover=True, settle=0.0)
+    recorder = LakeRecorder(client, DeltaLake(str(lake)), name=name, interval=0.01, clock=clock, on_ready=ready.set)
     task = asyncio.create_task(recorder.run())
     try:
         await ready.wait()
@@ -116,6 +124,58 @@ async def test_an_object_deleted_before_the_answer_stays_deleted(tmp_path: Path)
         await agent.answer_query(widget("w"), widget("other"))
         await until(lambda: len(rows(tmp_path)) == 2)
     assert [(row["_object"], row["_delete_ns"]) for row in rows(tmp_path)] == [("w", 5), ("other", 0)]
+
+
+HOUR, HOURS = 3600 * 10**9, 6
+DAY_START = 1_800_000_000 * 10**9
+
+
+async def test_an_object_that_never_changes_is_in_each_hour(tmp_path: Path) -> None:
+    exchange = MemoryExchange()
+    now = DAY_START
+    async with agents(exchange, "a:b:c") as [agent], recording(exchange, tmp_path, clock=lambda: now):
+        agent.objects = [widget("stuck", turns=480, update=5), widget("busy")]
+        for hour in range(HOURS):
+            now = DAY_START + hour * HOUR
+            await agent.heartbeat()
+            await until(lambda hour=hour: sum(row["_object"] == "stuck" for row in rows(tmp_path)) == hour + 1)  # type: ignore[misc]
+            now += HOUR // 2
+            await agent.publish(part("busy", {"turns": hour}))
+            await until(lambda hour=hour: sum(row["_statistics"] for row in rows(tmp_path)) == hour + 1)  # type: ignore[misc]
+        asked = len(agent.queries)
+    found = rows(tmp_path)
+    stuck = [row for row in found if row["_object"] == "stuck"]
+    # They are no samples, and have all that is known, with the time of the answer.
+    assert {(row["turns"], row["load"], row["level"], row["_statistics"]) for row in stuck} == {(480, 3, 5, False)}
+    assert [row["_ts_ns"] for row in stuck] == [DAY_START + hour * HOUR for hour in range(HOURS)]
+    # One that is published is not asked for.
+    assert sum(not row["_statistics"] for row in found if row["_object"] == "busy") == 1
+    assert asked == HOURS
+    with LakeReader(tmp_path) as reader:
+        reader.refresh()
+        at = DAY_START + (HOURS - 1) * HOUR
+        (key,) = reader.classes()
+        state = {item.name: item.values for item in reader.state(key, at).objects}
+        assert state["stuck"]["turns"] == 480
+        series = reader.series([key], ("a:b:c", "stuck"), ["turns"], DAY_START, at)
+        assert [sample.values["turns"] for sample in series.samples] == [480] * HOURS
+
+
+async def test_all_is_asked_for_again_after_a_lost_connection(tmp_path: Path) -> None:
+    async with Broker(port=0) as broker:
+        agent = QmfAgent(broker.url, vendor="example.org", product="shop", instance="x", interval=0.1)
+        with Proxy(broker.url) as proxy:
+            async with agent, recording(proxy.url, tmp_path):
+                agent.add(Till(name="one"))
+                await until(lambda: rows(tmp_path))
+                before = len([row for row in rows(tmp_path) if row["sales"] is not None])
+                proxy.cut()
+                await until(
+                    lambda: any(
+                        row["reason"] == "connected again" for row in recorded(DeltaLake(str(tmp_path)), "gaps")
+                    )
+                )
+                await until(lambda: len([row for row in rows(tmp_path) if row["sales"] is not None]) > before)
 
 
 async def test_every_agent_of_a_class_is_asked_once(tmp_path: Path) -> None:
