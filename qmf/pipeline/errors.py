@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from qmf._extras import install_hint
 from qmf.errors import CallerError
+
+#: What the system says of a full file system.
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class PipelineError(CallerError):
@@ -16,6 +20,10 @@ class PipelineError(CallerError):
 
 class LakeError(PipelineError):
     """The lake cannot be read or written; the message names the path and the reason."""
+
+
+class NoSpaceError(LakeError):
+    """The file system is full, or a quota is used up: nothing was committed, and it may be tried again."""
 
 
 class MissingExtraError(PipelineError):
@@ -41,4 +49,5 @@ def lake_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise LakeError(f"{path}: {error.strerror or error}") from error
+        kind = NoSpaceError if error.errno in FULL else LakeError
+        raise kind(f"{path}: {error.strerror or error}") from error

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from qmf.pipeline.errors import LakeError, MissingExtraError
+from qmf.pipeline.errors import FULL, LakeError, MissingExtraError, NoSpaceError
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+#: What the libraries below pass on of the system's error.
+_FULL = re.compile(rf"(?:os error |Errno )(?:{'|'.join(str(number) for number in FULL)})\b")
 
 #: Characters of a message at most.
 _LENGTH = 300
@@ -36,7 +39,13 @@ def delta_errors(table: str) -> Iterator[None]:
     try:
         yield
     except (exceptions.DeltaError, OSError, ValueError) as error:
-        raise LakeError(f"{table}: {_one_line(error)}") from error
+        kind = NoSpaceError if _FULL.search(str(error)) else LakeError
+        raise kind(f"{table}: {_one_line(error)}") from error
+    except BaseException as error:
+        # A panic of the library is no `Exception`, and its class has no name that could be imported.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise LakeError(f"{table}: the library failed: {_one_line(error)}") from error
 
 
 def _one_line(error: BaseException) -> str:

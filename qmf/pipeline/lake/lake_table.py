@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
+from qmf.pipeline.lake.free_space import check_space
 from qmf.pipeline.lake.location import absolute, is_local
 from qmf.pipeline.lake.row_columns import DATE, HASH
 from qmf.pipeline.lake.table_files import (
@@ -376,6 +377,8 @@ class LakeTable:
             last = None if writer is None else self.last_batch(writer)
             if last is not None and last >= batch:
                 return False
+            # Of a stream nobody knows the size.
+            check_space(self.url, getattr(rows, "nbytes", 0))
             known = self._opened is not None
             self._declare_properties()
             delta.write_deltalake(

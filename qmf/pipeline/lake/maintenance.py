@@ -17,6 +17,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.days import NS_PER_DAY, day
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.free_space import check_space
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import GROUP_ROWS
@@ -89,6 +90,7 @@ def optimize_table(
         return MaintenanceCounts()
 
     def change() -> dict[str, Any]:
+        check_space(table.url, sum(file.size for file in table.snapshot().files if file.size < target_bytes))
         found: dict[str, Any] = table.delta().optimize.compact(
             partition_filters=None if before is None else [(DATE, "<", before)],
             target_size=target_bytes,

@@ -2,9 +2,9 @@
 
 Notifications become rows on the event loop, see `notifications`; commits run in a thread, so that a slow disk doesn't
 delay the bus. A commit is due when the oldest row has waited for the interval, or when enough cells wait. Killed at any
-moment, the recorder loses the rows that waited, and no more. A failure of the file system ends it with `LakeError`: the
-operator makes room and restarts it. What was being committed at a kill or a failure is completed at the next start, see
-`writer_state`.
+moment, the recorder loses the rows that waited, and no more. While the disk is full, it holds the rows and tries again,
+until they are too many; any other failure of the file system ends it with `LakeError`. What was being committed at a
+kill or a failure is completed at the next start, see `writer_state`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from pathlib import Path
 import attrs
 
 from qmf.console.aio import Client
+from qmf.pipeline.errors import NoSpaceError
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.runs import SILENCE_NS, agents_of_others
-from qmf.pipeline.recording.buffers import RowBuffers, WaitingRows
+from qmf.pipeline.recording.buffers import RowBuffers
 from qmf.pipeline.recording.held_messages import PATIENCE, HeldMessage
 from qmf.pipeline.recording.lake_writer import CommitCounts, LakeWriter
 from qmf.pipeline.recording.notifications import NotificationRows
@@ -38,6 +39,9 @@ DEFAULT_CELLS = 1_000_000
 _OTHERS_COMMITS = 360
 
 log = logging.getLogger("qmf.pipeline")
+
+#: A full disk ends a recorder when so many times the cells wait that make a commit due.
+_HELD_COMMITS = 4
 
 #: Seconds between checks whether a commit is due.
 _TICK = 0.1
@@ -112,6 +116,9 @@ class LakeRecorder:
         self._clock = clock
         self._first_batch = self._batch = 1
         self._damaged: Sequence[str] = ()
+        #: The batch for which there was no room; rows that come meanwhile wait.
+        self._unwritten: PendingBatch | None = None
+        self._tried = 0.0
         #: Messages that the run before held.
         self._restored: Sequence[HeldMessage] = ()
         #: Runs of other recorders with the number of agents that both record, and those that were told of.
@@ -191,6 +198,8 @@ class LakeRecorder:
                 continue
 
     def _is_due(self) -> bool:
+        if self._unwritten is not None:
+            return time.monotonic() - self._tried >= self._interval
         waited = max(self._buffers.age(), self._rows.held.age())
         return self._buffers.cells >= self._max_cells or waited >= self._interval
 
@@ -199,20 +208,41 @@ class LakeRecorder:
         if invalid_values > self._reported_invalid:
             self._rows.add_gap("misfit", "", invalid_values - self._reported_invalid)
             self._reported_invalid = invalid_values
-        waiting, held = self._buffers.take(), self._rows.held.changed()
-        if not waiting:
-            if held is not None:
-                await asyncio.to_thread(self._state.store_held, held)
+        if self._unwritten is not None and not await self._write(self._unwritten, again=True):
             return
-        written = await asyncio.to_thread(self._commit, waiting, held, self._clock())
+        waiting, held = self._buffers.take(), self._rows.held.changed()
+        if not waiting and held is None:
+            return
+        tables = await asyncio.to_thread(self._writer.tables, waiting)
+        await self._write(PendingBatch(self._batch, self.run_id, self._clock(), tables, held))
+
+    async def _write(self, batch: PendingBatch, *, again: bool = False) -> bool:
+        """Commit a batch; False where there is no room for it, and it was kept.
+
+        Raises:
+            LakeError: the file system failed otherwise, or too much waits already, or the recorder ends.
+        """
+        try:
+            written = await asyncio.to_thread(self._commit, batch, again=again)
+        except NoSpaceError as error:
+            if self._stop.is_set() or self._buffers.cells >= _HELD_COMMITS * self._max_cells:
+                raise
+            if self._unwritten is None:
+                log.error("%s; rows wait until there is room", error)
+            self._unwritten, self._tried = batch, time.monotonic()
+            return False
+        if self._unwritten is not None:
+            log.warning("there is room again: recording goes on")
+            self._unwritten = None
         self._counts = attrs.evolve(self._counts, written=self._counts.written + written)
         for run, count in sorted(self._others.items() - self._told.items()):
             if run not in self._told:
                 log.warning("%s records %d of these agents, too: its rows count, or these", run, count)
                 self._rows.add_gap("recorded twice", run, count)
             self._told[run] = count
-        if self._on_commit is not None:
+        if self._on_commit is not None and written.tables:
             self._on_commit(written)
+        return True
 
     # -- in the thread
 
@@ -231,18 +261,18 @@ class LakeRecorder:
         self._rows.versions[:] = [item.version for item in self._lake.classes()]
         return interruption
 
-    def _commit(self, waiting: Sequence[WaitingRows], held: Sequence[HeldMessage] | None, now_ns: int) -> CommitCounts:
-        batch = PendingBatch(self._batch, self.run_id, now_ns, self._writer.tables(waiting), held)
+    def _commit(self, batch: PendingBatch, *, again: bool) -> CommitCounts:
+        """Commit a batch; `again` if a part of it may have been committed."""
         self._state.store(batch)
         # Only now: the rows that tell of an interruption before this run are stored with its first batch.
-        self._state.mark(self.run_id, now_ns)
+        self._state.mark(self.run_id, batch.time_ns)
         for name in self._damaged:
             self._state.remove_file(name)
         self._damaged = ()
-        written = self._writer.write(batch.number, batch.tables)
+        written = self._writer.write(batch.number, batch.tables, again=again)
         self._state.complete(batch)
         if (self._batch - self._first_batch) % _OTHERS_COMMITS == 1:
-            self._others = self._find_others(now_ns)
+            self._others = self._find_others(batch.time_ns)
         self._batch += 1
         self._writer.combine()
         return written

@@ -225,11 +225,16 @@ class WriterState:
 
     def _write(self, name: str, content: Any, *, sync: bool) -> None:
         temporary = self.folder / f"{_TEMPORARY}{name}"
-        with temporary.open("wb") as file:
-            file.write(content)
-            if sync:
-                file.flush()
-                os.fsync(file.fileno())
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                if sync:
+                    file.flush()
+                    os.fsync(file.fileno())
+        except OSError:
+            # On a full disk, the half of a file would take the room that there is.
+            temporary.unlink(missing_ok=True)
+            raise
         temporary.rename(self.folder / name)
         if sync:
             _sync_folder(self.folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import itertools
 import json
 import os
@@ -13,6 +14,7 @@ import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -29,6 +31,7 @@ from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
 from qmf.models.host.schema import CPU
 from qmf.pipeline import DeltaLake, LakeRecorder
 from qmf.pipeline.cli import main
+from qmf.pipeline.errors import NoSpaceError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.table_paths import class_path
@@ -114,6 +117,83 @@ async def test_a_commit_is_due_when_enough_cells_wait(url: str, lake: DeltaLake)
         await until(sold)
     recorder.stop()
     await task
+
+
+@pytest.mark.parametrize("where", ["tables", "pending"])
+async def test_a_full_disk_is_one_line_and_recording_goes_on_when_there_is_room(
+    url: str, lake: DeltaLake, where: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    room = {"free": 1 << 40}
+    refused = 0
+
+    def disk_usage(_path: Path) -> SimpleNamespace:
+        nonlocal refused
+        refused += not room["free"]
+        return SimpleNamespace(**room)
+
+    sync = os.fsync
+
+    def fsync(file: int) -> None:
+        nonlocal refused
+        if not room["free"]:
+            refused += 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(file)
+
+    if where == "tables":
+        monkeypatch.setattr("qmf.pipeline.lake.free_space.shutil.disk_usage", disk_usage)
+    else:
+        monkeypatch.setattr("os.fsync", fsync)
+    recorder = LakeRecorder(Client(url, discover=True), lake, interval=0.05)
+    till = Till(name="one")
+    pending = Path(lake.url) / PENDING / "recorder"
+    async with Agent(url, vendor="example.org", product="shop", instance="x", interval=0.01) as agent:
+        agent.add(till)
+        task = asyncio.create_task(recorder.run())
+        await until(lambda: rows(lake, "objects", "till"))
+        room["free"] = 0
+        await until(lambda: caplog.records)
+        assert [path.name for path in pending.glob(".tmp-*")] == []
+        till.sales.set(77)
+        await until(lambda: refused > 2)
+        assert not task.done()
+        assert not any(row["sales"] == 77 for row in rows(lake, "objects", "till"))
+        room["free"] = 1 << 40
+        await until(lambda: any(row["sales"] == 77 for row in rows(lake, "objects", "till")))
+    recorder.stop()
+    await task
+    full, again = (record.getMessage() for record in caplog.records)
+    assert full.startswith(lake.url)
+    assert "no space left on " in full.lower()
+    assert full.endswith("; rows wait until there is room")
+    assert again == "there is room again: recording goes on"
+    # Nothing is lost, and nothing there twice.
+    found = numbers(lake)
+    assert [number for _run, number in found] == list(range(1, len(found) + 1))
+    assert sorted(path.name for path in pending.iterdir()) == ["lock"]
+
+
+async def test_a_recorder_that_ends_on_a_full_disk_says_so(
+    url: str, lake: DeltaLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = LakeRecorder(Client(url, discover=True), lake, interval=0.05)
+    async with Agent(url, vendor="example.org", product="shop", instance="x", interval=0.01) as agent:
+        agent.add(Till(name="one"))
+        task = asyncio.create_task(recorder.run())
+        await until(lambda: rows(lake, "objects", "till"))
+        usage = SimpleNamespace(free=0)
+        monkeypatch.setattr("qmf.pipeline.lake.free_space.shutil.disk_usage", lambda _path: usage)
+        await until(lambda: list((Path(lake.url) / PENDING / "recorder").glob("*.arrow")))
+        recorder.stop()
+        with pytest.raises(NoSpaceError, match="no space left on the device"):
+            await task
+    usage.free = 1 << 40
+    again = LakeRecorder(Client(url, discover=True), lake, interval=0.05)
+    task = asyncio.create_task(again.run())
+    await until(lambda: any(row["reason"] == "killed" for row in rows(lake, "gaps")))
+    again.stop()
+    await task
+    assert again.counts.completed > 0
 
 
 async def test_a_clock_set_back_neither_stops_it_nor_loses_a_row(url: str, lake: DeltaLake) -> None:
