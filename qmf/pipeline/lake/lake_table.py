@@ -30,7 +30,7 @@ from qmf.pipeline.lake.table_files import (
     WrittenFile,
     file_system,
 )
-from qmf.pipeline.lake.table_log import named_failure, oldest_version
+from qmf.pipeline.lake.table_log import entry_time, named_failure, oldest_version
 from qmf.pipeline.lake.table_settings import lacking_settings, table_settings
 
 #: Commits after which the table is opened again: what the library keeps of it costs more with each of them.
@@ -91,6 +91,10 @@ class LakeTable:
         table = self._refreshed()
         number = None if table is None else table.transaction_version(writer)
         return None if number is None else int(number)
+
+    def committed_at(self, version: int) -> float | None:
+        """When a version was committed, in seconds since 1970; None where its entry is gone from the log."""
+        return entry_time(self.url, self._options, version)
 
     def snapshot(self, at: int | datetime.datetime | None = None) -> TableSnapshot:
         """The files of a version.

@@ -33,6 +33,9 @@ GRACE_DAYS = 7
 #: The writer's name of commits that drop days: where a table has one, numbers of rows are missing.
 RETAIN = "retain"
 
+#: The name under which such a commit notes the version before it.
+_BEFORE_DROP = "before_retain"
+
 _HOURS_PER_DAY = 24
 _SECONDS_PER_DAY = 86_400
 
@@ -177,16 +180,31 @@ def all_paths(lake: DeltaLake) -> list[str]:
 
 
 def _vacuum(table: LakeTable, grace_days: float, *, full: bool) -> list[str]:
+    kept = _kept_version(table, grace_days)
+
     def change() -> list[str]:
         found: list[str] = table.delta().vacuum(
             int(grace_days * _HOURS_PER_DAY),
             dry_run=False,
             enforce_retention_duration=False,
             full=full,
+            keep_versions=None if kept is None else [kept],
         )
         return found
 
     return table.retried(change)
+
+
+def _kept_version(table: LakeTable, grace_days: float) -> int | None:
+    """The version before days were dropped, while it can be read and the time of grace lasts.
+
+    What checkpoints leave out is known by the age of the files only, and those of dropped days are old.
+    """
+    before = table.last_batch(_BEFORE_DROP)
+    if before is None:
+        return None
+    dropped = table.committed_at(before + 1)
+    return before if dropped is not None and dropped > time.time() - grace_days * _SECONDS_PER_DAY else None
 
 
 def _drop(table: LakeTable, limit: str) -> None:
@@ -194,7 +212,10 @@ def _drop(table: LakeTable, limit: str) -> None:
 
     def change() -> None:
         number = (table.last_batch(RETAIN) or 0) + 1
-        properties = delta.CommitProperties(app_transactions=[delta.Transaction(RETAIN, number)])
+        before = int(table.delta().version())
+        properties = delta.CommitProperties(
+            app_transactions=[delta.Transaction(RETAIN, number), delta.Transaction(_BEFORE_DROP, before)]
+        )
         table.delta().delete(f"{DATE} < '{limit}'", commit_properties=properties)
 
     table.retried(change)

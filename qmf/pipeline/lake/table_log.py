@@ -79,6 +79,18 @@ def oldest_version(url: str, options: Mapping[str, str]) -> int:
     return 0 if whole else min(checkpoints, default=0)
 
 
+def entry_time(url: str, options: Mapping[str, str], version: int) -> float | None:
+    """When the entry of a version was written, in seconds since 1970; None where it is gone.
+
+    Raises:
+        LakeError: the log cannot be read.
+    """
+    files = _log_files(url, options)
+    return next(
+        (time for number, time, is_checkpoint, _path in files if (number, is_checkpoint) == (version, False)), None
+    )
+
+
 def remove_entries(url: str, options: Mapping[str, str], before: float) -> None:
     """Delete the entries and checkpoints of a log that a newer checkpoint replaces.
 

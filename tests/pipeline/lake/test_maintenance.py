@@ -95,6 +95,24 @@ def test_old_days_are_dropped_and_their_files_deleted_later(lake: DeltaLake) -> 
     assert seqs(lake) == [2, 3]
 
 
+def test_files_of_dropped_days_stay_though_they_are_old_and_no_checkpoint_has_them(lake: DeltaLake) -> None:
+    put(lake, 1, (1, 0), (2, 1), (3, 2))
+    table = lake.table("heartbeats")
+    table.delta().alter.set_table_properties({"delta.deletedFileRetentionDuration": "interval 0 seconds"})
+    month_ago = time.time() - 30 * 86_400
+    for file in stored(lake):
+        os.utime(file, (month_ago, month_ago))
+    before = table.version()
+    assert maintenance.retain(lake, 1, now_ns=2 * DAY + 5) == MaintenanceCounts(rows=1)
+    again = DeltaLake(lake.url)
+    again.table("heartbeats").delta().create_checkpoint()
+    assert maintenance.vacuum(DeltaLake(lake.url)) == MaintenanceCounts()
+    assert table.snapshot(before).rows == 3
+    entry = Path(lake.url) / "heartbeats" / "_delta_log" / f"{(before or 0) + 1:020}.json"
+    os.utime(entry, (month_ago, month_ago))
+    assert maintenance.vacuum(DeltaLake(lake.url)) == MaintenanceCounts(deleted=1)
+
+
 def test_schemas_are_kept(lake: DeltaLake) -> None:
     put(lake, 1, (1, 0))
     maintenance.retain(lake, 0)
