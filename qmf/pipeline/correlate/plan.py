@@ -107,7 +107,7 @@ def read_plan(rules: Sequence[Rule], known: Sequence[RecordedClass], where: str 
             tables = [list(_tables(rule, selector, known, missing)) for selector in rule.selectors]
             followed |= {name: tuple(_tables(rule, _followed(name), known, missing)) for name in rule.follow.values()}
         except RuleError as error:
-            errors[number] = str(error)
+            errors[number], tables = str(error), []
         for role, own in enumerate(tables):
             for table in own:
                 found.setdefault(table.path, table)

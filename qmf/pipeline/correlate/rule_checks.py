@@ -143,7 +143,7 @@ def _wrong_texts(rule: Rule) -> Iterator[str]:
     for key, texts in (("labels", rule.labels), ("annotations", rule.annotations)):
         for name, text in texts.items():
             yield from _wrong_text(rule, f"{key}.{name}", text)
-    for name in {NAME_LABEL, SEVERITY_LABEL} & rule.labels.keys():
+    for name in sorted({NAME_LABEL, SEVERITY_LABEL} & rule.labels.keys()):
         yield f"{_place(rule, f'labels.{name}')}: each alert has this label by itself; use another name"
 
 
