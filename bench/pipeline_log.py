@@ -6,8 +6,9 @@ version, in large files) after the day, and of the log after `vacuum` without a 
 
     python bench/pipeline_log.py [--commits N]
 
-A day of 8640 commits takes some minutes. Nothing is old enough to be removed by the log's retention meanwhile: after
-three days, a log has the size of three of these days, whatever comes.
+The commits of a day are made in some minutes. So that checkpoints are as large as in a day, files that were taken out
+are kept in them for a shorter time. Nothing is old enough to be removed by the log's retention meanwhile: later, the
+log has the size of 30 hours, whatever comes.
 """
 
 from __future__ import annotations
@@ -60,9 +61,16 @@ def add_schema(lake: DeltaLake) -> None:
 def record(lake: DeltaLake, commits: int) -> None:
     """As the recorder does."""
     writer = LakeWriter(lake, "recorder")
+    started = time.perf_counter()
     for number in range(commits):
         writer.commit(number + 1, rows(number).take())
         writer.combine()
+        if number == SMALL_FILES // 2:
+            # An hour of the day that is simulated.
+            hour = max(1, round((time.perf_counter() - started) / number * DAY_COMMITS / 24))
+            kept = {"delta.deletedFileRetentionDuration": f"interval {hour} seconds"}
+            for item in writer.tables(rows(0).take()):
+                lake.table(item).delta().alter.set_table_properties(kept)
 
 
 def record_plainly(lake: DeltaLake, commits: int) -> None:

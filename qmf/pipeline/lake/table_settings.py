@@ -2,8 +2,8 @@
 
 A table that gets a commit every ten seconds has 8640 entries a day in its log, which outweigh its rows unless they are
 small and go away: entries have figures of few columns, checkpoints do not list files that were taken out long ago, and
-what checkpoints replace is deleted after some days. Streams whose position is older, and readers of older versions, are
-told which is the oldest version.
+what checkpoints replace is deleted after some hours. Streams whose position is older, and readers of older versions,
+are told which is the oldest version.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from qmf.pipeline.lake.row_columns import HASH
 #: Commits from one checkpoint of a table's log to the next: each reader reads the log since the last one.
 CHECKPOINT_COMMITS = 100
 
-#: Days that entries of a log stay: a stream may stand still for so long.
-LOG_DAYS = 3
+#: Hours that entries of a log stay: a stream may stand still for so long, so one that is run once a day goes on. Each
+#: commit takes a list of the log's folder, so more files would make all commits slower.
+LOG_HOURS = 30
 
 #: Columns of recorded rows with statistics: those that readers choose files by. Some tables lack some of them.
 RECORDED_STATISTICS = ("_run", "_seq", "_ts_ns", "_received_ns", HASH)
@@ -35,7 +36,7 @@ def table_settings(statistics: Sequence[str] = ()) -> dict[str, str]:
     """
     found = {
         "delta.checkpointInterval": str(CHECKPOINT_COMMITS),
-        _RETENTION: f"interval {LOG_DAYS} days",
+        _RETENTION: f"interval {LOG_HOURS} hours",
         # `vacuum` needs them to know when files were taken out; it finds older ones by the folder.
         "delta.deletedFileRetentionDuration": "interval 1 hours",
     }
