@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 from qmf.broker.nodes.registry import NodeRegistry
@@ -27,19 +28,15 @@ class Persistence:
             StoreError: the folder is in use by another process, cannot be written to, or is damaged.
         """
         self._registry = registry
-        self._pages = MessagePages()
-        self._folder = DataFolder(path)
-        try:
+        with ExitStack() as opened:
+            self._folder = DataFolder(path)
+            opened.callback(self._folder.close)
+            self._pages = MessagePages()
+            opened.callback(self._pages.close)
             self._store = Store(self._folder)
-            try:
-                self._restore()
-            except BaseException:
-                self._store.discard()
-                raise
-        except BaseException:
-            self._folder.close()
-            self._pages.close()
-            raise
+            opened.callback(self._store.discard)
+            self._restore()
+            opened.pop_all()
 
     def _restore(self) -> None:
         registry = self._registry
