@@ -15,11 +15,14 @@ from qmf.console.aio import (
     BusDisconnected,
     HeartbeatSeen,
     Removal,
+    StillFindingAgents,
 )
+from qmf.errors import RequestTimeout
 from qmf.protocol import AgentInfo
+from qmf.web.pages.live.followed import own_failures
 from qmf.web.pages.live.presence import AgentHealth, AgentPresence, AgentPresences, ConnectionState
 from qmf.web.pages.views.graph import bus_graph
-from qmf.web.pages.views.overview import agent_rows, connection_text, overview
+from qmf.web.pages.views.overview import agent_rows, connection_text, finding_text, overview
 
 
 def presence(held: AgentPresences) -> AgentPresence:
@@ -105,6 +108,23 @@ async def test_a_page_of_agents_reads_no_others(opened: World) -> None:
     agents = [node for node in bus_graph(site).nodes if node.category == "agent"]
     assert len(agents) < 100
     assert bus_graph(site).left_out >= 100
+
+
+@pytest.mark.parametrize(
+    ("search", "text"),
+    [
+        (None, ""),
+        (StillFindingAgents(7, None), "Still finding agents: 7 so far. What is shown is not complete yet."),
+        (StillFindingAgents(7, 1234), "Still finding agents: 7 of 1,234 so far. What is shown is not complete yet."),
+    ],
+)
+def test_a_search_for_agents_that_goes_on_is_told(search: StillFindingAgents | None, text: str) -> None:
+    assert finding_text(search) == text
+
+
+def test_a_search_for_agents_is_no_failure_of_one() -> None:
+    late = RequestTimeout("query", "a:b:c", 1.0)
+    assert own_failures({"*": StillFindingAgents(7, None), "a:b:c": late}) == {"a:b:c": late}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import attrs
 from qmf.console.aio import Agent, AnySchema, Client
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
+from qmf.web.pages.live.followed import own_failures
 
 #: Seconds between two counts of all objects, at least; and by how much longer than a count took they are apart.
 COUNT_PAUSE = 20.0
@@ -80,7 +81,7 @@ class Catalogue:
     async def refresh(self) -> None:
         """Ask for all classes, and for the schemas that are not known yet."""
         answers = await self._client.classes()
-        self.failures = answers.failures
+        self.failures = own_failures(answers.failures)
         missing = [key for key in answers if key not in self._schemas]
         found = await asyncio.gather(*map(self._client.schema, missing), return_exceptions=True)
         for key, schema in zip(missing, found, strict=True):

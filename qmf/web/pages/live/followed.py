@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 import attrs
 
 from qmf._background_tasks import BackgroundTasks
-from qmf.console.aio import ChangeKind, Client, Follow, ObjectId, RemoteObject
+from qmf.console.aio import ChangeKind, Client, Follow, ObjectId, RemoteObject, StillFindingAgents
 from qmf.errors import QmfError
 from qmf.protocol.objects import as_dict
 from qmf.web.pages.live.series import SeriesStore
@@ -96,8 +96,8 @@ class FollowedObjects:
 
     @property
     def failures(self) -> Mapping[str, QmfError]:
-        """The errors of agents whose last request failed, by agent name."""
-        return self._follow.failures
+        """The errors of agents whose last request failed, by agent name. That agents are still being found is none."""
+        return own_failures(self._follow.failures)
 
     def source_of(self, agent: str) -> str:
         """How the objects of an agent are followed, in words; empty if they are not."""
@@ -201,6 +201,11 @@ class FollowedObjects:
         if now > last.at:
             seconds = min(now - last.at, 2 * self._interval)
             measured[key] = _Rate(now, value, max(0.0, value - last.value) / seconds)
+
+
+def own_failures(failures: Mapping[str, QmfError]) -> Mapping[str, QmfError]:
+    """The failures of agents, without the note that more agents are being found: all pages say that."""
+    return {agent: error for agent, error in failures.items() if not isinstance(error, StillFindingAgents)}
 
 
 def _time_of(obj: RemoteObject) -> float:

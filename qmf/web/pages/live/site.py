@@ -13,6 +13,7 @@ from qmf.console.aio import (
     AgentAdded,
     AgentRemoved,
     AgentRestarted,
+    AgentsFound,
     BusConnected,
     ClassSeen,
     ClassUsed,
@@ -134,7 +135,7 @@ class Site:
                 self.catalogue.used(key, agent.name)
             case AgentRemoved(agent=agent):
                 self.catalogue.forget(agent.name)
-            case AgentAdded() | AgentRestarted():
+            case AgentAdded() | AgentRestarted() | AgentsFound():
                 self._agents_changed.set()
             case BusConnected():
                 self._drop_stale_at = time.monotonic() + RETURN

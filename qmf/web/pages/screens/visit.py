@@ -27,7 +27,7 @@ from qmf.web.pages.live.site import Site
 from qmf.web.pages.screens.long_text import cut_html
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_table import ClassTables
-from qmf.web.pages.views.overview import connection_text
+from qmf.web.pages.views.overview import connection_text, finding_text
 from qmf.web.pages.views.page_urls import with_query
 from qmf.web.services import WebServices
 
@@ -160,6 +160,7 @@ class Visit:
         with banner:
             words = ui.label()
         with ui.element("main").classes("qmf-main").props('id="main" tabindex="-1"') as main:
+            finding = ui.label().classes("qmf-finding").props('role="status"')
             if heading:
                 ui.html(f"<h1>{cut_html(title)}</h1>", sanitize=False)
             if desc:
@@ -176,6 +177,9 @@ class Visit:
             text = connection_text(state, time.time())
             banner.set_visibility(not state.connected)
             words.set_text(text)
+            search = finding_text(self.site.client.finding_agents) if state.connected else ""
+            finding.set_text(search)
+            finding.set_visibility(bool(search))
             url = clean(state.url)
             broker.set_text(url if state.connected else f"not connected: {url}")
             for element, name in ((main, "qmf-lost"), (broker, "lost")):

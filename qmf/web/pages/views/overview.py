@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from qmf.console.aio import RemoteObject
+from qmf.console.aio import RemoteObject, StillFindingAgents
 from qmf.presenting.text import clean, plural
 from qmf.schema import Kind, Severity
 from qmf.web.pages.live.presence import AgentHealth, AgentPresence, ConnectionState
@@ -237,6 +237,11 @@ def broker_rows(site: Site, brokers: Iterable[RemoteObject], now: float) -> list
                 )
             )
     return rows
+
+
+def finding_text(search: StillFindingAgents | None) -> str:
+    """How far the search for agents is, as a sentence; empty when all are known."""
+    return "" if search is None else f"S{str(search)[1:]}. What is shown is not complete yet."
 
 
 def connection_text(state: ConnectionState, now: float) -> str:
