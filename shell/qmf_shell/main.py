@@ -287,7 +287,7 @@ def _interact(opened: OpenSession, screen: Screen) -> int:
 
 
 def _greet(opened: OpenSession, screen: Screen) -> None:
-    from qmf.presenting.text import listing, plural
+    from qmf.views.text import listing, plural
     from qmf_shell.results.result import Notice, NoticeLevel
 
     backend = opened.context.backend

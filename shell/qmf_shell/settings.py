@@ -13,7 +13,7 @@ import attrs
 
 from qmf.connecting.contexts import NO_CONTEXTS, Contexts, contexts_in
 from qmf.errors import CallerError, NotFoundError
-from qmf.presenting.text import listing
+from qmf.views.text import listing
 
 
 class SettingsError(CallerError):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import CallerError, NotFoundError
-from qmf.presenting.text import listing, natural_key, plural
 from qmf.schema import Kind
+from qmf.views.text import listing, natural_key, plural
 from qmf_shell.commands.agents import run as agents_table
 from qmf_shell.objects.fields import sorted_by
 from qmf_shell.objects.lookup import find_classes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from qmf.presenting.text import clean
+from qmf.views.text import clean
 
 #: Where names can be cut.
 _PART = re.compile(r"[^:/,|]*[:/,|]?")

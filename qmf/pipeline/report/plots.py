@@ -17,7 +17,7 @@ from qmf.pipeline.report.naming import abbreviated
 from qmf.pipeline.report.svg import MARKS
 from qmf.pipeline.report.texts import GROUPS, scale_texts, seconds_text, severity_mark, severity_name, value_text
 from qmf.pipeline.report.time_range import NS, TimeRange
-from qmf.presenting.units import PERCENT
+from qmf.views.units import PERCENT
 
 #: Inches: width of all plots, and what is left of the axes, right of them, and below them.
 _WIDE, _LEFT, _RIGHT, _BELOW, _ABOVE = 10.4, 0.85, 0.15, 0.42, 0.1

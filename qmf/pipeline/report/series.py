@@ -18,8 +18,8 @@ from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.report.own import own_object
 from qmf.pipeline.report.source import ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange
-from qmf.presenting.counters import is_counter
 from qmf.schema import TYPES, ClassSchema, Style
+from qmf.views.counters import is_counter
 
 #: The table of values.
 VALUES = "report_values"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmf.pipeline.report.time_range import NS, time_text
-from qmf.presenting.units import brief_quantity, brief_scale, heading_unit, per_second
 from qmf.schema import Severity
+from qmf.views.units import brief_quantity, brief_scale, heading_unit, per_second
 
 #: Characters of a property's value at most.
 _VALUE_LENGTH = 120

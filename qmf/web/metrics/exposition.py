@@ -16,7 +16,7 @@ import attrs
 
 from qmf._compile import compile_function
 from qmf.console.aio import ObjectId
-from qmf.presenting.names import without_class
+from qmf.views.names import without_class
 from qmf.web.metrics.names import Family
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"

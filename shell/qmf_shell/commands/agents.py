@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmf.presenting.text import plural
+from qmf.views.text import plural
 from qmf_shell.parsing.command import BoundArguments, Command
 from qmf_shell.results.cells import Duration
 from qmf_shell.results.result import Role, Table, TableColumn

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import attrs
 
 from qmf.errors import CallerError
-from qmf.presenting.text import listing
+from qmf.views.text import listing
 from qmf_shell.commands.help import explain
 from qmf_shell.parsing.binding import bind
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind, UsageError

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from qmf.errors import CallerError, NotFoundError
-from qmf.presenting.text import clean, listing, one_line, plural
 from qmf.schema import Access, Argument, Method
+from qmf.views.text import clean, listing, one_line, plural
 from qmf_shell.objects.bulk_call import call_objects
 from qmf_shell.objects.lookup import AmbiguousError, find_classes, find_object, matching_classes, object_label
 from qmf_shell.objects.right_words import check_word

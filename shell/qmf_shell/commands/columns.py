@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from qmf.presenting.text import clean
+from qmf.views.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.selecting import classes_with

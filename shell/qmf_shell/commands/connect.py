@@ -9,7 +9,7 @@ from pathlib import Path
 from qmf.bus.url import parse_url
 from qmf.connecting import BrokerTarget, ConnectionContext, PasswordFinder, TlsFiles, targets_of, targets_of_context
 from qmf.errors import CallerError
-from qmf.presenting.text import clean, listing, plural
+from qmf.views.text import clean, listing, plural
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.results.result import Notice, NoticeLevel, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.context import Context

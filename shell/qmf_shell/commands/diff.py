@@ -9,8 +9,8 @@ from typing import TypeGuard
 import attrs
 
 from qmf.errors import NotFoundError
-from qmf.presenting.text import clean, natural_key
 from qmf.schema import ClassKey, Kind, Style
+from qmf.views.text import clean, natural_key
 from qmf_shell.commands.at import inside, past_context
 from qmf_shell.objects.fields import ObjectField, fields_of, find_field
 from qmf_shell.objects.lookup import GoneError, find_object, matching_classes

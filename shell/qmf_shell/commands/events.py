@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from qmf.errors import NetworkError, NotFoundError
-from qmf.presenting.text import plural
 from qmf.schema import ClassKey, Kind, Severity
+from qmf.views.text import plural
 from qmf_shell.objects.event_filter import EventFilter, parse_severity
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.period import Period, split_period

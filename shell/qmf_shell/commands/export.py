@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qmf.presenting.text import listing, plural
+from qmf.views.text import listing, plural
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.selecting import select_objects
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from qmf.presenting.text import one_line, plural
 from qmf.schema import ClassSchema, EventSchema, Kind
+from qmf.views.text import one_line, plural
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.option_numbers import count_option

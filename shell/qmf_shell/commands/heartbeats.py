@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from qmf.presenting.text import plural
+from qmf.views.text import plural
 from qmf_shell.objects.heartbeat_states import heartbeat_states
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.common_options import PLAIN

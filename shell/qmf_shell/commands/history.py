@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeGuard
 import attrs
 
 from qmf.errors import NotFoundError
-from qmf.presenting.text import clean, plural
 from qmf.schema import QmfType
+from qmf.views.text import clean, plural
 from qmf_shell.commands.at import inside, past_context
 from qmf_shell.objects.fields import ObjectField, find_field
 from qmf_shell.objects.lookup import GoneError, find_object, object_label

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import NotFoundError
-from qmf.presenting.text import clean, plural
 from qmf.schema import Kind
+from qmf.views.text import clean, plural
 from qmf_shell.commands.show import SHOW, show_objects
 from qmf_shell.objects.columns import ValueColumn, column_names, value_columns
 from qmf_shell.objects.default_columns import compound_statistics, default_columns

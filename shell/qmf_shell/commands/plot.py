@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import NotFoundError
-from qmf.presenting.text import clean, listing
-from qmf.presenting.units import per_second
 from qmf.schema import ClassSchema
+from qmf.views.text import clean, listing
+from qmf.views.units import per_second
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.fields import TIME_TYPES, ObjectField, find_field
 from qmf_shell.objects.lookup import find_object, object_label

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from qmf.presenting.text import clean, natural_key, plural
 from qmf.schema import Kind
+from qmf.views.text import clean, natural_key, plural
 from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.objects.relations import references, referring
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmf.presenting.text import one_line, plural
 from qmf.schema import Access, Argument, ClassKey, ClassSchema, EventSchema, Method, Property
+from qmf.views.text import one_line, plural
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.schema_text import DIRECTIONS, bounds_text
 from qmf_shell.objects.schema_tree import schema_tree

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from qmf.errors import CallerError, NotFoundError
-from qmf.presenting.text import clean, listing, plural
 from qmf.schema import Access, Property
+from qmf.views.text import clean, listing, plural
 from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.objects.right_words import WrongWordError, kind_of_name
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from qmf.presenting.text import clean, plural
+from qmf.views.text import clean, plural
 from qmf_shell.objects.lookup import matching_classes
 from qmf_shell.objects.object_records import object_record
 from qmf_shell.objects.selecting import find_objects, select_objects

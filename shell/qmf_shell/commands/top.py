@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from qmf.presenting.columns import important_statistics
-from qmf.presenting.text import clean, plural
-from qmf.presenting.units import per_second
+from qmf.views.columns import important_statistics
+from qmf.views.text import clean, plural
+from qmf.views.units import per_second
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.columns import value_columns
 from qmf_shell.objects.fields import ObjectField, find_field, sorted_by

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmf.presenting.text import clean, natural_key, plural
 from qmf.schema import Kind
+from qmf.views.text import clean, natural_key, plural
 from qmf_shell.objects.lookup import find_object, matching_classes
 from qmf_shell.objects.object_records import naming_record
 from qmf_shell.objects.relations import children, parents

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from qmf.presenting.counters import is_counter
-from qmf.presenting.text import clean, plural
 from qmf.schema import ClassKey, ClassSchema, QmfType
+from qmf.views.counters import is_counter
+from qmf.views.text import clean, plural
 from qmf_shell.commands.list import LIST
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, column_names, value_columns
 from qmf_shell.objects.default_columns import default_columns

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from qmf.presenting.text import one_line
 from qmf.schema import Argument, Direction
+from qmf.views.text import one_line
 from qmf_shell.completion.analysis import analyse
 from qmf_shell.completion.data import CompletionData, classes_of, free_inputs, method_of
 from qmf_shell.completion.kinds import (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import attrs
 
-from qmf.presenting.text import one_line
 from qmf.schema import Argument, EventSchema, QmfType
+from qmf.views.text import one_line
 from qmf_shell.completion.data import (
     CompletionData,
     classes_of,

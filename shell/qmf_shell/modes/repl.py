@@ -25,7 +25,7 @@ from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 
 from qmf.connecting import xdg_path
-from qmf.presenting.text import clean, plural
+from qmf.views.text import clean, plural
 from qmf_shell.exit_codes import OK
 from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import OutputStyle

@@ -6,8 +6,8 @@ import collections
 from collections.abc import Collection, Mapping, Sequence
 
 from qmf.errors import QmfError
-from qmf.presenting.text import clean, one_line, plural
 from qmf.schema import Method
+from qmf.views.text import clean, one_line, plural
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.value_cells import argument_cells
 from qmf_shell.results.cells import Cell

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmf.presenting.columns import important_statistics
 from qmf.schema import ClassSchema, Style
+from qmf.views.columns import important_statistics
 from qmf_shell.objects.fields import fields_of
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context

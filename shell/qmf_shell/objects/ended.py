@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 import attrs
 
-from qmf.presenting.text import natural_key, plural
+from qmf.views.text import natural_key, plural
 from qmf_shell.results.cells import Instant, Quantity
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectKey

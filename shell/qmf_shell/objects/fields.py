@@ -11,9 +11,9 @@ from typing import TypeVar
 import attrs
 
 from qmf.errors import NotFoundError
-from qmf.presenting.counters import is_counter
-from qmf.presenting.text import clean
 from qmf.schema import ClassSchema, QmfType, Style
+from qmf.views.counters import is_counter
+from qmf.views.text import clean
 from qmf_shell.objects.right_words import check_word
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from qmf.errors import CallerError, NotFoundError, QmfError
-from qmf.presenting.text import clean, listing, natural_key, plural
 from qmf.schema import ClassKey, ClassSchema, Kind
+from qmf.views.text import clean, listing, natural_key, plural
 from qmf_shell.objects.right_words import WrongWordError
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmf.errors import CallerError
-from qmf.presenting.text import clean
 from qmf.schema import ClassSchema
+from qmf.views.text import clean
 
 
 class WrongWordError(CallerError):

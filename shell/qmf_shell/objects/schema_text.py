@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from qmf.presenting.text import plural
 from qmf.schema import Argument, Direction, Method, Property
+from qmf.views.text import plural
 from qmf_shell.objects.fields import ObjectField
 from qmf_shell.parsing.method_arguments import value_text
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import NotFoundError, QmfError
-from qmf.presenting.text import natural_key
 from qmf.schema import ClassKey, ClassSchema
+from qmf.views.text import natural_key
 from qmf_shell.objects.columns import ALL_COLUMNS
 from qmf_shell.objects.fields import ObjectField, field_value, find_field, sorted_by
 from qmf_shell.objects.filtering import ObjectFilter, compile_filter

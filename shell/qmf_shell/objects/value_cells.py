@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from qmf.presenting.units import shortest_float32
 from qmf.schema import Argument, Property, QmfType, Statistic, Style
+from qmf.views.units import shortest_float32
 from qmf_shell.results.cells import (
     Cell,
     Collection,

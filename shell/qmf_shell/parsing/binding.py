@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Sequence
 
-from qmf.presenting.text import listing
+from qmf.views.text import listing
 from qmf_shell.parsing.command import AnyCommand, BoundArguments, UsageError
 from qmf_shell.parsing.words import Word
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from qmf.errors import CallerError, ConstraintError, NotFoundError
-from qmf.presenting.text import clean, listing
 from qmf.schema import Argument, Method, Property, check_value, parse_value
+from qmf.views.text import clean, listing
 from qmf_shell.parsing.words import Word
 
 _NAME = re.compile(r"[A-Za-z_]\w*")

@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
-from qmf.presenting.text import clean
 from qmf.schema import Severity
+from qmf.views.text import clean
 from qmf_shell.render.json_lines import cell_value, plain_tree
 from qmf_shell.results.cells import Instant
 from qmf_shell.session.backend import HEARTBEAT_SEVERITY, EventRecord, HeartbeatRecord, ObjectKey

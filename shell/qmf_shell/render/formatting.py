@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 import attrs
 
-from qmf.presenting.text import clean
-from qmf.presenting.units import (
+from qmf.views.text import clean
+from qmf.views.units import (
     PERCENT,
     brief_duration,
     brief_quantity,

@@ -18,7 +18,7 @@ from typing import TextIO
 import attrs
 
 from qmf.errors import QmfError
-from qmf.presenting.text import one_line
+from qmf.views.text import one_line
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.cells import Instant
 from qmf_shell.results.result import LiveView, Result, ResultGroup, Table

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import attrs
 from rich.cells import cell_len, chop_cells
 
-from qmf.presenting.text import clean
+from qmf.views.text import clean
 from qmf_shell.render.formatting import ABSENT
 from qmf_shell.results.result import Role, TableColumn
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 from rich.cells import cell_len
 
-from qmf.presenting.text import clean
-from qmf.presenting.units import brief_scale, duration_text, heading_unit, number_text
+from qmf.views.text import clean
+from qmf.views.units import brief_scale, duration_text, heading_unit, number_text
 from qmf_shell.render.canvas import ASCII_LINES, Canvas, Segment, SegmentRow
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import wrap

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import TextIO
 
-from qmf.presenting.text import clean
+from qmf.views.text import clean
 
 #: Seconds before the line is shown: most commands are finished earlier.
 DELAY = 0.5

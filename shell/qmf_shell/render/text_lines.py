@@ -12,7 +12,7 @@ from operator import gt
 
 import attrs
 
-from qmf.presenting.text import clean
+from qmf.views.text import clean
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import (
     GAP,

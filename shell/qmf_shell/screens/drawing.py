@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import attrs
 from rich.cells import chop_cells
 
-from qmf.presenting.text import clean
+from qmf.views.text import clean
 from qmf_shell.render.formatting import ABSENT, Formatter
 from qmf_shell.render.layout import display_width, halves
 from qmf_shell.render.shortening import shorten_end, shorten_middle, shorten_values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmf.presenting.text import clean
+from qmf.views.text import clean
 from qmf_shell.render.layout import wrap
 from qmf_shell.screens.model import TableModel
 from qmf_shell.screens.rows import Row, ScreenColumn

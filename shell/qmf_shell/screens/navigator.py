@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import QmfError
-from qmf.presenting.text import clean, one_line
+from qmf.views.text import clean, one_line
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.cells import Instant
 from qmf_shell.screens.choices import ColumnsPage, HelpPage, SortPage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmf.presenting.units import rate_text
+from qmf.views.units import rate_text
 from qmf_shell.results.cells import Cell
 
 

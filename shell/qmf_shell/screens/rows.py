@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from qmf.presenting.text import natural_key
+from qmf.views.text import natural_key
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import CellForm, Role, TableColumn
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 from qmf.console.aio import Agent as CoreAgent
 from qmf.console.aio import ObjectId, RemoteEvent, RemoteObject
-from qmf.presenting import names
-from qmf.presenting.names import title_text
 from qmf.schema import ClassKey, ClassSchema
+from qmf.views import names
+from qmf.views.names import title_text
 from qmf_shell.session.backend import AgentRecord, EventRecord, ObjectIdentity, ObjectKey, ObjectRecord
 
 #: So many values of an object are converted one by one; a reader of more gets all of them converted at once.
@@ -72,7 +72,7 @@ def to_object(item: RemoteObject, broker: str = "", name: str = "") -> ObjectRec
 
 
 def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> str:
-    """The index of an object, see `qmf.presenting.names.index_text`."""
+    """The index of an object, see `qmf.views.names.index_text`."""
     return names.index_text(name, schema, values, lambda part: part.name if isinstance(part, ObjectKey) else str(part))
 
 

@@ -13,8 +13,8 @@ from qmf.errors import CallerError
 from qmf.pipeline.history.predicates import fulfils
 from qmf.pipeline.history.reader import LakeReader
 from qmf.pipeline.history.records import RecordedAgent, RecordedEvent, RecordedObject, RecordedReference
-from qmf.presenting.names import title_text
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind, Method
+from qmf.views.names import title_text
 from qmf_shell.session.backend import (
     AgentRecord,
     CallOutcome,

@@ -12,8 +12,8 @@ from qmf_shell.session.context import Context
 from shell.fakes import FILESYSTEM, FakeBackend, filesystem
 from shell.line_runner import failure, printed, run
 
-from qmf.presenting.columns import important_statistics
 from qmf.schema import TYPES, Statistic
+from qmf.views.columns import important_statistics
 
 
 def test_a_choice_applies_to_lists_and_views(context: Context) -> None:

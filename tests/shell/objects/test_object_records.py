@@ -14,8 +14,8 @@ from qmf_shell.session.context import Context
 from shell.fakes import FILESYSTEM, FakeBackend, filesystem
 from shell.line_runner import run
 
-from qmf.presenting.units import shortest_float32
 from qmf.schema import TYPES, Access, Property
+from qmf.views.units import shortest_float32
 
 
 def values(context: Context, line: str) -> list[dict[str, object]]:

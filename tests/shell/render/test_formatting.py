@@ -22,7 +22,7 @@ from qmf_shell.results.cells import (
 from qmf_shell.results.result import CellForm, TableColumn
 from shell.fakes import NOON, SECOND
 
-from qmf.presenting.units import duration_text, number_text
+from qmf.views.units import duration_text, number_text
 
 
 @pytest.mark.parametrize(

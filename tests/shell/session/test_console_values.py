@@ -6,8 +6,8 @@ import pytest
 from qmf_shell.session.console_values import index_text
 from shell.fakes import FILESYSTEM, PROCESS
 
-from qmf.presenting.names import title_text
 from qmf.schema import TYPES, ClassSchema, Property
+from qmf.views.names import title_text
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import attrs
 
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.errors import QmfError
-from qmf.presenting.text import natural_key
 from qmf.schema import ClassSchema, Property, Statistic
+from qmf.views.text import natural_key
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.live.site import Site
 

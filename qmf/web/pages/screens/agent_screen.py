@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from nicegui import ui
 
 from qmf.errors import QmfError
-from qmf.presenting.text import clean
 from qmf.schema import ClassKey, Kind
+from qmf.views.text import clean
 from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
 from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
 from qmf.web.pages.screens.visit import Visit

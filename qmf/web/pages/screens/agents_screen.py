@@ -7,7 +7,7 @@ import time
 import attrs
 from nicegui import ui
 
-from qmf.presenting.text import plural
+from qmf.views.text import plural
 from qmf.web.pages.screens.data_table import DataTable
 from qmf.web.pages.screens.pager import Pager
 from qmf.web.pages.screens.rows import AGENT_COLUMNS, agent_cells

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 from nicegui import ui
 
-from qmf.presenting.text import clean, one_line, plural
 from qmf.schema import Kind
+from qmf.views.text import clean, one_line, plural
 from qmf.web.pages.live.catalogue import Catalogue, ClassSummary
 from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
 from qmf.web.pages.screens.pager import Pager

@@ -9,7 +9,7 @@ import attrs
 from nicegui import ui
 from nicegui.events import EChartPointClickEventArguments
 
-from qmf.presenting.text import clean, plural
+from qmf.views.text import clean, plural
 from qmf.web.pages.live.references import find_object
 from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
 from qmf.web.pages.screens.visit import Visit

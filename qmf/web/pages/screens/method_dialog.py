@@ -9,8 +9,8 @@ from nicegui import ui
 
 from qmf.console.aio import RemoteObject
 from qmf.errors import QmfError
-from qmf.presenting.text import clean, one_line
 from qmf.schema import Method
+from qmf.views.text import clean, one_line
 from qmf.web.access.caller import Scope
 from qmf.web.pages.screens.long_text import cut_html
 from qmf.web.pages.screens.visit import Visit

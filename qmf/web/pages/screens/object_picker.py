@@ -5,8 +5,8 @@ from __future__ import annotations
 from nicegui import ui
 
 from qmf.console.aio import ObjectId
-from qmf.presenting.text import clean
 from qmf.schema import Kind
+from qmf.views.text import clean
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.fields import columns_of

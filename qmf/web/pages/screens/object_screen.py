@@ -9,8 +9,8 @@ import time
 from nicegui import ui
 
 from qmf.console.aio import ObjectId, RemoteObject
-from qmf.presenting.text import clean, one_line, plural
 from qmf.schema import Access
+from qmf.views.text import clean, one_line, plural
 from qmf.web.access.caller import Scope
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.live.series import TooManySeriesError

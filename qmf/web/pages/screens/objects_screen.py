@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 from nicegui import ui
 
-from qmf.presenting.text import clean, one_line, plural
+from qmf.views.text import clean, one_line, plural
 from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
 from qmf.web.pages.screens.pager import Pager
 from qmf.web.pages.screens.visit import Visit

@@ -7,7 +7,7 @@ import time
 
 from nicegui import ui
 
-from qmf.presenting.text import clean
+from qmf.views.text import clean
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.live.site import ALERT
 from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row

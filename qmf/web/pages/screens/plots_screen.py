@@ -9,7 +9,7 @@ import attrs
 from nicegui import ui
 
 from qmf.console.aio import ObjectId, RemoteObject
-from qmf.presenting.text import clean
+from qmf.views.text import clean
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.live.series import TooManySeriesError
 from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from qmf._version import __version__
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.errors import QmfError
-from qmf.presenting.text import clean
+from qmf.views.text import clean
 from qmf.web.access.caller import Caller, Scope
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.live.references import References

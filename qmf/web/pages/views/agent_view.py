@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import attrs
 
-from qmf.presenting.text import clean, one_line
 from qmf.schema import ClassKey, Kind
+from qmf.views.text import clean, one_line
 from qmf.web.pages.live.catalogue import ClassSummary
 from qmf.web.pages.live.presence import AgentPresence
 from qmf.web.pages.views.page_urls import EventsUrl, ObjectsUrl

@@ -8,9 +8,9 @@ from itertools import islice
 import attrs
 
 from qmf.console.aio import ObjectId, RemoteEvent, RemoteObject
-from qmf.presenting.names import title_text
-from qmf.presenting.text import clean
 from qmf.schema import Severity
+from qmf.views.names import title_text
+from qmf.views.text import clean
 from qmf.web.pages.live.event_log import LoggedEvent
 from qmf.web.pages.views.own_objects import is_own_event
 from qmf.web.pages.views.page_urls import EventsUrl, agent_url, object_url

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from qmf.console.aio import ObjectId, RemoteObject
-from qmf.presenting.columns import important_statistics
-from qmf.presenting.counters import is_counter
-from qmf.presenting.text import clean, natural_key
-from qmf.presenting.units import plural_unit
 from qmf.schema import TYPES, ClassSchema, Style
+from qmf.views.columns import important_statistics
+from qmf.views.counters import is_counter
+from qmf.views.text import clean, natural_key
+from qmf.views.units import plural_unit
 from qmf.web.pages.views.queue_columns import queue_columns
 from qmf.web.pages.views.value_columns import RATE, ValueColumn
 from qmf.web.pages.views.value_texts import object_index

@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 
 from qmf.console.aio import RemoteObject
-from qmf.presenting.text import clean
 from qmf.schema import ClassSchema, Kind
+from qmf.views.text import clean
 from qmf.web.pages.live.references import References, find_object, place, reference_members, references
 from qmf.web.pages.live.site import Site
 from qmf.web.pages.views.own_objects import OwnObjects

@@ -13,9 +13,9 @@ import attrs
 
 from qmf.console.aio import ObjectId
 from qmf.errors import CallerError, QmfError
-from qmf.presenting.text import clean, one_line
-from qmf.presenting.units import plural_unit
 from qmf.schema import Access, Argument, ClassSchema, Method, Property, QmfType, check_value, parse_value
+from qmf.views.text import clean, one_line
+from qmf.views.units import plural_unit
 from qmf.web.pages.views.page_urls import object_of
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h|d)")

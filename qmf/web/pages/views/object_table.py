@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.console.aio import ObjectId, RemoteObject
-from qmf.presenting.text import clean
-from qmf.presenting.units import rate_text
+from qmf.views.text import clean
+from qmf.views.units import rate_text
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.live.site import Site
 from qmf.web.pages.views.conditions import ConditionError, compile_condition

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from qmf.console.aio import ObjectId, RemoteObject
-from qmf.presenting.counters import is_counter
-from qmf.presenting.text import clean, one_line
-from qmf.presenting.units import plural_unit, rate_text
 from qmf.schema import TYPES, Access, ClassSchema, Property, Statistic, Style
+from qmf.views.counters import is_counter
+from qmf.views.text import clean, one_line
+from qmf.views.units import plural_unit, rate_text
 from qmf.web.pages.live.series import Series, SeriesStore, rates
 from qmf.web.pages.views.page_urls import PlottedValue, object_url
 from qmf.web.pages.views.sparkline import SparkLine, spark_line

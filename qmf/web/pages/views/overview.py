@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import attrs
 
 from qmf.console.aio import RemoteObject, StillFindingAgents
-from qmf.presenting.text import clean, plural
 from qmf.schema import Kind, Severity
+from qmf.views.text import clean, plural
 from qmf.web.pages.live.presence import AgentHealth, AgentPresence, ConnectionState
 from qmf.web.pages.live.site import Site
 from qmf.web.pages.views.event_view import severity_text

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.console.aio import RemoteObject
-from qmf.presenting.text import clean
-from qmf.presenting.units import number_text, plural_unit
+from qmf.views.text import clean
+from qmf.views.units import number_text, plural_unit
 from qmf.web.pages.live.series import SeriesStore, rates
 from qmf.web.pages.views.fields import columns_of
 from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from qmf.console.aio import RemoteObject
-from qmf.presenting.units import heading_unit
 from qmf.schema import QmfType
+from qmf.views.units import heading_unit
 
 #: What ends the name of a column with the growth of a counter per second.
 RATE = ".rate"

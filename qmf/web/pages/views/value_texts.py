@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from qmf.console.aio import ObjectId, RemoteObject
-from qmf.presenting.names import index_text, title_text
-from qmf.presenting.text import clean
-from qmf.presenting.units import brief_duration, brief_quantity, duration_text, full_quantity, shortest_float32
 from qmf.schema import ClassSchema, QmfType
+from qmf.views.names import index_text, title_text
+from qmf.views.text import clean
+from qmf.views.units import brief_duration, brief_quantity, duration_text, full_quantity, shortest_float32
 
 #: Shown in place of a missing value.
 ABSENT = "–"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable, Sequence
 
-from qmf.presenting.text import plural
 from qmf.schema import ClassKey, Kind
+from qmf.views.text import plural
 from qmf_shell.results.cells import Quantity
 from qmf_shell.results.result import CellForm, Role
 from qmf_shell.screens.model import TableModel

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 
 import attrs
 
-from qmf.presenting.text import plural
 from qmf.schema import Severity
+from qmf.views.text import plural
 from qmf_shell.objects.value_cells import argument_cells, event_fields
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.cells import Instant

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from qmf.presenting.text import clean, plural
+from qmf.views.text import clean, plural
 from qmf_shell.objects.heartbeat_states import HeartbeatState, heartbeat_states
 from qmf_shell.results.cells import Cell, Duration, Instant
 from qmf_shell.results.result import Role

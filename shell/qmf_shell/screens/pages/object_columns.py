@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from qmf.presenting.text import clean
 from qmf.schema import ClassSchema
+from qmf.views.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, value_columns
 from qmf_shell.objects.fields import TIME_TYPES, ObjectField, field_value
 from qmf_shell.results.cells import Cell, Instant

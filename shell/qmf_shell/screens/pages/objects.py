@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.errors import QmfError
-from qmf.presenting.columns import important_statistics
-from qmf.presenting.text import clean, natural_key, plural
 from qmf.schema import ClassKey
+from qmf.views.columns import important_statistics
+from qmf.views.text import clean, natural_key, plural
 from qmf_shell.objects.default_columns import default_columns
 from qmf_shell.objects.fields import ObjectField, find_field
 from qmf_shell.objects.filtering import ObjectTest, compile_test

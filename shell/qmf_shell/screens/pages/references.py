@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import attrs
 
-from qmf.presenting.text import natural_key, plural
 from qmf.schema import Kind
+from qmf.views.text import natural_key, plural
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.relations import references, referring
 from qmf_shell.results.result import Role

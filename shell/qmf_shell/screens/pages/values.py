@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from qmf.presenting.counters import is_counter
-from qmf.presenting.text import clean
 from qmf.schema import ClassSchema
+from qmf.views.counters import is_counter
+from qmf.views.text import clean
 from qmf_shell.objects.fields import TIME_TYPES, ObjectField, find_field
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.rates import RateTracker

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.presenting.units import brief_quantity, full_quantity, heading_unit, quantity_text, rate_text, scaled
+from qmf.views.units import brief_quantity, full_quantity, heading_unit, quantity_text, rate_text, scaled
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import attrs
 import pytest
 
 from qmf.models.broker import schema as broker
-from qmf.presenting.columns import important_statistics
 from qmf.schema import ClassSchema
+from qmf.views.columns import important_statistics
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from qmf.presenting.counters import is_counter
 from qmf.schema import TYPES, Statistic
+from qmf.views.counters import is_counter
 
 
 def statistic(name: str, kind: str, **more: str) -> Statistic:

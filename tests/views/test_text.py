@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.presenting.text import clean, listing, one_line, plural
+from qmf.views.text import clean, listing, one_line, plural
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import math
 import struct
 from collections.abc import Sequence
 
-from qmf.presenting.text import clean
+from qmf.views.text import clean
 
 _FLOAT32 = struct.Struct("<f")
 #: Units that are written as a symbol, with SI prefixes: the symbol, and how many of it one is.
