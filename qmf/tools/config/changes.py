@@ -127,13 +127,14 @@ class Changes:
     def _has_store(self) -> bool:
         """True if the broker keeps what is durable, as far as one can see.
 
-        qpidd has an object for its store, and a data folder even without one; other brokers have a data folder for
-        their store only.
+        qpidd has an object for its store, and a data folder even without one; it may leave its name out of object ids.
+        Other brokers have a data folder for their store only.
         """
         broker = self._broker.getBroker()
         if broker is None or self._broker.list("store"):
             return True
-        return not str(broker.content["_object_id"].get("_agent_name", "")).startswith(QPIDD) and bool(broker.dataDir)
+        is_qpidd = str(broker.content["_object_id"].get("_agent_name", QPIDD)).startswith(QPIDD)
+        return bool(broker.dataDir) and not is_qpidd
 
     def _do(self, what: str, settings: Mapping[str, Any], change: Callable[[], object]) -> None:
         if not self._options.dry_run:

@@ -84,14 +84,18 @@ def test_durable_needs_a_store(broker: EmbeddedBroker, capsys: pytest.CaptureFix
         assert capsys.readouterr().err == ""
 
 
+@pytest.mark.parametrize("object_id", [{"_agent_name": "apache.org:qpidd:1"}, {}])
 def test_the_store_of_a_qpidd_is_an_object_of_its_own(
-    broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    broker: EmbeddedBroker,
+    object_id: dict[str, object],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def seen(found: BrokerAgent, kind: str) -> list[dict[str, object]]:
         del found
         return stores if kind == "store" else []
 
-    qpidd = {"_object_id": {"_agent_name": "apache.org:qpidd:1"}, "_values": {"dataDir": "/var/lib/qpidd"}}
+    qpidd = {"_object_id": object_id, "_values": {"dataDir": "/var/lib/qpidd"}}
     monkeypatch.setattr(BrokerAgent, "list", seen)
     monkeypatch.setattr(BrokerAgent, "getBroker", lambda found: Broker(found, qpidd))
     stores: list[dict[str, object]] = []
