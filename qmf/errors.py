@@ -151,6 +151,10 @@ class ProtocolError(PeerError):
     """A valid AMQP message with content that is not valid QMF."""
 
 
+class IncompleteAnswer(PeerError):
+    """Parts of an answer are missing: the broker, or the loss of a connection, dropped them."""
+
+
 class RemoteError(PeerError):
     """An agent answered with an exception.
 

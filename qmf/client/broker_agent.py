@@ -44,6 +44,7 @@ class BrokerAgent:
 
     * `RemoteError`: the broker refused the request; `text` and `code` are those of the broker;
     * `RequestTimeout`: it did not answer in time. A method may have been executed all the same;
+    * `IncompleteAnswer`: the broker dropped parts of its answer;
     * `MessagingError`: the connection failed, or the broker has no management.
 
     Source: published Python API, `qmf.client.BrokerAgent` and `qpidtoollibs.BrokerAgent`.

@@ -5,16 +5,22 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from qmf.bus.marks import receiving_link_name, sending_link_name
-from qmf.errors import ProtocolError, RemoteError, RequestTimeout
+from qmf.errors import IncompleteAnswer, ProtocolError, RemoteError, RequestTimeout
 from qmf.messaging import Connection, Empty, Message
 
 #: Name and routing key of the agent inside a broker.
 BROKER = "broker"
 REQUESTS = f"qmf.default.direct/{BROKER}"
-_PROPERTY = "qmf.opcode"
+_QUERY = "_query_request"
+#: Properties of messages.
+_PROPERTY, _PARTIAL, _SEQUENCE = "qmf.opcode", "partial", "qmf.sequence"
+#: Beginning of the names of queue objects, and the statistics of a queue that count dropped messages.
+_QUEUES = "org.apache.qpid.broker:queue"
+_DISCARDS = ("discardsRing", "discardsOverflow", "discardsTtl")
 
 
 class RequestChannel:
@@ -33,17 +39,22 @@ class RequestChannel:
         self.timeout = timeout
         self._lock = threading.Lock()
         self._number = 0
+        #: Messages that the queue of the answers is known to have dropped.
+        self._dropped = 0
         self._session = connection.session()
         try:
             answers = f"qmf.default.topic/direct.{uuid.uuid4()}"
             self._reply_to = f"{answers};{{node:{{type:topic}}}}"
             # The names mark the links as those of a console, even if the connection is an application's.
-            options = f"node:{{type:topic}}, link:{{name:'{receiving_link_name()}'}}"
+            link = receiving_link_name()
+            options = f"node:{{type:topic}}, link:{{name:'{link}'}}"
             self._answers = self._session.receiver(f"{answers};{{{options}}}", capacity=10)
             self._requests = self._session.sender(f"{REQUESTS};{{link:{{name:'{sending_link_name()}'}}}}")
         except BaseException:
             self._session.close()
             raise
+        #: As brokers name the queue of a subscription.
+        self._queue = f"{connection.options.container}_{link}"
 
     def close(self) -> None:
         """Close the session; the connection stays open."""
@@ -63,17 +74,15 @@ class RequestChannel:
         Raises:
             RemoteError: the agent refused the request.
             RequestTimeout: there was no whole answer in time.
+            IncompleteAnswer: parts of the answer are missing.
             MessagingError: the connection or the session failed.
         """
         seconds = self.timeout if timeout is None else timeout
-        deadline = time.monotonic() + seconds
         with self._lock:
-            self._number += 1
-            number = str(self._number)
-            self._requests.send(self._message(opcode, content, number), timeout=seconds)
-            parts = [self._next(number, deadline, seconds)]
-            while "partial" in parts[-1].properties:
-                parts.append(self._next(number, deadline, seconds))
+            parts = self._exchange(opcode, content, seconds)
+            self._check_numbers(parts)
+            if len(parts) > 1 and _SEQUENCE not in parts[0].properties:
+                self._check_discards(seconds)
         expected = opcode.replace("request", "response")
         for part in parts:
             part.content = _with_texts(part.content)
@@ -82,6 +91,41 @@ class RequestChannel:
             if given != expected:
                 raise ProtocolError(f"the agent of the broker answered {opcode} with {given!r}")
         return parts
+
+    def _exchange(self, opcode: str, content: dict[str, Any], seconds: float) -> list[Message]:
+        """Send a request, and collect the parts of the answer that come."""
+        deadline = time.monotonic() + seconds
+        self._number += 1
+        number = str(self._number)
+        self._requests.send(self._message(opcode, content, number), timeout=seconds)
+        parts = [self._next(number, deadline, seconds)]
+        while _PARTIAL in parts[-1].properties:
+            parts.append(self._next(number, deadline, seconds))
+        return parts
+
+    def _check_numbers(self, parts: Sequence[Message]) -> None:
+        """Agents of this project number the parts of an answer, if there are several."""
+        numbers = [part.properties.get(_SEQUENCE) for part in parts]
+        expected: list[object] = [None] if len(parts) == 1 else [*range(1, len(parts) + 1)]
+        if numbers != expected and any(number is not None for number in numbers):
+            last = numbers[-1]
+            missing = f"{last - len(parts)} of {last}" if isinstance(last, int) and last > len(parts) else "some"
+            raise IncompleteAnswer(f"{missing} parts of the answer of the broker are missing; ask again")
+
+    def _check_discards(self, seconds: float) -> None:
+        """qpidd does not number the parts: whether its queue for the answers has dropped any is seen at the queue."""
+        query = {"_what": "OBJECT", "_object_id": {"_object_name": f"{_QUEUES}:{self._queue}"}}
+        content = _with_texts(self._exchange(_QUERY, query, seconds)[0].content)
+        found = content[0] if isinstance(content, list) and content else None
+        values = found.get("_values") if isinstance(found, dict) else None
+        if not isinstance(values, dict):
+            return  # another broker, which has no such objects: nothing can be known
+        dropped = sum(values[name] for name in _DISCARDS if isinstance(values.get(name), int))
+        before, self._dropped = self._dropped, dropped
+        if dropped > before:
+            raise IncompleteAnswer(
+                f"the broker dropped {dropped - before} parts of its answer, for which its queue had no room"
+            )
 
     def _message(self, opcode: str, content: dict[str, Any], number: str) -> Message:
         properties = {"method": "request", _PROPERTY: opcode, "x-amqp-0-10.app-id": "qmf2"}

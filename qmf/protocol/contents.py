@@ -259,8 +259,8 @@ class Envelope:
         partial: more parts of the same answer follow.
         ttl: seconds that it is worth delivering, or None.
         subscription: id of the subscription that an indication belongs to, or None.
-        sequence: number of the message among those of its subscription or, without one, of its agent and subject,
-            from 1; None where not sent.
+        sequence: number of the message among the parts of an answer, those of its subscription or, without one, of its
+            agent and subject, from 1; None where not sent.
         events: how many events its agent sent with this subject in this run, those in the message included; None where
             not sent.
         suppressed: events of the same class and severity that were held back before this one.

@@ -115,7 +115,7 @@ class QueryHandler:
 
         def encode(items: Sequence[Item | Row], more: bool) -> bytes:
             content, body = answer.content(items)
-            return self._sender.encode_answer(request, content, partial=more, body=body)
+            return self._sender.encode_answer(request, content, partial=more, number=batches.sent + 1, body=body)
 
         batcher = (
             MessageBatcher(self._metrics) if rows is None else MessageBatcher(self._metrics, MAX_ROWS, MAX_ROW_BYTES)
@@ -169,9 +169,10 @@ class QueryHandler:
         self, request: Envelope, kind: Callable[[Sequence[T]], Content], batcher: MessageBatcher
     ) -> BatchedSender[T]:
         def encode(items: Sequence[T], partial: bool) -> bytes:
-            return self._sender.encode_answer(request, kind(items), partial=partial)
+            return self._sender.encode_answer(request, kind(items), partial=partial, number=batches.sent + 1)
 
-        return BatchedSender(batcher, encode, self._send_batch)
+        batches = BatchedSender(batcher, encode, self._send_batch)
+        return batches
 
     async def _send_batch(self, data: bytes, last: bool) -> None:  # noqa: ARG002  # the message has a mark
         if not await self._sender.answer_encoded(data):

@@ -88,6 +88,7 @@ class BatchedSender(Generic[T]):
 
     Attributes:
         count: items added up to now.
+        sent: messages sent up to now.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class BatchedSender(Generic[T]):
         self._encode = encode
         self._send = send
         self._batch: list[T] = []
-        self.count = 0
+        self.count = self.sent = 0
 
     async def add(self, item: T) -> None:
         """Add an item. A full batch is sent when the next item is added: then it is not the last."""
@@ -127,13 +128,16 @@ class BatchedSender(Generic[T]):
 
     async def finish(self) -> None:
         """Send the last batch, which may be empty."""
-        for data, last in self._batcher.encode(self._batch, self._encode, more=False):
-            await self._send(data, last)
+        await self._send_all(self._batch, more=False)
 
     async def _send_batch(self) -> None:
         batch, self._batch = self._batch, []
-        for data, last in self._batcher.encode(batch, self._encode, more=True):
+        await self._send_all(batch, more=True)
+
+    async def _send_all(self, batch: Sequence[T], *, more: bool) -> None:
+        for data, last in self._batcher.encode(batch, self._encode, more=more):
             await self._send(data, last)
+            self.sent += 1
 
 
 def report_unencodable(metrics: AgentMetrics, what: object, error: Exception) -> None:

@@ -82,11 +82,26 @@ class MessageSender:
         await self.answer_encoded(self.encode_answer(request, content, partial=partial))
 
     def encode_answer(
-        self, request: Envelope, content: Content, *, partial: bool = False, body: bytes | None = None
+        self,
+        request: Envelope,
+        content: Content,
+        *,
+        partial: bool = False,
+        number: int = 1,
+        body: bytes | None = None,
     ) -> bytes:
-        """Encode an answer: to the request's reply-to, with its correlation id; `body` as in `encode`."""
+        """Encode an answer, or a part of one: to the request's reply-to, with its correlation id.
+
+        Args:
+            request: which.
+            content: of the answer.
+            partial: more parts follow.
+            number: of the part, from 1. It is sent if there are several, so that a console notices missing ones.
+            body: as in `encode`.
+        """
         to, subject = parse_reply_to(request.reply_to or "")
-        if self.form is BodyForm.DATA010 and body is None and not partial:
+        sequence = number if partial or number > 1 else None
+        if self.form is BodyForm.DATA010 and body is None and sequence is None:
             return encode_correlated(
                 Envelope(
                     content=content,
@@ -96,7 +111,15 @@ class MessageSender:
                     agent=self._agent_name,
                 )
             )
-        return self.encode(content, to, subject, correlation_id=request.correlation_id, partial=partial, body=body)
+        return self.encode(
+            content,
+            to,
+            subject,
+            correlation_id=request.correlation_id,
+            partial=partial,
+            sequence=sequence,
+            body=body,
+        )
 
     async def answer_encoded(self, data: bytes) -> bool:
         """Send an encoded answer.
