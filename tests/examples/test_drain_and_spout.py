@@ -13,7 +13,9 @@ from pathlib import Path
 import attrs
 import pytest
 from support.brokers import EMBEDDED, NAMES, URLS
+from support.frame_cutter import Cut, FrameCutter, Performative
 from support.processes import Process, run
+from support.waiting import wait_until
 
 from qmf.broker import EmbeddedBroker
 from qmf.messaging import Connection
@@ -24,6 +26,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:0"
 
 exchanges = pytest.mark.only("embedded", "qpidd")
+confirming = pytest.mark.only("embedded", "qpidd")
 browsing = pytest.mark.only("embedded", "qpidd", "artemis")
 
 #: The server of the manual's section on messaging properties.
@@ -164,6 +167,29 @@ def test_topic_exchange(windows: Windows, binding: str, sent: list[str], matchin
             windows.spout("-a", f"{name}/{subject}")
         for line, subject in zip(received(first, len(matching)), matching, strict=True):
             assert is_message(line, subject), line
+
+
+@exchanges
+def test_a_count_ends_drain_and_not_before(windows: Windows) -> None:
+    name = windows.add("topic", "topic-exchange")
+    with windows.first_window("-a", f"{name}/#.news", "-t", "30", "-c", "3") as first:
+        for subject in ("usa.news", "usa.faux.news", "sports", "news", "other.news"):
+            windows.spout("-a", f"{name}/{subject}")
+        for line, subject in zip(received(first, 3), ("usa.news", "usa.faux.news", "news"), strict=True):
+            assert is_message(line, subject), line
+        wait_until(lambda: first.popen.poll() is not None)
+
+
+@confirming
+def test_drain_goes_on_when_an_acknowledgement_is_lost(windows: Windows) -> None:
+    name = windows.add("queue", "lost")
+    windows.spout("-a", name, "-c", "2")
+    with FrameCutter(windows.url) as cutter:
+        cutter.cut_at(Cut(Performative.DISPOSITION, to_broker=True, passed=False))
+        done = run([str(EXAMPLES / "drain"), "-b", cutter.url, "-r", "-i", "0.1", "-t", "10", "-c", "3", name])
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 3)
+    assert "drain: 1 of 1 acknowledgements" in done.stderr
+    assert windows.drain(name) == []
 
 
 @exchanges

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from qmf.errors import QmfError
-from qmf.messaging import Connection, Empty, Message
+from qmf.messaging import AcknowledgementUnknown, Connection, Empty, Message
 from qmf.tools.messages.options import add_connection_options, connection_options
 from qmf.tools.numbers import whole_number
 
@@ -52,7 +52,10 @@ def drain(options: argparse.Namespace) -> None:
             except Empty:
                 break
             print(options.format % {"M": text_of(message), "P": message.properties, "C": message.content}, flush=True)
-            session.acknowledge()
+            try:
+                session.acknowledge()
+            except AcknowledgementUnknown as error:  # with --reconnect: the message may come again, but others wait
+                print(f"drain: {error}", file=sys.stderr)
             count += 1
 
 
