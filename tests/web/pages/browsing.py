@@ -36,11 +36,12 @@ def needs_browser() -> None:
 
 @attrs.frozen
 class Scene:
-    """A broker, an agent on it, and the address of the console's pages."""
+    """A broker, an agent on it, the address of the console's pages, and what `qmf-web` writes to its standard error."""
 
     broker: EmbeddedBroker
     agent: InThread[FakeAgent]
     url: str
+    log: Path
 
 
 @contextlib.contextmanager
@@ -51,7 +52,7 @@ def opened_scene(log: Path, shelves: int = 120) -> Iterator[Scene]:
         InThread(lambda: _stocked(broker.url, shelves)) as agent,
         web_program(broker.url, log) as url,
     ):
-        yield Scene(broker, agent, url)
+        yield Scene(broker, agent, url, log)
     said = log.read_text(encoding="utf-8")
     assert "Traceback" not in said, said
 

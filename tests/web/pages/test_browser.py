@@ -112,6 +112,9 @@ def test_methods_are_called_from_a_form_after_a_confirmation(browser: Browser, s
         expect(page.locator(".qmf-dialog")).to_contain_text("Done.")
         page.get_by_role("button", name="Close").click()
         expect(page.get_by_role("table").first.locator("tr", has_text="limit")).to_contain_text("77 item")
+    log = scene.log.read_text(encoding="utf-8")
+    assert re.search(r'"action": "call", .*"arguments": {"count": 41.*"outputs": {"total": 42', log)
+    assert re.search(r'"action": "set", .*"properties": {"limit": 77', log)
 
 
 def test_a_call_that_fails_keeps_the_form_with_what_was_typed(browser: Browser, scene: Scene) -> None:
@@ -284,7 +287,7 @@ def test_the_loss_of_the_broker_is_shown_on_all_pages_and_ends(browser: Browser,
         url_of_broker = broker.url
         agent = stack.enter_context(InThread(lambda: store_agent(url_of_broker, interval=0.5)))
         url = stack.enter_context(web_program(broker.url, tmp_path / "errors"))
-        scene = Scene(broker, agent, url)
+        scene = Scene(broker, agent, url, tmp_path / "errors")
         pages = {}
         for path in ("/", "/agents", f"{SHELVES}?columns=sold,sold.rate,updated", SHELF):
             pages[path] = stack.enter_context(window(browser, scene))

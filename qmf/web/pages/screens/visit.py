@@ -17,7 +17,6 @@ from starlette.requests import Request
 
 from qmf._version import __version__
 from qmf.console.aio import ObjectId, RemoteObject
-from qmf.errors import QmfError
 from qmf.views.text import clean
 from qmf.web.access.caller import Caller, Scope
 from qmf.web.pages.live.followed import FollowedObjects
@@ -216,9 +215,13 @@ class Visit:
         Raises:
             QmfError: see `RemoteObject.call`.
         """
-        details = {"agent": obj.agent, "object": obj.object_id.object_name, "method": method}
-        with self._logged("call", details):
-            return await self._for_caller(obj).call(method, **inputs)
+        caller, target = self.caller, obj.object_id.object_name
+        with self.services.audit.attempt(
+            caller, "call", agent=obj.agent, object=target, method=method, arguments=inputs
+        ) as record:
+            outputs: Mapping[str, object] = await self._for_caller(obj).call(method, **inputs)
+            record["outputs"] = outputs
+        return outputs
 
     async def set_properties(self, obj: RemoteObject, values: Mapping[str, Any]) -> None:
         """Set properties for the visitor.
@@ -226,23 +229,12 @@ class Visit:
         Raises:
             QmfError: see `RemoteObject.set`.
         """
-        details = {"agent": obj.agent, "object": obj.object_id.object_name, "properties": sorted(values)}
-        with self._logged("set", details):
+        target = obj.object_id.object_name
+        with self.services.audit.attempt(self.caller, "set", agent=obj.agent, object=target, properties=values):
             await self._for_caller(obj).set(**values)
 
     def _for_caller(self, obj: RemoteObject) -> RemoteObject:
         return obj.on_behalf_of(self.caller.name) if self.caller.name else obj
-
-    @contextmanager
-    def _logged(self, action: str, details: Mapping[str, object]) -> Iterator[None]:
-        """Write what is done for the visitor into the log of calls, with how it ended."""
-        audit, caller = self.services.audit, self.caller
-        try:
-            yield
-        except QmfError as error:
-            audit.refused(action, name=caller.name, address=caller.address, reason=str(error), **details)
-            raise
-        audit.allowed(caller, action, **details)
 
     def on_update(self, update: Callable[[], Awaitable[None] | None], *, counts: bool = False) -> None:
         """Call `update` twice per interval while the page is open: what an agent publishes is shown soon after.
