@@ -32,7 +32,7 @@ class Backoff:
     factor: float = FACTOR
     limit: float = LIMIT
     jitter: float = JITTER
-    random: Callable[[], float] = random.random
+    random: Callable[[], float] = random.Random().random  # its own, so that no program's seed is disturbed
 
     def delays(self) -> Iterator[float]:
         """Seconds to wait before each attempt, without end."""

@@ -60,7 +60,8 @@ def test_a_session_that_runs_some_commands_and_ends_waits_for_agents_that_answer
             assert len(live.agents()) == 21
             assert len(live.objects([(PACKAGE, "widget")]).items) == 20
             assert live.status.finding == ""
-        assert "still finding agents" in status[0]
+        # The first may have been found before the search began.
+        assert "still finding agents" in status[2]
         loop.run(crowd.close())
         loop.stop()
 
