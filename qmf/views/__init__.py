@@ -1,8 +1,8 @@
-"""Values for people: what the shell and the web console both show of numbers, texts and classes.
+"""Values for people: what the shell, the web console, reports and alerts show of numbers, texts and classes.
 
-`units` makes text of numbers with units, `text` makes texts of others safe to show, `names` tells how an object is
-called, `counters` which statistics only grow, `columns` which statistics of a class matter.
-Knows no terminal, no browser, no console.
+`units` makes text of numbers with units, `times` of durations and points in time; both read what users write. `text`
+makes texts of others safe to show, `names` tells how an object is called, `counters` which statistics only grow,
+`columns` which statistics of a class matter. Knows no terminal, no browser, no console.
 """
 
 from __future__ import annotations

@@ -8,10 +8,13 @@ unit's whole name: ``1,028,243,456 octets``. Prefixes are decimal: 1 kB is 1000 
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Sequence
+from fractions import Fraction
 
 from qmf.views.text import clean
+from qmf.views.times import brief_duration, duration_text, short_number
 
 _FLOAT32 = struct.Struct("<f")
 #: Units that are written as a symbol, with SI prefixes: the symbol, and how many of it one is.
@@ -29,6 +32,8 @@ _DURATIONS = {"nanosecond": 1, "microsecond": 1000, "millisecond": 1_000_000, "s
 #: Names of the unit of a share of a hundred.
 PERCENT = ("percent", "%")
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
+# More digits than any number needs are no number.
+_NUMBER = re.compile(r"([+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?)\s*(k|[KkMGTPE]i|[MGTPE]|)", re.ASCII)
 # Units that need a plural; others, such as "megahertz" or "octet/second", are shown as in the schema.
 _COUNTED = frozenset(
     {"byte", "octet", "message", "packet", "file", "thread", "process", "session", "switch", "interrupt", "operation"}
@@ -49,40 +54,6 @@ def has_symbol(unit: str | None) -> bool:
     return unit in _SYMBOLS or unit in _DURATIONS
 
 
-def duration_text(ns: int | float) -> str:
-    """A duration: ``1d 3h 12m 5s``, ``5.21s``, ``12.5ms``, ``80µs``, ``17ns``."""
-    if ns < 0:
-        return f"-{duration_text(-ns)}"
-    if not math.isfinite(ns):
-        return str(ns)
-    if ns < 60_000_000_000:
-        for size, unit in ((1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs")):
-            if ns >= size:
-                return f"{_short(ns / size)}{unit}"
-        return f"{_short(ns)}{'ns' if ns else 's'}"
-    seconds = int(ns) // 1_000_000_000
-    parts: list[str] = []
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")):
-        count, seconds = divmod(seconds, size)
-        if count or parts:
-            parts.append(f"{count:,}{unit}")
-    while parts[-1].startswith("0"):
-        parts.pop()
-    return " ".join(parts)
-
-
-def brief_duration(ns: int | float) -> str:
-    """A duration of at most two parts: ``1d 3h``, ``12m 5s``, ``5.21s``."""
-    return " ".join(duration_text(ns).split(" ")[:2])
-
-
-def _short(value: float) -> str:
-    """About three significant digits."""
-    places = 0 if value >= 100 else 1 if value >= 10 else 2
-    text = f"{value:.{places}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def number_text(value: int | float) -> str:
     """A measured number with separators, with three decimal places, or with four digits if it is smaller than one."""
     if isinstance(value, int):
@@ -97,19 +68,44 @@ def number_text(value: int | float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def scaled(value: int | float, symbol: str = "") -> str:
-    """A number of about three digits with an SI prefix: ``12.5 MB`` (symbol ``B``), ``3.2 k``, ``999``."""
+def parse_number(text: str) -> int | float:
+    """A number as users write it, with an optional prefix: ``-3``, ``2.5``, ``10k``, ``1.5M``; ``5Ki`` is 5 * 1024.
+
+    Returns:
+        an int without a fraction, exact however large it is; else a float.
+
+    Raises:
+        ValueError: the text is not a number.
+    """
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"must be a number such as 10, 2.5, 10k or 5Mi, not {text!r}")
+    number = Fraction(match[1]) * _factor(match[2])
+    return int(number) if number.denominator == 1 else float(number)
+
+
+def _factor(prefix: str) -> int:
+    return int((1024 if prefix.endswith("i") else 1000) ** _PREFIXES.index(prefix[:1].replace("K", "k")))
+
+
+def scaled(value: int | float, symbol: str = "", *, binary: bool = False) -> str:
+    """A number of about three digits with an SI prefix: ``12.5 MB`` (symbol ``B``), ``3.2 k``, ``999``.
+
+    With `binary` prefixes are powers of 1024: ``11.9 MiB``, for what is published so.
+    """
     if not math.isfinite(value):
         return f"{value} {symbol}".rstrip()
     size, at = abs(value), 0
     # 999.6 would be rounded to 1000.
-    while size >= 999.5 and at < len(_PREFIXES) - 1:
-        size /= 1000
+    step = 1024 if binary else 1000
+    while size >= step - 0.5 and at < len(_PREFIXES) - 1:
+        size /= step
         at += 1
     if size >= _BEYOND:
         return f"{value:.3g} {symbol}".rstrip()
-    number = f"{size:,.0f}" if size >= 1000 else _short(size) if size >= 1 or not size else f"{size:.3g}"
-    return f"{'-' if value < 0 else ''}{number} {_PREFIXES[at]}{symbol}".rstrip()
+    number = f"{size:,.0f}" if size >= 1000 else short_number(size) if size >= 1 or not size else f"{size:.3g}"
+    prefix = _PREFIXES[at] if not (binary and at) else f"{_PREFIXES[at].upper()}i"
+    return f"{'-' if value < 0 else ''}{number} {prefix}{symbol}".rstrip()
 
 
 def per_second(unit: str | None) -> str:
@@ -122,7 +118,7 @@ def rate_text(rate: float, unit: str | None = None, *, exact: bool = False) -> s
     sign = "-" if rate < 0 else "+"
     size = abs(rate)
     if exact:
-        return f"{sign}{f'{size:,.0f}' if size >= 100 else _short(size) if size else '0'}/s"
+        return f"{sign}{f'{size:,.0f}' if size >= 100 else short_number(size) if size else '0'}/s"
     symbol, factor = _SYMBOLS.get(unit or "", ("", 1))
     if symbol.endswith("/s"):
         symbol, factor = "", 1
@@ -133,7 +129,7 @@ def rate_text(rate: float, unit: str | None = None, *, exact: bool = False) -> s
 def brief_quantity(value: int | float, unit: str | None) -> str:
     """A number in a table whose heading has `heading_unit`: ``12.5 MB``, ``12.5 k``, ``9,214``, ``1d 3h``, ``98 %``."""
     if unit in PERCENT:
-        return f"{_brief_number(value)} %"
+        return f"{value:,.0f} %" if abs(value) >= _LONG_COUNT else f"{_brief_number(value)} %"
     if unit in _DURATIONS:
         return brief_duration(value * _DURATIONS[unit])
     if unit in _SYMBOLS:
@@ -159,7 +155,7 @@ def _brief_number(value: int | float) -> str:
         return f"{value:,}"
     if not math.isfinite(value) or 0 < size < 0.01:
         return f"{value:.2g}"
-    return f"{'-' if value < 0 else ''}{f'{size:,.0f}' if size >= 100 else _short(size)}"
+    return f"{'-' if value < 0 else ''}{f'{size:,.0f}' if size >= 100 else short_number(size)}"
 
 
 def full_quantity(value: int | float, unit: str | None) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.views.units import brief_quantity, full_quantity, heading_unit, quantity_text, rate_text, scaled
+from qmf.views.units import brief_quantity, full_quantity, heading_unit, parse_number, quantity_text, rate_text, scaled
 
 
 @pytest.mark.parametrize(
@@ -91,3 +91,40 @@ def test_about_three_digits_remain(value: float) -> None:
     number, _, prefix = text.partition(" ")
     size = 1000.0 ** ("", "k", "M", "G", "T", "P", "E").index(prefix)
     assert float(number) * size == pytest.approx(value, rel=0.006)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0", 0),
+        ("-3", -3),
+        ("+2.5", 2.5),
+        ("10k", 10_000),
+        ("1.5 M", 1_500_000),
+        ("1Ki", 1024),
+        ("1ki", 1024),
+        ("5Mi", 5 * 2**20),
+        ("2Ti", 2 * 2**40),
+        ("18446744073709551615", 2**64 - 1),
+    ],
+)
+def test_numbers_of_users(text: str, value: float) -> None:
+    assert parse_number(text) == value
+    assert isinstance(parse_number(text), type(value))
+
+
+@pytest.mark.parametrize("text", ["", "k", "1K", "1m", "1kk", "1e3", "0x1", "1,000", "²", "1" * 5000])
+def test_what_is_no_number(text: str) -> None:
+    with pytest.raises(ValueError, match="must be a number such as"):
+        parse_number(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1000, "1,000 B"), (1024, "1 KiB"), (1_610_612_736, "1.5 GiB"), (-2048, "-2 KiB")]
+)
+def test_binary_prefixes_for_what_is_published_so(value: int, text: str) -> None:
+    assert scaled(value, "B", binary=True) == text
+
+
+def test_a_percentage_has_no_prefix() -> None:
+    assert brief_quantity(204_800, "percent") == "204,800 %"

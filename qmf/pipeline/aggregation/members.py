@@ -10,9 +10,11 @@ import attrs
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
 from qmf.schema import TYPES, Style
+from qmf.views.times import parse_duration
 
 _SECONDS_PER_DAY = 86_400
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": _SECONDS_PER_DAY}
+# Sizes are names in tables of a lake: each window has one.
+_WINDOW = re.compile(r"[0-9]{1,9}[smhd]")
 
 _WHOLE = (ColumnType.INT8, ColumnType.INT16, ColumnType.INT32, ColumnType.INT64, ColumnType.DECIMAL)
 _NUMBERS = (*_WHOLE, ColumnType.FLOAT, ColumnType.DOUBLE)
@@ -91,8 +93,7 @@ def window_seconds(size: str) -> int:
     Raises:
         PipelineError: not a size, or a day is not a multiple of it: windows would cross midnight, and so would files.
     """
-    match = re.fullmatch(r"(\d+)([smhd])", size)
-    value = int(match[1]) * _UNITS[match[2]] if match else 0
+    value = parse_duration(size) // 10**9 if _WINDOW.fullmatch(size) else 0
     if not value or _SECONDS_PER_DAY % value:
         raise PipelineError(f"a window is a part of a day such as 10s, 1m, 15m, 1h or 1d, not {size!r}")
     return value

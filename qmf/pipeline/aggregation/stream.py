@@ -22,8 +22,8 @@ from qmf.pipeline.aggregation.stream_partials import MAX_VALUES, Found, NewSampl
 from qmf.pipeline.aggregation.stream_windows import END_NS, WindowRange, WindowRollup, ahead_ns, is_ahead
 from qmf.pipeline.aggregation.tables import OUT, PARTITIONS, WRITER, RollupOptions, rollup_table
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors, text
-from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.errors import LakeError
+from qmf.views.times import parse_duration
 
 #: Names of the application's numbers in the table's log.
 _LATEST, _OPEN, _READ, _WRITTEN = "rollup latest", "rollup open ", "rollup read ", "rollup written "

@@ -13,9 +13,9 @@ from qmf.pipeline.aggregation.source import ClassSource
 from qmf.pipeline.aggregation.tables import OUT, RollupOptions, add_rows, rollup_table
 from qmf.pipeline.aggregation.windows import rolled_up
 from qmf.pipeline.duckdb_queries import parquet_files, quoted, text
-from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.lake.days import NS_PER_DAY, day
 from qmf.pipeline.lake.location import is_local
+from qmf.views.times import parse_duration
 
 #: Later than any sample.
 END_NS = (1 << 63) - 1

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qmf.pipeline.commands.base import Subcommand, print_line
-from qmf.pipeline.durations import format_duration
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake.location import local_path
+from qmf.views.times import duration_text
 
 if TYPE_CHECKING:
     from qmf.pipeline.notifying.matchers import Matcher
@@ -141,7 +141,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _age(item: ShownAlert, now: int) -> str:
-    return format_duration(max(0, now - item.alert.starts_ns) // _SECOND * _SECOND)
+    return duration_text(max(0, now - item.alert.starts_ns) // _SECOND * _SECOND)
 
 
 def _details(item: ShownAlert, now: int) -> list[str]:
@@ -150,7 +150,7 @@ def _details(item: ShownAlert, now: int) -> list[str]:
     found = [", ".join(f"{name}={value}" for name, value in labels.items())] if labels else []
     silence, source = item.mute.silence, item.mute.inhibited_by
     if silence is not None:
-        left = format_duration((silence.ends_ns - now) // _SECOND * _SECOND)
+        left = duration_text((silence.ends_ns - now) // _SECOND * _SECOND)
         found.append(f"silenced by {silence.created_by} for another {left}: {silence.comment} ({silence.id[:8]})")
     if source is not None:
         ended = "" if source.ends_ns is None else ", which ended a short time ago"

@@ -18,8 +18,8 @@ from qmf.pipeline.commands.base import (
     spark_session,
     storage_of,
 )
-from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.shutdown import repeat_until_stopped
+from qmf.views.times import parse_duration
 
 
 def _options(parser: argparse.ArgumentParser) -> None:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 import attrs
 
 from qmf.connecting import BrokerTarget, add_connection_options, read_connections
-from qmf.pipeline.durations import spark_duration
 from qmf.pipeline.errors import MissingExtraError, PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.delta_lake import OLD_LOG, DeltaLake
 from qmf.pipeline.lake.location import is_local, local_path
 from qmf.pipeline.lake.table_paths import kind_path
+from qmf.views.times import parse_duration
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -98,11 +98,14 @@ def day_count(text: str) -> int:
 
 
 def duration(text: str) -> str:
-    """A duration such as ``10s``, ``1m30s``, ``1h`` or ``10 minutes``, as Spark writes it."""
+    """A duration such as ``10s``, ``1m30s``, ``1h`` or ``10 minutes``, as Spark writes it, with one unit."""
     try:
-        return spark_duration(text)
+        milliseconds, rest = divmod(parse_duration(text), 10**6)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    if rest:
+        raise argparse.ArgumentTypeError(f"must be a time of whole milliseconds, not {text!r}")
+    return f"{milliseconds} milliseconds" if milliseconds % 1000 else f"{milliseconds // 1000} seconds"
 
 
 def date(text: str) -> str:

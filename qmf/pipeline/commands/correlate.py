@@ -18,9 +18,9 @@ from qmf.pipeline.commands.base import (
     print_line,
 )
 from qmf.pipeline.commands.notify_options import add_notify, open_notifier
-from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.shutdown import stop_on_signals
+from qmf.views.times import parse_duration
 
 if TYPE_CHECKING:
     from qmf.pipeline.correlate.alerts import AlertRow

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qmf.pipeline.commands.base import add_broker, broker_target, duration, print_line, print_or_stop
-from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.lake.location import local_path
+from qmf.views.times import parse_duration
 
 if TYPE_CHECKING:
     from qmf.pipeline.correlate.options import CorrelateOptions

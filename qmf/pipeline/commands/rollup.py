@@ -21,8 +21,8 @@ from qmf.pipeline.commands.base import (
     spark_session,
     storage_of,
 )
-from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.lake.location import is_local
+from qmf.views.times import parse_duration
 
 
 def _options(parser: argparse.ArgumentParser) -> None:

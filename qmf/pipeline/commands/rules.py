@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from qmf.pipeline.commands.base import Subcommand, add_days, check_lake, duration, print_line
-from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.views.times import parse_duration
 
 
 def _check_options(parser: argparse.ArgumentParser) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from qmf.pipeline.commands.alerts import add_matchers, add_state, read_matchers, state_folder, table
 from qmf.pipeline.commands.base import Subcommand, print_line
-from qmf.pipeline.durations import format_duration, parse_duration
 from qmf.pipeline.errors import PipelineError
+from qmf.views.times import duration_text, parse_duration
 
 _SECOND = 10**9
 
@@ -124,7 +124,7 @@ def _expire(options: argparse.Namespace) -> None:
     file = SilenceFile(state_folder(options))
     for id in options.ids:
         silence = file.expire(id, time.time_ns())
-        lasted = format_duration(max(0, silence.ends_ns - silence.starts_ns) // _SECOND * _SECOND)
+        lasted = duration_text(max(0, silence.ends_ns - silence.starts_ns) // _SECOND * _SECOND)
         print_line(f"{silence.id}: ended after {lasted}")
 
 

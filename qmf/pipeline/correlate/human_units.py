@@ -1,10 +1,11 @@
-"""Numbers in units for people: ``1.5 GiB``, ``2m 30s``, ``81 %``. Pure."""
+"""Numbers in the units of rules, for people: ``1.61 GB``, ``2m 30s``, ``81 %``. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from qmf.pipeline.durations import format_duration
+from qmf.views.times import duration_text
+from qmf.views.units import brief_quantity, scaled
 
 #: The units of values, as rules name them.
 UNITS = ("bytes", "bytes/s", "ns", "ns/s", "s", "percent", "ratio", "number", "per second")
@@ -37,79 +38,46 @@ def unit_of(schema_unit: str | None, *, per_second: bool = False) -> str:
 
 def human(value: float, unit: str = "number") -> str:
     """A value in a unit, with about three digits."""
-    return _FORMATS.get(unit, si)(value)
+    return _FORMATS.get(unit, scaled)(value)
 
 
-def si(value: float) -> str:
-    """A number with a decimal prefix: ``1.5 M``."""
-    return _prefixed(value, 1000.0, ("", " k", " M", " G", " T", " P"))
+def _size(value: float) -> str:
+    return scaled(value, "B")
 
 
-def size(value: float) -> str:
-    """A number of bytes with a binary prefix: ``1.5 GiB``."""
-    return _prefixed(value, 1024.0, (" B", " KiB", " MiB", " GiB", " TiB", " PiB"))
+def _size_1024(value: float) -> str:
+    return scaled(value, "B", binary=True)
 
 
-def seconds(value: float) -> str:
-    """A number of seconds: ``2m 30s``, ``810ms``, ``12µs``."""
-    return nanoseconds(value * 1e9)
+def _seconds(value: float) -> str:
+    return duration_text(value * 1e9)
 
 
-def nanoseconds(value: float) -> str:
-    """A number of nanoseconds, in the same way."""
-    sign, ns = ("-", -value) if value < 0 else ("", value)
-    if ns >= 1e9:
-        # Seconds of long times tell nothing.
-        return sign + format_duration(round(ns / 1e6) * 10**6 if ns < 60e9 else round(ns / 1e9) * 10**9)
-    for limit, name in ((1e6, "ms"), (1e3, "µs")):
-        if ns >= limit:
-            return f"{sign}{ns / limit:.3g}{name}"
-    return f"{sign}{ns:.3g}ns"
-
-
-def share(value: float) -> str:
-    """A ratio as a percentage: 0.815 is ``81.5 %``."""
-    return percent(value * 100)
-
-
-def percent(value: float) -> str:
-    """A percentage."""
-    return f"{_digits(value)} %"
-
-
-def _prefixed(value: float, step: float, prefixes: tuple[str, ...]) -> str:
-    size, index = abs(value), 0
-    while size >= step and index < len(prefixes) - 1:
-        size, index = size / step, index + 1
-    return ("-" if value < 0 else "") + _digits(size) + prefixes[index]
-
-
-def _digits(value: float) -> str:
-    """Three digits, without a power of ten."""
-    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+def _share(value: float) -> str:
+    return brief_quantity(value * 100, "percent")
 
 
 _FORMATS: Mapping[str, Callable[[float], str]] = {
-    "bytes": size,
-    "bytes/s": lambda value: f"{size(value)}/s",
-    "ns": nanoseconds,
-    "ns/s": lambda value: share(value / 1e9),
-    "s": seconds,
-    "percent": percent,
-    "ratio": share,
-    "number": si,
-    "per second": lambda value: f"{si(value)}/s",
+    "bytes": _size,
+    "bytes/s": lambda value: scaled(value, "B/s"),
+    "ns": duration_text,
+    "ns/s": lambda value: _share(value / 1e9),
+    "s": _seconds,
+    "percent": lambda value: brief_quantity(value, "percent"),
+    "ratio": _share,
+    "number": scaled,
+    "per second": lambda value: f"{scaled(value)}/s",
 }
 
-#: Formats in templates besides those of Python; those of Prometheus' templates have their names.
+#: Formats in templates besides those of Python; those of Prometheus' templates have their names, and mean the same.
 TEMPLATE_FORMATS: Mapping[str, Callable[[float], str]] = {
-    "bytes": size,
-    "si": si,
-    "ns": nanoseconds,
-    "seconds": seconds,
-    "ratio": share,
-    "humanize": si,
-    "humanize1024": size,
-    "humanizeDuration": seconds,
-    "humanizePercentage": share,
+    "bytes": _size,
+    "si": scaled,
+    "ns": duration_text,
+    "seconds": _seconds,
+    "ratio": _share,
+    "humanize": scaled,
+    "humanize1024": _size_1024,
+    "humanizeDuration": _seconds,
+    "humanizePercentage": _share,
 }

@@ -20,7 +20,7 @@ from qmf.pipeline.correlate.rules import (
     ThresholdRule,
     ValueRule,
 )
-from qmf.pipeline.durations import format_duration
+from qmf.views.times import duration_text
 
 #: Names in templates that are not columns.
 BUILT_IN_FIELDS = frozenset(
@@ -125,11 +125,11 @@ def render(rule: Rule, values: Mapping[str, Any]) -> str:
 def _duration(rule: Rule) -> str | None:
     match rule:
         case ValueRule() | RatioRule():
-            return format_duration(rule.limits.levels[0].duration)
+            return duration_text(rule.limits.levels[0].duration)
         case AbsenceRule():
-            return format_duration(rule.duration)
+            return duration_text(rule.duration)
         case SequenceRule() | CountRule() | JoinRule():
-            return format_duration(rule.within)
+            return duration_text(rule.within)
     return None
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from qmf.pipeline.correlate.rules import SECOND
-from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.toml_lines import KeyPath, line_of
+from qmf.views.times import parse_duration
 
 #: Names of tables and keys; the number of a table in an array of tables, from 1, follows the name of the array.
 Path = tuple[str, ...]

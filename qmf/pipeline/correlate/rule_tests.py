@@ -36,8 +36,8 @@ from qmf.pipeline.correlate.rule_file import load_rules, parse_toml, read_text
 from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
 from qmf.pipeline.correlate.rules import SECOND, Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader
-from qmf.pipeline.durations import format_duration
 from qmf.pipeline.toml_lines import key_lines
+from qmf.views.times import duration_text
 
 #: ns between two values of a series.
 DEFAULT_INTERVAL = 60 * SECOND
@@ -160,7 +160,7 @@ def run_rule_tests(tests: RuleTests) -> Iterator[tuple[RuleTest, list[str]]]:
         yield (
             test,
             [
-                f"{tests.file}{_at(check.line)}: {test.name}: at {format_duration(check.at)}, {check.name}: {wrong}"
+                f"{tests.file}{_at(check.line)}: {test.name}: at {duration_text(check.at)}, {check.name}: {wrong}"
                 for check, alerts in _states(tests.rules, test)
                 for wrong in _differences(check, alerts)
             ],

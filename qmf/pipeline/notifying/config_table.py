@@ -10,10 +10,10 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.notifying.matchers import Matcher, parse_matcher
 from qmf.pipeline.notifying.receivers.base import Secret
 from qmf.pipeline.toml_lines import KeyPath, line_of
+from qmf.views.times import parse_duration
 
 _SECOND = 10**9
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)

@@ -15,8 +15,9 @@ from qmf.pipeline.report import svg
 from qmf.pipeline.report.model import AlertRow, Anomaly, AvailabilityInterval, Chart, Report, Series
 from qmf.pipeline.report.naming import abbreviated
 from qmf.pipeline.report.svg import MARKS
-from qmf.pipeline.report.texts import GROUPS, scale_texts, seconds_text, severity_mark, severity_name, value_text
+from qmf.pipeline.report.texts import GROUPS, scale_texts, severity_mark, severity_name, value_text
 from qmf.pipeline.report.time_range import NS, TimeRange
+from qmf.views.times import brief_duration
 from qmf.views.units import PERCENT
 
 #: Inches: width of all plots, and what is left of the axes, right of them, and below them.
@@ -100,7 +101,7 @@ class Plots:
                 item.state,
                 _STATE_HATCH[item.state],
                 f"{item.agent}: {item.state}{f', run {item.epoch}' if item.epoch is not None else ''} ({item.cause}), "
-                f"{seconds_text((item.end_ns - item.start_ns) / NS)}",
+                f"{brief_duration(item.end_ns - item.start_ns)}",
             )
             for item in intervals
         ]

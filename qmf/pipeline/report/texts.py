@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from qmf.pipeline.report.time_range import NS, time_text
 from qmf.schema import Severity
+from qmf.views.times import brief_duration
 from qmf.views.units import brief_quantity, brief_scale, heading_unit, per_second
 
 #: Characters of a property's value at most.
@@ -59,11 +60,8 @@ def unit_text(unit: str | None, *, is_rate: bool = False) -> str:
 
 
 def seconds_text(length: float) -> str:
-    """A length in seconds as text, with one unit."""
-    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
-        if length >= size:
-            return f"{length / size:.1f} {unit}"
-    return f"{length:.1f} s" if length >= 0.1 else f"{length * 1000:.0f} ms"
+    """A length in seconds as text."""
+    return brief_duration(length * NS)
 
 
 def percent_text(part: float | None) -> str:

@@ -7,13 +7,13 @@ import re
 
 import attrs
 
-from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.errors import PipelineError
+from qmf.views.times import instant_text, parse_duration
 
 NS = 10**9
 
 #: Sizes of windows, as `qmf.pipeline.rollup` reads them, and their seconds.
-_SIZES = {"10s": 10, "30s": 30, "1m": 60, "5m": 300, "15m": 900, "1h": 3600, "6h": 21600, "1d": 86400}
+_SIZES = {size: parse_duration(size) // NS for size in ("10s", "30s", "1m", "5m", "15m", "1h", "6h", "1d")}
 
 #: Days by name, and how long ago they are.
 _DAYS_AGO = {"today": 0, "yesterday": 1}
@@ -118,11 +118,7 @@ def parse_compared(text: str, time_range: TimeRange) -> TimeRange:
 
 def time_text(time_ns: int) -> str:
     """A time in UTC, to the second."""
-    try:
-        time = datetime.datetime.fromtimestamp(time_ns // NS, datetime.UTC)
-    except (OverflowError, ValueError, OSError):
-        return f"{time_ns} ns"
-    return time.strftime("%Y-%m-%d %H:%M:%S")
+    return instant_text(time_ns, datetime.UTC)
 
 
 def _time(text: str, *, whole_day: bool) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from qmf.views.text import plural
-from qmf.views.units import duration_text
+from qmf.views.times import duration_text
 from qmf_shell.objects.period import Period, split_period
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import count_option

@@ -7,13 +7,14 @@ error, and so is a text that is not a value of the field's type.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import attrs
 
 from qmf.schema import ClassSchema, Style, parse_value
+from qmf.views.times import parse_duration
+from qmf.views.units import parse_number
 from qmf_shell.objects.fields import ObjectField, field_value, find_field
 from qmf_shell.parsing.conditions import (
     COMPARE,
@@ -34,12 +35,6 @@ from qmf_shell.session.backend import ObjectKey, ObjectRecord
 ObjectTest = Callable[[ObjectRecord], bool]
 #: Finds the object that a text names, to be compared with a field that is a reference.
 ResolveField = Callable[[str, ObjectField], ObjectKey]
-
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)")
-_NANOSECONDS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9, "d": 86400e9}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kMGT]i?)")
-_FACTORS = {"k": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
-_BINARY = {"ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "Ti": 1024**4}
 
 
 @attrs.frozen
@@ -189,8 +184,8 @@ def literal(field: ObjectField, text: str) -> object:
         return text
     if kind.base == "absTime" and not text.lstrip("-").isdigit():
         return _time(text)
-    if (kind.base == "deltaTime" or field.unit == "nanosecond") and (match := _DURATION.fullmatch(text)):
-        return round(float(match[1]) * _NANOSECONDS[match[2]])
+    if (kind.base == "deltaTime" or field.unit == "nanosecond") and (duration := _duration(text)) is not None:
+        return duration
     number = _sized(text)
     if field.statistic and kind.style is Style.MMA and not field.name.endswith("Count"):
         # Averages are sent as whole numbers by some agents and as fractions by others.
@@ -208,14 +203,23 @@ def literal(field: ObjectField, text: str) -> object:
 
 
 def _sized(text: str) -> int | None:
-    match = _SIZE.fullmatch(text)
-    return round(float(match[1]) * (_FACTORS | _BINARY)[match[2]]) if match else None
+    """The number of a text with a prefix, such as ``10k``."""
+    try:
+        return round(parse_number(text)) if text[-1:].isalpha() else None
+    except ValueError:
+        return None
+
+
+def _duration(text: str) -> int | None:
+    try:
+        return parse_duration(text)
+    except ValueError:
+        return None
 
 
 def _time(text: str) -> int:
     """Nanoseconds since 1970 of a date, or of a duration before now: ``2024-05-01``, ``2024-05-01T12:00``, ``5m``."""
-    if match := _DURATION.fullmatch(text):
-        ago = round(float(match[1]) * _NANOSECONDS[match[2]])
+    if (ago := _duration(text)) is not None:
         return round(datetime.now(UTC).timestamp() * 1e9) - ago
     try:
         moment = datetime.fromisoformat(text)

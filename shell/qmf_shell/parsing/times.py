@@ -13,13 +13,11 @@ from datetime import datetime, timedelta, tzinfo
 import attrs
 
 from qmf.errors import CallerError
+from qmf.views.times import parse_duration
 
 _DAYS = {"today": 0, "yesterday": 1}
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d)(\.\d{1,6})?)?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_AGO = re.compile(r"-((?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))+)")
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 #: How times are written, for errors and hints.
 TIME_FORMS = "14:05, 14:05:30, 2026-11-22 14:05, yesterday 14:05, -10m or now"
@@ -85,9 +83,11 @@ def parse_time(words: Sequence[str], clock: Clock, *, after: int | None = None) 
     first = words[0].lower()
     if first == "now":
         return clock.now, 1
-    if match := _AGO.fullmatch(first):
-        seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(match[1]))
-        return max(0, clock.now - round(seconds * 1e9)), 1
+    if first.startswith("-"):
+        try:
+            return max(0, clock.now - parse_duration(first[1:])), 1
+        except ValueError:
+            raise TimeError(words[0]) from None
     if first in _DAYS:
         date = clock.moment - timedelta(days=_DAYS[first])
         return _on(date, words, clock)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import time
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import tzinfo
 
 import attrs
 
 from qmf.views.text import clean
+from qmf.views.times import brief_duration, duration_text, instant_text
 from qmf.views.units import (
     PERCENT,
-    brief_duration,
     brief_quantity,
-    duration_text,
     full_quantity,
     has_symbol,
     heading_unit,
@@ -38,7 +36,6 @@ from qmf_shell.results.result import CellForm, TableColumn
 
 #: Shown in place of a missing value.
 ABSENT = "-"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 4000
 
 
@@ -127,7 +124,7 @@ class Formatter:
     def _brief_instant(self, ns: int) -> str:
         """The time of day of a time of today."""
         text = self.instant(ns)
-        today = _moment(time.time_ns() // 1_000_000_000, self.zone, False)[:10]
+        today = instant_text(time.time_ns(), self.zone)[:10]
         return text.removeprefix(f"{today} ")
 
     def _number(self, value: int | float | None, unit: str | None, form: CellForm) -> str:
@@ -172,19 +169,7 @@ class Formatter:
 
     def instant(self, ns: int) -> str:
         """A time to the second in the formatter's zone; one beyond the calendar's range in nanoseconds."""
-        if ns == 0:
-            return ABSENT
-        try:
-            return _moment(ns // 1_000_000_000, self.zone, self.short)
-        except (OverflowError, ValueError, OSError):
-            return f"{ns} ns"
-
-
-# Cached, since many objects were created in the same second.
-@functools.lru_cache(maxsize=1000)
-def _moment(seconds: int, zone: tzinfo | None, short: bool) -> str:
-    moment = (_EPOCH + timedelta(seconds=seconds)).astimezone(zone)
-    return f"{moment:%H:%M:%S}" if short else f"{moment:%Y-%m-%d %H:%M:%S}"
+        return instant_text(ns, self.zone, date=not self.short) if ns else ABSENT
 
 
 def _is_empty(cell: Cell) -> bool:

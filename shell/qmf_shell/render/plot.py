@@ -13,7 +13,8 @@ import attrs
 from rich.cells import cell_len
 
 from qmf.views.text import clean
-from qmf.views.units import brief_scale, duration_text, heading_unit, number_text
+from qmf.views.times import duration_text
+from qmf.views.units import brief_scale, heading_unit, number_text
 from qmf_shell.render.canvas import ASCII_LINES, Canvas, Segment, SegmentRow
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import wrap

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
+from qmf.views.units import parse_number
 from qmf_shell.objects.fields import ObjectField
 from qmf_shell.screens.rows import Level
 
 #: Of statistics in percent, if nothing else was said.
 PERCENT = (80.0, 95.0)
-
-_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)([kMGT]i?)?")
-_FACTORS = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
 def threshold_key(class_name: str, name: str) -> str:
@@ -33,13 +30,10 @@ def limits_of(field: ObjectField, class_name: str, chosen: Mapping[str, Sequence
 def limits_of_text(text: str) -> tuple[float, ...] | None:
     """The thresholds that a user typed: none, one or two numbers, also ``10k`` and ``5Mi``; None if it is not that."""
     words = text.replace(",", " ").split()
-    found: list[float] = []
-    for word in words:
-        number = _NUMBER.fullmatch(word)
-        if number is None:
-            return None
-        found.append(float(number[1]) * _FACTORS[number[2] or ""])
-    return tuple(found) if len(found) <= 2 else None
+    try:
+        return tuple(float(parse_number(word)) for word in words) if len(words) <= 2 else None
+    except ValueError:
+        return None
 
 
 def limits_text(limits: Sequence[float]) -> str:

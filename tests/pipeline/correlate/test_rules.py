@@ -27,7 +27,6 @@ from qmf.pipeline.correlate.rules import (
     SequenceRule,
     ThresholdRule,
 )
-from qmf.pipeline.durations import format_duration, parse_duration
 from qmf.schema import Severity
 
 SECOND = 10**9
@@ -359,9 +358,9 @@ above = 0.5
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (1536, "bytes", "1.5 KiB"),
+        (1_610_612_736, "bytes", "1.61 GB"),
         (12, "bytes", "12 B"),
-        (1.5 * 2**40, "bytes/s", "1.5 TiB/s"),
+        (1.5e12, "bytes/s", "1.5 TB/s"),
         (8.1e8, "ns", "810ms"),
         (8.1e8, "ns/s", "81 %"),
         (1500, "ns", "1.5µs"),
@@ -383,7 +382,7 @@ def test_templates_have_the_formats_of_prometheus() -> None:
     (rule, *_) = parse_rules(ALL)
     template = "{value:humanize} {value:humanize1024} {value:humanizeDuration} {value:humanizePercentage} {value:human}"
     text = render(attrs.evolve(rule, message=template, unit="ns"), {"value": 2048.0})
-    assert text == "2.05 k 2 KiB 34m 8s 204800 % 2.05µs"
+    assert text == "2.05 k 2 KiB 34m 8s 204,800 % 2.05µs"
 
 
 def test_the_example_is_right() -> None:
@@ -395,15 +394,6 @@ def test_the_example_is_right() -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match=r"none\.toml: No such file or directory"):
         load_rules(tmp_path / "none.toml")
-
-
-@pytest.mark.parametrize(
-    ("text", "ns"),
-    [("90s", 90), ("1m30s", 90), ("1m 30s", 90), ("2h", 7200), ("1d", 86_400), ("0.5s", 0.5), ("10 minutes", 600)],
-)
-def test_durations(text: str, ns: float) -> None:
-    assert parse_duration(text) == ns * SECOND
-    assert parse_duration(format_duration(parse_duration(text))) == ns * SECOND
 
 
 def test_a_message_never_fails() -> None:

@@ -17,7 +17,7 @@ from qmf.pipeline.correlate.detectors.base import (
     evidence_of,
 )
 from qmf.pipeline.correlate.rules import AbsenceRule, Per
-from qmf.pipeline.durations import format_duration
+from qmf.views.times import duration_text
 
 
 class AbsenceDetector(Detector):
@@ -66,7 +66,7 @@ class AbsenceDetector(Detector):
             self.due = now
         elif self.due < now:
             assert self._of.forget is not None
-            self._clear_alert(self.due, f"given up after {format_duration(self._of.forget)}", [])
+            self._clear_alert(self.due, f"given up after {duration_text(self._of.forget)}", [])
             self._seen, self._last, self.due = None, None, NEVER
 
     def goodbye(self, agent: str, at: int) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from qmf.pipeline.correlate.detectors.base import NEVER, AlertChange, Detector, Evidence, Signal, evidence_of
 from qmf.pipeline.correlate.human_units import human
 from qmf.pipeline.correlate.rules import Level, Limits, RatioRule, ValueRule
-from qmf.pipeline.durations import format_duration
+from qmf.views.times import duration_text
 
 
 class LimitDetector(Detector):
@@ -79,7 +79,7 @@ class LimitDetector(Detector):
             at = self.due
             if self._stale_at() == at:
                 assert self._limits.stale is not None
-                self.gone(at, f"no sample for {format_duration(self._limits.stale)}")
+                self.gone(at, f"no sample for {duration_text(self._limits.stale)}")
             else:
                 self._activate(at)
                 self._set_due()

@@ -17,6 +17,8 @@ import attrs
 
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.errors import CallerError
+from qmf.views.times import parse_duration
+from qmf.views.units import parse_number
 from qmf.web.pages.views.value_columns import ValueColumn
 
 _COMPARISON = re.compile(r"([A-Za-z_]\w*)(!=|!~|<=|>=|=|~|<|>)(.*)", re.DOTALL)
@@ -26,22 +28,8 @@ _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*([A-Za-zµ%]*)")
-_FACTORS: Mapping[str, float] = {
-    "": 1,
-    "%": 1,
-    **{"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "ki": 2**10, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40},
-}
-_DURATIONS: Mapping[str, float] = {
-    "ns": 1,
-    "us": 1e3,
-    "µs": 1e3,
-    "ms": 1e6,
-    "s": 1e9,
-    "m": 60e9,
-    "h": 3600e9,
-    "d": 86400e9,
-}
+#: What ends a number and no duration.
+_PREFIXES = ("k", "i", "M", "G", "T")
 
 Test = Callable[[RemoteObject], bool]
 #: The text in which words are searched for.
@@ -163,13 +151,9 @@ def _shown(value: object) -> str:
 
 def _number(column: ValueColumn, text: str) -> int | float:
     text = text.strip()
-    if text.lstrip("+-").isdecimal() and text.isascii():
-        return int(text)  # exact, however large it is
-    match = _NUMBER.fullmatch(text)
-    if match is not None:
-        number, unit = float(match[1]), match[2]
-        if column.is_duration and unit in _DURATIONS:
-            return number * _DURATIONS[unit]
-        if unit in _FACTORS:
-            return number * _FACTORS[unit]
-    raise ConditionError(f"{text!r} is not a number to compare {column.name} with")
+    try:
+        if column.is_duration and text[-1:].isalpha() and not text.endswith(_PREFIXES):
+            return (-1 if text.startswith("-") else 1) * parse_duration(text.lstrip("+-"))
+        return parse_number(text.removesuffix("%"))
+    except ValueError:
+        raise ConditionError(f"{text!r} is not a number to compare {column.name} with") from None

@@ -15,11 +15,10 @@ from qmf.console.aio import ObjectId
 from qmf.errors import CallerError, QmfError
 from qmf.schema import Access, Argument, ClassSchema, Method, Property, QmfType, check_value, parse_value
 from qmf.views.text import clean, one_line
+from qmf.views.times import parse_duration
 from qmf.views.units import plural_unit
 from qmf.web.pages.views.page_urls import object_of
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|h|d)")
-_NANOSECONDS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9, "d": 86400e9}
 _EMPTY_MAP = "{}"
 #: From this many bytes on a text may have several lines.
 _LONG_TEXT = 256
@@ -103,8 +102,7 @@ def _parse(kind: QmfType, looks: FieldKind, text: str) -> object:
             case FieldKind.TIME:
                 return _time(text)
             case FieldKind.DURATION:
-                match = _DURATION.fullmatch(text.strip())
-                return round(float(match[1]) * _NANOSECONDS[match[2]]) if match else parse_value(kind, text.strip())
+                return parse_duration(text) if text.strip()[-1:].isalpha() else parse_value(kind, text.strip())
             case FieldKind.REFERENCE:
                 return _reference(text.strip())
             case FieldKind.TEXT | FieldKind.LONG_TEXT:

@@ -13,13 +13,14 @@ import attrs
 
 from qmf.console.aio import ObjectId
 from qmf.schema import Severity
+from qmf.views.times import parse_duration
 from qmf.web.addresses import from_segment, to_segment
 
 #: Rows of a page of a table.
 PAGE_SIZES = (25, 50, 100, 250)
 DEFAULT_SIZE = 50
 #: Lengths of time that a plot shows, in seconds, and how they are written.
-WINDOWS: Mapping[str, float] = {"5m": 300, "15m": 900, "1h": 3600, "6h": 21_600, "1d": 86_400}
+WINDOWS: Mapping[str, float] = {text: parse_duration(text) / 1e9 for text in ("5m", "15m", "1h", "6h", "1d")}
 DEFAULT_WINDOW = "15m"
 #: How far from its object a graph reaches, at most.
 MOST_DEPTH = 4

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.schema import ClassSchema, QmfType
 from qmf.views.names import index_text, title_text
 from qmf.views.text import clean
-from qmf.views.units import brief_duration, brief_quantity, duration_text, full_quantity, shortest_float32
+from qmf.views.times import brief_duration, duration_text
+from qmf.views.times import instant_text as moment_text
+from qmf.views.units import brief_quantity, full_quantity, shortest_float32
 
 #: Shown in place of a missing value.
 ABSENT = "–"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 4000
 
 
@@ -70,23 +69,12 @@ def plain_text(value: object) -> str:
 
 def instant_text(ns: int) -> str:
     """A time in nanoseconds since 1970, to the second; 0 means never."""
-    if not ns:
-        return ABSENT
-    try:
-        return _moment(ns // 1_000_000_000)
-    except (OverflowError, ValueError, OSError):
-        return f"{ns} ns"
+    return moment_text(ns) if ns else ABSENT
 
 
 def clock_text(seconds: float) -> str:
     """A time in seconds since 1970, without its date."""
-    return _moment(int(seconds))[11:]
-
-
-@functools.lru_cache(maxsize=1000)
-def _moment(seconds: int) -> str:
-    moment = (_EPOCH + timedelta(seconds=seconds)).astimezone()
-    return f"{moment:%Y-%m-%d %H:%M:%S}"
+    return moment_text(int(seconds) * 1_000_000_000, date=False)
 
 
 def age_text(seconds: float) -> str:

@@ -1,0 +1,86 @@
+"""Durations and points in time as text, and durations as users write them."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import UTC, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmf.views.times import brief_duration, duration_text, instant_text, parse_duration
+
+SECOND = 10**9
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("90s", 90 * SECOND),
+        ("1m30s", 90 * SECOND),
+        (" 1m 30s ", 90 * SECOND),
+        ("1m500ms", 60_500 * 10**6),
+        ("2h", 7200 * SECOND),
+        ("1d", 86_400 * SECOND),
+        ("1w", 7 * 86_400 * SECOND),
+        ("0.5s", SECOND // 2),
+        ("10 minutes", 600 * SECOND),
+        ("5 min", 300 * SECOND),
+        ("1 week 2 days", 9 * 86_400 * SECOND),
+        ("3 milliseconds", 3 * 10**6),
+        ("17ns", 17),
+        ("80us", 80_000),
+        ("80µs", 80_000),
+        ("9007199254740993ns", 9007199254740993),
+    ],
+)
+def test_durations_of_users(text: str, ns: int) -> None:
+    assert parse_duration(text) == ns
+
+
+@pytest.mark.parametrize("text", ["", "10", "m", "1 year", "1s; drop", "-1s", "1m30", "1e3s", "٣s", "9" * 5000 + "s"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(ValueError, match="must be a time such as 30s"):
+        parse_duration(text)
+
+
+@given(st.text("0123456789.nuµmsihdwe ") | st.text())
+def test_any_text_is_a_duration_or_refused(text: str) -> None:
+    with contextlib.suppress(ValueError):
+        assert parse_duration(text) >= 0
+
+
+@pytest.mark.parametrize(
+    ("ns", "text", "brief"),
+    [
+        (0, "0s", "0s"),
+        (17, "17ns", "17ns"),
+        (80_000, "80µs", "80µs"),
+        (999_700_000, "1s", "1s"),
+        (5_214_000_000, "5.21s", "5.21s"),
+        (59_940_000_000, "59.9s", "59.9s"),
+        (59_960_000_000, "1m", "1m"),
+        (89_999_999_999.9, "1m 30s", "1m 30s"),
+        (90 * SECOND, "1m 30s", "1m 30s"),
+        (97_925 * SECOND, "1d 3h 12m 5s", "1d 3h"),
+        (-3 * SECOND, "-3s", "-3s"),
+    ],
+)
+def test_durations_for_people(ns: float, text: str, brief: str) -> None:
+    assert duration_text(ns) == text
+    assert brief_duration(ns) == brief
+
+
+@given(st.integers(0, 2**63))
+def test_a_shown_duration_can_be_typed(ns: int) -> None:
+    tolerance = max(SECOND / 2, 0) if ns >= 59 * SECOND else ns * 0.006
+    assert parse_duration(duration_text(ns).replace(",", "")) == pytest.approx(ns, abs=tolerance)
+
+
+def test_points_in_time() -> None:
+    noon = 1_900_000_000 * SECOND + 1
+    assert instant_text(noon, UTC) == "2030-03-17 17:46:40"
+    assert instant_text(noon, timezone(timedelta(hours=-1))) == "2030-03-17 16:46:40"
+    assert instant_text(noon, UTC, date=False) == "17:46:40"
+    assert instant_text(2**70, UTC) == f"{2**70} ns"
