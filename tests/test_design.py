@@ -67,6 +67,7 @@ ALLOWED: dict[str, set[str]] = {
 OPEN = {
     "qmf",
     "qmf._arguments",
+    "qmf._atomic_files",
     "qmf._background_tasks",
     "qmf._compile",
     "qmf._completion",

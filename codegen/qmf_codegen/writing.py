@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from qmf._atomic_files import replaced_file
 from qmf_codegen.comparing import Change
 
 
@@ -23,33 +22,23 @@ def write(changes: Sequence[Change], report: Callable[[str], None]) -> None:
     Raises:
         OSError: no space, or no permission.
     """
-    with contextlib.ExitStack() as stack:
-        prepared = [
-            (_prepare(change.path, change.after, stack), change.path) for change in changes if change.after is not None
-        ]
-        for temporary, path in prepared:
-            temporary.replace(path)
-            report(f"wrote {path}")
+    with contextlib.ExitStack() as written:
+        for change in reversed(changes):  # the last is left first
+            if change.after is not None:
+                written.enter_context(_written(change.path, change.after, report))
     for change in changes:
         if change.after is None:
             change.path.unlink()
             report(f"removed {change.path}")
 
 
-def _prepare(path: Path, text: str, stack: contextlib.ExitStack) -> Path:
-    """Write `text` to a temporary file beside `path`; the stack removes it unless it was moved."""
+@contextlib.contextmanager
+def _written(path: Path, text: str, report: Callable[[str], None]) -> Iterator[None]:
+    """A file that has its new content after the block, if that ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
-    stack.callback(temporary.unlink, missing_ok=True)
-    with os.fdopen(descriptor, "wb") as file:
-        # Temporary files are private; generated files get the usual permissions.
-        os.fchmod(file.fileno(), 0o666 & ~_umask())
+    with replaced_file(path) as file:
         file.write(text.encode())
-    return temporary
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        # What can go wrong goes wrong now, and no more files are open than one.
+        file.close()
+        yield
+    report(f"wrote {path}")

@@ -9,13 +9,12 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 from uuid import uuid4
 
+from qmf._atomic_files import PRIVATE, replace_file
 from qmf.errors import CallerError
 
 try:
@@ -52,7 +51,8 @@ def count_start(folder: Path, kind: Sequence[str], instance: str | None, otherwi
             kept, epoch = _read(path, otherwise)
             instance = instance or kept or str(uuid4())
             epoch = epoch % EPOCH_MAX + 1
-            _write(path, {"instance": instance, "epoch": epoch})
+            content = json.dumps({"instance": instance, "epoch": epoch}).encode()
+            replace_file(path, content, mode=PRIVATE, sync=True)
     except OSError as error:
         raise CallerError(f"cannot count the start of the agent in {path}: {error.strerror}") from error
     return instance, epoch
@@ -80,15 +80,3 @@ def _read(path: Path, otherwise: int) -> tuple[str | None, int]:
         pass
     _log.warning("%s is damaged; counting starts from the time", path)
     return None, otherwise
-
-
-def _write(path: Path, state: dict[str, object]) -> None:
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".start-", delete=False, encoding="utf-8") as file:
-        try:
-            json.dump(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise

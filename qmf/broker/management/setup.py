@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attrs
 
+from qmf._atomic_files import PRIVATE, replace_file
 from qmf.broker.store.folder import SYSTEM_ID
 
 log = logging.getLogger("qmf.broker")
@@ -46,8 +47,7 @@ def machine_id(data_dir: Path | None) -> uuid.UUID:
     except (OSError, ValueError) as error:
         log.warning("%s is replaced: %s", path, error)
     try:
-        path.touch(0o600)
-        path.write_text(f"{made}\n", "ascii")
+        replace_file(path, f"{made}\n".encode(), mode=PRIVATE)
     except OSError as error:
         log.warning("%s cannot be written: the machine has another id after a restart: %s", path, error)
     return made

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from qmf._atomic_files import sync_folder
 from qmf.broker.store.errors import DiskFull, StoreDamaged, StoreError, StoreVersionError
 
 #: Marks the file as a store of this broker (SQLite's application id): "QMFb".
@@ -113,11 +114,7 @@ def _make_missing(path: Path, version: int) -> None:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {version}")
     made.rename(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(path.parent)
 
 
 def _beside(path: Path, ending: str) -> Path:

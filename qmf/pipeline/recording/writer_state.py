@@ -25,6 +25,7 @@ from typing import Any
 
 import attrs
 
+from qmf._atomic_files import TEMPORARY, replace_file
 from qmf.pipeline.errors import LakeError, lake_errors
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
@@ -41,7 +42,6 @@ HELD = "held.json"
 
 _RUN = "run.json"
 _SUFFIX = ".arrow"
-_TEMPORARY = ".tmp-"
 
 
 @attrs.frozen
@@ -130,7 +130,7 @@ class WriterState:
     def interruption(self) -> Interruption | None:
         """What the last run left if it did not end in order. Removes files that it had not written whole."""
         with lake_errors(self.folder):
-            for path in self.folder.glob(f"{_TEMPORARY}*"):
+            for path in self.folder.glob(f"{TEMPORARY}*"):
                 path.unlink()
             stored = sorted(self.folder.glob(f"*{_SUFFIX}"))
             run, last_ns = _read_run(self.folder / _RUN)
@@ -152,7 +152,7 @@ class WriterState:
     def mark(self, run: str, time_ns: int) -> None:
         """Note that a run is recording, and that all its rows up to now are stored."""
         with lake_errors(self.folder):
-            self._write(_RUN, json.dumps({"run": run, "last_ns": time_ns}).encode(), sync=False)
+            replace_file(self.folder / _RUN, json.dumps({"run": run, "last_ns": time_ns}).encode())
 
     def end(self) -> None:
         """Note that the run ended in order."""
@@ -180,13 +180,13 @@ class WriterState:
         with pa.ipc.new_file(sink, schema) as writer:
             writer.write_table(whole)
         with lake_errors(self.folder):
-            self._write(_file_name(batch.number), sink.getvalue(), sync=True)
+            replace_file(self.folder / _file_name(batch.number), sink.getvalue(), sync=True)
 
     def store_held(self, messages: Sequence[HeldMessage]) -> None:
         """Store the messages that are held, instead of those of before."""
         with lake_errors(self.folder):
             if messages:
-                self._write(HELD, to_json(messages).encode(), sync=True)
+                replace_file(self.folder / HELD, to_json(messages).encode(), sync=True)
             else:
                 (self.folder / HELD).unlink(missing_ok=True)
 
@@ -223,22 +223,6 @@ class WriterState:
         with lake_errors(self.folder):
             (self.folder / name).unlink(missing_ok=True)
 
-    def _write(self, name: str, content: Any, *, sync: bool) -> None:
-        temporary = self.folder / f"{_TEMPORARY}{name}"
-        try:
-            with temporary.open("wb") as file:
-                file.write(content)
-                if sync:
-                    file.flush()
-                    os.fsync(file.fileno())
-        except OSError:
-            # On a full disk, the half of a file would take the room that there is.
-            temporary.unlink(missing_ok=True)
-            raise
-        temporary.rename(self.folder / name)
-        if sync:
-            _sync_folder(self.folder)
-
 
 def _file_name(number: int) -> str:
     return f"{number:08d}{_SUFFIX}"
@@ -263,12 +247,3 @@ def _read_run(path: Path) -> tuple[str | None, int]:
     except (ValueError, KeyError, TypeError):
         # It is not synced: after a failure of the power it may be empty.
         return "", path.stat().st_mtime_ns
-
-
-def _sync_folder(folder: Path) -> None:
-    """Write the names in a folder through to the disk."""
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

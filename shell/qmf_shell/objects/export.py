@@ -9,14 +9,13 @@ from __future__ import annotations
 import csv
 import importlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Protocol
 from uuid import UUID
 
+from qmf._atomic_files import replaced_file
 from qmf._extras import install_hint
 from qmf.errors import CallerError
 from qmf.schema import ClassSchema
@@ -66,28 +65,12 @@ def write_file(context: Context, path: Path, selected: Sequence[SelectedObjects]
         values = None if chosen is None else value_columns(schemas, chosen)
         records = [file_record(context, item, values) for item in objects]
         write = partial(_text_writer(path.suffix.lower(), schemas, chosen), records=records)
-    _replace(path, write)
-    return len(objects)
-
-
-def _replace(path: Path, write: Callable[[IO[bytes]], None]) -> None:
-    """Write a file beside `path`, then give it this name."""
-    part = ""
     try:
-        with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            part = file.name
+        with replaced_file(path) as file:
             write(file)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(part).chmod(0o666 & ~umask)
-        Path(part).replace(path)
     except OSError as error:
-        if part:
-            Path(part).unlink(missing_ok=True)
         raise ExportError(f"cannot write {path}: {error.strerror or error}") from None
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+    return len(objects)
 
 
 # -- text: the records of all commands ---------------------------------------------------------------------------------

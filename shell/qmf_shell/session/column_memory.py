@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
 
+from qmf._atomic_files import replace_file
 from qmf.errors import CallerError
 from qmf_shell.session.backend import ClassName
 
@@ -48,9 +48,7 @@ class ColumnMemory:
         data = {":".join(key): list(names) for key, names in sorted(self.chosen.items())}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            new = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-            new.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-            new.replace(self.path)
+            replace_file(self.path, f"{json.dumps(data, indent=1)}\n".encode())
         except OSError as error:
             reason = error.strerror or error
             raise ColumnMemoryError(f"the columns are not kept beyond this session: {self.path}: {reason}") from None

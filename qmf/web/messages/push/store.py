@@ -7,12 +7,10 @@ A file may also be written by hand, with an ``id`` and a ``destination``, or for
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from qmf._atomic_files import PRIVATE, replace_file, sync_folder
 from qmf.errors import QmfError
 from qmf.web.messages.push.registration import (
     PushRegistration,
@@ -64,19 +62,10 @@ class PushStore:
         Raises:
             PushStoreError: it cannot be written.
         """
-        temporary: Path | None = None
         try:
-            with tempfile.NamedTemporaryFile(dir=self._folder, suffix=".tmp", delete=False) as file:
-                temporary = Path(file.name)
-                file.write(write_registration(registration, secrets=True))
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self._path(registration))
-            self._sync()
+            content = write_registration(registration, secrets=True)
+            replace_file(self._path(registration), content, mode=PRIVATE, sync=True)
         except OSError as error:
-            if temporary is not None:
-                with contextlib.suppress(OSError):
-                    temporary.unlink()
             raise PushStoreError(
                 f"{self._folder}: registration {registration.id} cannot be written: {error}"
             ) from error
@@ -89,7 +78,7 @@ class PushStore:
         """
         try:
             self._path(registration).unlink(missing_ok=True)
-            self._sync()
+            sync_folder(self._folder)
         except OSError as error:
             raise PushStoreError(
                 f"{self._folder}: registration {registration.id} cannot be deleted: {error}"
@@ -97,10 +86,3 @@ class PushStore:
 
     def _path(self, registration: PushRegistration) -> Path:
         return self._folder / f"{registration.id}.xml"
-
-    def _sync(self) -> None:
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
