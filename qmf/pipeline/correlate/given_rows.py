@@ -92,9 +92,9 @@ def _number(text: str) -> float:
 def read_series(table: RuleTable, interval: int) -> Series:
     """Read a series."""
     source = RowSource.SAMPLES
-    if table.has("of"):
+    if "of" in table:
         source = RowSource(table.choice("of", tuple(item.value for item in RowSource)) or source.value)
-    elif table.has("event"):
+    elif "event" in table:
         source = RowSource.EVENTS
     package = name = ""
     if source.has_class:

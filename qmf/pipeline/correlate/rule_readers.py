@@ -71,10 +71,10 @@ def _check(table: RuleTable, key: str, text: str | None) -> None:
 
 def _source(table: RuleTable, default: RowSource | None) -> RowSource | None:
     """The source that the key `of` names, or that the key of a class implies."""
-    if table.has("of"):
+    if "of" in table:
         keyword = table.choice("of", _SOURCES)
         return default if keyword is None else RowSource(keyword)
-    implied = next((source for source, key in _CLASS_KEYS.items() if table.has(key)), default)
+    implied = next((source for source, key in _CLASS_KEYS.items() if key in table), default)
     if implied is None:
         table.read("of", needed=True)
     return implied
@@ -123,7 +123,7 @@ def _levels(table: RuleTable, severity: Severity) -> tuple[bool, tuple[Level, ..
         above, level = _level(table, severity, duration)
         return above, (level,)
     for key in ("above", "below", "clear"):
-        if table.has(key):
+        if key in table:
             table.fail(key, "belongs into the tables of levels")
             table.read(key)
     if not isinstance(given, list) or not given:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from qmf.pipeline.correlate.rules import SECOND
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.toml_lines import KeyPath, line_of
-from qmf.views.times import parse_duration
+from qmf.pipeline.toml_tables import TomlTable
 
 #: Names of tables and keys; the number of a table in an array of tables, from 1, follows the name of the array.
 Path = tuple[str, ...]
@@ -55,12 +54,12 @@ class Errors:
         return tuple(text for _line, text in sorted(self._found, key=lambda item: item[0]))
 
 
-class RuleTable:
+class RuleTable(TomlTable):
     """One table, of which each key is read once."""
 
     def __init__(self, table: Mapping[str, Any], path: Path, errors: Errors) -> None:
         """Make a reader of the table at `path`; it adds its errors to `errors`."""
-        self._table = dict(table)
+        super().__init__(table)
         self._path = path
         self._errors = errors
         self._errors_before = len(errors)
@@ -74,27 +73,9 @@ class RuleTable:
         """The line of the table; None where not known."""
         return self._errors.line(self._path)
 
-    def has(self, key: str) -> bool:
-        """True where the key is there and was not read."""
-        return key in self._table
-
     def fail(self, key: str, text: str) -> None:
         """Add an error."""
         self._errors.add((*self._path, key), text)
-
-    def read(self, key: str, *, needed: bool = False) -> Any:
-        """The value of a key, or None."""
-        if needed and key not in self._table:
-            self.fail(key, "is missing")
-        return self._table.pop(key, None)
-
-    def text(self, key: str, *, needed: bool = False) -> str | None:
-        """A text that isn't empty."""
-        value = self.read(key, needed=needed)
-        if value is None or (isinstance(value, str) and value.strip()):
-            return value
-        self.fail(key, f"must be a text, not {value!r}")
-        return None
 
     def choice(self, key: str, choices: tuple[str, ...], *, needed: bool = False) -> str | None:
         """One of some texts."""
@@ -118,41 +99,6 @@ class RuleTable:
         if value is None or (type(value) is int and value > 0):
             return value
         self.fail(key, f"must be a whole number above 0, not {value!r}")
-        return None
-
-    def flag(self, key: str) -> bool | None:
-        """True or false."""
-        value = self.read(key)
-        if value is None or isinstance(value, bool):
-            return value
-        self.fail(key, f"must be true or false, not {value!r}")
-        return None
-
-    def duration(self, key: str, *, needed: bool = False, zero: bool = False) -> int | None:
-        """A duration in ns; `zero` allows 0."""
-        value = self.read(key, needed=needed)
-        if value is None:
-            return None
-        try:
-            if isinstance(value, bool) or not isinstance(value, str | int | float):
-                raise ValueError(f'must be a time such as "30s", not {value!r}')
-            ns = parse_duration(value) if isinstance(value, str) else round(value * SECOND)
-            if ns < 0 or (ns == 0 and not zero):
-                raise ValueError("must be longer than 0")
-        except ValueError as error:
-            self.fail(key, str(error))
-            return None
-        return ns
-
-    def texts(self, key: str) -> tuple[str, ...] | None:
-        """A list of texts, or one text."""
-        value = self.read(key)
-        if value is None:
-            return None
-        items = [value] if isinstance(value, str) else value
-        if isinstance(items, list) and items and all(isinstance(item, str) and item.strip() for item in items):
-            return tuple(items)
-        self.fail(key, f"must be a list of texts, not {value!r}")
         return None
 
     def named_texts(self, key: str) -> dict[str, str]:
@@ -181,6 +127,6 @@ class RuleTable:
 
     def end(self, hints: Mapping[str, str] | None = None) -> None:
         """Add an error for each key that was not read; `hints` says for keys what to write instead."""
-        for key in self._table:
+        for key in self._content:
             hint = (hints or {}).get(key)
             self.fail(key, f"no such key; {hint}" if hint else "no such key")

@@ -44,6 +44,7 @@ from qmf.pipeline.notifying.matchers import Matcher
 from qmf.pipeline.notifying.receiver_tables import read_receivers
 from qmf.pipeline.notifying.routes import GROUP_INTERVAL, GROUP_WAIT, REPEAT_INTERVAL, Route
 from qmf.pipeline.toml_lines import key_lines, syntax_errors
+from qmf.pipeline.toml_tables import or_default
 
 
 def load_config(path: str | Path) -> NotifyConfig:
@@ -132,18 +133,20 @@ def _route(table: ConfigTable, parent: Route | None, known: Any, number: int) ->
     matchers = table.matchers("matchers")
     match = table.matchers("match") if "match" in table else ()  # the older name
     matchers += match
-    receiver = table.text("receiver", parent.receiver if parent else None, needed=parent is None)
+    receiver = table.text("receiver", needed=parent is None) or (parent.receiver if parent else None)
     if receiver is not None and receiver not in known:
         table.fail("receiver", f"there is no receiver {receiver!r}")
     route = Route(
         key=f"{parent.key}/{{{','.join(map(str, matchers))}}}/{number}" if parent else "{}",
         receiver=receiver or "",
         matchers=matchers,
-        group_by=table.texts("group_by", parent.group_by if parent else ()),
-        group_wait=table.duration("group_wait", parent.group_wait if parent else GROUP_WAIT, zero=True),
-        group_interval=table.duration("group_interval", parent.group_interval if parent else GROUP_INTERVAL, zero=True),
-        repeat_interval=table.duration("repeat_interval", parent.repeat_interval if parent else REPEAT_INTERVAL),
-        continues=table.flag("continue", False),
+        group_by=or_default(table.texts("group_by", empty=True), parent.group_by if parent else ()),
+        group_wait=or_default(table.duration("group_wait", zero=True), parent.group_wait if parent else GROUP_WAIT),
+        group_interval=or_default(
+            table.duration("group_interval", zero=True), parent.group_interval if parent else GROUP_INTERVAL
+        ),
+        repeat_interval=table.duration("repeat_interval") or (parent.repeat_interval if parent else REPEAT_INTERVAL),
+        continues=table.flag("continue") or False,
     )
     children = [_route(child, route, known, index) for index, child in enumerate(table.tables("routes"))]
     table.end("receiver, matchers, group_by, group_wait, group_interval, repeat_interval, continue, routes")
@@ -159,8 +162,8 @@ def _inhibit(table: ConfigTable) -> tuple[InhibitRule, ...]:
             name=item.text("name") or "",
             source=source,
             target=target,
-            equal=item.texts("equal"),
-            outlast=item.duration("outlast", OUTLAST, zero=True),
+            equal=item.texts("equal", empty=True) or (),
+            outlast=or_default(item.duration("outlast", zero=True), OUTLAST),
         )
         item.end("name, source_matchers, target_matchers, equal, outlast")
         found.append(rule)

@@ -13,9 +13,8 @@ import attrs
 from qmf.pipeline.notifying.matchers import Matcher, parse_matcher
 from qmf.pipeline.notifying.receivers.base import Secret
 from qmf.pipeline.toml_lines import KeyPath, line_of
-from qmf.views.times import parse_duration
+from qmf.pipeline.toml_tables import TomlTable
 
-_SECOND = 10**9
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -36,7 +35,7 @@ class ConfigError:
         return f"{file}:{self.line}: {self.text}" if self.line else f"{file}: {self.text}"
 
 
-class ConfigTable:
+class ConfigTable(TomlTable):
     """One table, of which each key is read once.
 
     Attributes:
@@ -60,14 +59,11 @@ class ConfigTable:
             errors: where errors are added.
             folder: to which paths are relative.
         """
-        self._content = dict(content)
+        super().__init__(content)
         self.path = path
         self._lines = lines
         self._errors = errors
         self._folder = folder
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._content
 
     @property
     def names(self) -> list[str]:
@@ -81,29 +77,9 @@ class ConfigTable:
         where = ": ".join([*names, text])
         self._errors.append(ConfigError(line_of(self._lines, path) or 0, where))
 
-    def read(self, key: str, *, needed: bool = False) -> Any:
-        """The value of a key, or None."""
-        if needed and key not in self._content:
-            self.fail("", f"{key} is missing")
-        return self._content.pop(key, None)
-
-    def text(self, key: str, default: str | None = None, *, needed: bool = False, empty: bool = False) -> str | None:
-        """A text; `empty` allows one without characters."""
-        value = self.read(key, needed=needed)
-        if value is None:
-            return default
-        if isinstance(value, str) and (empty or value.strip()):
-            return value
-        self.fail(key, f"must be a text, not {value!r}")
-        return default
-
-    def flag(self, key: str, default: bool) -> bool:
-        """True or false."""
-        value = self.read(key)
-        if value is None or isinstance(value, bool):
-            return default if value is None else value
-        self.fail(key, f"must be true or false, not {value!r}")
-        return default
+    def missing(self, key: str) -> None:
+        """Add the error that a key is not there."""
+        self.fail("", f"{key} is missing")
 
     def count(self, key: str, default: int) -> int:
         """A whole number, not negative."""
@@ -111,33 +87,6 @@ class ConfigTable:
         if value is None or (type(value) is int and value >= 0):
             return default if value is None else value
         self.fail(key, f"must be a whole number, 0 or more, not {value!r}")
-        return default
-
-    def duration(self, key: str, default: int, *, zero: bool = False) -> int:
-        """A duration in ns, as text or as a number of seconds; `zero` allows 0."""
-        value = self.read(key)
-        if value is None:
-            return default
-        try:
-            if isinstance(value, bool) or not isinstance(value, str | int | float):
-                raise ValueError(f'must be a time such as "30s", not {value!r}')
-            ns = parse_duration(value) if isinstance(value, str) else round(value * _SECOND)
-            if ns < 0 or (ns == 0 and not zero):
-                raise ValueError("must be longer than 0")
-        except (ValueError, OverflowError) as error:
-            self.fail(key, str(error))
-            return default
-        return ns
-
-    def texts(self, key: str, default: tuple[str, ...] = (), *, needed: bool = False) -> tuple[str, ...]:
-        """A list of texts, or one text."""
-        value = self.read(key, needed=needed)
-        if value is None:
-            return default
-        items = [value] if isinstance(value, str) else value
-        if isinstance(items, list) and all(isinstance(item, str) and item.strip() for item in items):
-            return tuple(items)
-        self.fail(key, f"must be a list of texts, not {value!r}")
         return default
 
     def matchers(self, key: str, *, needed: bool = False) -> tuple[Matcher, ...]:
@@ -149,7 +98,7 @@ class ConfigTable:
             self.fail(key, "the values must be texts")
             return ()
         found: list[Matcher] = []
-        for text in self.texts(key, needed=needed):
+        for text in self.texts(key, needed=needed, empty=True) or ():
             try:
                 found.append(parse_matcher(text))
             except ValueError as error:

@@ -15,6 +15,7 @@ from qmf.pipeline.notifying.receivers.http import TIMEOUT, HttpConfig
 from qmf.pipeline.notifying.receivers.mail import SUBJECT, TEXT, MailConfig, template_error
 from qmf.pipeline.notifying.receivers.mail import TIMEOUT as MAIL_TIMEOUT
 from qmf.pipeline.notifying.receivers.webhook import WebhookConfig
+from qmf.pipeline.toml_tables import or_default
 
 _SECOND = 10**9
 _SMARTHOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:]+)(?::(\d+))?")
@@ -48,9 +49,9 @@ def _webhook(table: ConfigTable) -> Settings | None:
         table.fail("url", "give either url, url_file or url_env")
     config = WebhookConfig(
         url=secret or url or "",
-        send_resolved=table.flag("send_resolved", True),
+        send_resolved=or_default(table.flag("send_resolved"), True),
         max_alerts=table.count("max_alerts", 0),
-        timeout=table.duration("timeout", round(TIMEOUT * _SECOND)) / _SECOND,
+        timeout=(table.duration("timeout") or TIMEOUT * _SECOND) / _SECOND,
         http=_http(table.table("http_config")),
     )
     return config if secret or url else None
@@ -60,9 +61,9 @@ def _alertmanager(table: ConfigTable) -> Settings | None:
     url = _url(table)
     config = AlertmanagerConfig(
         url=url or "",
-        send_resolved=table.flag("send_resolved", True),
-        resend_interval=table.duration("resend_interval", RESEND_INTERVAL),
-        timeout=table.duration("timeout", round(TIMEOUT * _SECOND)) / _SECOND,
+        send_resolved=or_default(table.flag("send_resolved"), True),
+        resend_interval=table.duration("resend_interval") or RESEND_INTERVAL,
+        timeout=(table.duration("timeout") or TIMEOUT * _SECOND) / _SECOND,
         http=_http(table.table("http_config")),
     )
     return config if url else None
@@ -72,7 +73,7 @@ def _file(table: ConfigTable) -> Settings | None:
     if "path" not in table:
         table.read("path", needed=True)
     path = table.file("path")
-    send_resolved = table.flag("send_resolved", True)
+    send_resolved = or_default(table.flag("send_resolved"), True)
     if path is None:
         return None
     if not path.parent.is_dir() or path.is_dir():
@@ -85,7 +86,7 @@ def _bus(_table: ConfigTable) -> Settings | None:
 
 
 def _mail(table: ConfigTable) -> Settings | None:
-    to, sender = table.texts("to", needed=True), table.text("from", needed=True)
+    to, sender = table.texts("to", needed=True, empty=True) or (), table.text("from", needed=True)
     host, port = _smarthost(table)
     for key, addresses in (("to", to), ("from", (sender,) if sender else ())):
         for address in addresses:
@@ -97,7 +98,11 @@ def _mail(table: ConfigTable) -> Settings | None:
         table.fail("", "auth_username and auth_password_file or auth_password_env belong together")
     tls = table.table("tls_config")
     headers = _headers(table.table("headers"))
-    texts = {"subject": table.text("subject", SUBJECT), "text": table.text("text", TEXT), "html": table.text("html")}
+    texts = {
+        "subject": table.text("subject") or SUBJECT,
+        "text": table.text("text") or TEXT,
+        "html": table.text("html"),
+    }
     for key, template in texts.items():
         if template is not None and (error := template_error(template)):
             table.fail(key, f"template: {error}")
@@ -109,18 +114,18 @@ def _mail(table: ConfigTable) -> Settings | None:
         hello=table.text("hello"),
         username=username,
         password=password,
-        require_tls=table.flag("require_tls", True),
-        implicit_tls=table.flag("implicit_tls", port == _IMPLICIT_TLS_PORT),
+        require_tls=or_default(table.flag("require_tls"), True),
+        implicit_tls=or_default(table.flag("implicit_tls"), port == _IMPLICIT_TLS_PORT),
         ca_file=tls.existing("ca_file"),
         cert_file=tls.existing("cert_file"),
         key_file=tls.existing("key_file"),
-        insecure_skip_verify=tls.flag("insecure_skip_verify", False),
-        send_resolved=table.flag("send_resolved", False),
+        insecure_skip_verify=or_default(tls.flag("insecure_skip_verify"), False),
+        send_resolved=or_default(table.flag("send_resolved"), False),
         headers=headers,
         subject=texts["subject"] or SUBJECT,
         text=texts["text"] or TEXT,
         html=texts["html"],
-        timeout=table.duration("timeout", round(MAIL_TIMEOUT * _SECOND)) / _SECOND,
+        timeout=(table.duration("timeout") or MAIL_TIMEOUT * _SECOND) / _SECOND,
     )
     tls.end("ca_file, cert_file, key_file, insecure_skip_verify")
     return config
@@ -176,9 +181,9 @@ def _http(table: ConfigTable) -> HttpConfig:
         ca_file=tls.existing("ca_file"),
         cert_file=tls.existing("cert_file"),
         key_file=tls.existing("key_file"),
-        insecure_skip_verify=tls.flag("insecure_skip_verify", False),
+        insecure_skip_verify=or_default(tls.flag("insecure_skip_verify"), False),
         proxy_url=table.text("proxy_url"),
-        follow_redirects=table.flag("follow_redirects", True),
+        follow_redirects=or_default(table.flag("follow_redirects"), True),
     )
     if config.username is not None and config.credentials is not None:
         table.fail("", "give either basic_auth or authorization")

@@ -169,6 +169,7 @@ WRONG = [
     (THRESHOLD + "above = 1\nclear = 2", "rules.toml: r: clear: is on the wrong side of the limit 1"),
     (THRESHOLD + "below = 1\nclear = 0", "rules.toml: r: clear: is on the wrong side of the limit 1"),
     (THRESHOLD + 'above = 1\nfor = "soon"', "rules.toml: r: for: must be a time such as 30s, 1m30s or 2h, not 'soon'"),
+    (THRESHOLD + "above = 1\nfor = inf", "rules.toml: r: for: must be a time such as"),
     (THRESHOLD + "above = 1\nfor = -1", "rules.toml: r: for: must be longer than 0"),
     (THRESHOLD + "above = 1\nfro = 1", "rules.toml: r: fro: no such key"),
     (THRESHOLD + 'above = 1\nseverity = "bad"', "rules.toml: r: severity: must be one of emerg, alert, crit"),
