@@ -25,7 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "qmf/agent": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
     "qmf/console": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
     "qmf/broker": {"qmf.bus", "qmf.codec", "qmf.connecting", "qmf.agent", "qmf.models"},
-    "qmf/client": {"qmf.messaging", "qmf.protocol", "qmf.bus"},
+    "qmf/client": {"qmf.messaging", "qmf.protocol", "qmf.views"},
     "qmf/tools": {"qmf.client", "qmf.connecting", "qmf.messaging"},
     "qmf/pipeline": {
         "qmf.console",
@@ -76,6 +76,7 @@ OPEN = {
     "qmf._extras",
     "qmf._lazy",
     "qmf._loop_thread",
+    "qmf._marks",
     "qmf._standard_streams",
     "qmf._state_table",
     "qmf._users",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from functools import partial
 
+from qmf._marks import receiving_link_name
 from qmf.broker.links.routing import NOT_FOUND, publish_message, read_and_resolve, reject, route_message
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.entries import Entry
@@ -33,7 +34,6 @@ from qmf.bus.base import (
 )
 from qmf.bus.bus_state import TRANSITIONS, BusState, BusTrigger
 from qmf.bus.engine.values import Outcome
-from qmf.bus.marks import receiving_link_name
 from qmf.bus.receiving import call_receiver
 from qmf.bus.watchers import BusWatchers
 from qmf.errors import DecodeError, DisconnectedError, LinkError

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, Self, TypeVar
 
-from qmf.bus.marks import OWN_CONNECTION
+from qmf._marks import OWN_CONNECTION
 from qmf.client import objects
 from qmf.client.objects import PACKAGE, BrokerObject
 from qmf.client.requests import RequestChannel

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from qmf.bus.marks import is_own_connection, is_own_name
 from qmf.errors import NotFoundError, ProtocolError
+from qmf.views.internal import has_own_values
 
 PACKAGE = "org.apache.qpid.broker"
 
@@ -225,10 +225,7 @@ def is_own(values: Mapping[str, Any]) -> bool:
     """True for the values of a queue, binding, subscription, link or connection that agents, consoles and tools of this
     project created on the broker for themselves.
     """
-    names = (referenced_name(values.get(name)) for name in ("name", "queueRef"))
-    return any(isinstance(name, str) and is_own_name(name) for name in names) or is_own_connection(
-        values.get("remoteProperties")
-    )
+    return has_own_values(values)
 
 
 def referenced_name(value: Any) -> Any:

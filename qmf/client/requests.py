@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from qmf.bus.marks import receiving_link_name, sending_link_name
+from qmf._marks import receiving_link_name, sending_link_name
 from qmf.errors import IncompleteAnswer, ProtocolError, RemoteError, RequestTimeout
 from qmf.messaging import Connection, Empty, Message
 

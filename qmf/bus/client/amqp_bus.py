@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qmf._marks import OWN_CONNECTION
 from qmf._version import __version__
 from qmf.bus.backoff import Backoff
 from qmf.bus.base import (
@@ -32,7 +33,6 @@ from qmf.bus.base import (
     OutcomeCallback,
 )
 from qmf.bus.bus_state import TRANSITIONS, BusState, BusTrigger
-from qmf.bus.marks import OWN_CONNECTION
 from qmf.bus.url import BusUrl, parse_url
 from qmf.bus.watchers import BusWatchers
 from qmf.errors import ConnectError, DisconnectedError, LinkError

@@ -13,6 +13,7 @@ import asyncio
 import functools
 from collections.abc import Callable
 
+from qmf._marks import receiving_link_name
 from qmf.bus.base import LinkLost, ReceivedMessage
 from qmf.bus.client.dialect import Dialect
 from qmf.bus.client.link_state import BusLinkState, BusLinkTrigger
@@ -21,7 +22,6 @@ from qmf.bus.client.subscription import AmqpSubscription
 from qmf.bus.engine.destination import read_destination
 from qmf.bus.engine.events import Delivery, DeliveryBatch
 from qmf.bus.engine.link import Link
-from qmf.bus.marks import receiving_link_name
 from qmf.bus.receiving import call_receiver
 from qmf.bus.transport import AmqpTransport
 from qmf.errors import DecodeError, LinkError, NetworkError

@@ -17,13 +17,13 @@ from typing import TypeVar
 
 import attrs
 
+from qmf._marks import sending_link_name
 from qmf.bus.base import LinkLost, OutcomeCallback
 from qmf.bus.client.link_state import BusLinkState, BusLinkTrigger
 from qmf.bus.client.persistent_link import PersistentLink, ReattachLimit
 from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome, Terminus
-from qmf.bus.marks import sending_link_name
 from qmf.bus.transport import AmqpTransport
 from qmf.errors import LinkError, NetworkError
 

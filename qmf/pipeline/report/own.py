@@ -1,23 +1,20 @@
 """Objects and events of a broker that agents and consoles of this project created for themselves, as conditions in SQL.
 
-They have the marks of `qmf.bus.marks`: names of links and of the queues made for them, and a property of connections.
+The same ones as of `qmf.views.internal`, by the same marks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from qmf.bus.marks import OWN_CONNECTION
+from qmf._marks import OWN_CONNECTION, OWN_LINK
 from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.report.source import ReportSource
-
-BROKER = "org.apache.qpid.broker"
+from qmf.views.internal import BROKER_PACKAGE, CONNECTION, EVENT_NAMES, EVENT_PROPERTIES, SESSION, UNSUBSCRIBE
 
 #: An own name, alone or as a part of the name of a binding or subscription.
-_NAME = r"(^|[:,_./])qmf-(in|out)-[0-9a-f]"
-#: The end of a link without a name is reported as one of nobody.
-_UNSUBSCRIBE = "unsubscribe"
+_NAME = rf"(^|[:,_./]){OWN_LINK}"
 
 
 def own_connections(source: ReportSource, first_ns: int, last_ns: int) -> list[str]:
@@ -26,7 +23,7 @@ def own_connections(source: ReportSource, first_ns: int, last_ns: int) -> list[s
     for item in source.classes:
         version = item.version
         columns = {column.name for column in version.columns}
-        if (version.package, version.name) == (BROKER, "connection") and "remoteProperties" in columns:
+        if (version.package, version.name) == (BROKER_PACKAGE, CONNECTION) and "remoteProperties" in columns:
             rows = source.rows(RowKind.OBJECTS, first_ns, last_ns, version)
             if rows is not None:
                 mark = text(f'"{OWN_CONNECTION}":')
@@ -46,11 +43,11 @@ def own_object(package: str, name: str, connections: Iterable[str]) -> str | Non
         package, name: of the class.
         connections: names of own connections.
     """
-    if package != BROKER:
+    if package != BROKER_PACKAGE:
         return None
     parts = [f"regexp_matches(_object, {text(_NAME)})"]
     keys = [connection.partition(":connection:")[2] for connection in connections]
-    if name in ("connection", "session") and keys:
+    if name in (CONNECTION, SESSION) and keys:
         # The name of a session contains that of its connection.
         parts += [f"contains(_object, {text(key)})" for key in keys if key]
     return f"({' or '.join(parts)})"
@@ -58,14 +55,14 @@ def own_object(package: str, name: str, connections: Iterable[str]) -> str | Non
 
 def own_event(package: str, name: str, columns: Iterable[str]) -> str | None:
     """A condition for the own events of a class with these columns; None for a class without such."""
-    if package != BROKER:
+    if package != BROKER_PACKAGE:
         return None
     known = set(columns)
-    names = [column for column in ("qName", "dest") if column in known]
+    names = [column for column in EVENT_NAMES if column in known]
     parts = [f"regexp_matches({quoted(column)}, {text(_NAME)})" for column in names]
-    if "properties" in known:
+    if EVENT_PROPERTIES in known:
         mark = text(f'"{OWN_CONNECTION}":')
-        parts.append(f"contains(cast({quoted('properties')} as varchar), {mark})")
-    if name == _UNSUBSCRIBE and names:
+        parts.append(f"contains(cast({quoted(EVENT_PROPERTIES)} as varchar), {mark})")
+    if name == UNSUBSCRIBE and names:
         parts.append("(" + " and ".join(f"coalesce({quoted(column)}, '') = ''" for column in names) + ")")
     return f"coalesce({' or '.join(parts)}, false)" if parts else None

@@ -18,9 +18,10 @@ from qmf._background_tasks import BackgroundTasks
 from qmf.console.aio import Client, Follow, ObjectId, RemoteObject
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
+from qmf.views.internal import BROKER_PACKAGE
 from qmf.web.metrics.known_types import with_known_types
 from qmf.web.metrics.names import Family, families_of
-from qmf.web.own_objects import BROKER_PACKAGE, OwnObjects
+from qmf.web.own_objects import OwnObjects
 
 log = logging.getLogger("qmf.web")
 

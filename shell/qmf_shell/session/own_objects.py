@@ -1,63 +1,19 @@
-"""Which objects and events of a broker are about what agents and consoles of this project create on it themselves.
-
-Their queues, bindings, subscriptions, links, sessions and connections are marked (`qmf.console.marks`). Lists leave
-them out, unless the user wants everything: a broker without applications looks empty then.
-"""
+"""Which objects and events lists leave out, unless the user wants everything: see `qmf.views.internal`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from qmf.console.marks import is_own_connection, is_own_name
+from qmf.views import internal
+from qmf.views.internal import BROKER_PACKAGE
 from qmf_shell.session.backend import ClassName, EventRecord, ObjectIdentity, ObjectKey, ObjectRecord
 
-_PACKAGE = "org.apache.qpid.broker"
 #: The class whose objects sessions refer to.
-CONNECTION: ClassName = (_PACKAGE, "connection")
-SESSION: ClassName = (_PACKAGE, "session")
+CONNECTION: ClassName = (BROKER_PACKAGE, internal.CONNECTION)
+SESSION: ClassName = (BROKER_PACKAGE, internal.SESSION)
 #: Own connections that are remembered, also after their end: their sessions may be reported later.
 _REMEMBERED = 10_000
 Values = Mapping[str, object]
-
-
-def _queue(values: Values) -> bool:
-    return _own_text(values.get("name"))
-
-
-def _of_queue(values: Values) -> bool:
-    return _own_reference(values.get("queueRef"))
-
-
-def _link(values: Values) -> bool:
-    return _own_text(values.get("name"))
-
-
-def _subscription(values: Values) -> bool:
-    return _link(values) or _of_queue(values)
-
-
-def _connection(values: Values) -> bool:
-    return is_own_connection(values.get("remoteProperties"))
-
-
-#: The classes whose objects may be own ones, with the test; sessions are known by their connection.
-_TESTS: Mapping[str, Callable[[Values], bool]] = {
-    "queue": _queue,
-    "binding": _of_queue,
-    "subscription": _subscription,
-    "incoming": _link,
-    "outgoing": _link,
-    "connection": _connection,
-}
-
-
-def _own_text(value: object) -> bool:
-    return isinstance(value, str) and is_own_name(value)
-
-
-def _own_reference(value: object) -> bool:
-    name = value.name if isinstance(value, ObjectKey) else value
-    return isinstance(name, str) and is_own_name(name.rpartition(":")[2])
 
 
 def is_own_object(item: ObjectRecord, own_connections: Collection[ObjectKey] = ()) -> bool:
@@ -72,32 +28,22 @@ def is_own_object(item: ObjectRecord, own_connections: Collection[ObjectKey] = (
 
 
 def _is_own(name: ClassName, values: Values, own_connections: Collection[ObjectKey]) -> bool:
-    if name == SESSION:
-        return values.get("connectionRef") in own_connections
-    test = _TESTS.get(name[1]) if name[0] == _PACKAGE else None
-    return test is not None and test(values)
+    return internal.is_own_object(*name, values, own_connections.__contains__, _name_of)
+
+
+def _name_of(value: object) -> object:
+    return value.name if isinstance(value, ObjectKey) else value
 
 
 def may_be_own(name: ClassName) -> bool:
     """True for a class whose objects may be about what an agent or a console created."""
-    return name[0] == _PACKAGE and (name[1] in _TESTS or name == SESSION)
+    return internal.may_be_own(*name)
 
 
 def is_own_event(event: EventRecord) -> bool:
-    """True for an event about what an agent or a console created or deleted.
-
-    So is the end of a subscription without a name: qpidd reports that of each AMQP 1.0 link, ours or not, as one of
-    nobody to nothing.
-    """
+    """True for an event about what an agent or a console created or deleted."""
     package, _, name = event.name.rpartition(":")
-    if package != _PACKAGE:
-        return False
-    values = event.values
-    if name == "unsubscribe" and not any(values.values()):
-        return True
-    return (
-        _own_text(values.get("qName")) or _own_text(values.get("dest")) or is_own_connection(values.get("properties"))
-    )
+    return internal.is_own_event(package, name, event.values)
 
 
 def own_connections(connections: Sequence[ObjectRecord]) -> set[ObjectKey]:
@@ -107,7 +53,7 @@ def own_connections(connections: Sequence[ObjectRecord]) -> set[ObjectKey]:
 
 def is_own_index(identity: ObjectIdentity) -> bool:
     """True for a destroyed object whose index shows that it was an own one: sessions and connections don't show it."""
-    return identity.class_key.package == _PACKAGE and any(map(is_own_name, identity.index.split(",")))
+    return internal.is_own_index(identity.class_key.package, identity.index)
 
 
 def own_note(count: int) -> list[str]:

@@ -7,8 +7,8 @@ from broker.management.managed import TOPIC, connected, exchange, id_of, managed
 from support.recording import Inbox, message
 from support.waiting import until
 
+from qmf._marks import is_own_name
 from qmf.bus import Binding
-from qmf.bus.marks import is_own_name
 from qmf.console.aio import Client
 from qmf.errors import RemoteError
 from qmf.messaging import aio

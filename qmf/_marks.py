@@ -14,7 +14,9 @@ from collections.abc import Mapping
 #: The connection property that marks a connection of an agent or a console.
 OWN_CONNECTION = "qmf.management"
 _RECEIVING, _SENDING = "qmf-in-", "qmf-out-"
-_OWN_NAME = re.compile(rf"(?:.*_)?(?:{_RECEIVING}|{_SENDING})[0-9a-f-]+", re.DOTALL)
+#: A regular expression for the names of our links, which are the ends of the names of their queues.
+OWN_LINK = rf"(?:{_RECEIVING}|{_SENDING})[0-9a-f-]+"
+_OWN_NAME = re.compile(rf"(?:.*_)?{OWN_LINK}", re.DOTALL)
 
 
 def receiving_link_name(number: int | None = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qmf.bus.marks import OWN_CONNECTION, is_own_connection, is_own_name, receiving_link_name, sending_link_name
+from qmf._marks import OWN_CONNECTION, is_own_connection, is_own_name, receiving_link_name, sending_link_name
 
 
 def test_names_of_links_and_of_the_queues_that_brokers_name_after_them() -> None:
