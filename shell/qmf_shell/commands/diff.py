@@ -10,11 +10,11 @@ import attrs
 
 from qmf.errors import NotFoundError
 from qmf.schema import ClassKey, Kind, Style
+from qmf.views.rates import counter_growth
 from qmf.views.text import clean, natural_key
 from qmf_shell.commands.at import inside, past_context
 from qmf_shell.objects.fields import ObjectField, fields_of, find_field
 from qmf_shell.objects.lookup import GoneError, find_object, matching_classes
-from qmf_shell.objects.rates import counter_growth
 from qmf_shell.objects.selecting import known_schemas, select_objects
 from qmf_shell.objects.value_cells import value_cell
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind, UsageError

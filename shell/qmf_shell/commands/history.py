@@ -9,12 +9,12 @@ import attrs
 
 from qmf.errors import NotFoundError
 from qmf.schema import QmfType
+from qmf.views.rates import RateTracker, counter_growth
 from qmf.views.text import clean, plural
 from qmf_shell.commands.at import inside, past_context
 from qmf_shell.objects.fields import ObjectField, find_field
 from qmf_shell.objects.lookup import GoneError, find_object, object_label
 from qmf_shell.objects.period import Period, split_period
-from qmf_shell.objects.rates import RateTracker, counter_growth
 from qmf_shell.objects.selecting import known_schemas
 from qmf_shell.objects.value_cells import value_cell
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError

@@ -10,12 +10,12 @@ import attrs
 
 from qmf.errors import NotFoundError
 from qmf.schema import ClassSchema
+from qmf.views.rates import RateTracker
 from qmf.views.text import clean, listing
 from qmf.views.units import per_second
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.fields import TIME_TYPES, ObjectField, find_field
 from qmf_shell.objects.lookup import find_object, object_label
-from qmf_shell.objects.rates import RateTracker
 from qmf_shell.objects.value_cells import value_cell
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import seconds_option

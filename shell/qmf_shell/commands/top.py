@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import attrs
 
 from qmf.views.columns import important_statistics
+from qmf.views.rates import RateTracker
 from qmf.views.text import clean, plural
 from qmf.views.units import per_second
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.columns import value_columns
 from qmf_shell.objects.fields import ObjectField, find_field, sorted_by
 from qmf_shell.objects.lookup import find_classes
-from qmf_shell.objects.rates import RateTracker
 from qmf_shell.objects.selecting import classes_with, known_schemas
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import PLAIN

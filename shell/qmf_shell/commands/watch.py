@@ -10,6 +10,7 @@ import attrs
 
 from qmf.schema import ClassKey, ClassSchema, QmfType
 from qmf.views.counters import is_counter
+from qmf.views.rates import ChangeTracker, RateTracker
 from qmf.views.text import clean, plural
 from qmf_shell.commands.list import LIST
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, column_names, value_columns
@@ -17,7 +18,6 @@ from qmf_shell.objects.default_columns import default_columns
 from qmf_shell.objects.fields import TIME_TYPES, fields_of
 from qmf_shell.objects.lookup import matching_classes
 from qmf_shell.objects.object_records import object_record, record_of, value_name
-from qmf_shell.objects.rates import ChangeTracker, RateTracker
 from qmf_shell.objects.selecting import SelectedObjects, compile_selection, find_objects, select_objects
 from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.parsing.command import AnyCommand, BoundArguments, Command, Option, Parameter, ParameterKind

@@ -39,7 +39,11 @@ def test_a_value_that_was_not_published_stayed_as_it_was() -> None:
 
 
 def test_a_counter_that_was_reset_begins_again() -> None:
-    assert list(rates([(0, 100), (10, 30), (20, 40)])) == [(10, 3), (20, 1)]
+    assert list(rates([(0, 100), (10, 5), (20, 15)])) == [(10, 0.5), (20, 1)]
+
+
+def test_a_counter_that_was_decreased_has_a_negative_rate_as_in_the_shell() -> None:
+    assert list(rates([(0, 100), (10, 30)])) == [(10, -7)]
 
 
 def test_memory_is_bounded_and_reaches_back_to_the_beginning() -> None:

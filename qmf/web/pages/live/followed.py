@@ -12,6 +12,8 @@ from qmf._background_tasks import BackgroundTasks
 from qmf.console.aio import ChangeKind, Client, Follow, ObjectId, RemoteObject, StillFindingAgents
 from qmf.errors import QmfError
 from qmf.protocol.objects import as_dict
+from qmf.schema import QmfType
+from qmf.views.rates import counter_growth
 from qmf.web.pages.live.series import SeriesStore
 
 #: So many changes are taken in one go, before others have their turn.
@@ -66,6 +68,7 @@ class FollowedObjects:
         self._objects: dict[ObjectId, RemoteObject] = {}
         self._rates: dict[str, dict[ObjectId, _Rate]] = {}
         self._tracked: dict[str, float] = {}
+        self._kinds: dict[str, QmfType | None] = {}
         self.version = 0
         """Another number whenever an object changed, came or went."""
         self.membership = 0
@@ -104,13 +107,14 @@ class FollowedObjects:
         mode = self._follow.sources.get(agent)
         return "" if mode is None else mode.value
 
-    def track_rate(self, name: str) -> None:
-        """Measure the growth of a counter of every object from now on.
+    def track_rate(self, name: str, kind: QmfType | None = None) -> None:
+        """Measure the growth of a counter, of a type if it is known, of every object from now on.
 
         Objects are not read for it, of which there may be many: that is done when they change.
         """
         if name not in self._rates:
             self._rates[name] = {}
+            self._kinds[name] = kind
             self._tracked[name] = time.time()
 
     def rate(self, name: str, object_id: ObjectId) -> float | None:
@@ -200,7 +204,7 @@ class FollowedObjects:
             last = _Rate(_time_of(older), before)
         if now > last.at:
             seconds = min(now - last.at, 2 * self._interval)
-            measured[key] = _Rate(now, value, max(0.0, value - last.value) / seconds)
+            measured[key] = _Rate(now, value, counter_growth(self._kinds[name], last.value, value) / seconds)
 
 
 def own_failures(failures: Mapping[str, QmfError]) -> Mapping[str, QmfError]:

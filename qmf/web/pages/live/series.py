@@ -13,6 +13,7 @@ import attrs
 
 from qmf.errors import CallerError
 from qmf.protocol import ObjectId
+from qmf.views.rates import counter_growth
 
 #: Points of a series that are kept as they came, and thinned-out ones before them.
 RECENT = 600
@@ -112,12 +113,11 @@ class Series:
 
 
 def rates(points: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """The growth per second of a counter between its points; one that was reset begins again at zero."""
+    """The growth per second of a counter between its points, as of `counter_growth`."""
     last: tuple[float, float] | None = None
     for at, value in points:
         if last is not None and at > last[0]:
-            grown = value - last[1]
-            yield at, (grown if grown >= 0 else value) / (at - last[0])
+            yield at, counter_growth(None, last[1], value) / (at - last[0])
         last = at, value
 
 

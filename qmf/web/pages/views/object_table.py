@@ -133,7 +133,8 @@ class ClassTable:
         sort = columns.get(url.sort) or columns["index"]
         for column in (*shown, sort):
             if column.rate:
-                self._objects.track_rate(column.rate)
+                counter = columns.get(column.rate)
+                self._objects.track_rate(column.rate, None if counter is None else counter.type)
         problem = ""
         try:
             order = self._order(url, columns, shown, sort)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from qmf.views.rates import counter_growth
 from qmf_shell.objects.fields import ObjectField
-from qmf_shell.objects.rates import counter_growth
 from qmf_shell.screens.rows import Row
 from qmf_shell.session.backend import ObjectRecord
 

@@ -9,10 +9,10 @@ import attrs
 
 from qmf.schema import ClassSchema
 from qmf.views.counters import is_counter
+from qmf.views.rates import RateTracker
 from qmf.views.text import clean
 from qmf_shell.objects.fields import TIME_TYPES, ObjectField, find_field
 from qmf_shell.objects.lookup import object_label
-from qmf_shell.objects.rates import RateTracker
 from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.cells import Cell, HiLoCell, Instant, MinMaxMeanCell, Quantity

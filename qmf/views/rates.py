@@ -19,12 +19,13 @@ _WRAP_BITS = 32
 _RESET_PART = 10
 
 
-def counter_growth(kind: QmfType, before: int | float, now: int | float) -> int | float:
-    """By how much a counter grew; negative if it was decreased."""
+def counter_growth(kind: QmfType | None, before: int | float, now: int | float) -> int | float:
+    """By how much a counter grew; negative if it was decreased. One of unknown type (None) doesn't wrap around."""
     if now >= before:
         return now - before
-    size = (kind.maximum or 0) + 1
-    narrow = kind.maximum is not None and size <= 2**_WRAP_BITS
+    maximum = None if kind is None else kind.maximum
+    size = (maximum or 0) + 1
+    narrow = maximum is not None and size <= 2**_WRAP_BITS
     if narrow and before >= size - size // _WRAP_PART and now < size // _WRAP_PART:
         return size - before + now
     return now if now * _RESET_PART <= before else now - before

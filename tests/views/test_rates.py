@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from qmf_shell.objects.rates import ChangeTracker, RateTracker, counter_growth
 
 from qmf.schema import TYPES
+from qmf.views.rates import ChangeTracker, RateTracker, counter_growth
 
 
 @pytest.mark.parametrize(
