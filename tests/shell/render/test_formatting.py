@@ -22,7 +22,8 @@ from qmf_shell.results.cells import (
 from qmf_shell.results.result import CellForm, TableColumn
 from shell.fakes import NOON, SECOND
 
-from qmf.views.units import duration_text, number_text
+from qmf.views.times import duration_text
+from qmf.views.units import number_text
 
 
 @pytest.mark.parametrize(
