@@ -15,15 +15,20 @@ class CreditWindow:
 
     Attributes:
         capacity: as the program gave it.
-        credit: messages that the broker may still send.
+        credit: messages that the broker may still send; below 0 if it has sent more.
+        taken_back: credit that was taken back, and that the broker may have used before it knew.
     """
 
-    __slots__ = ("_size", "_threshold", "capacity", "credit")
+    __slots__ = ("_size", "_threshold", "capacity", "credit", "taken_back")
 
     def __init__(self, capacity: int | Constant) -> None:
-        self.credit = 0
+        self.clear()
         self._threshold = THRESHOLD
         self.resize(capacity)
+
+    def clear(self) -> None:
+        """There is no credit any more: the link is gone, or was drained."""
+        self.credit = self.taken_back = 0
 
     def resize(self, capacity: int | Constant) -> None:
         """Set the capacity."""
@@ -54,6 +59,15 @@ class CreditWindow:
     def is_due(self, arrived: int, waiting: int) -> bool:
         """True if no more messages than the threshold are left; arguments as of `limit`."""
         return self.credit + arrived <= self._threshold * self.limit(arrived, waiting)
+
+    def used_late(self) -> int:
+        """How many messages came for credit that had been taken back; the same ones are counted once.
+
+        RabbitMQ sends more than it may without that: such messages are kept.
+        """
+        used = min(max(-self.credit, 0), self.taken_back)
+        self.taken_back -= used
+        return used
 
     def missing(self, arrived: int, waiting: int) -> int:
         """Credit up to the limit, below 0 if there is too much; arguments as of `limit`."""

@@ -94,12 +94,18 @@ class Receiver(Endpoint):
         if missing >= 0:
             self.grant()
         elif not self._draining:  # which takes it back as well
-            self._flow(-min(-missing, self.window.credit))
-            self._return_excess()
+            taken_back = min(-missing, max(self.window.credit, 0))
+            self.window.taken_back += taken_back
+            self._flow(-taken_back)
+            self._return_excess(len(self._arrived))
 
-    def _return_excess(self) -> None:
-        """Return the messages above the capacity, the last one first: each goes to the front of its queue."""
-        while (arrived := len(self._arrived)) > self.window.limit(arrived, self._waiting()):
+    def _return_excess(self, most: int) -> None:
+        """Return messages above the capacity, not more than `most`, the last one first: each goes to the front of its
+        queue.
+        """
+        for _ in range(most):
+            if (arrived := len(self._arrived)) <= self.window.limit(arrived, self._waiting()):
+                return
             try:
                 delivery = self._arrived.pop()
             except IndexError:  # another thread has fetched it
@@ -393,7 +399,7 @@ class Receiver(Endpoint):
         super().lose()
         if not self.resumable:
             self._arrived.clear()
-        self.window.credit = 0
+        self.window.clear()
         self._draining = False
         self._lose_confirmations()
 
@@ -454,9 +460,9 @@ class Receiver(Endpoint):
         self.fail(error)
 
     def _notify_arrival(self) -> None:
-        if self.window.credit < 0:  # they were sent before the broker knew that their credit was taken back
-            self._flow(-self.window.credit)
-            self._return_excess()
+        if self.window.credit < 0 and (used := self.window.used_late()):
+            self._flow(used)
+            self._return_excess(used)
         if self._fetching or self._blocked:
             self.grant()
         self._session.condition.notify()
@@ -471,6 +477,6 @@ class Receiver(Endpoint):
     def on_drained(self) -> None:
         """See `LinkOwner`."""
         self._draining = False
-        self.window.credit = 0
+        self.window.clear()
         self.grant()
         self._session.condition.notify()
