@@ -95,7 +95,7 @@ async def test_a_detached_link_is_attached_again_and_that_is_reported() -> None:
 
 
 async def test_a_link_that_is_detached_every_time_is_attached_after_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.bus.client.sender_link.PAUSE", 0.05)
+    monkeypatch.setattr("qmf.bus.client.sender_link.PAUSE", 0.3)
     script = ScriptedBroker()
     script.detach = MAX_REATTACHMENTS + 2
     async with serving(script) as peers:
@@ -109,8 +109,9 @@ async def test_a_link_that_is_detached_every_time_is_attached_after_pauses(monke
             times.append(loop.time())
         await bus.send(DATA, confirm=True)
         times.append(loop.time())
-        assert times[-1] - times[-2] > 0.04
-        assert times[-2] - times[-3] > 0.04
+        # Half of the pause: on a busy machine the error before it may have been seen late.
+        assert times[-1] - times[-2] > 0.15
+        assert times[-2] - times[-3] > 0.15
         assert len(script.requests) == MAX_REATTACHMENTS + 3
         await bus.close()
 
