@@ -248,16 +248,20 @@ class Topics:
         self._nodes.observer.on_policy_deleted(policy)
         del self._policies[pattern]
 
+    def policy_for(self, address: str) -> NodePolicy | None:
+        """The policy that creates a node of an address: that with the longest pattern. None without any."""
+        matching = [policy for policy in self._policies.values() if re.search(policy.pattern, address)]
+        return max(matching, key=lambda item: len(item.pattern), default=None)
+
     def create_by_policy(self, address: str, client: Any) -> Node | None:
-        """Create the node that a policy has for an address: that with the longest pattern. None without any.
+        """Create the node that `policy_for` has for an address. None without any.
 
         Raises:
             NameInUse, NoSuchExchange, NodeDeclarationError: as of `NodeRegistry.create`.
         """
-        matching = [policy for policy in self._policies.values() if re.search(policy.pattern, address)]
-        if not matching:
+        policy = self.policy_for(address)
+        if policy is None:
             return None
-        policy = max(matching, key=lambda item: len(item.pattern))
         node = self._nodes.create(address, policy.declaration, client)
         if policy.kind is PolicyKind.TOPIC and address not in self._topics:
             self.create_topic(address, {**policy.topic, "exchange": address, "durable": policy.durable})

@@ -1,0 +1,273 @@
+"""The operations on the nodes of a broker: each asks the policy, then changes the registry or grants a right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
+from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
+from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.node_declaration import NodeDeclaration
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.router import Node
+from qmf.broker.nodes.settings import ExchangeSettings, QueueSettings
+from qmf.broker.nodes.topics import PolicyKind
+from qmf.broker.operations.grants import BrowseGrant, ConsumeGrant
+from qmf.broker.operations.policy import Action, AllowAll, ObjectType, Operation, OperationRefused, Policy
+from qmf.broker.operations.principal import Principal
+from qmf.broker.operations.properties import exchange_properties, new_queue_properties, queue_properties
+from qmf.broker.operations.publisher import Publisher
+
+#: The anonymous relay, as ACL files name it.
+RELAY = "ANONYMOUS-RELAY"
+
+_POLICIES = {PolicyKind.QUEUE: ObjectType.QUEUE_POLICY, PolicyKind.TOPIC: ObjectType.TOPIC_POLICY}
+
+
+class Operations:
+    """All that clients, consoles and programs in the process can do with the nodes of a broker.
+
+    Every method has the principal for whom it is done, and raises `OperationRefused` if the policy refuses that:
+    nothing has changed then. Otherwise arguments, results and errors are those of the registry.
+
+    Attributes:
+        registry: of the broker; its methods that change something are called here alone.
+        policy: decides; another one applies from the next operation on.
+    """
+
+    def __init__(self, registry: NodeRegistry, policy: Policy | None = None) -> None:
+        """Args:
+
+        registry: of the broker.
+        policy: None to allow everything.
+        """
+        self.registry = registry
+        self.policy: Policy = policy or AllowAll()
+
+    # Asking
+
+    def ask(self, principal: Principal, operation: Operation) -> None:
+        """Ask the policy."""
+        if reason := self.policy.refusal(principal, operation):
+            raise OperationRefused(principal, operation, reason)
+
+    def ask_address(self, principal: Principal, address: str, capabilities: Collection[str] = ()) -> None:
+        """Ask for an address before it is looked up, so that nobody learns what is there without a right to it.
+
+        Args:
+            principal: who uses it.
+            address: of an exchange, a queue or a topic.
+            capabilities: of the terminus: with ``queue`` or ``topic`` it is the address of one of them only.
+        """
+        for object_type, capability in ((ObjectType.EXCHANGE, "topic"), (ObjectType.QUEUE, "queue")):
+            if capability in capabilities or not {"queue", "topic"} & {*capabilities}:
+                self.ask(principal, Operation(Action.ACCESS, object_type, address))
+
+    def ask_access(self, principal: Principal, node: Node) -> None:
+        """Ask for a node that was found."""
+        if isinstance(node, Queue):
+            operation = Operation(Action.ACCESS, ObjectType.QUEUE, node.name, queue_properties(node.settings))
+        else:
+            operation = Operation(Action.ACCESS, ObjectType.EXCHANGE, node.name, _exchange_properties(node))
+        self.ask(principal, operation)
+
+    def ask_relay(self, principal: Principal) -> None:
+        """Ask for sending messages that name their nodes themselves."""
+        self.ask(principal, Operation(Action.ACCESS, ObjectType.EXCHANGE, RELAY))
+
+    def ask_deletion(self, principal: Principal, node: Queue | Exchange) -> None:
+        """Ask for the deletion of a node that `delete_owned` will delete."""
+        if isinstance(node, Queue):
+            operation = Operation(Action.DELETE, ObjectType.QUEUE, node.name, queue_properties(node.settings))
+        else:
+            properties = exchange_properties(node.settings)
+            del properties["autodelete"]  # ACL files have it for creating alone
+            operation = Operation(Action.DELETE, ObjectType.EXCHANGE, node.name, properties)
+        self.ask(principal, operation)
+
+    # Rights to messages
+
+    def resolve(self, principal: Principal, address: str, capabilities: Collection[str] = ()) -> Node | None:
+        """The node that an address names; arguments as of `ask_address`."""
+        self.ask_address(principal, address, capabilities)
+        return self.registry.resolve(address)
+
+    def publisher(self, principal: Principal, *, relay: bool = False) -> Publisher:
+        """What publishes for one link; it asks itself. Arguments as of `Publisher`."""
+        return Publisher(self, principal, relay=relay)
+
+    def consume(self, principal: Principal, queue: Queue) -> ConsumeGrant:
+        """The right to take messages from a queue."""
+        self.ask_access(principal, queue)
+        self.ask(principal, Operation(Action.CONSUME, ObjectType.QUEUE, queue.name))
+        return ConsumeGrant(queue)
+
+    def browse(self, principal: Principal, queue: Queue) -> BrowseGrant:
+        """The right to read the messages of a queue."""
+        self.ask_access(principal, queue)
+        self.ask(principal, Operation(Action.BROWSE, ObjectType.QUEUE, queue.name))
+        return BrowseGrant(queue)
+
+    # Nodes
+
+    def create(self, principal: Principal, name: str, declaration: NodeDeclaration) -> Queue | Exchange:
+        """Create a queue or an exchange; see `NodeRegistry.create`."""
+        self._ask_creation(principal, name, declaration)
+        return self.registry.create(name, declaration, principal.client)
+
+    def create_by_policy(self, principal: Principal, address: str) -> Node | None:
+        """Create the node that a `NodePolicy` has for an address; see `Topics.create_by_policy`."""
+        found = self.registry.topics.policy_for(address)
+        if found is None:
+            return None
+        self._ask_creation(principal, address, found.declaration)
+        return self.registry.topics.create_by_policy(address, principal.client)
+
+    def subscribe(
+        self, principal: Principal, exchange: Exchange, name: str, settings: QueueSettings, spec: BindingSpec
+    ) -> ConsumeGrant:
+        """Create a queue, bind it, and grant the right to consume from it; all of it or nothing.
+
+        Args:
+            principal: who subscribes.
+            exchange: to which.
+            name, settings: of the queue.
+            spec: of the binding.
+
+        Raises:
+            NameInUse, NoSuchExchange, NodeDeclarationError, BindingRefused: see `NodeRegistry.create` and `bind`.
+        """
+        declaration = NodeDeclaration(queue=settings)
+        self.ask_access(principal, exchange)
+        self._ask_creation(principal, name, declaration)
+        self._ask_binding(principal, Action.BIND, exchange, name, spec.key)
+        self.ask(principal, Operation(Action.CONSUME, ObjectType.QUEUE, name))
+        queue = self.registry.declare_queue(name, settings, client=principal.client)
+        try:
+            self.registry.bind(exchange, queue, spec, principal.client)
+        except BindingRefused:
+            self.registry.delete_queue(queue, principal.client)
+            raise
+        return ConsumeGrant(queue)
+
+    def delete(self, principal: Principal, node: Queue | Exchange) -> None:
+        """Delete a queue or an exchange; see `NodeRegistry.delete`."""
+        self.ask_deletion(principal, node)
+        self.registry.delete(node, principal.client)
+
+    def delete_owned(self, principal: Principal, node: Queue | Exchange) -> None:
+        """Delete a node whose owner is gone. Asks nothing: that was granted when the owner got the node.
+
+        Raises:
+            ExchangeInUse: see `NodeRegistry.delete`.
+        """
+        self.registry.delete(node, principal.client)
+
+    def bind(self, principal: Principal, exchange: Exchange, queue: Queue, spec: BindingSpec) -> None:
+        """Bind a queue to an exchange; see `NodeRegistry.bind`."""
+        self._ask_binding(principal, Action.BIND, exchange, queue.name, spec.key)
+        self.registry.bind(exchange, queue, spec, principal.client)
+
+    def unbind(self, principal: Principal, exchange: Exchange, queue: Queue, key: str) -> bool:
+        """Remove a binding; see `NodeRegistry.unbind`."""
+        self._ask_binding(principal, Action.UNBIND, exchange, queue.name, key)
+        return self.registry.unbind(exchange, queue, key, principal.client)
+
+    # Messages of queues
+
+    def purge(
+        self, principal: Principal, queue: Queue, count: int = 0, matches: Callable[[Message], bool] | None = None
+    ) -> int:
+        """Remove waiting messages of a queue; see `Queue.purge`."""
+        self.ask(principal, Operation(Action.PURGE, ObjectType.QUEUE, queue.name))
+        return queue.purge(count, matches)
+
+    def move(
+        self,
+        principal: Principal,
+        source: Queue,
+        target: Queue,
+        count: int = 0,
+        matches: Callable[[Message], bool] | None = None,
+    ) -> int:
+        """Move waiting messages from one queue to another; see `Router.move`."""
+        self.ask(principal, Operation(Action.MOVE, ObjectType.QUEUE, source.name, {"queuename": target.name}))
+        return self.registry.move(source, target, count, matches)
+
+    def reroute(
+        self,
+        principal: Principal,
+        queue: Queue,
+        exchange: Exchange | DefaultExchange,
+        count: int = 0,
+        matches: Callable[[Message], bool] | None = None,
+    ) -> int:
+        """Publish waiting messages of a queue to an exchange; see `Router.reroute`."""
+        self.ask(principal, Operation(Action.REROUTE, ObjectType.QUEUE, queue.name, {"exchangename": exchange.name}))
+        return self.registry.reroute(queue, exchange, count, matches)
+
+    def redirect(self, principal: Principal, source: Queue, target: Queue) -> None:
+        """Let two queues exchange the messages that come; see `NodeRegistry.redirect`."""
+        self.ask(principal, Operation(Action.REDIRECT, ObjectType.QUEUE, source.name, {"queuename": target.name}))
+        self.registry.redirect(source, target)
+
+    def end_redirection(self, principal: Principal, source: Queue) -> None:
+        """End the redirection of a queue: the messages of its target go to it."""
+        target = "" if source.redirected is None else source.redirected.name
+        self.ask(principal, Operation(Action.REDIRECT, ObjectType.QUEUE, source.name, {"queuename": target}))
+        self.registry.end_redirection(source, move=True)
+
+    # Topics, policies and the broker
+
+    def create_topic(
+        self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool = False
+    ) -> None:
+        """Create a topic; see `Topics.create_topic`."""
+        self.ask(principal, Operation(Action.CREATE, ObjectType.TOPIC, name, properties))
+        self.registry.topics.create_topic(name, properties, strict=strict)
+
+    def delete_topic(self, principal: Principal, name: str) -> None:
+        """Delete a topic; see `Topics.delete_topic`."""
+        self.ask(principal, Operation(Action.DELETE, ObjectType.TOPIC, name))
+        self.registry.topics.delete_topic(name)
+
+    def create_policy(
+        self,
+        principal: Principal,
+        kind: PolicyKind,
+        pattern: str,
+        properties: Mapping[str, object],
+        *,
+        strict: bool = False,
+    ) -> None:
+        """Create a policy by which nodes are created; see `Topics.create_policy`."""
+        self.ask(principal, Operation(Action.CREATE, _POLICIES[kind], pattern, properties))
+        self.registry.topics.create_policy(kind, pattern, properties, strict=strict)
+
+    def delete_policy(self, principal: Principal, kind: PolicyKind, pattern: str) -> None:
+        """Delete such a policy; see `Topics.delete_policy`."""
+        self.ask(principal, Operation(Action.DELETE, _POLICIES[kind], pattern))
+        self.registry.topics.delete_policy(kind, pattern)
+
+    def set_timestamps(self, principal: Principal, *, receive: bool) -> None:
+        """Let messages that come get the time as an annotation, or not."""
+        self.ask(principal, Operation(Action.UPDATE, ObjectType.BROKER))
+        self.registry.timestamps = receive
+
+    # Details
+
+    def _ask_creation(self, principal: Principal, name: str, declaration: NodeDeclaration) -> None:
+        if declaration.exchange is None:
+            operation = Operation(Action.CREATE, ObjectType.QUEUE, name, new_queue_properties(declaration.queue))
+        else:
+            operation = Operation(Action.CREATE, ObjectType.EXCHANGE, name, exchange_properties(declaration.exchange))
+        self.ask(principal, operation)
+
+    def _ask_binding(self, principal: Principal, action: Action, exchange: Exchange, queue: str, key: str) -> None:
+        properties = {"queuename": queue, "routingkey": key}
+        self.ask(principal, Operation(action, ObjectType.EXCHANGE, exchange.name, properties))
+
+
+def _exchange_properties(exchange: Exchange | DefaultExchange) -> Mapping[str, object]:
+    return exchange_properties(exchange.settings if isinstance(exchange, Exchange) else ExchangeSettings(exchange.kind))
