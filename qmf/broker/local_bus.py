@@ -14,13 +14,16 @@ from contextvars import ContextVar
 from functools import partial
 
 from qmf._marks import receiving_link_name
-from qmf.broker.links.routing import NOT_FOUND, publish_message, read_and_resolve, reject, route_message
+from qmf.broker.links.routing import NOT_FOUND, UNAUTHORIZED, publish_message, read_and_resolve, reject, route_message
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import NameInUse, NodeRegistry
+from qmf.broker.nodes.registry import NameInUse
+from qmf.broker.operations.grants import ConsumeGrant
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.principal import LOCAL, Principal
 from qmf.broker.room import wait_for_room
 from qmf.bus.base import (
     Binding,
@@ -63,16 +66,16 @@ class LocalSubscription(Subscription):
     presettled = False  #: see `Consumer`
 
     def __init__(
-        self, bus: LocalBus, binding: Binding, queue: Queue, on_message: MessageCallback, prefetch: int
+        self, bus: LocalBus, binding: Binding, grant: ConsumeGrant, on_message: MessageCallback, prefetch: int
     ) -> None:
         """Args:
 
         bus: that it belongs to.
         binding, on_message, prefetch: as of `Bus.subscribe`.
-        queue: bound already.
+        grant: the right to its queue, which is bound already.
         """
         self.binding = binding
-        self.queue = queue
+        self.queue = grant.queue
         self._bus = bus
         self._on_message = on_message
         self._window = max(1, prefetch)
@@ -83,7 +86,7 @@ class LocalSubscription(Subscription):
         self._unsettled: dict[Entry, None] = {}
         self._scheduled = False
         self.selector: Callable[[Message], bool] | None = None
-        queue.add_consumer(self)
+        grant.begin(self)
 
     def ready(self) -> bool:
         """See `Consumer`."""
@@ -141,17 +144,23 @@ class LocalSubscription(Subscription):
 
 
 class LocalBus(Bus):
-    """A bus on the nodes of a broker. It belongs to the broker's loop, and stays connected until `close`."""
+    """A bus on the nodes of a broker. It belongs to the broker's loop, and stays connected until `close`.
 
-    def __init__(self, registry: NodeRegistry, name: str, *, patience: float = ANSWER_PATIENCE) -> None:
+    It asks for what it does as a principal of its own, with its URL as address.
+    """
+
+    def __init__(self, operations: Operations, name: str, *, patience: float = ANSWER_PATIENCE) -> None:
         """Args:
 
-        registry: of the broker.
+        operations: of the broker.
         name: unique in the broker; the names of its queues start with it.
         patience: seconds for which an answer waits for room in a queue from which its receiver takes nothing.
         """
-        self._registry = registry
+        self._operations = operations
+        self._registry = operations.registry
         self._name = name
+        self._principal = Principal(address=self.url, protocol=LOCAL)
+        self._publisher = operations.publisher(self._principal, relay=True)
         self._patience = patience
         self._state = BusState.NEW
         self._watchers = BusWatchers()
@@ -192,11 +201,13 @@ class LocalBus(Bus):
         self._number += 1
         name = f"{self._name}_{binding.exchange}_{receiving_link_name(self._number)}"
         try:
-            queue = self._registry.declare_queue(name, self._registry.subscription_settings())
+            settings, spec = self._registry.subscription_settings(), BindingSpec(key=binding.key)
+            grant = self._operations.subscribe(self._principal, exchange, name, settings, spec)
         except NameInUse as error:
             raise LinkError(binding.exchange, "amqp:resource-locked", f"queue {name!r} exists") from error
-        self._registry.bind(exchange, queue, BindingSpec(key=binding.key))
-        subscription = LocalSubscription(self, binding, queue, on_message, prefetch)
+        except OperationRefused as error:
+            raise LinkError(binding.exchange, UNAUTHORIZED, str(error)) from error
+        subscription = LocalSubscription(self, binding, grant, on_message, prefetch)
         self._subscriptions[subscription] = None
         return subscription
 
@@ -231,14 +242,14 @@ class LocalBus(Bus):
         if subscription in self._subscriptions:
             del self._subscriptions[subscription]
             subscription.stop()
-            self._registry.delete_queue(subscription.queue)
+            self._operations.delete_owned(self._principal, subscription.queue)
 
     def _require_connection(self) -> None:
         if self._state is not BusState.CONNECTED:
             raise DisconnectedError(self.url, "closed" if self._state is BusState.CLOSED else "not opened yet")
 
     def _publish(self, data: bytes) -> LinkError | None:
-        return _refusal(route_message(self._registry, data, None, relay=True))
+        return _refusal(route_message(self._publisher, data, None, relay=True))
 
     async def _publish_with_room(self, data: bytes) -> LinkError | None:
         """As `_publish`; an answer is published when its queues have room for it.
@@ -259,7 +270,7 @@ class LocalBus(Bus):
                     )
                 self._require_connection()
             node = None if message.to is None else registry.resolve(message.to)  # it may be gone now
-        return _refusal(publish_message(registry, message, node))
+        return _refusal(publish_message(self._publisher, message, node))
 
 
 def _refusal(result: tuple[Outcome, str, str]) -> LinkError | None:

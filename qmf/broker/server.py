@@ -24,10 +24,14 @@ from qmf.broker.links.sasl import SaslEngine
 from qmf.broker.links.sole_connections import SOLE_CONNECTION, SoleConnections
 from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.node_declaration import NodeDeclaration
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.nodes.settings import QueueLimits
+from qmf.broker.nodes.settings import QueueLimits, QueueSettings
 from qmf.broker.nodes.topics import PolicyKind
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.policy import Policy
+from qmf.broker.operations.principal import BROKER
 from qmf.broker.process_control import ProcessControl
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.resumption import LINK_RESUMPTION
@@ -115,6 +119,7 @@ class Broker:
         queue_patterns: Iterable[str] = (),
         topic_patterns: Iterable[str] = (),
         process: ProcessControl | None = None,
+        policy: Policy | None = None,
     ) -> None:
         """Args:
 
@@ -145,6 +150,7 @@ class Broker:
         timestamps: messages that come get the time as an annotation; consoles may change it.
         listening: a socket to use instead of `host` and `port`; the broker closes it.
         process: what consoles may change in the process of the broker; None for nothing.
+        policy: decides who may do what; None lets everybody who could log in do everything.
         """
         self.host = host
         self.process = process
@@ -170,6 +176,7 @@ class Broker:
         self._users = None if users is None else Users(users)
         self._checks: ThreadPoolExecutor | None = None
         self._name = name
+        self._policy = policy
         self._interval = management
         self._publishes = publishes
         self._backlog = backlog
@@ -186,6 +193,7 @@ class Broker:
         self._data_dir = data_dir
         self._persistence: Persistence | None = None
         self._registry: NodeRegistry | None = None
+        self._operations: Operations | None = None
         self._resumable: ResumableLinks | None = None
         self._server: asyncio.Server | None = None
         self._listening = False
@@ -227,6 +235,7 @@ class Broker:
             NotStored: the data folder is in use by another process, cannot be written to, or is damaged.
             CallerError: the interval of the management is not positive.
             TopicError: a pattern is no regular expression.
+            OperationRefused: the policy refuses the broker itself what its options ask for.
         """
         loop = asyncio.get_running_loop()
         self._registry = NodeRegistry(
@@ -240,15 +249,10 @@ class Broker:
         self._registry.timestamps = self._timestamps
         if self._data_dir is not None:
             self._open_data_dir(self._data_dir, self._registry)
-        for name in self._queues:
-            if self._registry.find(name) is None:  # otherwise it is durable, and there since an earlier start
-                self._registry.declare_queue(name)
-        for kind, patterns in self._patterns.items():
-            for pattern in patterns:
-                if all(item.pattern != pattern for item in self._registry.topics.policies):  # not in the data folder
-                    self._registry.topics.create_policy(kind, pattern, {})
+        self._operations = Operations(self._registry, self._policy)
+        self._create_nodes(self._registry, self._operations)
         self._registry.on_deleted = self._on_node_deleted
-        self._resumable = ResumableLinks(self._registry)
+        self._resumable = ResumableLinks(self._operations)
         self._listening = True
         self._expiry = loop.call_later(self._expiry_interval, self._expire)
         try:
@@ -272,7 +276,7 @@ class Broker:
         log.info("listening on %s", self.url)
         if self._interval is not None:
             try:
-                await self._start_management(self._registry, self._interval)
+                await self._start_management(self._operations, self._interval)
             except BaseException:
                 await self.close()
                 raise
@@ -323,6 +327,16 @@ class Broker:
     ) -> None:
         await self.close()
 
+    def _create_nodes(self, registry: NodeRegistry, operations: Operations) -> None:
+        """Create the queues and policies of the options, but for durable ones that are there since an earlier start."""
+        for name in self._queues:
+            if registry.find(name) is None:
+                operations.create(BROKER, name, NodeDeclaration(queue=QueueSettings(limits=registry.limits)))
+        for kind, patterns in self._patterns.items():
+            for pattern in patterns:
+                if all(item.pattern != pattern for item in registry.topics.policies):
+                    operations.create_policy(BROKER, kind, pattern, {})
+
     def _open_data_dir(self, path: Path, registry: NodeRegistry) -> None:
         # Imported here, so that a broker that stores nothing does not load it.
         from qmf.broker.store.persistence import Persistence
@@ -334,7 +348,7 @@ class Broker:
         if persistence is not None:
             await persistence.close()
 
-    async def _start_management(self, registry: NodeRegistry, interval: float) -> None:
+    async def _start_management(self, operations: Operations, interval: float) -> None:
         # Imported here, so that a broker without management loads neither agent nor models.
         from qmf.broker.management.agent import ManagementAgent
         from qmf.broker.management.setup import BrokerSetup
@@ -342,14 +356,16 @@ class Broker:
         setup = BrokerSetup(
             self._port, self._backlog, self._connection_limits.total, interval, self._publishes, self._data_dir
         )
-        self._management = ManagementAgent(registry, name=self._name, host=self.host, setup=setup, process=self.process)
+        self._management = ManagementAgent(
+            operations, name=self._name, host=self.host, setup=setup, process=self.process
+        )
         await self._management.start()
 
     def _accept(self) -> AmqpTransport:
-        assert self._registry is not None
+        assert self._operations is not None
         assert self._resumable is not None
         return ServerConnection(
-            self._registry,
+            self._operations,
             self._resumable,
             self._engine(),
             open_timeout=self._open_timeout,

@@ -12,6 +12,7 @@ from qmf.broker.local_bus import LocalBus
 from qmf.broker.nodes.exchanges import TopicExchange
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import QueueLimits
+from qmf.broker.operations.operations import Operations
 from qmf.bus import Binding, BusStateError, Connected, ExchangeKind, ReceivedMessage
 from qmf.codec import Message, Section, encode_message
 from qmf.errors import DisconnectedError, LinkError, NetworkError
@@ -20,7 +21,7 @@ TOPIC = "amq.topic"
 
 
 async def opened(registry: NodeRegistry) -> LocalBus:
-    bus = LocalBus(registry, "local")
+    bus = LocalBus(Operations(registry), "local")
     await bus.open()
     return bus
 
@@ -100,7 +101,7 @@ async def test_an_answer_loses_none_of_its_parts_to_a_slow_receiver() -> None:
 
 async def test_an_answer_to_a_receiver_that_takes_nothing_ends() -> None:
     registry = NodeRegistry(limits=QueueLimits(count=2))
-    bus = LocalBus(registry, "local", patience=0.01)
+    bus = LocalBus(Operations(registry), "local", patience=0.01)
     await bus.open()
     inbox = Inbox(hold=True)
     subscription = await bus.subscribe(Binding(TOPIC, "#"), inbox, prefetch=1)
@@ -114,7 +115,7 @@ async def test_an_answer_to_a_receiver_that_takes_nothing_ends() -> None:
 
 async def test_an_answer_waits_no_more_when_its_receiver_is_gone() -> None:
     registry = NodeRegistry(limits=QueueLimits(count=2))
-    bus, other = await opened(registry), LocalBus(registry, "other")
+    bus, other = await opened(registry), LocalBus(Operations(registry), "other")
     await other.open()
     subscription = await other.subscribe(Binding(TOPIC, "#"), Inbox(hold=True), prefetch=1)
     for number in range(2):
@@ -221,7 +222,7 @@ async def nothing_goes(bus: LocalBus) -> None:
 
 
 async def test_its_life() -> None:
-    bus = LocalBus(NodeRegistry(), "local")
+    bus = LocalBus(Operations(NodeRegistry()), "local")
     events = BusEvents(bus)
     assert bus.url == "local://local"
     await nothing_goes(bus)

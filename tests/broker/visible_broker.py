@@ -7,6 +7,7 @@ import pytest
 from qmf.broker import Broker, server
 from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.operations.operations import Operations
 
 
 class VisibleBroker(Broker):
@@ -14,10 +15,12 @@ class VisibleBroker(Broker):
 
     Attributes:
         registry: its nodes.
+        operations: on them.
         resumable: its links that can be resumed.
     """
 
     registry: NodeRegistry
+    operations: Operations
     resumable: ResumableLinks
 
     async def start(self) -> None:
@@ -27,8 +30,9 @@ class VisibleBroker(Broker):
             self.registry = NodeRegistry(**options)  # type: ignore[arg-type]
             return self.registry
 
-        def make_resumable(registry: NodeRegistry) -> ResumableLinks:
-            self.resumable = ResumableLinks(registry)
+        def make_resumable(operations: Operations) -> ResumableLinks:
+            self.operations = operations
+            self.resumable = ResumableLinks(operations)
             return self.resumable
 
         with pytest.MonkeyPatch.context() as patch:

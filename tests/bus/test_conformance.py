@@ -16,6 +16,7 @@ from support.waiting import until
 from qmf.broker import Broker
 from qmf.broker.local_bus import LocalBus
 from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.operations.operations import Operations
 from qmf.bus import (
     AmqpBus,
     Binding,
@@ -56,7 +57,7 @@ async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
     elif request.param == "local":
         registry = NodeRegistry()
         numbers = itertools.count()
-        yield lambda: keep(LocalBus(registry, f"local-{next(numbers)}"))
+        yield lambda: keep(LocalBus(Operations(registry), f"local-{next(numbers)}"))
         await close()
     elif request.param.startswith("broker"):
         secure = request.param != "broker"

@@ -9,9 +9,9 @@ import attrs
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node
-from qmf.broker.observer import BrokerClient
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.principal import Principal
 from qmf.broker.refusal import AmqpRefusal
 
 #: Link properties: bindings of the node, and of the queue that the client receives from.
@@ -59,12 +59,14 @@ def _request(item: Mapping[object, object]) -> BindingRequest:
     return BindingRequest(exchange, queue, BindingSpec(key or "", {str(name): arguments[name] for name in arguments}))
 
 
-def make_binding(registry: NodeRegistry, request: BindingRequest, node: Node | None, client: BrokerClient) -> None:
+def make_binding(operations: Operations, principal: Principal, request: BindingRequest, node: Node | None) -> None:
     """Make a binding; one that exists is left as it is.
 
     Raises:
+        OperationRefused: the policy refuses it.
         BindingError: exchange or queue do not exist, or there is such a binding with other arguments.
     """
+    registry = operations.registry
     exchange = node if request.exchange is None else registry.find(request.exchange)
     queue = node if request.queue is None else registry.find(request.queue)
     if not isinstance(exchange, Exchange):
@@ -72,7 +74,7 @@ def make_binding(registry: NodeRegistry, request: BindingRequest, node: Node | N
     if not isinstance(queue, Queue):
         raise BindingError("amqp:not-found", f"no queue {request.queue or _name(node)!r}")
     try:
-        registry.bind(exchange, queue, request.spec, client)
+        operations.bind(principal, exchange, queue, request.spec)
     except BindingRefused as error:
         raise BindingError("amqp:not-allowed", str(error)) from error
 

@@ -9,6 +9,7 @@ from qmf.broker.links.outgoing import OutgoingLink
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.selectors import Selector
+from qmf.broker.operations.grants import BrowseGrant
 from qmf.bus.engine.events import OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.transport import AmqpTransport
@@ -27,9 +28,9 @@ class BrowsingLink(OutgoingLink):
         super().__init__(transport, link, queue, selector)
         self._ahead: deque[Entry] = deque(queue.waiting())
 
-    def attach(self) -> None:
-        """See `OutgoingLink`."""
-        self.queue.add_browser(self)
+    def browse(self, grant: BrowseGrant) -> None:
+        """Read the messages of the queue from now on; takes the place of `attach`."""
+        grant.begin(self)
 
     def count_waiting(self) -> int:
         """See `OutgoingLink`."""

@@ -21,14 +21,18 @@ from qmf.broker.links.resumable import (
     Unsettled,
 )
 from qmf.broker.links.resumable_links import ResumableLinks, end_link
+from qmf.broker.links.routing import UNAUTHORIZED
 from qmf.broker.links.subscriptions import ClientSubscriptions, is_subscription
-from qmf.broker.nodes.bindings import BindingRefused
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
 from qmf.broker.observer import ConnectedClient
+from qmf.broker.operations.grants import BrowseGrant, ConsumeGrant
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.principal import Principal
+from qmf.broker.operations.publisher import Publisher
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, Declared, TransactionFailed
 from qmf.broker.transactions.coordinator_link import CoordinatorLink
 from qmf.bus.engine.events import AcceptedBatch, Delivery, DeliveryBatch, OutcomeConfirmed, OutcomeReceived
@@ -54,7 +58,7 @@ class ClientLinks:
         self,
         client: ConnectedClient,
         transport: AmqpTransport,
-        registry: NodeRegistry,
+        operations: Operations,
         resumable: ResumableLinks,
         *,
         max_links: int,
@@ -63,20 +67,25 @@ class ClientLinks:
 
         client: the connection.
         transport: of the connection.
-        registry, resumable: of the broker.
+        operations, resumable: of the broker.
         max_links: that the client may have.
         """
         self._max_links = max_links
         self._client = client
         self._transport = transport
-        self._registry = registry
+        self._operations = operations
+        self._registry = operations.registry
         self._resumable = resumable
         self._outgoing: dict[Link, OutgoingLink] = {}
         self._incoming: dict[Link, IncomingLink] = {}
-        self._coordinator = Coordinator(registry)
+        self._coordinator = Coordinator(operations.registry)
         self._coordinator_links: dict[Link, CoordinatorLink] = {}
-        self._nodes = LinkNodes(client, registry)
-        self._subscriptions = ClientSubscriptions(client, registry)
+        self._nodes = LinkNodes(client, operations)
+        self._subscriptions = ClientSubscriptions(client, operations)
+
+    @property
+    def _principal(self) -> Principal:
+        return Principal.of(self._client)
 
     def dispatch(self) -> None:
         """There is room again in the transport: deliver what waits."""
@@ -160,9 +169,14 @@ class ClientLinks:
             else:
                 self._attach_incoming(link)
         except LinkRefused as refusal:
-            log.info("refused link %r of %s: %s", link.name, self._client, refusal.description)
-            self._transport.engine.refuse_link(link, refusal.condition, refusal.description)
+            self._refuse(link, refusal.condition, refusal.description)
+        except OperationRefused as refused:
+            self._refuse(link, UNAUTHORIZED, str(refused))
         self._transport.flush_soon()
+
+    def _refuse(self, link: Link, condition: str, description: str) -> None:
+        log.info("refused link %r of %s: %s", link.name, self._client, description)
+        self._transport.engine.refuse_link(link, condition, description)
 
     def on_detached(self, link: Link, *, closed: bool) -> None:
         """A link is gone: delete what was created for it or, when it may be resumed, keep it (not `closed`)."""
@@ -173,7 +187,7 @@ class ClientLinks:
                 self._resumable.suspend(ended, nodes)
                 return
             self._resumable.remove(ended)
-        end_link(self._registry, ended, nodes, self._client)
+        end_link(self._operations, ended, nodes, self._principal)
         if subscription is not None and subscription.settings.no_local and not subscription.consumer_count:
             subscription.exclude("")
         self._subscriptions.on_detached(link, subscription, closed=closed)
@@ -230,53 +244,66 @@ class ClientLinks:
             self._transport.engine.accept_link(link, source=self._subscriptions.find(link), target=link.target)
             return
         node: Node
+        grant: ConsumeGrant | BrowseGrant
         if source.dynamic:
-            queue, granted = self._nodes.create_temporary_queue(link, source)
-            node = queue
+            node, granted = self._nodes.create_temporary_queue(link, source)
+            grant = self._receive(node, source)
         else:
             node, granted = self._nodes.find(link, source)
             if isinstance(node, Queue):
-                queue = node
+                grant = self._receive(node, source)
             elif isinstance(node, Exchange) and is_subscription(source):
                 self._subscribe(link, source, node)
                 return
             else:
-                queue, filters = self._bind_queue(link, source, node)
+                grant, filters = self._bind_queue(link, source, node)
                 granted = attrs.evolve(granted, filters=filters)
+        queue, browse = grant.queue, isinstance(grant, BrowseGrant)
         if queue.exclusive and queue.consumer_count:
             raise LinkRefused("amqp:resource-locked", f"queue {queue.name!r} belongs to another link")
         self._bind(link, node, queue)
         selector, applied = self._selector(source)
-        browse = source.browse and granted.address == queue.name
         if queue.settings.browse_only and not browse:
             raise LinkRefused("amqp:not-allowed", f"Queue {queue.name} is browse only.  Refusing acquiring consumer.")
         granted = attrs.evolve(granted, browse=browse, filters=(*granted.filters, *applied))
-        outgoing: OutgoingLink
         if link.resumption is not None:
             if browse or source.dynamic or node is not queue:
                 raise LinkRefused("amqp:not-implemented", "only a link that consumes from a named queue can be resumed")
             key, granted = self._resumable_terms(link, link.resumption, source, granted)
-            outgoing = ResumableOutgoingLink(self._transport, link, queue, selector, key=key, granted=granted)
-        else:
-            outgoing = (BrowsingLink if browse else OutgoingLink)(self._transport, link, queue, selector)
         if queue.settings.no_local:
             queue.exclude(self._client.info.container)
-        outgoing.attach()
+        outgoing: OutgoingLink
+        if isinstance(grant, BrowseGrant):
+            outgoing = browsing = BrowsingLink(self._transport, link, queue, selector)
+            browsing.browse(grant)
+        else:
+            if link.resumption is not None:
+                outgoing = ResumableOutgoingLink(self._transport, link, queue, selector, key=key, granted=granted)
+            else:
+                outgoing = OutgoingLink(self._transport, link, queue, selector)
+            outgoing.attach(grant)
         self._grant(outgoing, granted)
+
+    def _receive(self, queue: Queue, source: Terminus) -> ConsumeGrant | BrowseGrant:
+        """The right to what a source asks of a queue."""
+        if source.browse:
+            return self._operations.browse(self._principal, queue)
+        return self._operations.consume(self._principal, queue)
 
     def _subscribe(self, link: Link, source: Terminus, exchange: Exchange) -> None:
         """Receive from a subscription that may outlive the link, or be shared."""
         self._selector(source)  # refused before anything is created
-        queue, granted = self._subscriptions.open(link, source, exchange)
+        grant, granted = self._subscriptions.open(link, source, exchange)
+        queue = grant.queue
         if queue.exclusive and queue.consumer_count:
             raise LinkRefused("amqp:resource-locked", f"subscription {queue.name!r} has a receiver")
         self._bind(link, exchange, queue)
         outgoing = OutgoingLink(self._transport, link, queue)
-        outgoing.attach()
+        outgoing.attach(grant)
         self._grant(outgoing, granted)
 
-    def _bind_queue(self, link: Link, source: Terminus, node: Node) -> tuple[Queue, tuple[Filter, ...]]:
-        """A queue for this link, bound to an exchange by the filters of the source; and the filters applied."""
+    def _bind_queue(self, link: Link, source: Terminus, node: Node) -> tuple[ConsumeGrant, tuple[Filter, ...]]:
+        """The right to a queue for this link, bound to an exchange by the filters of the source; and those applied."""
         if isinstance(node, DefaultExchange | Queue):
             raise LinkRefused("amqp:not-allowed", "the default exchange cannot be subscribed to")
         try:
@@ -294,19 +321,14 @@ class ClientLinks:
             settings = attrs.evolve(settings, exclusive=True)
         if no_local := no_local_filter(source.filters):
             settings = attrs.evolve(settings, excluded=self._client.info.container)
-        queue = self._nodes.create_queue(link, settings)
-        try:
-            self._registry.bind(node, queue, spec, self._client)
-        except BindingRefused as error:
-            raise LinkRefused("amqp:invalid-field", str(error)) from error
-        return queue, (*applied, *no_local)
+        return self._nodes.subscribe(link, settings, node, spec), (*applied, *no_local)
 
     def _bind(self, link: Link, node: Node | None, subscription: Node | None) -> None:
         """Make the bindings that the properties of a link ask for."""
         for name, default in ((NODE_BINDINGS, node), (LINK_BINDINGS, subscription)):
             try:
                 for request in read_bindings(link.properties.get(name)):
-                    make_binding(self._registry, request, default, self._client)
+                    make_binding(self._operations, self._principal, request, default)
             except BindingError as error:
                 raise LinkRefused(error.condition, f"{name}: {error.description}") from error
 
@@ -334,21 +356,31 @@ class ClientLinks:
             node, granted = self._nodes.create_temporary(link, target)
         elif target.address is not None:
             node, granted = self._nodes.find(link, target)
+        relay, origin = granted.address is None, self._client.info.container
+        publisher = self._publisher(node, relay=relay)
         self._bind(link, node, node)
         incoming: IncomingLink
-        relay, origin = granted.address is None, self._client.info.container
         if link.resumption is not None:
             if target.dynamic:
                 raise LinkRefused("amqp:not-implemented", "a link to a temporary node cannot be resumed")
             key, granted = self._resumable_terms(link, link.resumption, target, granted)
             incoming = ResumableIncomingLink(
-                self._transport, link, self._registry, node, relay=relay, origin=origin, key=key, granted=granted
+                self._transport, link, publisher, node, relay=relay, origin=origin, key=key, granted=granted
             )
         elif isinstance(node, Exchange) and node.kind == "xml":
-            incoming = _querying_link(self._transport, link, self._registry, node, origin)
+            incoming = _querying_link(self._transport, link, publisher, node, origin)
         else:
-            incoming = IncomingLink(self._transport, link, self._registry, node, relay=relay, origin=origin)
+            incoming = IncomingLink(self._transport, link, publisher, node, relay=relay, origin=origin)
         self._grant(incoming, granted)
+
+    def _publisher(self, node: Node | None, *, relay: bool) -> Publisher:
+        """The right to send to a node, or to the anonymous relay."""
+        if relay:
+            self._operations.ask_relay(self._principal)
+        publisher = self._operations.publisher(self._principal, relay=relay)
+        if node is not None:
+            publisher.grant(node)
+        return publisher
 
     def _grant(self, end: IncomingLink | OutgoingLink, granted: Terminus, unsettled: Unsettled | None = None) -> None:
         """Grant a link, and use it.
@@ -398,14 +430,25 @@ class ClientLinks:
         wanted = link.source if link.is_sender else link.target
         node = resumable.node
         if node is not None and self._registry.find(node.name) is not node:
-            end_link(self._registry, resumable, nodes, self._client)
+            end_link(self._operations, resumable, nodes, self._principal)
             raise LinkRefused("amqp:resource-deleted", f"{node.name!r} was deleted while the link was suspended")
         if wanted is None or wanted.address != resumable.granted.address:
-            end_link(self._registry, resumable, nodes, self._client)
+            end_link(self._operations, resumable, nodes, self._principal)
             raise LinkRefused("amqp:invalid-field", f"the link to be resumed has node {resumable.granted.address!r}")
+        try:  # the client may come from elsewhere now, and the policy may be another one
+            if isinstance(resumable, ResumableIncomingLink):
+                publisher = self._publisher(node, relay=resumable.granted.address is None)
+            else:
+                self._operations.consume(self._principal, resumable.queue)
+        except OperationRefused:
+            end_link(self._operations, resumable, nodes, self._principal)
+            raise
         unsettled = resumable.reconcile(resumption.unsettled)
         self._nodes.keep(link, nodes)
-        resumable.reattach(self._transport, link)
+        if isinstance(resumable, ResumableIncomingLink):
+            resumable.reattach(self._transport, link, publisher)
+        else:
+            resumable.reattach(self._transport, link)
         self._grant(resumable, resumable.granted, unsettled)
         return True
 
@@ -436,11 +479,11 @@ class ClientLinks:
 
 
 def _querying_link(
-    transport: AmqpTransport, link: Link, registry: NodeRegistry, exchange: Exchange, origin: str
+    transport: AmqpTransport, link: Link, publisher: Publisher, exchange: Exchange, origin: str
 ) -> IncomingLink:
     # Imported here, because few brokers have such exchanges.
     from qmf.broker.links.querying import QueryingIncomingLink
     from qmf.broker.nodes.xml_exchange import XmlExchange
 
     assert isinstance(exchange, XmlExchange)
-    return QueryingIncomingLink(transport, link, registry, exchange, origin=origin)
+    return QueryingIncomingLink(transport, link, publisher, exchange, origin=origin)

@@ -13,8 +13,8 @@ from qmf.broker.links.sasl import SaslEngine
 from qmf.broker.links.sole_connections import SoleConnections
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import ClientInfo, Traffic
+from qmf.broker.operations.operations import Operations
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
     AcceptedBatch,
@@ -47,7 +47,7 @@ class ServerConnection:
 
     def __init__(
         self,
-        registry: NodeRegistry,
+        operations: Operations,
         resumable: ResumableLinks,
         engine: Engine,
         *,
@@ -61,7 +61,7 @@ class ServerConnection:
     ) -> None:
         """Args:
 
-        registry, resumable: of the broker.
+        operations, resumable: of the broker.
         engine: of this connection.
         open_timeout: seconds that the client has for its handshakes.
         max_links: that the client may have.
@@ -75,8 +75,8 @@ class ServerConnection:
         self.transport = AmqpTransport(engine, self, throttle=True, pending=pending)
         if isinstance(engine, SaslEngine):
             engine.on_progress = self.transport.flush_soon
-        self._registry = registry
-        self._links = ClientLinks(self, self.transport, registry, resumable, max_links=max_links)
+        self._registry = operations.registry
+        self._links = ClientLinks(self, self.transport, operations, resumable, max_links=max_links)
         self._open_timeout = open_timeout
         self._counts = counts
         self._sole = sole

@@ -8,6 +8,7 @@ from qmf.broker.links.credit import SharedCredit
 from qmf.broker.links.routing import (
     ACCEPTED,
     NOT_FOUND,
+    UNAUTHORIZED,
     full,
     no_node,
     publish_message,
@@ -18,8 +19,9 @@ from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, Recorder
-from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node
+from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.publisher import Publisher
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import BATCHABLE, Link
@@ -48,7 +50,7 @@ class IncomingLink:
         self,
         transport: AmqpTransport,
         link: Link,
-        registry: NodeRegistry,
+        publisher: Publisher,
         node: Node | None,
         *,
         relay: bool,
@@ -57,6 +59,7 @@ class IncomingLink:
     ) -> None:
         """Args:
 
+        publisher: of the client, for this link.
         node: that all messages go to; None with `relay`.
         origin: container id of the client.
         relay: True for a link to the anonymous relay: each message goes to the node in its `to`.
@@ -65,7 +68,8 @@ class IncomingLink:
         self.link = link
         self.transfers = 0
         self._transport = transport
-        self._registry = registry
+        self._publisher = publisher
+        self._registry = publisher.registry
         self.node = node
         self._relay = relay
         self._origin = origin
@@ -156,7 +160,7 @@ class IncomingLink:
             if node is None:
                 self._publish_all(messages, tags, target)
                 messages, tags = [], []
-                self._settle(Delivery(self.link, delivery_tag, data), *publish_message(registry, message, node))
+                self._settle(Delivery(self.link, delivery_tag, data), *publish_message(self._publisher, message, node))
                 continue
             if message.durable and registry.recorder is not None:
                 self._publish_all(messages, tags, target)
@@ -174,9 +178,15 @@ class IncomingLink:
         """Publish messages that are routed alike, settle them, and give credit for the next ones."""
         if not messages:
             return
-        registry, link = self._registry, self.link
-        refused = registry.publish_all(node, messages)
-        if registry.flows:
+        link = self.link
+        try:
+            refused = self._publisher.publish_all(node, messages)
+        except OperationRefused as error:
+            outcome = reject(self._registry, error, len(messages))
+            for message, tag in zip(messages, tags, strict=True):
+                self._settle(Delivery(link, tag, message.data), *outcome)
+            return
+        if self._registry.flows:
             self._meet()
         if refused or link.settles_second:
             for place, (message, tag) in enumerate(zip(messages, tags, strict=True)):
@@ -200,7 +210,7 @@ class IncomingLink:
     def _publish_durable(self, event: Delivery, message: Message, node: Node | None, recorder: Recorder) -> None:
         """Route a message, and settle it when it is on the disk, if a durable queue has it."""
         recorder.flush()
-        result = publish_message(self._registry, message, node)
+        result = publish_message(self._publisher, message, node)
         if self._registry.flows:
             self._meet()
         if result[0] is not Outcome.ACCEPTED:
@@ -226,16 +236,24 @@ class IncomingLink:
         assert event.transaction is not None
         try:
             transaction = coordinator.find(event.transaction)
+        except TransactionFailed as error:
+            self._settle(event, Outcome.REJECTED, error.condition, error.description)
+            return
+        try:
             message, node = read_and_resolve(
                 self._registry, event.data, self.node, relay=self._relay, message_format=event.message_format
             )
             message.origin = self._origin
+            publication = self._publisher.admit(node, message)
             if node is None:
                 transaction.refused = no_node(message)
                 raise TransactionFailed(NOT_FOUND, transaction.refused)
-            coordinator.add(transaction, node, message)
+            coordinator.add(transaction, publication)
             if self._shared is not None:
                 transaction.hold(self._shared.certain, len(event.data))
+        except OperationRefused as error:
+            transaction.refused = str(error)
+            self._settle(event, Outcome.REJECTED, UNAUTHORIZED, transaction.refused)
         except TransactionFailed as error:
             self._settle(event, Outcome.REJECTED, error.condition, error.description)
         except DecodeError as error:

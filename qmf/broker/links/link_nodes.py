@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import attrs
 
+from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.node_declaration import (
     NodeDeclaration,
@@ -14,10 +16,13 @@ from qmf.broker.nodes.node_declaration import (
     read_node_declaration,
 )
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NodeRegistry, NoSuchExchange
+from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NoSuchExchange
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.settings import Lifetime, QueueSettings
 from qmf.broker.observer import BrokerClient
+from qmf.broker.operations.grants import ConsumeGrant
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.principal import Principal
 from qmf.broker.refusal import AmqpRefusal
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Terminus
@@ -35,9 +40,10 @@ class LinkRefused(AmqpRefusal):
 class LinkNodes:
     """The nodes of the links of one client."""
 
-    def __init__(self, client: BrokerClient, registry: NodeRegistry) -> None:
+    def __init__(self, client: BrokerClient, operations: Operations) -> None:
         self._client = client
-        self._registry = registry
+        self._operations = operations
+        self._registry = operations.registry
         #: Those that are deleted with a link.
         self._nodes: dict[Link, list[LinkNode]] = {}
 
@@ -58,9 +64,10 @@ class LinkNodes:
 
         Raises:
             LinkRefused: there is no such node, or it cannot be created or deleted.
+            OperationRefused: the policy refuses it.
         """
-        name = terminus.address or ""
-        node = self._registry.resolve(name)
+        name, principal = terminus.address or "", Principal.of(self._client)
+        found = node = self._operations.resolve(principal, name, terminus.capabilities)
         options = NodeDeclaration()
         if terminus.properties or "create-on-demand" in terminus.capabilities:
             options = self._options(terminus)
@@ -70,6 +77,8 @@ class LinkNodes:
             raise LinkRefused("amqp:not-found", f"no exchange or queue {name!r}")
         if options.delete_on_close and not isinstance(node, DefaultExchange):
             _check_deletable(node)
+            if node is found:
+                self._operations.ask_deletion(principal, node)
             self._nodes.setdefault(link, []).append(node)
         capabilities, properties = describe_node(node, options, temporary=options.delete_on_close)
         wanted = {*terminus.capabilities}
@@ -84,12 +93,12 @@ class LinkNodes:
         """A node that is deleted with the link, for a dynamic target; and the target as granted.
 
         Raises:
-            LinkRefused: it cannot be created.
+            LinkRefused, OperationRefused: it cannot be created.
         """
         options = self._options(terminus)
         node: LinkNode
         if options.exchange is None:
-            node = self.create_queue(link, attrs.evolve(options.queue, exclusive=False))
+            node = self._create_queue(link, attrs.evolve(options.queue, exclusive=False))
         else:
             node = self._create_for(link, options)
         return node, _granted(node, options, terminus)
@@ -98,7 +107,7 @@ class LinkNodes:
         """A queue for this link alone, for a dynamic source; and the source as granted.
 
         Raises:
-            LinkRefused: it cannot be created.
+            LinkRefused, OperationRefused: it cannot be created.
         """
         options = self._options(source)
         if options.exchange is not None:
@@ -107,47 +116,44 @@ class LinkNodes:
         if "qpid.policy_type" not in settings.arguments:
             own = self._registry.subscription_settings()
             settings = attrs.evolve(settings, overflow=own.overflow, keeps_large=True, limits=own.limits)
-        queue = self.create_queue(link, attrs.evolve(settings, exclusive=True))
+        queue = self._create_queue(link, attrs.evolve(settings, exclusive=True))
         return queue, _granted(queue, options, source)
 
-    def create_queue(self, link: Link, settings: QueueSettings) -> Queue:
-        """Create a queue that is deleted with the link, named as qpidd names it (QMF2.md 1.2).
+    def subscribe(self, link: Link, settings: QueueSettings, exchange: Exchange, spec: BindingSpec) -> ConsumeGrant:
+        """Create a queue that is deleted with the link, and bind it, to consume from it.
 
         Raises:
-            LinkRefused: there is such a queue.
+            LinkRefused: there is such a queue, or it cannot be bound.
+            OperationRefused: the policy refuses it.
         """
-        node = self._create_for(
-            link, NodeDeclaration(queue=attrs.evolve(settings, auto_delete=True, lifetime=Lifetime.ON_CLOSE))
-        )
+        name = self._name_for(link)
+        with _refusals(name):
+            grant = self._operations.subscribe(Principal.of(self._client), exchange, name, _own(settings), spec)
+        self._nodes.setdefault(link, []).append(grant.queue)
+        return grant
+
+    def _create_queue(self, link: Link, settings: QueueSettings) -> Queue:
+        """Create a queue that is deleted with the link."""
+        node = self._create_for(link, NodeDeclaration(queue=_own(settings)))
         assert isinstance(node, Queue)
         return node
 
     def _create_for(self, link: Link, declaration: NodeDeclaration) -> LinkNode:
-        name = f"{self._client.info.container}_{link.name}"
-        try:
-            node = self._create(name, declaration)
-        except NameInUse as error:
-            raise LinkRefused(
-                "amqp:resource-locked", f"node {name!r} exists: another link uses this container id and link name"
-            ) from error
+        node = self._create(self._name_for(link), declaration)
         self._nodes.setdefault(link, []).append(node)
         return node
 
-    def _create(self, name: str, declaration: NodeDeclaration) -> Queue | Exchange:
-        try:
-            return self._registry.create(name, declaration, self._client)
-        except NodeDeclarationError as error:
-            raise _refusal(error) from error
-        except NoSuchExchange as error:
-            raise LinkRefused("amqp:not-found", str(error)) from error
+    def _name_for(self, link: Link) -> str:
+        """Of a node that is deleted with a link: as qpidd names it (QMF2.md 1.2)."""
+        return f"{self._client.info.container}_{link.name}"
+
+    def _create(self, name: str, declaration: NodeDeclaration) -> LinkNode:
+        with _refusals(name):
+            return self._operations.create(Principal.of(self._client), name, declaration)
 
     def _create_by_policy(self, name: str) -> Node | None:
-        try:
-            return self._registry.topics.create_by_policy(name, self._client)
-        except NodeDeclarationError as error:
-            raise _refusal(error) from error
-        except NoSuchExchange as error:
-            raise LinkRefused("amqp:not-found", str(error)) from error
+        with _refusals(name):
+            return self._operations.create_by_policy(Principal.of(self._client), name)
 
     def _options(self, terminus: Terminus) -> NodeDeclaration:
         try:
@@ -171,6 +177,28 @@ def _granted(node: LinkNode, options: NodeDeclaration, wanted: Terminus) -> Term
 def _check_deletable(node: LinkNode) -> None:
     if node.name in PREDECLARED_NAMES or node.name.startswith("qmf."):
         raise LinkRefused("amqp:not-allowed", f"exchange {node.name!r} cannot be deleted")
+
+
+def _own(settings: QueueSettings) -> QueueSettings:
+    """Settings of a queue that is deleted with its link."""
+    return attrs.evolve(settings, auto_delete=True, lifetime=Lifetime.ON_CLOSE)
+
+
+@contextmanager
+def _refusals(name: str) -> Iterator[None]:
+    """A node that cannot be created is a refusal of the link."""
+    try:
+        yield
+    except NameInUse as error:
+        raise LinkRefused(
+            "amqp:resource-locked", f"node {name!r} exists: another link uses this container id and link name"
+        ) from error
+    except NodeDeclarationError as error:
+        raise _refusal(error) from error
+    except NoSuchExchange as error:
+        raise LinkRefused("amqp:not-found", str(error)) from error
+    except BindingRefused as error:
+        raise LinkRefused("amqp:invalid-field", str(error)) from error
 
 
 def _refusal(error: NodeDeclarationError) -> LinkRefused:

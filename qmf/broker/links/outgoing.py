@@ -11,6 +11,7 @@ from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, Recorder
 from qmf.broker.nodes.selectors import Selector
+from qmf.broker.operations.grants import ConsumeGrant
 from qmf.bus.engine.events import OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
@@ -71,11 +72,11 @@ class OutgoingLink:
         """See `ClientLink`."""
         return "" if self.link.target is None else self.link.target.address or ""
 
-    def attach(self) -> None:
+    def attach(self, grant: ConsumeGrant) -> None:
         """Receive from the queue from now on."""
         # The client learns when its acknowledgements are on the disk.
         self.link.holding = self.queue.recorder is not None
-        self.queue.add_consumer(self)
+        grant.begin(self)
 
     def begin(self) -> None:
         """The link is granted: deliver what waits."""

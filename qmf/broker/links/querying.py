@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from qmf.broker.links.incoming import IncomingLink
 from qmf.broker.nodes.bindings import Binding
 from qmf.broker.nodes.message import Message, read_message
-from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.xml_exchange import XmlExchange
+from qmf.broker.operations.publisher import Publisher
 from qmf.bus.engine.link import Link
 from qmf.bus.transport import AmqpTransport
 from qmf.errors import DecodeError
@@ -24,10 +24,10 @@ class QueryingIncomingLink(IncomingLink):
     """
 
     def __init__(
-        self, transport: AmqpTransport, link: Link, registry: NodeRegistry, exchange: XmlExchange, *, origin: str
+        self, transport: AmqpTransport, link: Link, publisher: Publisher, exchange: XmlExchange, *, origin: str
     ) -> None:
         """Args as of `IncomingLink`; `exchange` is its node."""
-        super().__init__(transport, link, registry, exchange, relay=False, origin=origin, window=CREDIT_WINDOW)
+        super().__init__(transport, link, publisher, exchange, relay=False, origin=origin, window=CREDIT_WINDOW)
         self._exchange = exchange
         #: Delivery tag, data and format of what is not published yet.
         self._waiting: deque[tuple[int | None, bytes, int]] = deque()

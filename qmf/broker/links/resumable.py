@@ -18,9 +18,9 @@ from qmf.broker.links.outgoing import OutgoingLink
 from qmf.broker.links.routing import publish_message, read_and_resolve, reject
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
+from qmf.broker.operations.publisher import Publisher
 from qmf.bus.engine.events import Delivery, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome, Terminus
@@ -64,7 +64,7 @@ class ResumableIncomingLink(IncomingLink):
         self,
         transport: AmqpTransport,
         link: Link,
-        registry: NodeRegistry,
+        publisher: Publisher,
         node: Node | None,
         *,
         relay: bool,
@@ -78,7 +78,7 @@ class ResumableIncomingLink(IncomingLink):
         #: Messages that were accepted and, as far as we know, are not settled by the client.
         self._accepted: set[int] = set()
         window = _window(transport, CREDIT_WINDOW)
-        super().__init__(transport, link, registry, node, relay=relay, origin=origin, window=window)
+        super().__init__(transport, link, publisher, node, relay=relay, origin=origin, window=window)
 
     def reconcile(self, listed: Unsettled) -> Unsettled:
         """Compare with what the client lists.
@@ -89,9 +89,10 @@ class ResumableIncomingLink(IncomingLink):
         self._accepted &= listed.keys()
         return dict.fromkeys(self._accepted, Outcome.ACCEPTED)
 
-    def reattach(self, transport: AmqpTransport, link: Link) -> None:
-        """Receive on another link from now on."""
+    def reattach(self, transport: AmqpTransport, link: Link, publisher: Publisher) -> None:
+        """Receive on another link from now on, with the rights of its client."""
         self._transport = transport
+        self._publisher = publisher
         self.link = link
         self.attempt = _attempt(link)
 
@@ -114,7 +115,7 @@ class ResumableIncomingLink(IncomingLink):
         if message.durable and self._registry.recorder is not None:
             self._publish_durable(event, message, node, self._registry.recorder)
             return
-        result = publish_message(self._registry, message, node)
+        result = publish_message(self._publisher, message, node)
         if self._registry.flows:
             self._meet()
         self._finish_delivery(event, *result)

@@ -19,8 +19,9 @@ from qmf.broker.links.incoming import IncomingLink
 from qmf.broker.links.link_nodes import LinkNode
 from qmf.broker.links.outgoing import OutgoingLink
 from qmf.broker.links.resumable import LinkKey, ResumableLink
-from qmf.broker.nodes.registry import ExchangeInUse, NodeRegistry
-from qmf.broker.observer import BrokerClient
+from qmf.broker.nodes.registry import ExchangeInUse
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.principal import BROKER, Principal
 
 log = logging.getLogger("qmf.broker")
 
@@ -47,8 +48,8 @@ class _Suspended:
 class ResumableLinks:
     """The links of a broker that can be resumed. Methods are called on the loop's thread."""
 
-    def __init__(self, registry: NodeRegistry) -> None:
-        self._registry = registry
+    def __init__(self, operations: Operations) -> None:
+        self._operations = operations
         self._attached: dict[LinkKey, tuple[ResumableLink, LinkHolder]] = {}
         #: The one that has been waiting longest first.
         self._suspended: OrderedDict[LinkKey, _Suspended] = OrderedDict()
@@ -110,7 +111,7 @@ class ResumableLinks:
         kept = self._remove(key)
         count = kept.link.unsettled()[0]
         log.warning("gave up suspended link %r with %d unsettled messages: %s", kept.link.name, count, reason)
-        end_link(self._registry, kept.link, kept.nodes)
+        end_link(self._operations, kept.link, kept.nodes)
 
     def _remove(self, key: LinkKey) -> _Suspended:
         kept = self._suspended.pop(key)
@@ -119,24 +120,24 @@ class ResumableLinks:
 
 
 def end_link(
-    registry: NodeRegistry,
+    operations: Operations,
     link: IncomingLink | OutgoingLink | None,
     nodes: Sequence[LinkNode],
-    client: BrokerClient | None = None,
+    principal: Principal = BROKER,
 ) -> None:
     """A link is gone for good: what was unsettled returns to its queue, and the nodes of the link are deleted.
 
     Args:
-        registry: of the broker.
+        operations: of the broker.
         link: which; None for one that was refused.
         nodes: to delete.
-        client: on whose behalf; None for the broker itself.
+        principal: on whose behalf.
     """
     if isinstance(link, OutgoingLink):
         link.on_detached()
-        registry.on_unused(link.queue)
+        operations.registry.on_unused(link.queue)
     for node in nodes:
         try:
-            registry.delete(node, client)
+            operations.delete_owned(principal, node)
         except ExchangeInUse as error:
             log.warning("an exchange remains though its link is gone: %s", error)

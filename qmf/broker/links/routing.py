@@ -10,6 +10,8 @@ from qmf.broker.nodes.exchanges import HeadersExchange
 from qmf.broker.nodes.message import Message, read_message
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node, RoutingResult
+from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.publisher import Publisher
 from qmf.bus.engine.values import Outcome
 from qmf.errors import DecodeError
 
@@ -17,6 +19,9 @@ log = logging.getLogger("qmf.broker")
 
 #: The message annotation with the time when a message came, in nanoseconds since 1970; qpidd's name.
 INGRESS_TIME = "x-opt-ingress-timestamp"
+
+#: Conditions of a message whose address names nothing, and of what the policy refuses.
+NOT_FOUND, UNAUTHORIZED = "amqp:not-found", "amqp:unauthorized-access"
 
 
 def read_and_resolve(
@@ -37,27 +42,26 @@ def read_and_resolve(
     return message, target
 
 
-def reject(registry: NodeRegistry, error: DecodeError) -> tuple[Outcome, str, str]:
-    """Count a malformed message; gives its outcome, as `route_message` does."""
-    registry.counters.received += 1
-    registry.counters.rejected += 1
-    log.info("rejected a message: %s", error)
+def reject(registry: NodeRegistry, error: DecodeError | OperationRefused, count: int = 1) -> tuple[Outcome, str, str]:
+    """Count messages that are malformed, or refused by the policy; gives their outcome, as `route_message` does."""
+    registry.counters.received += count
+    registry.counters.rejected += count
+    log.info("rejected %s: %s", "a message" if count == 1 else f"{count} messages", error)
+    if isinstance(error, OperationRefused):
+        return Outcome.REJECTED, UNAUTHORIZED, str(error)
     condition = "amqp:invalid-field" if isinstance(error, InvalidAnnotation) else "amqp:decode-error"
     return Outcome.REJECTED, condition, str(error)
 
-
-#: Condition of a message whose address names nothing.
-NOT_FOUND = "amqp:not-found"
 
 #: What `publish_message` returns for every message that is accepted: this object.
 ACCEPTED = (Outcome.ACCEPTED, "", "")
 
 
-def route_message(registry: NodeRegistry, data: bytes, target: Node | None, *, relay: bool) -> tuple[Outcome, str, str]:
+def route_message(publisher: Publisher, data: bytes, target: Node | None, *, relay: bool) -> tuple[Outcome, str, str]:
     """Publish a message to its node.
 
     Args:
-        registry: of the broker.
+        publisher: of its sender.
         data: the encoded message.
         target: the node that it goes to.
         relay: the node in its `to`, where it has one, takes precedence over `target`.
@@ -66,16 +70,20 @@ def route_message(registry: NodeRegistry, data: bytes, target: Node | None, *, r
         outcome, error condition and description; the latter are empty for an accepted message.
     """
     try:
-        message, target = read_and_resolve(registry, data, target, relay=relay)
+        message, target = read_and_resolve(publisher.registry, data, target, relay=relay)
     except DecodeError as error:
-        return reject(registry, error)
-    return publish_message(registry, message, target)
+        return reject(publisher.registry, error)
+    return publish_message(publisher, message, target)
 
 
-def publish_message(registry: NodeRegistry, message: Message, target: Node | None) -> tuple[Outcome, str, str]:
+def publish_message(publisher: Publisher, message: Message, target: Node | None) -> tuple[Outcome, str, str]:
     """Publish a message that `read_and_resolve` has read; the result is that of `route_message`."""
-    if registry.publish(target, message) is RoutingResult.QUEUE_FULL:
-        return full(registry.refusal)
+    try:
+        result = publisher.publish(target, message)
+    except OperationRefused as error:
+        return reject(publisher.registry, error)
+    if result is RoutingResult.QUEUE_FULL:
+        return full(publisher.registry.refusal)
     return ACCEPTED if target is not None else (Outcome.REJECTED, NOT_FOUND, no_node(message))
 
 

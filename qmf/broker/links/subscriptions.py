@@ -18,9 +18,11 @@ from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.node_declaration import NodeDeclarationError
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import QueueSettings
 from qmf.broker.observer import BrokerClient
+from qmf.broker.operations.grants import ConsumeGrant
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.principal import Principal
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Durability, ExpiryPolicy, Filter, Terminus
 
@@ -53,28 +55,30 @@ def is_subscription(source: Terminus) -> bool:
 class ClientSubscriptions:
     """The subscriptions of one client."""
 
-    def __init__(self, client: BrokerClient, registry: NodeRegistry) -> None:
+    def __init__(self, client: BrokerClient, operations: Operations) -> None:
         self._client = client
-        self._registry = registry
+        self._operations = operations
+        self._registry = operations.registry
         #: Links with a null source, with the subscription that ends when they are closed.
         self._named: dict[Link, Queue] = {}
 
-    def open(self, link: Link, source: Terminus, exchange: Exchange) -> tuple[Queue, Terminus]:
-        """The queue of a subscription, created where there is none; and the source as granted.
+    def open(self, link: Link, source: Terminus, exchange: Exchange) -> tuple[ConsumeGrant, Terminus]:
+        """The right to consume from a subscription, created where there is none; and the source as granted.
 
         One that exists with another binding or selector is replaced, as by JMS.
 
         Raises:
             LinkRefused: the filters are invalid, or the name is in use for something else.
+            OperationRefused: the policy refuses it.
         """
         wanted = self._read(link, source, exchange)
         found = self._registry.find(wanted.name)
         if isinstance(found, Queue) and self._fits(found, wanted, exchange):
-            queue = found
+            grant = self._operations.consume(Principal.of(self._client), found)
         else:
             if found is not None:
                 self._replace(found, wanted)
-            queue = self._create(wanted, exchange)
+            grant = self._create(wanted, exchange)
         granted = Terminus(
             source.address,
             filters=wanted.filters,
@@ -83,19 +87,21 @@ class ClientSubscriptions:
             expiry=source.expiry,
             timeout=source.timeout,
         )
-        return queue, granted
+        return grant, granted
 
     def find(self, link: Link) -> Terminus:
         """The source of the subscription that a link with a null source names; closing the link will end it.
 
         Raises:
             LinkRefused: there is none.
+            OperationRefused: the policy refuses to end it.
         """
         base, _, marks = link.name.partition("|")
         names = [base] if GLOBAL in marks else [f"{self._client.info.container}_{base}"]
         for name in names:
             queue = self._registry.find(name)
             if isinstance(queue, Queue) and SUBSCRIPTION in queue.settings.arguments:
+                self._operations.ask_deletion(Principal.of(self._client), queue)
                 self._named[link] = queue
                 durability = Durability.UNSETTLED_STATE if queue.settings.durable else Durability.NONE
                 exchange = str(queue.settings.arguments[SUBSCRIPTION])
@@ -112,7 +118,7 @@ class ClientSubscriptions:
         """
         queue = self._named.pop(link, queue)
         if closed and queue is not None and SUBSCRIPTION in queue.settings.arguments and not queue.consumer_count:
-            self._registry.delete_queue(queue, self._client)
+            self._operations.delete_owned(Principal.of(self._client), queue)
 
     def _read(self, link: Link, source: Terminus, exchange: Exchange) -> Subscription:
         shared = SHARED in source.capabilities
@@ -157,19 +163,14 @@ class ClientSubscriptions:
             raise LinkRefused("amqp:resource-locked", f"{wanted.name!r} exists, and is no subscription")
         if found.consumer_count:
             raise LinkRefused("amqp:resource-locked", f"subscription {wanted.name!r} is in use with other filters")
-        self._registry.delete_queue(found, self._client)
+        self._operations.delete(Principal.of(self._client), found)
 
-    def _create(self, wanted: Subscription, exchange: Exchange) -> Queue:
+    def _create(self, wanted: Subscription, exchange: Exchange) -> ConsumeGrant:
+        principal = Principal.of(self._client)
         try:
-            queue = self._registry.declare_queue(wanted.name, wanted.settings, client=self._client)
-        except NodeDeclarationError as error:
+            return self._operations.subscribe(principal, exchange, wanted.name, wanted.settings, wanted.spec)
+        except (NodeDeclarationError, BindingRefused) as error:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
-        try:
-            self._registry.bind(exchange, queue, wanted.spec, self._client)
-        except BindingRefused as error:
-            self._registry.delete_queue(queue, self._client)
-            raise LinkRefused("amqp:invalid-field", str(error)) from error
-        return queue
 
 
 def _arguments(exchange: Exchange, selector: str, excluded: str, timeout: int) -> Mapping[str, object]:

@@ -6,6 +6,8 @@ Names, options and texts of errors are those of qpidd.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from qmf.agent import ErrorCode, MethodError
 from qmf.broker.management.callers import Callers
@@ -15,8 +17,11 @@ from qmf.broker.nodes.exchanges import EXCHANGE_TYPES, DefaultExchange, Exchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, read_node_declaration
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import BindingExists, ExchangeInUse, NameInUse, NodeRegistry, NoSuchExchange
+from qmf.broker.nodes.registry import BindingExists, ExchangeInUse, NameInUse, NoSuchExchange
 from qmf.broker.nodes.topics import PolicyKind, TopicError
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.principal import Principal
 from qmf.errors import DecodeError
 
 #: What `create` and `delete` know, and what they will know once the broker has links to other brokers.
@@ -24,18 +29,41 @@ _EXCHANGE_TYPES, _FEDERATION_TYPES = ("exchange", "topic"), ("link", "bridge", "
 _POLICIES = {kind.value: kind for kind in PolicyKind}
 
 
-class Administration:
-    """Creates, deletes and changes nodes on behalf of consoles."""
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
-    def __init__(self, registry: NodeRegistry, callers: Callers) -> None:
+
+def _answered(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A method whose caller is told, as by qpidd, what the policy refuses."""
+
+    @wraps(method)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return method(*args, **kwargs)
+        except OperationRefused as error:
+            raise MethodError(f"unauthorized-access: {error}") from error
+
+    return call
+
+
+class Administration:
+    """Creates, deletes and changes nodes on behalf of consoles; the policy may refuse each with a `MethodError`."""
+
+    def __init__(self, operations: Operations, callers: Callers) -> None:
         """Args:
 
-        registry: of the broker.
+        operations: of the broker.
         callers: on whose behalf that happens.
         """
-        self._registry = registry
+        self._operations = operations
+        self._registry = operations.registry
         self._callers = callers
 
+    @property
+    def _principal(self) -> Principal:
+        return self._callers.current()
+
+    @_answered
     def create(self, type: str, name: str, properties: Mapping[str, object], strict: bool) -> None:
         """Create a queue, exchange or binding.
 
@@ -70,7 +98,7 @@ class Administration:
         if type == "queue" and declaration.exchange is not None:
             raise MethodError("invalid parameter to method call: exchange-type: a queue has none")
         try:
-            self._registry.create(name, declaration, self._callers.current())
+            self._operations.create(self._principal, name, declaration)
         except NameInUse as error:
             raise MethodError(f"object already exists: {name}") from error
         except NoSuchExchange as error:
@@ -78,6 +106,7 @@ class Administration:
         except NodeDeclarationError as error:
             raise MethodError(f"invalid parameter to method call: {error}") from error
 
+    @_answered
     def delete(self, type: str, name: str, options: Mapping[str, object]) -> None:
         """Delete a queue, exchange or binding.
 
@@ -90,16 +119,16 @@ class Administration:
         """
         if type == "binding":
             exchange, queue, key = self._ends(name, "Unbind")
-            self._registry.unbind(exchange, queue, key, self._callers.current())
+            self._operations.unbind(self._principal, exchange, queue, key)
         elif type == "queue":
-            self._registry.delete(self._deletable_queue(name, options), self._callers.current())
+            self._operations.delete(self._principal, self._deletable_queue(name, options))
         elif type in _POLICIES:
             try:
-                self._registry.topics.delete_policy(_POLICIES[type], name)
+                self._operations.delete_policy(self._principal, _POLICIES[type], name)
             except TopicError as error:
                 raise MethodError(str(error)) from error
-        elif type == "topic" and self._registry.topics.delete_topic(name):
-            pass
+        elif type == "topic" and self._registry.topics.get(name) is not None:
+            self._operations.delete_topic(self._principal, name)
         else:
             self._check_type(type, _EXCHANGE_TYPES)
             found = self._registry.find(name)
@@ -110,10 +139,11 @@ class Administration:
             if not isinstance(found, Exchange):
                 raise MethodError(f"not-found: Exchange not found: {name}")
             try:
-                self._registry.delete(found, self._callers.current())
+                self._operations.delete(self._principal, found)
             except ExchangeInUse as error:
                 raise MethodError(f"not-allowed: {error}") from error
 
+    @_answered
     def queue(self, type: str, name: str) -> Queue:
         """The queue that `query` is about.
 
@@ -126,8 +156,19 @@ class Administration:
         found = self._registry.find(name)
         if not isinstance(found, Queue):
             raise _no_queue(name)
+        self._operations.ask_access(self._principal, found)
         return found
 
+    @_answered
+    def purge(self, queue: Queue, count: int, filter: Mapping[str, object]) -> None:
+        """Remove waiting messages of a queue; arguments as of `reroute`.
+
+        Raises:
+            MethodError: the filter is invalid.
+        """
+        self._operations.purge(self._principal, queue, count, message_filter(filter))
+
+    @_answered
     def move(self, source: str, target: str, count: int, filter: Mapping[str, object]) -> None:
         """Move waiting messages from one queue to another; what the other refuses stays.
 
@@ -138,8 +179,9 @@ class Administration:
         if not isinstance(one, Queue) or not isinstance(two, Queue):
             missing = target if isinstance(one, Queue) else source
             raise refusal(ErrorCode.INVALID_PARAMETER, f"no queue {missing!r}")
-        self._registry.move(one, two, count, message_filter(filter))
+        self._operations.move(self._principal, one, two, count, message_filter(filter))
 
+    @_answered
     def reroute(self, queue: Queue, count: int, exchange: str | None, filter: Mapping[str, object]) -> None:
         """Publish waiting messages of a queue to an exchange, as new ones; what is refused stays.
 
@@ -161,8 +203,9 @@ class Administration:
         if isinstance(found, HeadersExchange):
             chosen = matches
             matches = lambda message: _headers(message) is not None and (chosen is None or chosen(message))  # noqa: E731
-        self._registry.reroute(queue, found, count, matches)
+        self._operations.reroute(self._principal, queue, found, count, matches)
 
+    @_answered
     def redirect(self, source: str, target: str) -> None:
         """Redirect new messages of a queue to another one, and those of that to the first; or end that.
 
@@ -179,7 +222,7 @@ class Administration:
         if not target:
             if one.redirected is None or not one.redirect_source:
                 raise MethodError(f"queue {source!r} is not the source of a redirection", ErrorCode.METHOD)
-            self._registry.end_redirection(one, move=True)
+            self._operations.end_redirection(self._principal, one)
             return
         two = self._registry.find(target)
         if not isinstance(two, Queue):
@@ -191,7 +234,12 @@ class Administration:
                 raise MethodError(f"queue {queue.name!r} deletes itself, and cannot be redirected", ErrorCode.METHOD)
             if queue.redirected is not None:
                 raise MethodError(f"queue {queue.name!r} is redirected already", ErrorCode.METHOD)
-        self._registry.redirect(one, two)
+        self._operations.redirect(self._principal, one, two)
+
+    @_answered
+    def set_timestamps(self, *, receive: bool) -> None:
+        """Let messages that come get the time as an annotation, or not."""
+        self._operations.set_timestamps(self._principal, receive=receive)
 
     def _check_type(self, type: str, known: tuple[str, ...]) -> None:
         if type in known:
@@ -202,14 +250,13 @@ class Administration:
 
     def _create_named(self, type: str, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
         """Create a topic that names an exchange, or a policy."""
-        topics = self._registry.topics
         if not name:
             raise MethodError("invalid parameter to method call: the name is empty")
         try:
             if type == "topic":
-                topics.create_topic(name, properties, strict=strict)
+                self._operations.create_topic(self._principal, name, properties, strict=strict)
             else:
-                topics.create_policy(_POLICIES[type], name, properties, strict=strict)
+                self._operations.create_policy(self._principal, _POLICIES[type], name, properties, strict=strict)
         except TopicError as error:
             raise MethodError(str(error)) from error
         except NodeDeclarationError as error:
@@ -219,7 +266,7 @@ class Administration:
         exchange, queue, key = self._ends(name, "Bind")
         spec = BindingSpec(key, {str(item): value for item, value in arguments.items() if item != "exchange-type"})
         try:
-            self._registry.bind(exchange, queue, spec, self._callers.current())
+            self._operations.bind(self._principal, exchange, queue, spec)
         except BindingExists as error:
             raise MethodError(f"not-allowed: Bind failed. {error}") from error
         except BindingRefused as error:

@@ -17,8 +17,8 @@ from qmf.broker.management.objects import CLASSES, ObjectPublisher
 from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
 from qmf.broker.management.setup import BrokerSetup
 from qmf.broker.management.values import clip
-from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import BrokerObservers
+from qmf.broker.operations.operations import Operations
 from qmf.broker.process_control import ProcessControl
 
 log = logging.getLogger("qmf.broker")
@@ -37,7 +37,7 @@ class ManagementAgent:
 
     def __init__(
         self,
-        registry: NodeRegistry,
+        operations: Operations,
         *,
         name: str | None,
         host: str,
@@ -48,7 +48,7 @@ class ManagementAgent:
         connects.
 
         Args:
-            registry: of the broker.
+            operations: of the broker.
             name: of the broker, the instance in its agent's name; None for the machine's name and the port.
             host: of the listening socket.
             setup: how the broker was started.
@@ -57,10 +57,10 @@ class ManagementAgent:
         Raises:
             CallerError: the interval is not positive.
         """
-        self._registry = registry
+        self._registry = registry = operations.registry
         self._sampler = StatisticsSampler()
         self._agent = Agent(
-            LocalBus(registry, f"{VENDOR}-{PRODUCT}-management"),
+            LocalBus(operations, f"{VENDOR}-{PRODUCT}-management"),
             vendor=VENDOR,
             product=PRODUCT,
             instance=clip(name or f"{platform.node() or host}:{setup.port}", MAX_INSTANCE),
@@ -73,7 +73,7 @@ class ManagementAgent:
         self._agent.register(*CLASSES, *EVENTS)
         listening = f"[{host}]:{setup.port}" if ":" in host else f"{host}:{setup.port}"
         callers = Callers()
-        objects = ObjectPublisher(self._agent, self._sampler, registry, listening, callers)
+        objects = ObjectPublisher(self._agent, self._sampler, operations, listening, callers)
         objects.publish_existing(process, setup)
         self._before = registry.observer
         events = EventPublisher(self._agent, registry, listening)

@@ -7,6 +7,7 @@ import attrs
 from qmf.agent import current_caller
 from qmf.broker.local_bus import sender_of_message
 from qmf.broker.observer import BrokerObserver, ClientInfo, ConnectedClient
+from qmf.broker.operations.principal import LOCAL, Principal
 
 #: What stands for the address of a caller in the broker's own process.
 _WITHIN = "management"
@@ -37,9 +38,9 @@ class Callers(BrokerObserver):
         if not clients:
             self._clients.pop(client.info.container, None)
 
-    def current(self) -> CallerClient:
+    def current(self) -> Principal:
         """The caller of the method that runs; without a connection, a program in this process or one that is gone."""
         if clients := self._clients.get(sender_of_message()):
-            return CallerClient(clients[-1].info)
+            return Principal.of(CallerClient(clients[-1].info))
         caller = current_caller()
-        return CallerClient(ClientInfo(_WITHIN, user=(caller.user_id if caller else None) or ""))
+        return Principal.of(CallerClient(ClientInfo(_WITHIN, user=(caller.user_id if caller else None) or "")), LOCAL)

@@ -14,8 +14,7 @@ from typing import Never
 
 from qmf._version import __version__
 from qmf.agent import ErrorCode, MethodError
-from qmf.broker.management.administration import Administration, message_filter
-from qmf.broker.management.callers import Callers
+from qmf.broker.management.administration import Administration
 from qmf.broker.management.refusals import not_implemented, refusal
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.setup import BrokerSetup
@@ -59,7 +58,7 @@ class ManagedBroker(model.Broker, SampledObject):
         registry: NodeRegistry,
         process: ProcessControl | None,
         setup: BrokerSetup,
-        callers: Callers,
+        administration: Administration,
     ) -> None:
         """Args:
 
@@ -67,7 +66,7 @@ class ManagedBroker(model.Broker, SampledObject):
         registry: of the broker.
         process: what consoles may change in the process of the broker; None for nothing.
         setup: how it was started.
-        callers: of its methods.
+        administration: carries out its methods.
         """
         super().__init__(
             name=BROKER,
@@ -84,7 +83,7 @@ class ManagedBroker(model.Broker, SampledObject):
         )
         self._registry = registry
         self._process = process
-        self._administration = Administration(registry, callers)
+        self._administration = administration
         self._started = registry.clock()
 
     def sample(self) -> None:
@@ -187,7 +186,7 @@ class ManagedBroker(model.Broker, SampledObject):
 
     def setTimestampConfig(self, receive: bool) -> None:
         """See the schema."""
-        self._registry.timestamps = receive
+        self._administration.set_timestamps(receive=receive)
         log.log(25, "messages that come get %s timestamp", "a" if receive else "no")
 
     connect = not_implemented("Broker.connect", "this broker has no links to other brokers")
@@ -264,7 +263,7 @@ class ManagedQueue(model.Queue, SampledObject):
 
     def purge(self, request: int, filter: Mapping[str, object]) -> None:
         """See the schema. Unsettled messages are not removed."""
-        self._queue.purge(request, message_filter(filter))
+        self._administration.purge(self._queue, request, filter)
 
     def reroute(self, request: int, useAltExchange: bool, exchange: str, filter: Mapping[str, object]) -> None:
         """See the schema. Unsettled messages are not sent."""

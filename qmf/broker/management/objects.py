@@ -26,9 +26,9 @@ from qmf.broker.management.topic_objects import ManagedQueuePolicy, ManagedTopic
 from qmf.broker.nodes.bindings import Binding, BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.topics import NodePolicy, PolicyKind, Topic
 from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink, ConnectedClient
+from qmf.broker.operations.operations import Operations
 from qmf.broker.process_control import ProcessControl
 from qmf.models.broker import agent as model
 
@@ -58,19 +58,18 @@ class ObjectPublisher(BrokerObserver):
     """Adds objects to the broker's agent, and removes them, as what they represent comes and goes."""
 
     def __init__(
-        self, agent: Agent, sampler: StatisticsSampler, registry: NodeRegistry, listening: str, callers: Callers
+        self, agent: Agent, sampler: StatisticsSampler, operations: Operations, listening: str, callers: Callers
     ) -> None:
         """Args:
 
         agent: of the broker.
         sampler: updates the objects from now on.
-        registry: of the broker.
+        operations: of the broker.
         listening: host and port that the broker listens on.
         callers: of methods.
         """
-        self._registry = registry
-        self._callers = callers
-        self._administration = Administration(registry, callers)
+        self._registry = operations.registry
+        self._administration = Administration(operations, callers)
         self._listening = listening
         self._systems: SampledObjects[str, ManagedSystem] = SampledObjects(agent)
         self._memories: SampledObjects[str, ManagedMemory] = SampledObjects(agent)
@@ -111,7 +110,7 @@ class ObjectPublisher(BrokerObserver):
         registry = self._registry
         system_id = machine_id(setup.data_dir)
         system = ManagedSystem(system_id)
-        broker = ManagedBroker(system, registry, process, setup, self._callers)
+        broker = ManagedBroker(system, registry, process, setup, self._administration)
         vhost = self._vhost = ManagedVhost(broker, str(system_id))
         self._systems.add("", system)
         self._memories.add("", ManagedMemory(BROKER))

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
-from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.nodes.router import Node
 from qmf.broker.observer import TransactionCounts
+from qmf.broker.operations.grants import Publication
 from qmf.broker.refusal import AmqpRefusal
 from qmf.broker.transactions.transaction import Transaction, TransactionFull
 from qmf.codec.message import decode_message
@@ -64,19 +63,19 @@ class Coordinator:
             raise TransactionFailed("amqp:transaction:unknown-id", f"there is no open transaction {id.hex()}")
         return transaction
 
-    def add(self, transaction: Transaction, node: Node | None, message: Message) -> None:
+    def add(self, transaction: Transaction, publication: Publication) -> None:
         """Keep a message until its transaction ends.
 
         Raises:
             TransactionFailed: there is no memory for it; the transaction can only be rolled back.
         """
-        size, memory = len(message.data), self._registry.memory
+        size, memory = len(publication.message.data), self._registry.memory
         if sum(each.size for each in self._transactions.values()) + size > MAX_TRANSACTION_BYTES:
             transaction.refused = f"the open transactions of a client may have {MAX_TRANSACTION_BYTES} bytes"
         elif memory is not None and not memory.fits(1, size):
             transaction.refused = f"Maximum depth of all queues exceeded: {memory}"
         else:
-            transaction.add(node, message, memory)
+            transaction.add(publication, memory)
             return
         raise TransactionFailed("amqp:resource-limit-exceeded", transaction.refused)
 

@@ -14,11 +14,10 @@ import attrs
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.memory import MemoryUse
-from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, Recorder
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.nodes.router import Node
+from qmf.broker.operations.grants import Publication
 
 
 class Acquisition(Protocol):
@@ -44,7 +43,7 @@ class Transaction:
 
     Attributes:
         id: chosen by the broker; unique in its connection.
-        sent: messages, with the nodes that they were sent to.
+        sent: messages, with the nodes that they were sent to; each was granted when it came.
         acquisitions: deliveries with an outcome.
         size: bytes of the messages.
         refused: why a message was not taken: the transaction can only be rolled back; empty if all were.
@@ -52,18 +51,19 @@ class Transaction:
     """
 
     id: bytes
-    sent: list[tuple[Node | None, Message]] = attrs.field(factory=list)
+    sent: list[Publication] = attrs.field(factory=list)
     acquisitions: list[Acquisition] = attrs.field(factory=list)
     size: int = 0
     refused: str = ""
     held: dict[FlowControl, tuple[int, int]] = attrs.field(factory=dict)
 
-    def add(self, node: Node | None, message: Message, memory: MemoryUse | None) -> None:
+    def add(self, publication: Publication, memory: MemoryUse | None) -> None:
         """Keep a message until the transaction ends; `memory` counts it, if all messages are limited."""
-        self.sent.append((node, message))
-        self.size += len(message.data)
+        size = len(publication.message.data)
+        self.sent.append(publication)
+        self.size += size
         if memory is not None:
-            memory.add(1, len(message.data))
+            memory.add(1, size)
 
     def hold(self, flows: Iterable[FlowControl], size: int) -> None:
         """A message of so many bytes is for queues with flow control: it takes room there until `let_go`."""
@@ -96,10 +96,10 @@ class Transaction:
         """
         counts: Counter[Queue] = Counter()
         sizes: Counter[Queue] = Counter()
-        for node, message in self.sent:
-            for queue in registry.targets(node, message):
+        for publication in self.sent:
+            for queue in publication.targets():
                 counts[queue] += 1
-                sizes[queue] += len(message.data)
+                sizes[queue] += len(publication.message.data)
         for queue, count in counts.items():
             if not queue.has_room(count, sizes[queue]):
                 raise TransactionFull(f"queue {queue.name!r} is full")
@@ -112,11 +112,11 @@ class Transaction:
         recorder = registry.recorder
         if recorder is None:
             self._acknowledge()
-            self._publish(registry)
+            self._publish()
             on_committed(None)
             return
         recorder.flush()
-        held = self._publish_held(registry, counts)
+        held = self._publish_held(counts)
         for acquisition in self.acquisitions:
             acquisition.record(recorder)
 
@@ -136,20 +136,20 @@ class Transaction:
         for acquisition in self.acquisitions:
             acquisition.commit()
 
-    def _publish(self, registry: NodeRegistry) -> None:
-        for node, message in self.sent:
-            for queue in registry.targets(node, message):
+    def _publish(self) -> None:
+        for publication in self.sent:
+            for queue in publication.targets():
                 queue.counters.transactional_enqueues += 1
-                queue.counters.transactional_enqueued_bytes += len(message.data)
-            registry.publish(node, message)
+                queue.counters.transactional_enqueued_bytes += len(publication.message.data)
+            publication.publish()
 
-    def _publish_held(self, registry: NodeRegistry, queues: Iterable[Queue]) -> dict[Queue, list[Entry]]:
+    def _publish_held(self, queues: Iterable[Queue]) -> dict[Queue, list[Entry]]:
         """Publish the messages; they are in their queues, and not available yet."""
         held: dict[Queue, list[Entry]] = {queue: [] for queue in queues}
         for queue, entries in held.items():
             queue.held = entries
         try:
-            self._publish(registry)
+            self._publish()
         finally:
             for queue in held:
                 queue.held = None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import pytest
 
 from qmf.broker.links.bindings import BindingError, BindingRequest, make_binding, read_bindings
@@ -11,9 +9,8 @@ from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import BrokerClient
-
-CLIENT = cast("BrokerClient", None)
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.principal import BROKER
 
 
 def test_requests() -> None:
@@ -33,22 +30,23 @@ def test_malformed_requests(value: object) -> None:
 
 def test_bindings_of_a_queue() -> None:
     registry = NodeRegistry(queues=["q"])
+    operations = Operations(registry)
     queue, exchange = registry.find("q"), registry.find("amq.direct")
     assert isinstance(exchange, Exchange)
     assert isinstance(queue, Queue)
     request = BindingRequest("amq.direct", None, BindingSpec("k"))
     for _ in range(2):
-        make_binding(registry, request, queue, CLIENT)
+        make_binding(operations, BROKER, request, queue)
         assert exchange.binding_count == 1
-    make_binding(registry, BindingRequest("amq.direct", "q", BindingSpec("other")), None, CLIENT)
+    make_binding(operations, BROKER, BindingRequest("amq.direct", "q", BindingSpec("other")), None)
     assert [binding.spec.key for binding in exchange.bindings(queue)] == ["k", "other"]
 
 
 def test_a_binding_with_the_same_key_and_other_arguments_is_refused() -> None:
-    registry = NodeRegistry(queues=["q"])
-    make_binding(registry, BindingRequest("amq.match", "q", BindingSpec("k", {"a": 1})), None, CLIENT)
+    operations = Operations(NodeRegistry(queues=["q"]))
+    make_binding(operations, BROKER, BindingRequest("amq.match", "q", BindingSpec("k", {"a": 1})), None)
     with pytest.raises(BindingError, match="with the key 'k' and other arguments") as caught:
-        make_binding(registry, BindingRequest("amq.match", "q", BindingSpec("k", {"a": 2})), None, CLIENT)
+        make_binding(operations, BROKER, BindingRequest("amq.match", "q", BindingSpec("k", {"a": 2})), None)
     assert caught.value.condition == "amqp:not-allowed"
 
 
@@ -61,7 +59,7 @@ def test_a_binding_with_the_same_key_and_other_arguments_is_refused() -> None:
     ],
 )
 def test_missing_nodes(request_: BindingRequest, missing: str) -> None:
-    registry = NodeRegistry(queues=["q"])
+    operations = Operations(NodeRegistry(queues=["q"]))
     with pytest.raises(BindingError, match=missing) as caught:
-        make_binding(registry, request_, registry.find("q"), CLIENT)
+        make_binding(operations, BROKER, request_, operations.registry.find("q"))
     assert caught.value.condition == "amqp:not-found"

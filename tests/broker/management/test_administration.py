@@ -16,6 +16,7 @@ from qmf.broker.management.callers import Callers
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.operations.operations import Operations
 from qmf.console.aio import Client, EventRaised
 from qmf.errors import DecodeError, RemoteError
 from qmf.messaging import aio
@@ -232,7 +233,7 @@ async def test_malformed_messages_match_no_filter_and_are_not_lost() -> None:
     with pytest.raises(DecodeError):
         _ = damaged.headers
     queue.enqueue(damaged)
-    administration = Administration(registry, Callers())
+    administration = Administration(Operations(registry), Callers())
     queue.purge(0, message_filter(FILTER))
     administration.reroute(queue, 0, "amq.match", {})
     assert len(queue) == 1

@@ -9,6 +9,8 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import RoutingResult
 from qmf.broker.nodes.settings import OverflowPolicy, QueueLimits, QueueSettings
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.principal import BROKER
 from qmf.broker.transactions.transaction import Transaction, TransactionFull
 
 
@@ -97,9 +99,9 @@ def test_a_transaction_that_has_no_room_in_all_queues_together_takes_no_effect()
     nodes = registry()
     one, two = queue(nodes, "one"), queue(nodes, "two")
     put(one, "a")
-    transaction = Transaction(b"1")
+    transaction, publisher = Transaction(b"1"), Operations(nodes).publisher(BROKER)
     for node, text in ((one, "b"), (two, "c"), (one, "d"), (two, "e")):
-        transaction.add(node, message(text), None)
+        transaction.add(publisher.admit(node, message(text)), None)
     with pytest.raises(TransactionFull, match="the queues of the broker are full"):
         transaction.commit(nodes, lambda _: None)
     assert (waiting(one), waiting(two)) == (["a"], [])

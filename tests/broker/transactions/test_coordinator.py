@@ -10,8 +10,12 @@ from qmf.broker.nodes.node_declaration import NodeDeclaration
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import Recorder
 from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.settings import QueueLimits, QueueSettings
 from qmf.broker.observer import TransactionCounts
+from qmf.broker.operations.grants import Publication
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.principal import BROKER
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, Declared, TransactionFailed
 from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.message import Section, encode_message
@@ -38,6 +42,10 @@ def declare(coordinator: Coordinator) -> bytes:
 
 def discharge(coordinator: Coordinator, id: bytes, *, fail: bool = False) -> None:
     assert answer(coordinator, request(UInt64(0x32), id, fail)) is None
+
+
+def admitted(registry: NodeRegistry, node: Node | None, message: Message) -> Publication:
+    return Operations(registry).publisher(BROKER).admit(node, message)
 
 
 def message(text: str) -> Message:
@@ -81,7 +89,9 @@ def test_a_commit_lets_everything_take_effect(registry: NodeRegistry, coordinato
     one, two, acquired = queue(registry, "one"), queue(registry, "two"), Acquired()
     id = declare(coordinator)
     transaction = coordinator.find(id)
-    transaction.sent += [(one, message("a")), (two, message("b")), (None, message("nowhere"))]
+    transaction.sent += [
+        admitted(registry, *each) for each in ((one, message("a")), (two, message("b")), (None, message("nowhere")))
+    ]
     transaction.acquisitions.append(acquired)
     assert (len(one), len(two)) == (0, 0)
     discharge(coordinator, id)
@@ -93,7 +103,7 @@ def test_a_commit_lets_everything_take_effect(registry: NodeRegistry, coordinato
 def test_a_roll_back_lets_nothing_take_effect(registry: NodeRegistry, coordinator: Coordinator) -> None:
     it, acquired = queue(registry), Acquired()
     id = declare(coordinator)
-    coordinator.find(id).sent.append((it, message("a")))
+    coordinator.find(id).sent.append(admitted(registry, it, message("a")))
     coordinator.find(id).acquisitions.append(acquired)
     discharge(coordinator, id, fail=True)
     assert (len(it), acquired) == (0, Acquired(roll_backs=1))
@@ -102,7 +112,10 @@ def test_a_roll_back_lets_nothing_take_effect(registry: NodeRegistry, coordinato
 def test_a_full_queue_aborts_the_whole(registry: NodeRegistry, coordinator: Coordinator) -> None:
     small, large, acquired = queue(registry, "small", 2), queue(registry, "large"), Acquired()
     id = declare(coordinator)
-    coordinator.find(id).sent += [(large, message("a")), *((small, message(text)) for text in "bcd")]
+    coordinator.find(id).sent += [
+        admitted(registry, large, message("a")),
+        *(admitted(registry, small, message(text)) for text in "bcd"),
+    ]
     coordinator.find(id).acquisitions.append(acquired)
     with pytest.raises(TransactionFailed, match="queue 'small' is full") as caught:
         discharge(coordinator, id)
@@ -113,7 +126,8 @@ def test_a_full_queue_aborts_the_whole(registry: NodeRegistry, coordinator: Coor
 def test_exchanges_count_for_the_queues_behind_them(registry: NodeRegistry, coordinator: Coordinator) -> None:
     small = queue(registry, "small", 1)
     id = declare(coordinator)
-    coordinator.find(id).sent += [(registry.default_exchange, Message(b"x", None, "small", None, None))] * 2
+    sent = Message(b"x", None, "small", None, None)
+    coordinator.find(id).sent += [admitted(registry, registry.default_exchange, sent)] * 2
     with pytest.raises(TransactionFailed, match="'small' is full"):
         discharge(coordinator, id)
     assert len(small) == 0
@@ -164,7 +178,7 @@ def test_transactions_are_counted(registry: NodeRegistry, coordinator: Coordinat
         coordinator.request(request(UInt64(0x31), None), counts, on_declared)
     first, second, third = declared
     small = queue(registry, "small", max_count=0)
-    coordinator.find(third).sent.append((small, message("too much")))
+    coordinator.find(third).sent.append(admitted(registry, small, message("too much")))
     coordinator.request(request(UInt64(0x32), first, False), counts, lambda _: None)
     coordinator.request(request(UInt64(0x32), second, True), counts, lambda _: None)
     with pytest.raises(TransactionFailed, match="is full"):
