@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from functools import partial
 
 from qmf._marks import receiving_link_name
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.links.routing import NOT_FOUND, UNAUTHORIZED, publish_message, read_and_resolve, reject, route_message
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.entries import Entry
@@ -46,12 +47,12 @@ log = logging.getLogger("qmf.broker")
 #: Seconds for which an answer waits for room in a queue from which its receiver takes nothing.
 ANSWER_PATIENCE = 30.0
 
-_sender: ContextVar[str] = ContextVar("qmf_sender", default="")
+_sender: ContextVar[ClientInfo | None] = ContextVar("qmf_sender", default=None)
 
 
-def sender_of_message() -> str:
-    """The container id of the client whose message a `LocalBus` delivers, in callbacks and the tasks that they begin;
-    empty for a message from this process, and elsewhere.
+def sender_of_message() -> ClientInfo | None:
+    """The client whose message a `LocalBus` delivers, in callbacks and the tasks that they begin; None for a message
+    from this process, and elsewhere.
     """
     return _sender.get()
 

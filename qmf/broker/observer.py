@@ -6,35 +6,17 @@ module, so that exchanges and queues, which notify them, need not know the class
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Protocol
 
 import attrs
 
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.alerts import Crossing
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.topics import NodePolicy, Topic
-
-
-@attrs.frozen
-class ClientInfo:
-    """What is known of a client.
-
-    Attributes:
-        address: its address and port.
-        container: its container id, or empty.
-        user: the user that it has logged in as, or empty.
-        mechanism: SASL mechanism that it used, or empty.
-        properties: of its connection, such as `product`.
-    """
-
-    address: str
-    container: str = ""
-    user: str = ""
-    mechanism: str = ""
-    properties: Mapping[str, object] = attrs.field(factory=dict)
 
 
 @attrs.frozen

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 
 import attrs
 
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.links.bindings import LINK_BINDINGS, NODE_BINDINGS, BindingError, make_binding, read_bindings
 from qmf.broker.links.browsing import BrowsingLink
 from qmf.broker.links.filters import binding_from_filters, no_local_filter, selector_from_filters
@@ -356,7 +357,7 @@ class ClientLinks:
             node, granted = self._nodes.create_temporary(link, target)
         elif target.address is not None:
             node, granted = self._nodes.find(link, target)
-        relay, origin = granted.address is None, self._client.info.container
+        relay, origin = granted.address is None, self._client.info
         publisher = self._publisher(node, relay=relay)
         self._bind(link, node, node)
         incoming: IncomingLink
@@ -446,7 +447,7 @@ class ClientLinks:
         unsettled = resumable.reconcile(resumption.unsettled)
         self._nodes.keep(link, nodes)
         if isinstance(resumable, ResumableIncomingLink):
-            resumable.reattach(self._transport, link, publisher)
+            resumable.reattach(self._transport, link, publisher, self._client.info)
         else:
             resumable.reattach(self._transport, link)
         self._grant(resumable, resumable.granted, unsettled)
@@ -479,7 +480,7 @@ class ClientLinks:
 
 
 def _querying_link(
-    transport: AmqpTransport, link: Link, publisher: Publisher, exchange: Exchange, origin: str
+    transport: AmqpTransport, link: Link, publisher: Publisher, exchange: Exchange, origin: ClientInfo
 ) -> IncomingLink:
     # Imported here, because few brokers have such exchanges.
     from qmf.broker.links.querying import QueryingIncomingLink

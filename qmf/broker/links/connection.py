@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Hashable
 
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.connection_limits import ConnectionCounts
 from qmf.broker.links.client_links import ClientLinks
 from qmf.broker.links.resumable_links import ResumableLinks
@@ -13,7 +14,7 @@ from qmf.broker.links.sasl import SaslEngine
 from qmf.broker.links.sole_connections import SoleConnections
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.observer import ClientInfo, Traffic
+from qmf.broker.observer import Traffic
 from qmf.broker.operations.operations import Operations
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.links.credit import SharedCredit
 from qmf.broker.links.routing import (
     ACCEPTED,
@@ -54,14 +55,14 @@ class IncomingLink:
         node: Node | None,
         *,
         relay: bool,
-        origin: str,
+        origin: ClientInfo,
         window: int = CREDIT_WINDOW,
     ) -> None:
         """Args:
 
         publisher: of the client, for this link.
         node: that all messages go to; None with `relay`.
-        origin: container id of the client.
+        origin: the client.
         relay: True for a link to the anonymous relay: each message goes to the node in its `to`.
         window: messages that the client may have in flight.
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable
 
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.links.incoming import IncomingLink
 from qmf.broker.nodes.bindings import Binding
 from qmf.broker.nodes.message import Message, read_message
@@ -24,7 +25,7 @@ class QueryingIncomingLink(IncomingLink):
     """
 
     def __init__(
-        self, transport: AmqpTransport, link: Link, publisher: Publisher, exchange: XmlExchange, *, origin: str
+        self, transport: AmqpTransport, link: Link, publisher: Publisher, exchange: XmlExchange, *, origin: ClientInfo
     ) -> None:
         """Args as of `IncomingLink`; `exchange` is its node."""
         super().__init__(transport, link, publisher, exchange, relay=False, origin=origin, window=CREDIT_WINDOW)

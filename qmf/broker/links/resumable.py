@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.links.incoming import CREDIT_WINDOW, IncomingLink
 from qmf.broker.links.outgoing import OutgoingLink
 from qmf.broker.links.routing import publish_message, read_and_resolve, reject
@@ -68,7 +69,7 @@ class ResumableIncomingLink(IncomingLink):
         node: Node | None,
         *,
         relay: bool,
-        origin: str,
+        origin: ClientInfo,
         key: LinkKey,
         granted: Terminus,
     ) -> None:
@@ -89,10 +90,11 @@ class ResumableIncomingLink(IncomingLink):
         self._accepted &= listed.keys()
         return dict.fromkeys(self._accepted, Outcome.ACCEPTED)
 
-    def reattach(self, transport: AmqpTransport, link: Link, publisher: Publisher) -> None:
+    def reattach(self, transport: AmqpTransport, link: Link, publisher: Publisher, origin: ClientInfo) -> None:
         """Receive on another link from now on, with the rights of its client."""
         self._transport = transport
         self._publisher = publisher
+        self._origin = origin
         self.link = link
         self.attempt = _attempt(link)
 

@@ -10,7 +10,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 from qmf.agent import ErrorCode, MethodError
-from qmf.broker.management.callers import Callers
+from qmf.broker.management.callers import current_principal
 from qmf.broker.management.refusals import refusal
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import EXCHANGE_TYPES, DefaultExchange, Exchange, HeadersExchange
@@ -49,19 +49,13 @@ def _answered(method: Callable[_P, _R]) -> Callable[_P, _R]:
 class Administration:
     """Creates, deletes and changes nodes on behalf of consoles; the policy may refuse each with a `MethodError`."""
 
-    def __init__(self, operations: Operations, callers: Callers) -> None:
-        """Args:
-
-        operations: of the broker.
-        callers: on whose behalf that happens.
-        """
+    def __init__(self, operations: Operations) -> None:
         self._operations = operations
         self._registry = operations.registry
-        self._callers = callers
 
     @property
     def _principal(self) -> Principal:
-        return self._callers.current()
+        return current_principal()
 
     @_answered
     def create(self, type: str, name: str, properties: Mapping[str, object], strict: bool) -> None:

@@ -11,7 +11,6 @@ import platform
 
 from qmf.agent import Agent
 from qmf.broker.local_bus import LocalBus
-from qmf.broker.management.callers import Callers
 from qmf.broker.management.events import EVENTS, EventPublisher
 from qmf.broker.management.objects import CLASSES, ObjectPublisher
 from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
@@ -72,12 +71,11 @@ class ManagementAgent:
         )
         self._agent.register(*CLASSES, *EVENTS)
         listening = f"[{host}]:{setup.port}" if ":" in host else f"{host}:{setup.port}"
-        callers = Callers()
-        objects = ObjectPublisher(self._agent, self._sampler, operations, listening, callers)
+        objects = ObjectPublisher(self._agent, self._sampler, operations, listening)
         objects.publish_existing(process, setup)
         self._before = registry.observer
         events = EventPublisher(self._agent, registry, listening)
-        registry.observer = BrokerObservers(self._before, callers, objects, events)
+        registry.observer = BrokerObservers(self._before, objects, events)
 
     async def start(self) -> None:
         """Announce the agent to consoles."""

@@ -1,13 +1,13 @@
-"""On whose behalf methods change the broker: the connection that a request came by, where that is known."""
+"""On whose behalf methods change the broker: the client that sent the request, though it may be gone now."""
 
 from __future__ import annotations
 
 import attrs
 
 from qmf.agent import current_caller
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.local_bus import sender_of_message
-from qmf.broker.observer import BrokerObserver, ClientInfo, ConnectedClient
-from qmf.broker.operations.principal import LOCAL, Principal
+from qmf.broker.operations.principal import AMQP, LOCAL, Principal
 
 #: What stands for the address of a caller in the broker's own process.
 _WITHIN = "management"
@@ -20,27 +20,9 @@ class CallerClient:
     info: ClientInfo
 
 
-class Callers(BrokerObserver):
-    """The connected clients, by container id; one that several have stands for the latest of them."""
-
-    def __init__(self) -> None:
-        self._clients: dict[str, list[ConnectedClient]] = {}
-
-    def on_connected(self, client: ConnectedClient) -> None:
-        """See `BrokerObserver`."""
-        self._clients.setdefault(client.info.container, []).append(client)
-
-    def on_disconnected(self, client: ConnectedClient) -> None:
-        """See `BrokerObserver`."""
-        clients = self._clients.get(client.info.container, [])
-        if client in clients:
-            clients.remove(client)
-        if not clients:
-            self._clients.pop(client.info.container, None)
-
-    def current(self) -> Principal:
-        """The caller of the method that runs; without a connection, a program in this process or one that is gone."""
-        if clients := self._clients.get(sender_of_message()):
-            return Principal.of(CallerClient(clients[-1].info))
-        caller = current_caller()
-        return Principal.of(CallerClient(ClientInfo(_WITHIN, user=(caller.user_id if caller else None) or "")), LOCAL)
+def current_principal() -> Principal:
+    """The caller of the method that runs: a client of the broker, or a program in its process."""
+    if (sender := sender_of_message()) is not None:
+        return Principal.of(CallerClient(sender), AMQP)
+    caller = current_caller()
+    return Principal.of(CallerClient(ClientInfo(_WITHIN, user=(caller.user_id if caller else None) or "")), LOCAL)

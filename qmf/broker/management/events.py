@@ -6,13 +6,14 @@ import logging
 from typing import Any
 
 from qmf.agent import Agent, Event
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
 from qmf.broker.nodes.alerts import Crossing
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import BrokerClient, BrokerObserver, ClientInfo, ClientLink
+from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
 from qmf.errors import CallerError
 from qmf.models.broker import agent as model
 

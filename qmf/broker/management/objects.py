@@ -7,7 +7,6 @@ from collections.abc import Hashable
 
 from qmf.agent import Agent
 from qmf.broker.management.administration import Administration
-from qmf.broker.management.callers import Callers
 from qmf.broker.management.client_objects import ManagedConnection, ManagedSession
 from qmf.broker.management.link_objects import ManagedIncoming, ManagedOutgoing, ManagedSubscription
 from qmf.broker.management.memory import ManagedMemory
@@ -57,19 +56,16 @@ _BindingKey = tuple[Exchange | DefaultExchange, Queue, str]
 class ObjectPublisher(BrokerObserver):
     """Adds objects to the broker's agent, and removes them, as what they represent comes and goes."""
 
-    def __init__(
-        self, agent: Agent, sampler: StatisticsSampler, operations: Operations, listening: str, callers: Callers
-    ) -> None:
+    def __init__(self, agent: Agent, sampler: StatisticsSampler, operations: Operations, listening: str) -> None:
         """Args:
 
         agent: of the broker.
         sampler: updates the objects from now on.
         operations: of the broker.
         listening: host and port that the broker listens on.
-        callers: of methods.
         """
         self._registry = operations.registry
-        self._administration = Administration(operations, callers)
+        self._administration = Administration(operations)
         self._listening = listening
         self._systems: SampledObjects[str, ManagedSystem] = SampledObjects(agent)
         self._memories: SampledObjects[str, ManagedMemory] = SampledObjects(agent)

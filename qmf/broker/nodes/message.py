@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import attrs
 
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.delivery_times import InvalidAnnotation, delivery_time
 from qmf.broker.nodes.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, add_value, merge_annotations
 from qmf.codec import amqp10
@@ -35,7 +36,7 @@ class Message:
         durable: its header asks to keep it over a restart of the broker.
         priority: that of its header; 4 is the usual one.
         deliver_at: time from which on it may be delivered, by the same clock; None for at once.
-        origin: container id of the client that sent it; empty for one of the broker itself, or of an earlier run.
+        origin: the client that sent it; None for one of the broker itself, or of an earlier run.
         message_format: of its transfer: what the bytes mean, in 32 bits; 0 for a message as AMQP defines it.
         paged: its data is on the disk.
     """
@@ -51,7 +52,7 @@ class Message:
     durable: bool = False
     priority: int = 4
     deliver_at: float | None = None
-    origin: str = ""
+    origin: ClientInfo | None = None
     message_format: int = 0
 
     @property

@@ -87,11 +87,16 @@ class Queue(ConsumedContents):
         self._selector = self.filter = selector
         self.exclude(self.settings.excluded)
 
-    def exclude(self, origin: str) -> None:
+    def exclude(self, container: str) -> None:
         """Keep no messages of the client with this container id; empty to keep those of all clients."""
         selector = self._selector
-        if origin:
-            self.filter = lambda message: message.origin != origin and (selector is None or selector(message))
+        if container:
+
+            def keeps(message: Message) -> bool:
+                own = message.origin is not None and message.origin.container == container
+                return not own and (selector is None or selector(message))
+
+            self.filter = keeps
         else:
             self.filter = selector
 

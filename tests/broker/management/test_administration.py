@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from broker.management.managed import OFTEN, connected, exchange, id_of, managed, queues
+from broker.management.managed import NEVER, OFTEN, connected, exchange, id_of, knows_agent, managed, queues
 from support.recording import message
 from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.broker.management.administration import Administration, message_filter
-from qmf.broker.management.callers import Callers
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.operations.operations import Operations
+from qmf.bus import AmqpBus
 from qmf.console.aio import Client, EventRaised
 from qmf.errors import DecodeError, RemoteError
 from qmf.messaging import aio
@@ -223,6 +223,18 @@ async def test_changes_raise_events() -> None:
         assert set(raised) == {"queueDeclare", "bind", "unbind", "queueDelete"}
 
 
+async def test_a_method_is_called_for_its_caller_whatever_container_id_others_have() -> None:
+    users = {"alice": "secret", "bob": "secret"}
+    async with Broker(port=0, management=NEVER, users=users) as broker:
+        buses = [AmqpBus(broker.url.replace("://", f"://{user}:secret@"), container="same") for user in users]
+        async with Client(buses[0], settle=0.0) as first, Client(buses[1], settle=0.0) as second:
+            for client, name in ((first, "of alice"), (second, "of bob")):
+                await knows_agent(client)
+                await (await broker_object(client)).create("queue", name, {}, False)
+            found = await queues(first)
+            assert (found["of alice"].creator, found["of bob"].creator) == ("alice", "bob")
+
+
 async def test_malformed_messages_match_no_filter_and_are_not_lost() -> None:
     registry = NodeRegistry(queues=["jobs"])
     queue = registry.find("jobs")
@@ -233,7 +245,7 @@ async def test_malformed_messages_match_no_filter_and_are_not_lost() -> None:
     with pytest.raises(DecodeError):
         _ = damaged.headers
     queue.enqueue(damaged)
-    administration = Administration(Operations(registry), Callers())
+    administration = Administration(Operations(registry))
     queue.purge(0, message_filter(FILTER))
     administration.reroute(queue, 0, "amq.match", {})
     assert len(queue) == 1

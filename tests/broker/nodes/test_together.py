@@ -9,6 +9,7 @@ import attrs
 import pytest
 from broker.nodes.parts import Clock, RecordingConsumer, message, text_of
 
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.alerts import Alerts, Crossing
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
@@ -111,7 +112,7 @@ def messages(chance: random.Random, number: int, subject: str) -> list[Message]:
         text = f"{number:02}{place:02}" + "." * chance.randrange(6)
         one = message(text, expires, priority=chance.randrange(8), key=chance.choice("ab"))
         one.subject = subject
-        one.origin = chance.choice(("", "somebody"))
+        one.origin = chance.choice((None, ClientInfo("address", "somebody")))
         found.append(one)
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 from broker.operations.rules import REASON, Rules, state
 
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import Message
@@ -15,7 +16,6 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import ExchangeSettings, OverflowPolicy, QueueLimits, QueueSettings
 from qmf.broker.nodes.topics import PolicyKind
-from qmf.broker.observer import ClientInfo
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import Action, ObjectType, Operation, OperationRefused
 from qmf.broker.operations.principal import AMQP, BROKER, Principal
