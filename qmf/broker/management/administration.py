@@ -115,7 +115,7 @@ class Administration:
             exchange, queue, key = self._ends(name, "Unbind")
             self._operations.unbind(self._principal, exchange, queue, key)
         elif type == "queue":
-            self._operations.delete(self._principal, self._deletable_queue(name, options))
+            self._delete_queue(name, options)
         elif type in _POLICIES:
             try:
                 self._operations.delete_policy(self._principal, _POLICIES[type], name)
@@ -286,18 +286,22 @@ class Administration:
             )
         return source, target, key
 
-    def _deletable_queue(self, name: str, options: Mapping[str, object]) -> Queue:
+    def _delete_queue(self, name: str, options: Mapping[str, object]) -> None:
         found = self._registry.find(name)
         if not isinstance(found, Queue):
             raise MethodError(f"not-found: Delete failed. No such queue: {name}")
-        if options.get("if_empty") and found.depth()[0]:
-            raise MethodError(f"precondition-failed: Cannot delete queue {name}; queue not empty")
-        if options.get("if_unused") and found.consumer_count + found.browser_count:
-            raise MethodError(f"precondition-failed: Cannot delete queue {name}; queue in use")
-        if found.exclusive and found.consumer_count:
-            # Consoles and the broker's own agent receive from such queues.
-            raise MethodError(f"resource-locked: Cannot delete queue {name}; it is exclusive to another session")
-        return found
+        self._operations.delete(self._principal, found, check=lambda: _check_deletable(found, options))
+
+
+def _check_deletable(queue: Queue, options: Mapping[str, object]) -> None:
+    name = queue.name
+    if options.get("if_empty") and queue.depth()[0]:
+        raise MethodError(f"precondition-failed: Cannot delete queue {name}; queue not empty")
+    if options.get("if_unused") and queue.consumer_count + queue.browser_count:
+        raise MethodError(f"precondition-failed: Cannot delete queue {name}; queue in use")
+    if queue.exclusive and queue.consumer_count:
+        # Consoles and the broker's own agent receive from such queues.
+        raise MethodError(f"resource-locked: Cannot delete queue {name}; it is exclusive to another session")
 
 
 def message_filter(filter: Mapping[str, object]) -> Callable[[Message], bool] | None:

@@ -151,9 +151,16 @@ class Operations:
             raise
         return ConsumeGrant(queue)
 
-    def delete(self, principal: Principal, node: Queue | Exchange) -> None:
-        """Delete a queue or an exchange; see `NodeRegistry.delete`."""
+    def delete(self, principal: Principal, node: Queue | Exchange, *, check: Callable[[], None] = lambda: None) -> None:
+        """Delete a queue or an exchange; see `NodeRegistry.delete`.
+
+        Args:
+            principal: who deletes it.
+            node: which.
+            check: raises an error if it is not to be deleted in its state, of which only those learn who may delete it.
+        """
         self.ask_deletion(principal, node)
+        check()
         self.registry.delete(node, principal.client)
 
     def delete_owned(self, principal: Principal, node: Queue | Exchange) -> None:

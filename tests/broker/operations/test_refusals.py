@@ -223,6 +223,7 @@ METHODS: Mapping[str, tuple[tuple[Action, ObjectType], tuple[Any, ...]]] = {
     "create QueuePolicy": ((A.CREATE, ObjectType.QUEUE_POLICY), ("QueuePolicy", "^x", {}, False)),
     "create TopicPolicy": ((A.CREATE, ObjectType.TOPIC_POLICY), ("TopicPolicy", "^x", {}, False)),
     "delete queue": ((A.DELETE, Q), ("queue", "q", {})),
+    "delete queue that is not empty": ((A.DELETE, Q), ("queue", "q", {"if_empty": True})),
     "delete exchange": ((A.DELETE, E), ("exchange", "news", {})),
     "delete binding": ((A.UNBIND, E), ("binding", "amq.direct/q/k", {})),
     "delete topic": ((A.DELETE, ObjectType.TOPIC), ("topic", "named", {})),
