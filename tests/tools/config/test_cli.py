@@ -64,7 +64,7 @@ def test_the_summary(ok: Ok) -> None:
     assert re.fullmatch(r"        durable: \d+", lines[-2])
     assert re.fullmatch(r"    non-durable: \d+", lines[-1])
     counts = json.loads(ok("--json"))
-    assert counts["exchanges"]["fanout"] == 1
+    assert counts["exchanges"]["fanout"] >= 1
     assert set(counts["queues"]) == {"durable", "non-durable"}
 
 
