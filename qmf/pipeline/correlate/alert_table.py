@@ -15,6 +15,7 @@ from qmf.pipeline.correlate.alerts import AlertRow, in_order
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local, local_path
+from qmf.pipeline.lake.table_settings import exact_statistics
 
 #: Columns of the table, with their types in Arrow. `began` and `at` are timestamps made from `began_ns` and `at_ns`.
 _COLUMNS = (
@@ -58,7 +59,7 @@ class AlertTable:
             by: ``batch`` or ``stream``.
         """
         root = str(local_path(out)) if is_local(out) else out.rstrip("/")
-        self._table = LakeTable(f"{root}/{by}")
+        self._table = LakeTable(f"{root}/{by}", statistics=exact_statistics(_schema()))
 
     def append(self, step: int, alerts: Sequence[AlertRow]) -> None:
         """Commit the alerts of a step, unless they were committed before."""
@@ -98,12 +99,14 @@ def alerts(out: str, *, by: str = "stream") -> Any:
     return None if table is None else table.sort_by([("at_ns", "ascending"), ("alert_id", "ascending")])
 
 
+def _schema() -> Any:
+    pa = import_pyarrow()
+    return pa.schema([pa.field(name, pa.type_for_alias(type)) for name, type in _COLUMNS])
+
+
 def _arrow_table(rows: Sequence[AlertRow], step: int | None) -> Any:
     pa = import_pyarrow()
-    table = pa.Table.from_pylist(
-        [attrs.asdict(row) for row in rows],
-        schema=pa.schema([pa.field(name, pa.type_for_alias(type)) for name, type in _COLUMNS]),
-    )
+    table = pa.Table.from_pylist([attrs.asdict(row) for row in rows], schema=_schema())
     for name in ("began", "at"):
         micros = [value // 1000 for value in table.column(f"{name}_ns").to_pylist()]
         table = table.append_column(name, pa.array(micros, pa.timestamp("us", tz="UTC")))

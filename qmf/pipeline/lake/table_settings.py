@@ -9,7 +9,9 @@ are told which is the oldest version.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.row_columns import HASH
 
 #: Commits from one checkpoint of a table's log to the next: each reader reads the log since the last one.
@@ -26,6 +28,19 @@ _RETENTION = "delta.logRetentionDuration"
 
 #: The property of a table that names the columns with statistics.
 _STATISTICS = "delta.dataSkippingStatsColumns"
+
+
+def exact_statistics(schema: Any) -> tuple[str, ...]:
+    """The columns of a schema in Arrow whose limits the library notes exactly, so that readers find rows by them.
+
+    It takes an infinity, or what is no number, for no limit, and a decimal of more than 63 bits for the largest of 63:
+    readers who choose files by such limits miss rows. Nor can the property name columns that are no identifiers.
+    """
+    types = import_pyarrow().types
+    inexact = (types.is_floating, types.is_decimal, types.is_nested)
+    return tuple(
+        field.name for field in schema if field.name.isidentifier() and not any(test(field.type) for test in inexact)
+    )
 
 
 def table_settings(statistics: Sequence[str] = ()) -> dict[str, str]:

@@ -24,6 +24,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import WrittenFile
+from qmf.pipeline.lake.table_settings import exact_statistics
 
 #: The column with the number of the batch of a stream that a row came with.
 BATCH_COLUMN = "_batch"
@@ -111,7 +112,7 @@ def start_stream(
     Returns:
         the running query.
     """
-    table = LakeTable(path, options)
+    table = LakeTable(path, options, statistics=(*exact_statistics(_schema(frame)), BATCH_COLUMN))
 
     def append(batch: DataFrame, number: int) -> None:
         append_once(batch.coalesce(_FILES), table, name, number)

@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import duckdb
 import polars
 import pytest
 from pipeline.lakes import Shop, recorded
+from pipeline.unusual import BY_TOTAL, BY_VALUE, fill, raise_alerts
 from support.processes import run
 
 from qmf.pipeline.cli import main
@@ -101,3 +103,38 @@ def test_a_table_as_it_was_at_a_version_and_at_a_time(shop: Shop) -> None:
     assert [table.snapshot(version).rows for version in (0, 1)] == [2, 3]
     for second, rows in ((1050, 2), (1150, 3)):
         assert table.snapshot(datetime.datetime.fromtimestamp(second, datetime.UTC)).rows == rows
+
+
+def found_by_datafusion(url: str, where: str) -> int:
+    builder = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(url))
+    return sum(batch.num_rows for batch in builder.execute(f"SELECT * FROM t WHERE {where}"))
+
+
+def found_by_arrow(url: str, where: str) -> int:
+    # DuckDB gives the condition to pyarrow's dataset, which chooses the files by the statistics of the log.
+    rows = deltalake.DeltaTable(url).to_pyarrow_dataset()
+    with duckdb.connect() as connection:
+        return len(connection.register("t", rows).execute(f"SELECT * FROM t WHERE {where}").fetchall())
+
+
+def found_by_polars(url: str, where: str) -> int:
+    nan = polars.col("value").is_nan()  # for which its SQL has no function
+    others = {"isnan(value)": nan, "NOT isnan(value)": ~nan}
+    conditions = [others[part] if part in others else polars.sql_expr(part) for part in where.split(" AND ")]
+    return int(polars.scan_delta(url).filter(*conditions).collect().height)
+
+
+def found_by_duckdb(url: str, where: str) -> int:
+    return int(asked(f"SELECT count(*) FROM delta_scan('{url}') WHERE {where}")[0][0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", [found_by_datafusion, found_by_arrow, found_by_polars, found_by_duckdb])
+def test_values_that_statistics_would_hide_are_found(tmp_path: Path, reader: Callable[[str, str], int]) -> None:
+    shop = Shop(tmp_path / "lake")
+    gauges, alerts = fill(shop), raise_alerts(f"{shop.root}/_tables/correlate")
+    for _ in range(2):
+        found = [{where: reader(gauges, where) for where in {**BY_VALUE, **BY_TOTAL}}]
+        found += [{where: reader(alerts, where) for where in BY_VALUE}]
+        assert found == [{**BY_VALUE, **BY_TOTAL}, BY_VALUE]
+        assert main(["optimize", "--lake", shop.root]) == 0

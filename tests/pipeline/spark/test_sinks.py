@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 from pipeline.lakes import Shop
 from pipeline.quick import PATIENCE
+from pipeline.unusual import BY_TOTAL, BY_VALUE, fill, raise_alerts
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
 
+import deltalake
+
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.maintenance import optimize_table
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.spark import sinks
 
@@ -50,6 +54,25 @@ def test_an_interrupted_batch_is_written_once(spark: SparkSession, shop: Shop, t
     rows = sinks.read_table(spark, table)
     assert rows is not None
     assert sorted((row["_seq"], row["_batch"]) for row in rows.collect()) == [(2, 0), (3, 0), (4, 1)]
+
+
+def test_values_that_statistics_would_hide_are_found(spark: SparkSession, shop: Shop) -> None:
+    alerts, out = raise_alerts(f"{shop.root}/alerts"), LakeTable(f"{shop.root}/_tables/copied")
+    for _ in range(2):
+        gauges = fill(shop)
+        stream = Frames(spark, shop.root, stream=True).objects("scale").select("value", "total")
+        assert sinks.start_stream(stream, out.url, name="copied", once=True).awaitTermination(PATIENCE)
+    assert optimize_table(out).combined == 2
+    everything = {where: 2 * count for where, count in {**BY_VALUE, **BY_TOTAL}.items()}
+    rows = deltalake.QueryBuilder().register("t", out.delta())
+    for where, count in everything.items():
+        assert sum(batch.num_rows for batch in rows.execute(f"SELECT * FROM t WHERE {where}")) == count, where
+    for url, expected in ((gauges, everything), (out.url, everything), (alerts, BY_VALUE)):
+        frame = sinks.read_table(spark, LakeTable(url))
+        assert frame is not None
+        assert {where: frame.where(where).count() for where in expected} == expected, url
+    source = spark.read.format("qmf").options(**{"lake": shop.root, "class": "scale"}).load()
+    assert {where: source.where(where).count() for where in everything} == everything
 
 
 def test_a_relative_path_is_one_of_the_program(
