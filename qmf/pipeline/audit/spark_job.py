@@ -6,7 +6,6 @@ tables. Only the parts about the presence of agents, a few rows for each start o
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
@@ -24,7 +23,6 @@ from qmf.pipeline.audit.state import (
     PART,
     PRESENCE_PARTS,
     AuditState,
-    FilesByTable,
     columns_together,
     part_table,
     together,
@@ -34,8 +32,10 @@ from qmf.pipeline.duckdb_queries import duckdb_errors
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.lake.table_files import FilesByTable, in_portions
 from qmf.pipeline.rollup.frames import arrow_batches, executor_connection
 from qmf.pipeline.spark import sinks
+from qmf.pipeline.spark.tasks import run_tasks
 
 #: Rows of a task.
 TASK_ROWS = 2_000_000
@@ -135,31 +135,13 @@ class SparkAuditStream(AuditStream):
 
 
 def _parts(spark: SparkSession, options: AuditOptions, files: FilesByTable) -> DataFrame:
-    tasks = make_tasks(options, files)
-    frame = spark.createDataFrame([(pickle.dumps(task),) for task in tasks], "task binary").repartition(len(tasks) or 1)
-    return frame.mapInArrow(_run_tasks, _declared(_MADE_BY_TASKS))
+    return run_tasks(spark, make_tasks(options, files), PartsTask.run, _declared(_MADE_BY_TASKS))
 
 
 def make_tasks(options: AuditOptions, files: FilesByTable) -> list[PartsTask]:
     """The pieces of the work on some files, of `TASK_ROWS` rows each, about."""
-    tasks: list[PartsTask] = []
     lake = absolute(options.lake)
-    chosen: dict[str, list[Any]] = {}
-    rows = 0
-    for path, each in files.items():
-        for file in each:
-            chosen.setdefault(path, []).append(file)
-            rows += file.rows
-            if rows >= TASK_ROWS:
-                tasks.append(PartsTask(lake, options.storage, chosen))
-                chosen, rows = {}, 0
-    return [*tasks, PartsTask(lake, options.storage, chosen)] if chosen else tasks
-
-
-def _run_tasks(batches: Iterable[Any]) -> Iterator[Any]:
-    for batch in batches:
-        for data in batch.column(0):
-            yield from pickle.loads(data.as_py()).run()
+    return [PartsTask(lake, options.storage, own) for own in in_portions(files, TASK_ROWS)]
 
 
 def _events(parts: DataFrame) -> DataFrame:

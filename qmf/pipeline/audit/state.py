@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from qmf.pipeline.audit import parts
@@ -18,7 +18,7 @@ from qmf.pipeline.lake.arrow import columns_of
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_source import RowSource
-from qmf.pipeline.lake.table_files import TableFile
+from qmf.pipeline.lake.table_files import FilesByTable
 from qmf.pipeline.lake.table_paths import kind_path
 
 #: The kinds of rows that show the presence of agents and recorders.
@@ -32,9 +32,6 @@ PART, EVENT_PART = "part", "events"
 
 #: The table of events that were added.
 EVENT_ROWS = "qmf_audit_events"
-
-FilesByTable = Mapping[str, Sequence[TableFile]]
-"""Files of a lake by the path of their table."""
 
 
 class AuditState:

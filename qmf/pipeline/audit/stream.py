@@ -19,12 +19,13 @@ from typing import Any
 from qmf.pipeline.audit.job import DAY, dated, replace_table
 from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.audit.schemas import PARTS
-from qmf.pipeline.audit.state import AuditState, FilesByTable, chosen, part_table, together
+from qmf.pipeline.audit.state import AuditState, chosen, part_table, together
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.feed import LakeFeed, TablePosition
 from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.table_files import FilesByTable
 
 #: The writer of the tables, and the beginning of the names of the position's numbers, in their logs.
 WRITER, _READ = "audit", "audit read "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -43,6 +43,25 @@ class TableFile:
     last_received_ns: int | None = None
     first_hash: str | None = None
     last_hash: str | None = None
+
+
+FilesByTable = Mapping[str, Sequence[TableFile]]
+"""Files of tables, by the path of the table in the lake."""
+
+
+def in_portions(files: FilesByTable, rows: int) -> Iterator[FilesByTable]:
+    """Files in portions of so many rows, about."""
+    chosen: dict[str, list[TableFile]] = {}
+    count = 0
+    for path, own in files.items():
+        for file in own:
+            chosen.setdefault(path, []).append(file)
+            count += file.rows
+            if count >= rows:
+                yield chosen
+                chosen, count = {}, 0
+    if chosen:
+        yield chosen
 
 
 @attrs.frozen

@@ -8,18 +8,17 @@ them.
 from __future__ import annotations
 
 import json
-import pickle
 import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import attrs
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
 from qmf.pipeline.aggregation.day import ClassRollup
@@ -38,6 +37,7 @@ from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import GROUP_ROWS, TableFile
 from qmf.pipeline.lake.table_log import LOG
 from qmf.pipeline.rollup.frames import executor_connection
+from qmf.pipeline.spark.tasks import run_tasks
 
 #: Samples of a task; a day of a class that has more is divided by its objects.
 TASK_SAMPLES = 5_000_000
@@ -210,21 +210,7 @@ def written_files(spark: SparkSession, tasks: Sequence[Task], table: LakeTable) 
         for connection, part, rows in task.run():
             yield from _write(connection, rows, table, part)
 
-    return _frame(spark, tasks).mapInArrow(_each(work), WRITTEN).collect()
-
-
-def _frame(spark: SparkSession, tasks: Sequence[Task]) -> DataFrame:
-    """A partition for each task."""
-    return spark.createDataFrame([(pickle.dumps(task),) for task in tasks], "task binary").repartition(len(tasks) or 1)
-
-
-def _each(work: Callable[[Any], Iterator[Any]]) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    def run(batches: Iterable[Any]) -> Iterator[Any]:
-        for batch in batches:
-            for data in batch.column(0):
-                yield from work(pickle.loads(data.as_py()))
-
-    return run
+    return run_tasks(spark, tasks, work, WRITTEN).collect()
 
 
 def _write(connection: Any, rows: str, table: LakeTable, part: RollupPart) -> Iterator[Any]:
