@@ -26,7 +26,8 @@ def run_jobs_here(stage: Stage, spark: SparkSession, monkeypatch: pytest.MonkeyP
     def shared(options: object) -> Iterator[SparkSession]:
         yield spark
 
-    monkeypatch.setattr("qmf.pipeline.commands.rollup.spark_session", shared)
+    for command in ("correlate", "rollup"):
+        monkeypatch.setattr(f"qmf.pipeline.commands.{command}.spark_session", shared)
     monkeypatch.setattr("qmf.pipeline.spark.session", lambda *_, **__: spark)
     run_pipeline_here(stage)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from pipeline.lakes import SECOND, Shop
@@ -11,7 +13,9 @@ from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.batch import BatchResult, correlate_batch
 from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.recording.buffers import Cells
 from qmf.schema import TYPES, Argument, EventSchema
 
 OPENED = ClassVersion.from_schema(
@@ -126,3 +130,71 @@ FOUND = [
     ("selling", "cleared", "a, one", 20, 30),
     ("silent", "raised", "a", 20, 50),
 ]  # fmt: skip
+
+
+class UnsteadyShop(Shop):
+    """Commits at random, rows in the order of arrival; some of them are late, or have wrong times."""
+
+    def __init__(self, root: Path, chance: random.Random) -> None:
+        super().__init__(root)
+        self.chance = chance
+
+    def add(
+        self,
+        kind: RowKind,
+        at: float,
+        cells: Cells,
+        *,
+        table: ClassVersion | None = None,
+        agent: str = "a",
+        epoch: int = 1,
+        received: float | None = None,
+    ) -> None:
+        """Add a row that arrives at a time, with another time of its own."""
+        before = at - self.chance.choice([0, 0, 0, 0.5, 3, 500, -50])
+        came, ns = round(at * SECOND), round((at if kind is RowKind.SCHEMAS else before) * SECOND)
+        self._seq += 1
+        self._buffers.add(kind, table, ns, (self._run, self._seq, ns // 1000, ns, came, agent, epoch, *cells))
+
+    def commit(self) -> None:
+        if self.chance.random() < 0.2:
+            super().commit()
+
+    def restart(self, at: float) -> None:
+        """Restart the recorder."""
+        super().commit()
+        self._run = f"{round(at):020d}_1"
+
+    def pause(self, at: float, again: bool) -> None:
+        """Lose the connection, or connect again."""
+        self.add(RowKind.GAPS, at, ("connected again" if again else "disconnected", "", 0, None))
+        self.commit()
+
+    def flush(self) -> None:
+        super().commit()
+
+
+def act(shop: UnsteadyShop, at: float) -> None:
+    """Something happens at random."""
+    chance = shop.chance
+    name, agent, epoch = chance.choice(["one", "two"]), chance.choice("ab"), chance.choice([1, 1, 1, 2])
+    match chance.randrange(12):
+        case 0 | 1 | 2 | 3:
+            values: dict[str, Any] = {"queue": chance.randrange(9), "name": name, "limit": 1 << 63}
+            values["nextRef"] = chance.choice(["one", "two", None])
+            shop.put((at, chance.randrange(400)), object=name, agent=agent, epoch=epoch, **values)
+        case 4:
+            shop.put((at, 0), object=name, agent=agent, delete=at)
+        case 5 | 6:
+            shop.events((at, {"till": name}), table=OPENED, agent=agent)
+        case 7 | 8:
+            event = (at, {"till": name, "amount": chance.randrange(4, 9)})
+            shop.events(*[event] * chance.choice([1, 1, 2]), agent=agent)
+        case 9 | 10:
+            shop.beat(at, agent=agent)
+        case _:
+            if chance.random() < 0.5:
+                shop.restart(at)
+            else:
+                shop.pause(at, False)
+                shop.pause(at + chance.uniform(0, 1), True)

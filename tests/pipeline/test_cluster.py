@@ -1,5 +1,6 @@
-"""Roll-ups and audits, as batches and as streams, on a Spark with executors in separate processes, as on a cluster:
-``local-cluster``, and a standalone master with two workers from pyspark's own distribution, of which one is killed.
+"""Roll-ups and audits, as batches and as streams, and rules as a batch, on a Spark with executors in separate
+processes, as on a cluster: ``local-cluster``, and a standalone master with two workers from pyspark's own distribution,
+of which one is killed.
 """
 
 from __future__ import annotations
@@ -29,18 +30,25 @@ from qmf.pipeline.aggregation.stream import RollupStream  # noqa: E402
 from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table  # noqa: E402
 from qmf.pipeline.audit.job import audit_lake  # noqa: E402
 from qmf.pipeline.audit.options import AuditOptions  # noqa: E402
+from qmf.pipeline.correlate import parse_rules  # noqa: E402
+from qmf.pipeline.correlate.alert_table import AlertTable  # noqa: E402
+from qmf.pipeline.correlate.batch import correlate_batch  # noqa: E402
+from qmf.pipeline.correlate.options import CorrelateOptions  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
 #: Seconds for anything that starts Java.
 PATIENCE = 240.0
 
-#: Rolls a lake up and audits it, as batches and as streams, and prints the folders of the executors.
+#: Rolls a lake up and audits it, as batches and as streams, evaluates rules, and prints the folders of the executors.
 PROGRAM = """
 import json, os, sys
 from contextlib import closing
 from qmf.pipeline.audit import spark_job
 from qmf.pipeline.audit.options import AuditOptions
+from qmf.pipeline.correlate import parse_rules
+from qmf.pipeline.correlate import spark_job as rules_job
+from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.rollup import job, tasks
 from qmf.pipeline.aggregation.tables import RollupOptions
 from qmf.pipeline.spark import session
@@ -49,18 +57,34 @@ quick = json.loads(sys.argv[4])
 quick["spark.executor.extraJavaOptions"] = quick["spark.driver.extraJavaOptions"]
 spark = session(master, partitions=2, settings={**quick, "spark.executor.memory": "512m", "spark.executor.cores": "1"})
 print("application", spark.sparkContext.applicationId, flush=True)
-tasks.TASK_SAMPLES = spark_job.TASK_ROWS = 30
+tasks.TASK_SAMPLES = spark_job.TASK_ROWS = rules_job.TASK_ROWS = 30
 options = RollupOptions(lake=lake, out=out, sizes=("1m", "1h"))
 rows = job.rollup_batch(spark, options, lambda _text: None)
 executors = spark.sparkContext.parallelize(range(8), 8).map(lambda _: os.environ["SPARK_EXECUTOR_DIRS"]).collect()
 print("executors", json.dumps(sorted(set(executors))))
 print("rows", rows)
 spark_job.audit_on_spark(spark, AuditOptions(lake, out + "/audit"), lambda _text: None)
+rules = parse_rules(sys.argv[5], "rules.toml")
+rules_job.correlate_on_spark(spark, CorrelateOptions(lake=lake, out=out + "/alerts", rules=rules), lambda _text: None)
 with closing(spark_job.SparkAuditStream(AuditOptions(lake, out + "/audit-stream"), spark)) as stream:
     stream.step()
 with closing(job.SparkRollupStream(options, spark)) as stream:
     stream.step(last=True)
 spark.stop()
+"""
+
+
+RULES = """
+[busy]
+kind = "rate"
+class = "till"
+value = "sales"
+above = 0.5
+[silent]
+kind = "absence"
+of = "heartbeats"
+expect = ["a", "b"]
+for = "30s"
 """
 
 
@@ -98,12 +122,16 @@ def check_tables(shop: Shop, out: Path, rows: int) -> None:
     audit_lake(AuditOptions(lake=shop.root, out=f"{out}-audit"), ignore)
     expected = read(Path(f"{out}-audit"))
     assert [len(expected[name]) for name in ("availability", "lives", "events")] == [1, 4, 1]
+    of = CorrelateOptions(lake=shop.root, out=f"{out}-alerts", rules=parse_rules(RULES, "rules.toml"))
+    found = correlate_batch(of, ignore).alerts
+    assert {item.rule for item in found} == {"busy", "silent"}
+    assert list(AlertTable(f"{out}/alerts", "batch").in_order()) == found
     assert read(out / "audit") == read(out / "audit-stream") == expected
 
 
 def run(master: str, shop: Shop, out: Path, *, executors: int | None) -> None:
     """Roll up on a cluster, and compare the table with that of the job in this process."""
-    command = [sys.executable, "-c", PROGRAM, master, shop.root, str(out), json.dumps(QUICK)]
+    command = [sys.executable, "-c", PROGRAM, master, shop.root, str(out), json.dumps(QUICK), RULES]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert ran.returncode == 0, ran.stderr
     found = dict(line.partition(" ")[::2] for line in ran.stdout.splitlines())
@@ -173,7 +201,7 @@ def test_a_standalone_master_with_two_workers_of_which_one_is_killed(shop: Shop,
             workers.append(stack.enter_context(daemon(tmp_path, f"worker-{number}", *worker, *place))[0])
         registered = "Registering worker"
         wait_until(lambda: log.read_text(errors="replace").count(registered) == 2, "both workers", PATIENCE)
-        command = [sys.executable, "-c", PROGRAM, url, shop.root, str(tmp_path / "out"), json.dumps(QUICK)]
+        command = [sys.executable, "-c", PROGRAM, url, shop.root, str(tmp_path / "out"), json.dumps(QUICK), RULES]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **HERE}
         ) as program:

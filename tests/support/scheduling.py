@@ -25,6 +25,7 @@ _SESSIONS = {
     ),
     "Spark 3": (
         "tests/pipeline/correlate/test_batch.py",
+        "tests/pipeline/correlate/test_spark_job.py",
         "tests/pipeline/correlate/test_stream.py",
         "tests/pipeline/report/test_collect.py",
         "tests/pipeline/test_frames.py",

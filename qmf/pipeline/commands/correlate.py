@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,9 @@ from qmf.pipeline.commands.base import (
     check_followed,
     check_lake,
     print_line,
+    spark_session,
 )
-from qmf.pipeline.commands.notify_options import add_notify, open_notifier
+from qmf.pipeline.commands.notify_options import add_notify, notifies, open_notifier
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.shutdown import stop_on_signals
 from qmf.views.times import parse_duration
@@ -34,6 +35,7 @@ _LOOK = 0.05
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Evaluate rules, and raise alerts. Spark is not needed, unless a batch has --master."
     parser.add_argument("--rules", required=True, metavar="FILE", help="rules, in TOML; see qmf-pipeline rules")
     parser.add_argument("--out", metavar="DIR", help="folder of the tables; default: LAKE/_tables/correlate")
     add_days(parser)
@@ -58,6 +60,9 @@ def _run(options: argparse.Namespace) -> None:
         storage=dict(options.storage),
         wrong=wrong,
     )
+    if options.master is not None:
+        _batch_on_spark(options, correlate_options)
+        return
     (check_followed if options.stream else check_lake)(options.lake)
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
@@ -77,8 +82,32 @@ def _batch(options: CorrelateOptions, notifier: JobNotifier | None, stop: thread
     if notifier is not None:
         notifier.report_batch(result.alerts)
         notifier.drain(stop)
-    if result.failures:
-        raise PipelineError("\n".join(["rules failed; the others were evaluated", *result.failures]))
+    _check_failures(result.failures)
+
+
+def _batch_on_spark(options: argparse.Namespace, correlate_options: CorrelateOptions) -> None:
+    from qmf.pipeline.correlate.alert_table import AlertTable
+
+    if options.stream:
+        raise PipelineError("correlate: --stream runs in the process of the command: leave out --master")
+    if notifies(options):
+        raise PipelineError(
+            "correlate: --master notifies nobody: leave out --raise, --notify and the routes in the rules"
+        )
+    with spark_session(options) as spark:
+        from qmf.pipeline.correlate.spark_job import correlate_on_spark
+        from qmf.pipeline.spark.batch_progress import report_progress
+
+        with report_progress(spark, "correlate", print_line):
+            result = correlate_on_spark(spark, correlate_options, print_line)
+    print_alerts(AlertTable(correlate_options.out, "batch").in_order())
+    print_line(f"Wrote {result.rows} rows to {correlate_options.out}/batch; {result.counts}")
+    _check_failures(result.failures)
+
+
+def _check_failures(failures: Sequence[str]) -> None:
+    if failures:
+        raise PipelineError("\n".join(["rules failed; the others were evaluated", *failures]))
 
 
 def _stream(
@@ -154,7 +183,7 @@ def _reload(stream: CorrelationStream, notifier: JobNotifier | None, watch: Rule
         notifier.replace_rules(rules)
 
 
-def print_alerts(alerts: Sequence[AlertRow]) -> None:
+def print_alerts(alerts: Iterable[AlertRow]) -> None:
     """Print a line for each change of an alert."""
     from qmf.pipeline.correlate.message_templates import iso
 
@@ -163,4 +192,4 @@ def print_alerts(alerts: Sequence[AlertRow]) -> None:
         print_line(f"{iso(alert.at_ns)} {alert.change:<7} {alert.rule}: {text} ({alert.subject})")
 
 
-COMMAND = Subcommand("correlate", "Evaluate rules, and raise alerts", _options, _run)
+COMMAND = Subcommand("correlate", "Evaluate rules, and raise alerts", _options, _run, spark=True)

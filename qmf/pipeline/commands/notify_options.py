@@ -16,6 +16,7 @@ from qmf.views.times import parse_duration
 if TYPE_CHECKING:
     from qmf.pipeline.correlate.options import CorrelateOptions
     from qmf.pipeline.correlate.reporter import CorrelationReporter
+    from qmf.pipeline.notifying.config_source import ConfigSource
     from qmf.pipeline.notifying.job import JobNotifier
 
 
@@ -42,6 +43,21 @@ def add_notify(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def notifies(options: argparse.Namespace) -> bool:
+    """True if somebody is to be notified.
+
+    Raises:
+        QmfError: the configuration is wrong.
+    """
+    return _source(options).read() is not None
+
+
+def _source(options: argparse.Namespace) -> ConfigSource:
+    from qmf.pipeline.notifying.config_source import ConfigSource
+
+    return ConfigSource(notify=options.notify, rules=Path(options.rules), publish=options.publish)
+
+
 def open_notifier(
     stack: ExitStack, options: argparse.Namespace, correlate_options: CorrelateOptions, stop: threading.Event
 ) -> JobNotifier | None:
@@ -51,11 +67,10 @@ def open_notifier(
         QmfError: the configuration is wrong; no connection; the file system failed.
     """
     from qmf.pipeline.notifying.config import bus_config
-    from qmf.pipeline.notifying.config_source import ConfigSource
     from qmf.pipeline.notifying.job import JobNotifier
     from qmf.pipeline.notifying.overview import NOTIFY_FOLDER
 
-    source = ConfigSource(notify=options.notify, rules=Path(options.rules), publish=options.publish)
+    source = _source(options)
     config = source.read()
     if config is None:
         return None

@@ -6,12 +6,14 @@ Each step of a stream is committed once: a step that was committed before a kill
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import attrs
 
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors, quoted
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local, local_path
@@ -47,6 +49,9 @@ _STEP = "step"
 
 _WRITER = "correlate"
 
+#: Alerts that are fetched at once.
+_PORTION = 1000
+
 
 class AlertTable:
     """One table of alerts. Methods raise `LakeError` where the file system or the object store fails."""
@@ -59,23 +64,35 @@ class AlertTable:
             by: ``batch`` or ``stream``.
         """
         root = str(local_path(out)) if is_local(out) else out.rstrip("/")
-        self._table = LakeTable(f"{root}/{by}", statistics=exact_statistics(_schema()))
+        #: The Delta table.
+        self.table = LakeTable(f"{root}/{by}", statistics=exact_statistics(_schema()))
 
     def append(self, step: int, alerts: Sequence[AlertRow]) -> None:
         """Commit the alerts of a step, unless they were committed before."""
-        self._table.append(_arrow_table(alerts, step), writer=_WRITER, batch=step, partition_by=())
+        self.table.append(arrow_table(alerts, step), writer=_WRITER, batch=step, partition_by=())
 
     def replace(self, alerts: Sequence[AlertRow]) -> None:
         """Replace all alerts by those of a batch."""
-        self._table.replace(
-            _arrow_table(alerts, None), where=None, writer=_WRITER, batch=time.time_ns(), partition_by=()
-        )
+        self.table.replace(arrow_table(alerts, None), where=None, writer=_WRITER, batch=time.time_ns(), partition_by=())
 
     def read(self) -> Any:
         """The table as an Arrow table; None where there is nothing yet."""
-        if self._table.version() is None:
+        if self.table.version() is None:
             return None
-        return self._table.dataset(self._table.snapshot().files).to_table()
+        return self.table.dataset(self.table.snapshot().files).to_table()
+
+    def in_order(self) -> Iterator[AlertRow]:
+        """The alerts by time, as of `in_order`, few of them in memory."""
+        if self.table.version() is None:
+            return
+        names = ", ".join(quoted(name) for name in _NAMES)
+        with duckdb_errors(self.table.url), closing(connect()) as connection:
+            connection.register("alerts", self.table.dataset(self.table.snapshot().files))
+            connection.execute(
+                f"SELECT {names} FROM alerts ORDER BY at_ns, alert_id, change = 'cleared', change <> 'raised'"
+            )
+            while rows := connection.fetchmany(_PORTION):
+                yield from (AlertRow(**dict(zip(_NAMES, row, strict=True))) for row in rows)
 
     def steps(self, after: int) -> list[tuple[int, list[AlertRow]]]:
         """The steps after a step that have alerts, with their alerts in order."""
@@ -104,7 +121,13 @@ def _schema() -> Any:
     return pa.schema([pa.field(name, pa.type_for_alias(type)) for name, type in _COLUMNS])
 
 
-def _arrow_table(rows: Sequence[AlertRow], step: int | None) -> Any:
+def arrow_table(rows: Sequence[AlertRow], step: int | None) -> Any:
+    """Alerts with the columns of the tables.
+
+    Args:
+        rows: the alerts.
+        step: of a stream; None in a batch.
+    """
     pa = import_pyarrow()
     table = pa.Table.from_pylist([attrs.asdict(row) for row in rows], schema=_schema())
     for name in ("began", "at"):

@@ -115,8 +115,24 @@ class Evaluator:
             for change in detector.pending():
                 yield attrs.evolve(self._row(number, change), change=PENDING)
 
-    def batch(self, portions: Iterable[Sequence[SignalRow]], over: EvaluationPass) -> Iterator[AlertRow]:
-        """Evaluate all signals, and keep no detector. Signals outside of the time of the pass are left out."""
+    def expected(self, over: EvaluationPass) -> list[SignalRow]:
+        """A row for each subject that is expected, before the time of the pass: the first one of its signals.
+
+        For a batch that is divided by subjects: the subjects of these rows are evaluated though they have no other.
+        """
+        at = over.begin - 1
+        return [(*subject, *seed._replace(at=at, ts=at)) for subject, seed in self._seeds(over).items()]
+
+    def batch(
+        self, portions: Iterable[Sequence[SignalRow]], over: EvaluationPass, *, divided: bool = False
+    ) -> Iterator[AlertRow]:
+        """Evaluate all signals, and keep no detector. Signals outside of the time of the pass are left out.
+
+        Args:
+            portions: the signals, sorted.
+            over: the pass.
+            divided: these are the signals of some subjects, those of `expected` among them.
+        """
         self._start(over)
         seeds = self._seeds(over)
         last: Subject | None = None
@@ -130,7 +146,7 @@ class Evaluator:
                 self._feed(subject, [row for row in rows if over.begin <= row[AT] < over.end], over)
         if last is not None:
             yield from self._finished(last, over)
-        for subject, seed in seeds.items():
+        for subject, seed in () if divided else seeds.items():
             self._detector(subject).feed(seed)
             yield from self._finished(subject, over)
 
@@ -239,7 +255,7 @@ def counted(
     """The same portions; what is in them is added to the only item of `counts`."""
     for portion in portions:
         misdated = sum(row[AT] != row[TS] for row in portion) if over.dated else 0
-        counts[0] += EvaluationCounts(sum(row[AT] < over.end for row in portion), misdated)
+        counts[0] += EvaluationCounts(sum(over.begin <= row[AT] < over.end for row in portion), misdated)
         yield portion
 
 

@@ -13,7 +13,7 @@ from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_columns import CLASS_KINDS
-from qmf.pipeline.lake.runs import RecordedRuns, counted_expression
+from qmf.pipeline.lake.runs import LeftOut, RecordedRuns, counted_expression
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.lake.table_paths import kind_path
 
@@ -57,9 +57,11 @@ class LakeRows:
         """The Arrow schema of each table that exists."""
         return {path: self.lake.table(path).schema() for path in self.lake.versions(paths)}
 
-    def all_rows(self, paths: Iterable[str], first: str | None = None, last: str | None = None) -> dict[str, Any]:
-        """The rows of some days, both included, as a dataset for each table that has any."""
-        files = {
+    def files(
+        self, paths: Iterable[str], first: str | None = None, last: str | None = None
+    ) -> dict[str, list[TableFile]]:
+        """The files of some days, both included, of each table that exists."""
+        return {
             path: [
                 file
                 for file in self.lake.table(path).snapshot().files
@@ -67,7 +69,10 @@ class LakeRows:
             ]
             for path in self.lake.versions(paths)
         }
-        return self.datasets(files)
+
+    def uncounted(self) -> tuple[LeftOut, ...]:
+        """Rows that do not count, since another recorder of the agent has them too."""
+        return self._runs.left_out()
 
     def versions(self, paths: Iterable[str]) -> dict[str, int]:
         """The position of the present."""
@@ -94,10 +99,7 @@ class LakeRows:
     def datasets(self, files: Mapping[str, Sequence[TableFile]]) -> dict[str, Any]:
         """A dataset for each table with files; of several recorders of an agent, the rows of one count."""
         found = {path: self.lake.table(path).dataset(own) for path, own in files.items() if own}
-        counted = counted_expression(self._runs.left_out())
-        if counted is not None:
-            found = {path: rows.filter(counted) if _has_class(path) else rows for path, rows in found.items()}
-        return found
+        return counted_rows(found, self.uncounted())
 
     def arrivals(self, rows: Mapping[str, Any]) -> Arrivals:
         """What rows tell about their arrival."""
@@ -142,6 +144,14 @@ class LakeRows:
         finally:
             self._connection.unregister("input")
         return found
+
+
+def counted_rows(rows: Mapping[str, Any], uncounted: Sequence[LeftOut]) -> dict[str, Any]:
+    """Datasets by path of their table, without rows that do not count."""
+    counted = counted_expression(uncounted)
+    if counted is None:
+        return dict(rows)
+    return {path: own.filter(counted) if _has_class(path) else own for path, own in rows.items()}
 
 
 def _has_class(path: str) -> bool:

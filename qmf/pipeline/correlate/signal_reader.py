@@ -26,7 +26,7 @@ from qmf.pipeline.lake.arrow import import_pyarrow
 #: Signals that are fetched at once.
 _CHUNK = 20_000
 
-_ORDER = '"rule", "key", "at", "ts", "run", "seq"'
+_ORDER = '"rule", "key", "at", "ts", "run", "seq", "role"'
 
 #: What an expression must be, and the types of DuckDB that are.
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT")
@@ -59,7 +59,15 @@ class _Select:
 class SignalReader:
     """Reads for one plan. Belongs to one thread; `close` frees what DuckDB holds."""
 
-    def __init__(self, plan: ReadPlan, late: int, schemas: Mapping[str, Any], *, strict: bool = True) -> None:
+    def __init__(
+        self,
+        plan: ReadPlan,
+        late: int,
+        schemas: Mapping[str, Any],
+        *,
+        strict: bool = True,
+        connection: Any = None,
+    ) -> None:
         """Prepare, and check that the rules fit the tables.
 
         Args:
@@ -67,6 +75,7 @@ class SignalReader:
             late: ns that rows may be late, see `event_time`.
             schemas: the Arrow schema of each table, by path.
             strict: otherwise rules that don't fit their class are left out there, see `errors` and `left_out`.
+            connection: to DuckDB, for this reader only; None for a new one.
 
         Raises:
             RuleError: rules don't fit their classes; a line for each.
@@ -80,7 +89,7 @@ class SignalReader:
         #: The expressions that could not be computed for some rows, by the number of their rule.
         self.failures: dict[int, str] = {}
         self._schemas = {path: schemas[path] for path in self.paths(plan) if path in schemas}
-        self._connection = connect()
+        self._connection = connect() if connection is None else connection
         self._connection.execute("SET TimeZone = 'UTC'")
         try:
             self._followed = self._create_followed()

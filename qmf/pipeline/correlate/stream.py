@@ -414,4 +414,4 @@ def _pass(before: StreamProgress, after: StreamProgress, goodbyes: Sequence[tupl
 
 
 def _order(row: SignalRow) -> tuple[object, ...]:
-    return (*row[:TS], row[TS], row[4], row[5])
+    return (*row[: TS + 3], row[7])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pipeline.correlation import FOUND, OPENED, batch, fill, ignore, options, short
+from pipeline.correlation import FOUND, UnsteadyShop, act, batch, fill, ignore, options, short
 from pipeline.lakes import SECOND, Shop
 
 from qmf.pipeline import LakeError
@@ -20,9 +20,6 @@ from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.rule_watch import RuleWatch
 from qmf.pipeline.correlate.stream import CorrelationStream
 from qmf.pipeline.correlate.stream_state import StreamState, read_failures
-from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.recording.buffers import Cells
 
 
 @pytest.fixture
@@ -67,72 +64,6 @@ def test_unknown_classes_are_reported_once(shop: Shop) -> None:
     assert step is not None
     assert [item.at_ns for item in step.alerts] == [10 * SECOND]
     stream.close()
-
-
-class UnsteadyShop(Shop):
-    """Commits at random, rows in the order of arrival; some of them are late, or have wrong times."""
-
-    def __init__(self, root: Path, chance: random.Random) -> None:
-        super().__init__(root)
-        self.chance = chance
-
-    def add(
-        self,
-        kind: RowKind,
-        at: float,
-        cells: Cells,
-        *,
-        table: ClassVersion | None = None,
-        agent: str = "a",
-        epoch: int = 1,
-        received: float | None = None,
-    ) -> None:
-        """Add a row that arrives at a time, with another time of its own."""
-        before = at - self.chance.choice([0, 0, 0, 0.5, 3, 500, -50])
-        came, ns = round(at * SECOND), round((at if kind is RowKind.SCHEMAS else before) * SECOND)
-        self._seq += 1
-        self._buffers.add(kind, table, ns, (self._run, self._seq, ns // 1000, ns, came, agent, epoch, *cells))
-
-    def commit(self) -> None:
-        if self.chance.random() < 0.2:
-            super().commit()
-
-    def restart(self, at: float) -> None:
-        """Restart the recorder."""
-        super().commit()
-        self._run = f"{round(at):020d}_1"
-
-    def pause(self, at: float, again: bool) -> None:
-        """Lose the connection, or connect again."""
-        self.add(RowKind.GAPS, at, ("connected again" if again else "disconnected", "", 0, None))
-        self.commit()
-
-    def flush(self) -> None:
-        super().commit()
-
-
-def act(shop: UnsteadyShop, at: float) -> None:
-    chance = shop.chance
-    name, agent, epoch = chance.choice(["one", "two"]), chance.choice("ab"), chance.choice([1, 1, 1, 2])
-    match chance.randrange(12):
-        case 0 | 1 | 2 | 3:
-            values: dict[str, Any] = {"queue": chance.randrange(9), "name": name, "limit": 1 << 63}
-            shop.put((at, chance.randrange(400)), object=name, agent=agent, epoch=epoch, **values)
-        case 4:
-            shop.put((at, 0), object=name, agent=agent, delete=at)
-        case 5 | 6:
-            shop.events((at, {"till": name}), table=OPENED, agent=agent)
-        case 7 | 8:
-            event = (at, {"till": name, "amount": chance.randrange(4, 9)})
-            shop.events(*[event] * chance.choice([1, 1, 2]), agent=agent)
-        case 9 | 10:
-            shop.beat(at, agent=agent)
-        case _:
-            if chance.random() < 0.5:
-                shop.restart(at)
-            else:
-                shop.pause(at, False)
-                shop.pause(at + chance.uniform(0, 1), True)
 
 
 def test_a_stream_in_random_steps_finds_what_a_batch_finds(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_rules_read_each_sample_once(tmp_path: Path) -> None:
     lake = two(tmp_path, range(1000, 1100), range(1000, 1200))
     rows = LakeRows(DeltaLake(lake.url), 0)
     try:
-        found = rows.all_rows([TILL, "heartbeats"])
+        found = rows.datasets(rows.files([TILL, "heartbeats"]))
         assert found[TILL].count_rows() == 20
         assert found["heartbeats"].count_rows() == 30
         position = rows.versions([TILL])
