@@ -115,10 +115,10 @@ def main(argv: Sequence[str] | None = None, *, abbreviations: bool = False) -> i
 
 def _filter(parser: argparse.ArgumentParser, options: argparse.Namespace) -> EventFilter:
     from qmf.errors import QmfError
+    from qmf.views.conditions.words import split_line
     from qmf_shell.objects.event_filter import EventFilter, class_filter, parse_severity
     from qmf_shell.parsing.condition_parser import parse_condition
     from qmf_shell.parsing.conditions import ConditionError
-    from qmf_shell.parsing.words import split_line
 
     try:
         condition = None

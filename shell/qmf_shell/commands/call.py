@@ -8,6 +8,7 @@ import attrs
 
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Access, Argument, Method
+from qmf.views.conditions.words import Word
 from qmf.views.text import clean, listing, one_line, plural
 from qmf_shell.objects.bulk_call import call_objects
 from qmf_shell.objects.lookup import AmbiguousError, find_classes, find_object, matching_classes, object_label
@@ -24,7 +25,6 @@ from qmf_shell.parsing.method_arguments import (
     parse_arguments,
 )
 from qmf_shell.parsing.selection import ParsedSelection, keyword_of
-from qmf_shell.parsing.words import Word
 from qmf_shell.results.result import Details, Notice, NoticeLevel, Result, Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context

@@ -10,6 +10,7 @@ import attrs
 
 from qmf.errors import NotFoundError
 from qmf.schema import ClassKey, Kind, Style
+from qmf.views.conditions.words import Word
 from qmf.views.rates import counter_growth
 from qmf.views.text import clean, natural_key
 from qmf_shell.commands.at import inside, past_context
@@ -21,7 +22,6 @@ from qmf_shell.parsing.command import BoundArguments, Command, Parameter, Parame
 from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.parsing.times import Clock, PeriodError, parse_time
-from qmf_shell.parsing.words import Word
 from qmf_shell.results.cells import Cell, Duration, Quantity
 from qmf_shell.results.result import Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectKey, ObjectRecord

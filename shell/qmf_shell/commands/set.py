@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from qmf.errors import NotFoundError
+from qmf.views.conditions.words import split_line
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.statements import split_statements
-from qmf_shell.parsing.words import split_line
 from qmf_shell.results.result import Notice, Result, Role, Table, TableColumn, TranscriptRequest
 from qmf_shell.session.context import Context
 from qmf_shell.settings import SETTINGS, SettingsError, check_alias, find_setting

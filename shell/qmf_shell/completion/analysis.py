@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from qmf.views.conditions.words import Unclosed, Word, split_partial
 from qmf_shell.completion.kinds import (
     AnyOf,
     ArgumentNames,
@@ -51,7 +52,6 @@ from qmf_shell.parsing.registry import Registry
 from qmf_shell.parsing.selection import keyword_of
 from qmf_shell.parsing.statements import Place, cursor_statement
 from qmf_shell.parsing.times import PERIOD_WORDS
-from qmf_shell.parsing.words import Unclosed, Word, split_partial
 
 _WHERE = (SELECTION_WORDS[0],)
 _ALL = (("all", "all objects of the class"),)

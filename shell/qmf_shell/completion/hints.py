@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.schema import Argument, Direction
+from qmf.views.conditions.words import split_partial
 from qmf.views.text import one_line
 from qmf_shell.completion.analysis import analyse
 from qmf_shell.completion.data import CompletionData, classes_of, free_inputs, method_of
@@ -36,7 +37,6 @@ from qmf_shell.objects.schema_text import about_argument, about_field, about_met
 from qmf_shell.parsing.command import AnyCommand
 from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.parsing.statements import Place, cursor_statement
-from qmf_shell.parsing.words import split_partial
 from qmf_shell.settings import SETTINGS
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
+from qmf.views.conditions.words import Word
 from qmf_shell.completion.kinds import (
     AnyOf,
     CompletionKind,
@@ -18,7 +19,6 @@ from qmf_shell.completion.kinds import (
 )
 from qmf_shell.parsing.condition_parser import ConditionToken, tokenize
 from qmf_shell.parsing.selection import keyword_of
-from qmf_shell.parsing.words import Word
 
 SELECTION_WORDS = (
     ("where", "only objects for which a condition is true"),

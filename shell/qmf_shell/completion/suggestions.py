@@ -8,6 +8,7 @@ from pathlib import Path
 import attrs
 
 from qmf.schema import Argument, EventSchema, QmfType
+from qmf.views.conditions.words import quote
 from qmf.views.text import one_line
 from qmf_shell.completion.data import (
     CompletionData,
@@ -45,7 +46,6 @@ from qmf_shell.objects.event_filter import SEVERITIES
 from qmf_shell.objects.fields import COMMON_FIELDS
 from qmf_shell.objects.schema_text import about_argument, about_field, about_method
 from qmf_shell.parsing.method_arguments import value_text
-from qmf_shell.parsing.words import quote
 from qmf_shell.settings import SETTINGS
 
 #: More names than this are not helpful; more typed text narrows them.

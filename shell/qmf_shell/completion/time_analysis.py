@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qmf.views.conditions.words import Word
 from qmf_shell.completion.kinds import (
     AnyOf,
     CompletionKind,
@@ -12,7 +13,6 @@ from qmf_shell.completion.kinds import (
     NoCompletion,
 )
 from qmf_shell.parsing.times import DAY_WORDS, PERIOD_WORDS, TIME_WORDS, takes_time
-from qmf_shell.parsing.words import Word
 
 _TIMES = Keywords(TIME_WORDS)
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import attrs
 
+from qmf.views.conditions.words import Word
 from qmf_shell.parsing.times import PERIOD_WORDS, Clock, TimeError, parse_period, takes_time
-from qmf_shell.parsing.words import Word
 
 _KEYWORDS = tuple(name for name, _ in PERIOD_WORDS)
 

@@ -6,9 +6,9 @@ import difflib
 import re
 from collections.abc import Sequence
 
+from qmf.views.conditions.words import Word
 from qmf.views.text import listing
 from qmf_shell.parsing.command import AnyCommand, BoundArguments, UsageError
-from qmf_shell.parsing.words import Word
 
 _NUMBER = re.compile(r"-\.?\d.*")
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 
 from qmf.errors import CallerError
-from qmf_shell.parsing.words import Word
+from qmf.views.conditions.words import Word
 from qmf_shell.results.result import Result
 
 #: What a handler gets besides its arguments: the session's context. That refers to all commands, so a command is

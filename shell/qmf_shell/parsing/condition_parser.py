@@ -16,8 +16,8 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from qmf.views.conditions.words import Word
 from qmf_shell.parsing.conditions import And, Comparison, Condition, ConditionError, Not, Operator, Or, Truthy
-from qmf_shell.parsing.words import Word
 
 _SIGNS = re.compile(r"(>=|<=|!=|==|!~|[=<>~()])")
 _OPERATORS = {item.value: item for item in Operator} | {"==": Operator.EQ}

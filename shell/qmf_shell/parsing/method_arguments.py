@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 
 from qmf.errors import CallerError, ConstraintError, NotFoundError
 from qmf.schema import Argument, Method, Property, check_value, parse_value
+from qmf.views.conditions.words import Word
 from qmf.views.text import clean, listing
-from qmf_shell.parsing.words import Word
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 #: Converts a text that names an object into the value to send.

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import CallerError
+from qmf.views.conditions.words import Word
 from qmf_shell.parsing.condition_parser import parse_condition
 from qmf_shell.parsing.conditions import Condition
-from qmf_shell.parsing.words import Word
 
 KEYWORDS = ("active", "wide", "where", "sort", "columns", "limit")
 

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 
 import attrs
 
+from qmf.views.conditions.words import LineError, Word, json_end, quoted_end, split_line, split_partial
 from qmf_shell.parsing.condition_parser import parse_condition
 from qmf_shell.parsing.conditions import And, Condition, ConditionError, Not, Or, Truthy
 from qmf_shell.parsing.selection import keyword_of
-from qmf_shell.parsing.words import LineError, Word, json_end, quoted_end, split_line, split_partial
 
 
 @attrs.frozen

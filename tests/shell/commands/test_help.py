@@ -7,13 +7,14 @@ from qmf_shell.commands import standard
 from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.parsing.binding import bind
 from qmf_shell.parsing.command import AnyCommand
-from qmf_shell.parsing.words import split_line
 from qmf_shell.session.context import Context
 from shell.fakes import (
     FakeBackend,
     Output,
 )
 from shell.line_runner import printed, run
+
+from qmf.views.conditions.words import split_line
 
 
 def test_help_names_every_command(context: Context) -> None:

@@ -8,13 +8,13 @@ from qmf_shell.objects.fields import ObjectField
 from qmf_shell.objects.filtering import ObjectFilter, compile_filter, literal
 from qmf_shell.parsing.condition_parser import parse_condition
 from qmf_shell.parsing.conditions import ConditionError
-from qmf_shell.parsing.words import split_line
 from qmf_shell.session.backend import ObjectKey
 from shell.fakes import BETA, FILESYSTEM, NOON, SECOND, filesystem
 
 from qmf.errors import NotFoundError
 from qmf.protocol import matches
 from qmf.schema import TYPES
+from qmf.views.conditions.words import split_line
 
 ROOT = filesystem("/").identity.key
 

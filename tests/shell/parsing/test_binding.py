@@ -6,7 +6,8 @@ import pytest
 from qmf_shell.commands import standard
 from qmf_shell.parsing.binding import bind
 from qmf_shell.parsing.command import AnyCommand, UsageError
-from qmf_shell.parsing.words import split_line
+
+from qmf.views.conditions.words import split_line
 
 
 def command(line: str) -> tuple[AnyCommand, str]:

@@ -19,7 +19,8 @@ from qmf_shell.parsing.conditions import (
     Truthy,
     value_names,
 )
-from qmf_shell.parsing.words import LineError, split_line
+
+from qmf.views.conditions.words import LineError, split_line
 
 A = Comparison("a", Operator.GT, "1")
 

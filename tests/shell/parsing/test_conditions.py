@@ -7,7 +7,8 @@ from qmf_shell.parsing.conditions import (
     truthy_names,
     value_names,
 )
-from qmf_shell.parsing.words import split_line
+
+from qmf.views.conditions.words import split_line
 
 
 def test_names_come_in_order() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from qmf_shell.parsing.method_arguments import ArgumentError, missing_arguments, parse_arguments, signature
-from qmf_shell.parsing.words import split_line
 
 from qmf.schema import TYPES, Argument, Method
+from qmf.views.conditions.words import split_line
 
 PURGE = Method(
     name="purge",

@@ -8,7 +8,8 @@ from qmf_shell.parsing.conditions import (
     Operator,
 )
 from qmf_shell.parsing.selection import ParsedSelection, SelectionError, SortKey, parse_selection
-from qmf_shell.parsing.words import split_line
+
+from qmf.views.conditions.words import split_line
 
 A = Comparison("a", Operator.GT, "1")
 

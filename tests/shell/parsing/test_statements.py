@@ -13,7 +13,8 @@ from qmf_shell.parsing.statements import (
     cursor_statement,
     split_statements,
 )
-from qmf_shell.parsing.words import LineError
+
+from qmf.views.conditions.words import LineError
 
 
 def commands(text: str) -> list[str]:

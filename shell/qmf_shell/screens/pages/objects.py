@@ -10,13 +10,13 @@ import attrs
 from qmf.errors import QmfError
 from qmf.schema import ClassKey
 from qmf.views.columns import important_statistics
+from qmf.views.conditions.words import split_line
 from qmf.views.text import clean, natural_key, plural
 from qmf_shell.objects.default_columns import default_columns
 from qmf_shell.objects.fields import ObjectField, find_field
 from qmf_shell.objects.filtering import ObjectTest, compile_test
 from qmf_shell.objects.selecting import known_schemas
 from qmf_shell.parsing.condition_parser import parse_condition
-from qmf_shell.parsing.words import split_line
 from qmf_shell.screens.model import RowTest, TableModel
 from qmf_shell.screens.pages.object_columns import AGENT, RATE, STATE, ObjectColumns
 from qmf_shell.screens.pages.object_row import ObjectRow

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.parsing.words import LineError, Unclosed, is_comment, quote, split_line, split_partial
+
+from qmf.views.conditions.words import LineError, Unclosed, is_comment, quote, split_line, split_partial
 
 
 @pytest.mark.parametrize(

@@ -113,8 +113,11 @@ def split_partial(line: str) -> PartialLine:
 
 def quote(text: str) -> str:
     """`text` written so that `split_line` returns it as one word."""
-    if _SAFE.fullmatch(text):
-        return text
+    return text if _SAFE.fullmatch(text) else quoted(text)
+
+
+def quoted(text: str) -> str:
+    """`text` in quotes, so that `split_line` returns it as one word of which nothing is a sign or a keyword."""
     if "'" not in text:
         return f"'{text}'"
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
