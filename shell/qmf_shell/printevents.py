@@ -115,23 +115,15 @@ def main(argv: Sequence[str] | None = None, *, abbreviations: bool = False) -> i
 
 def _filter(parser: argparse.ArgumentParser, options: argparse.Namespace) -> EventFilter:
     from qmf.errors import QmfError
-    from qmf.views.conditions.words import split_line
+    from qmf.views.conditions import parse_condition
     from qmf_shell.objects.event_filter import EventFilter, class_filter, parse_severity
-    from qmf_shell.parsing.condition_parser import parse_condition
-    from qmf_shell.parsing.conditions import ConditionError
 
     try:
-        condition = None
-        if options.where is not None:
-            words = split_line(options.where)
-            condition, used = parse_condition(words)
-            if used < len(words):
-                raise ConditionError(f"{words[used].text!r} does not belong to the condition before it")
         return EventFilter(
             classes=class_filter(options.classes),
             severity=7 if options.severity is None else parse_severity(options.severity),
             agent=options.agent,
-            condition=condition,
+            condition=parse_condition(options.where or ""),
         )
     except QmfError as error:
         parser.error(str(error))

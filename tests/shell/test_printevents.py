@@ -25,7 +25,7 @@ EVENTS = (sys.executable, "-m", "qmf_shell.printevents")
         (["--nonsense"], "--nonsense"),
         (["-s", "loud"], "'loud'"),
         (["-w", "a >"], "expected a value"),
-        (["-w", "a = b c"], "'c'"),
+        (["-w", "a = b )"], "')'"),
         (["-n", "0"], "'0'"),
     ],
 )

@@ -198,7 +198,7 @@ def _order(field: Field, sign: Operator, text: str) -> _ValueTest:
     compare = _ORDER[_REVERSED[sign] if field.reverse else sign]
     known = None if field.parse is None else field.parse(text)
     if known is not None:
-        return lambda value: compare(value, known)
+        return lambda value: isinstance(value, type(known)) and compare(value, known)
     if field.is_bool or field.is_reference:
         what, signs = ("a reference", "=, != or ~") if field.is_reference else ("true or false", "= or !=")
         raise ConditionError(f"{field.name} is {what}: compare it with {signs}")

@@ -8,6 +8,7 @@ import attrs
 
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Access, Argument, Method
+from qmf.views.conditions.parser import parse_words
 from qmf.views.conditions.words import Word
 from qmf.views.text import clean, listing, one_line, plural
 from qmf_shell.objects.bulk_call import call_objects
@@ -16,7 +17,6 @@ from qmf_shell.objects.right_words import check_word
 from qmf_shell.objects.selecting import find_objects, select_objects
 from qmf_shell.objects.value_cells import argument_cells
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
-from qmf_shell.parsing.condition_parser import parse_condition
 from qmf_shell.parsing.method_arguments import (
     ResolveReference,
     find_method,
@@ -109,7 +109,7 @@ def _method_position(words: Sequence[Word]) -> tuple[int, bool]:
         ConditionError: the condition is not valid.
     """
     if len(words) > 1 and keyword_of(words[1]) == "where":
-        _, used = parse_condition(words[2:]) if len(words) > 2 else (None, 0)
+        _, used = parse_words(words[2:], alone=False) if len(words) > 2 else (None, 0)
         return 2 + used, True
     if len(words) > 1 and words[1].text.lower() == "all" and words[1].plain == 3:
         return 2, True
@@ -123,7 +123,7 @@ def _parse_request(context: Context, args: BoundArguments) -> _CallRequest:
         raise UsageError("call", "METHOD is missing", listing(CALL.usage))
     name, rest = words[at].text, words[at + 1 :]
     if of_class:
-        condition = parse_condition(words[2:])[0] if keyword_of(words[1]) == "where" else None
+        condition = parse_words(words[2:], alone=False)[0] if keyword_of(words[1]) == "where" else None
         keys = find_classes(context.classes(), words[0].text)
         selected = select_objects(context, keys, ParsedSelection(where=condition))
         return _CallRequest([item for one in selected for item in one.objects], True, name, rest)
@@ -209,7 +209,7 @@ CALL = Command(
         "are asked for missing arguments.",
         "With a class and a condition (as in `list`), or with several ids such as 101,103 or 104-110, the method is "
         "called on all these objects, several at a time, and the outcome of each is shown. You are asked to confirm; "
-        "-y confirms.",
+        "-y confirms. The condition ends where the method follows: join its parts by and, or put them in brackets.",
         "Ctrl-C stops waiting for the answer; the method itself may continue.",
     ),
     examples=(

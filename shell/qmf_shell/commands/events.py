@@ -11,6 +11,8 @@ import attrs
 
 from qmf.errors import NetworkError, NotFoundError
 from qmf.schema import ClassKey, Kind, Severity
+from qmf.views.conditions import Condition
+from qmf.views.conditions.parser import parse_words
 from qmf.views.text import plural
 from qmf_shell.objects.event_filter import EventFilter, parse_severity
 from qmf_shell.objects.lookup import find_classes
@@ -18,8 +20,6 @@ from qmf_shell.objects.period import Period, split_period
 from qmf_shell.objects.value_cells import event_fields
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import ALL, PLAIN
-from qmf_shell.parsing.condition_parser import parse_condition
-from qmf_shell.parsing.conditions import Condition
 from qmf_shell.parsing.option_numbers import count_option, seconds_option
 from qmf_shell.parsing.selection import keyword_of
 from qmf_shell.results.cells import Cell, Instant
@@ -149,9 +149,7 @@ def _filter(context: Context, args: BoundArguments) -> EventFilter:
         if keyword_of(words[0]) != "where" or len(words) == 1:
             reason = "only `where CONDITION` may follow the classes"
             raise UsageError("events", reason, EVENTS.usage[0])
-        condition, used = parse_condition(words[1:])
-        if used < len(words) - 1:
-            raise UsageError("events", f"{words[used + 1].text!r} is one word too many", EVENTS.usage[0])
+        condition, _ = parse_words(words[1:])
     severity = args.options.get("severity")
     return EventFilter(
         classes=frozenset(classes),

@@ -266,11 +266,13 @@ LIST = Command(
         "shows the existing ones in full.",
         "With ids or ranges of ids, it shows these objects side by side. After a class, you can write an object's "
         "index instead of an id.",
-        "A condition compares values with = != < <= > >= and ~ (a regular expression), and joins comparisons with and, "
-        "or, not and brackets. A name alone is true if the value exists and is neither false, nor zero, nor empty. "
-        "The condition is sent to the agents, which then answer with fewer objects; answers of agents that ignore it "
-        "(qpidd) are filtered here. index, agent, broker, created and updated can be compared, too. Values may be "
-        "written 10k, 5Mi, 250ms and 2024-05-01T12:00.",
+        "A condition finds words in the names of objects and in the texts of the columns that you choose, and compares "
+        "values with = (in any case of letters) == != < <= > >= ~ (a regular expression) and !~. What stands side by "
+        "side must all hold; or, not and brackets join, too. has NAME is true if the value exists and is neither "
+        "false, nor zero, nor empty. A word in quotes is only a word. index, agent, broker, class, created and updated "
+        "can be compared, too. Values may be written 10k, 5Mi, 80%, 250ms and 2024-05-01T12:00, short ids of "
+        "referenced objects as in queueRef=#101. The agents get those parts that let them answer with fewer objects; "
+        "all of it is tested here.",
         "Objects whose agent is gone, for example because it was killed, are lost: nobody reported their end. They are "
         "shown with the time when that was noticed, unless you write active; -l (--lost) shows all of them, and no "
         "others.",
@@ -290,7 +292,8 @@ LIST = Command(
         ('list queue where msgDepth > 100 and name ~ "orders"', "those with many messages"),
         ("list process sort cpuPercent desc columns name, cpuPercent limit 10", "the busiest ten"),
         ("list --lost", "the objects whose agent is gone"),
-        ("list queue where not durable or created > 10m", "created within ten minutes, or not durable"),
+        ("list queue where orders durable=no", "with a word in the name, and not durable"),
+        ("list queue where has msgDepth or created > 10m", "not empty, or created within ten minutes"),
     ),
     parameters=(
         Parameter("CLASS", ParameterKind.CLASS, "a class, or package:class"),

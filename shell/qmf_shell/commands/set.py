@@ -95,7 +95,7 @@ ALIAS = Command(
         "The rest of the line is appended to the text that the word stands for. Text with ; or | must be in quotes.",
     ),
     examples=(
-        ("alias waiting 'list queue where msgDepth | sort -k3'", "with a program"),
+        ("alias waiting 'list queue where has msgDepth | sort -k3'", "with a program"),
         ("alias full list queue where msgDepth > 1000", "then `full` lists them, `full limit 3` three of them"),
         ("alias", "all aliases"),
     ),

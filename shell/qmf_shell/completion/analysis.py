@@ -10,6 +10,9 @@ from typing import Any
 
 import attrs
 
+from qmf.views.conditions import ConditionError
+from qmf.views.conditions.parser import parse_words
+from qmf.views.conditions.tokens import tokenize
 from qmf.views.conditions.words import Unclosed, Word, split_partial
 from qmf_shell.completion.kinds import (
     AnyOf,
@@ -45,8 +48,6 @@ from qmf_shell.completion.selection_analysis import (
 from qmf_shell.completion.time_analysis import analyse_period, analyse_time, split_times
 from qmf_shell.parsing.binding import looks_like_option
 from qmf_shell.parsing.command import AnyCommand, Option, Parameter, ParameterKind
-from qmf_shell.parsing.condition_parser import parse_condition, tokenize
-from qmf_shell.parsing.conditions import ConditionError
 from qmf_shell.parsing.method_arguments import argument_name
 from qmf_shell.parsing.registry import Registry
 from qmf_shell.parsing.selection import keyword_of
@@ -258,7 +259,7 @@ def _call(args: Sequence[Word], word: Word) -> CompletionRequest:
 def _method_after(inside: Sequence[Word]) -> int | None:
     """The number of the word that follows a condition, or None."""
     try:
-        _, used = parse_condition(inside)
+        _, used = parse_words(inside, alone=False)
     except ConditionError:
         return None
     return used if used < len(inside) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
+from qmf.views.conditions.tokens import Token, tokenize
 from qmf.views.conditions.words import Word
 from qmf_shell.completion.kinds import (
     AnyOf,
@@ -17,7 +18,6 @@ from qmf_shell.completion.kinds import (
     ValueNames,
     ValueOf,
 )
-from qmf_shell.parsing.condition_parser import ConditionToken, tokenize
 from qmf_shell.parsing.selection import keyword_of
 
 SELECTION_WORDS = (
@@ -29,7 +29,8 @@ SELECTION_WORDS = (
     ("wide", "statistics with their high and low values"),
 )
 _OPERATORS = (
-    ("=", "equal"),
+    ("=", "equal, in any case of letters"),
+    ("==", "exactly equal"),
     ("!=", "not equal"),
     ("<", "less"),
     ("<=", "less or equal"),
@@ -39,7 +40,7 @@ _OPERATORS = (
     ("!~", "does not match it"),
 )
 _CONNECTIVES = (("and", "both are true"), ("or", "at least one is true"))
-_NOT = (("not", "the opposite"),)
+_BEFORE = (("not", "the opposite"), ("has", "the value is neither missing nor false, zero or empty"))
 _ORDERS = (("desc", "the largest first"), ("asc", "the smallest first"))
 _BY = (("by", ""),)
 
@@ -106,8 +107,10 @@ def analyse_condition(
     prefix, start = (typed.text, typed.column - 1) if typed else ("", word.end)
     target = values.target if isinstance(values, ValueNames) else ""
     match expected_after(split):
+        case Expected.FACTOR:
+            return CompletionRequest(AnyOf((values, Keywords(_BEFORE))), prefix, start)
         case Expected.NAME:
-            return CompletionRequest(AnyOf((values, Keywords(_NOT))), prefix, start)
+            return CompletionRequest(values, prefix, start)
         case Expected.OPERATOR:
             inside_word = typed is None and word.end > word.start
             return CompletionRequest(
@@ -125,25 +128,25 @@ def analyse_condition(
 class Expected(enum.Enum):
     """What may follow in a condition."""
 
+    FACTOR = "factor"
     NAME = "name"
     OPERATOR = "operator"  #: or a connective
     VALUE = "value"
     CONNECTIVE = "connective"
 
 
-def expected_after(found: Sequence[ConditionToken]) -> Expected:
+def expected_after(found: Sequence[Token]) -> Expected:
     """What may follow these tokens of a condition."""
-    expected = Expected.NAME
+    expected = Expected.FACTOR
     for token in found:
-        if expected is Expected.NAME:
-            if not (token.is_keyword("not") or (token.sign and token.text == "(")):
-                expected = Expected.OPERATOR
-        elif token.sign and token.text == ")":
-            expected = Expected.CONNECTIVE
-        elif expected is Expected.OPERATOR and token.sign:
+        if token.operator is not None:
             expected = Expected.VALUE
-        elif expected in (Expected.OPERATOR, Expected.CONNECTIVE):
-            expected = Expected.NAME
-        else:
+        elif token.value or expected is Expected.NAME or (token.sign and token.text == ")"):
             expected = Expected.CONNECTIVE
+        elif token.is_keyword("has"):
+            expected = Expected.NAME
+        elif token.sign or any(token.is_keyword(word) for word in ("and", "or", "not")):
+            expected = Expected.FACTOR
+        else:
+            expected = Expected.CONNECTIVE if token.quoted else Expected.OPERATOR
     return expected

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from qmf.schema import ClassSchema, Property, Statistic, Style
+from qmf.views.conditions import value_names
 from qmf.views.text import clean
 from qmf_shell.objects.fields import COMMON_FIELDS, TIME_TYPES, ObjectField, field_value, fields_of, find_field
 from qmf_shell.objects.value_cells import property_cell, statistic_cell, value_cell
-from qmf_shell.parsing.conditions import value_names
 from qmf_shell.parsing.selection import ParsedSelection
 from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import CellForm, Role, TableColumn

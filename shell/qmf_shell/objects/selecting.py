@@ -9,13 +9,14 @@ import attrs
 
 from qmf.errors import NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema
+from qmf.views.conditions import ObjectFilter
 from qmf.views.text import natural_key
 from qmf_shell.objects.columns import ALL_COLUMNS
 from qmf_shell.objects.fields import ObjectField, field_value, find_field, sorted_by
-from qmf_shell.objects.filtering import ObjectFilter, compile_filter
-from qmf_shell.objects.lookup import find_classes, find_object, gone_error
+from qmf_shell.objects.filtering import object_filter
+from qmf_shell.objects.lookup import find_object, gone_error
 from qmf_shell.parsing.selection import ParsedSelection
-from qmf_shell.session.backend import ClassName, ObjectKey, ObjectRecord
+from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.short_ids import NumberedObject
@@ -123,11 +124,8 @@ def compile_selection(context: Context, keys: Sequence[ClassKey], selection: Par
         QmfError: a name or value in it is wrong.
     """
     schemas = known_schemas(context, keys)
-
-    def resolve(text: str, field: ObjectField) -> ObjectKey:
-        return find_object(context, text, classes=_target_classes(context, schemas, field)).identity.key
-
-    wanted = compile_filter(selection.where, schemas, resolve)
+    chosen = selection.columns or context.columns.names(class_names(keys)[0])
+    wanted = object_filter(selection.where, schemas, context.ids, chosen)
     sort_keys = [(find_field(schemas, item.name), item.descending) for item in selection.sort_keys]
     return CompiledSelection(schemas, wanted, sort_keys)
 
@@ -158,19 +156,6 @@ def _default_sort_key(item: ObjectRecord) -> tuple[object, str, str]:
 
 def _sorted(objects: Sequence[ObjectRecord], field: ObjectField, descending: bool) -> list[ObjectRecord]:
     return sorted_by(objects, lambda item: field_value(item, field), descending=descending)
-
-
-def _target_classes(context: Context, schemas: Sequence[ClassSchema], field: ObjectField) -> list[ClassKey]:
-    """The classes that a reference may refer to, if the schema names one."""
-    for schema in schemas:
-        item = schema.property(field.name)
-        if item is not None and item.references is not None:
-            package = item.references.package or schema.package
-            try:
-                return find_classes(context.classes(), f"{package}:{item.references.name}")
-            except NotFoundError:
-                return []
-    return []
 
 
 def find_objects(context: Context, texts: Sequence[str], *, classes: Sequence[ClassKey] = ()) -> list[ObjectRecord]:

@@ -52,20 +52,23 @@ def bind(command: AnyCommand, words: Sequence[Word], line: str = "") -> BoundArg
         if command.options_first and found:
             found.append(word)
         elif looks_like_option(command, word):
-            _bind_option(command, word, rest, options)
+            _bind_option(command, word, rest, options, condition=any(item.text.lower() == "where" for item in found))
         else:
             found.append(word)
     _check_count(command, found)
     return BoundArguments(tuple(found), options, line)
 
 
-def _bind_option(command: AnyCommand, word: Word, rest: list[Word], options: dict[str, str]) -> None:
+def _bind_option(
+    command: AnyCommand, word: Word, rest: list[Word], options: dict[str, str], *, condition: bool
+) -> None:
     name, equals, value = word.text.partition("=")
     option = command.option(name)
     if option is None:
         known = [name for item in command.options for name in item.names]
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; it takes {listing(known)}"
+        hint += f"; in a condition, write not {name.lstrip('-')}" if condition else ""
         raise _usage_error(command, f"no option {name}{hint}")
     if option.value is None:
         if equals:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import CallerError
+from qmf.views.conditions import Condition
+from qmf.views.conditions.parser import parse_words
 from qmf.views.conditions.words import Word
-from qmf_shell.parsing.condition_parser import parse_condition
-from qmf_shell.parsing.conditions import Condition
 
 KEYWORDS = ("active", "wide", "where", "sort", "columns", "limit")
 
@@ -90,9 +90,9 @@ def parse_selection(words: Sequence[Word]) -> ParsedSelection:
         elif part == "wide":
             result = attrs.evolve(result, wide=True)
         elif part == "where":
-            condition, used = parse_condition(rest) if rest else (None, 0)
-            if condition is None:
+            if not rest or keyword_of(rest[0]) is not None:
                 raise SelectionError("where needs a condition, e.g. where depth > 100")
+            condition, used = parse_words(rest, ends=keyword_of)
             result = attrs.evolve(result, where=condition)
             del rest[:used]
         else:

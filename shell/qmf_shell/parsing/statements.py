@@ -14,13 +14,13 @@ pattern after a ``~`` belongs to the pattern.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
 
 import attrs
 
-from qmf.views.conditions.words import LineError, Word, json_end, quoted_end, split_line, split_partial
-from qmf_shell.parsing.condition_parser import parse_condition
-from qmf_shell.parsing.conditions import And, Condition, ConditionError, Not, Or, Truthy
+from qmf.views.conditions import ConditionError
+from qmf.views.conditions.parser import parse_words
+from qmf.views.conditions.tokens import tokenize
+from qmf.views.conditions.words import LineError, json_end, quoted_end, split_line, split_partial
 from qmf_shell.parsing.selection import keyword_of
 
 
@@ -237,30 +237,20 @@ def _piped(text: str, piece: _Piece, line: str, whole: str) -> Statement:
 
 
 def compares(before: str) -> bool:
-    """True if a ``>`` after `before` compares: `before` ends with a name in a condition."""
+    """True if a ``>`` after `before` compares: `before` ends with a word in a condition."""
     try:
         words = split_line(before)
     except LineError:
         return True
     where = next((at for at, word in enumerate(words) if at and keyword_of(word) == "where"), None)
-    return where is not None and _ends_with_name(words[where + 1 :])
-
-
-def _ends_with_name(words: Sequence[Word]) -> bool:
-    if not words:
-        return True
+    if where is None:
+        return False
+    condition = words[where + 1 :]
     try:
-        condition, used = parse_condition(words)
+        # What follows the condition of a call is a method and its inputs.
+        _, used = parse_words(condition, ends=keyword_of, alone=words[0].text.lower() != "call")
     except ConditionError:
         return True  # unfinished; the command reports it
-    return used == len(words) and isinstance(_last(condition), Truthy) and not words[-1].text.endswith(")")
-
-
-def _last(condition: Condition) -> Condition:
-    match condition:
-        case And(parts) | Or(parts):
-            return _last(parts[-1])
-        case Not(part):
-            return _last(part)
-        case _:
-            return condition
+    *others, last = tokenize(condition)
+    named = bool(others) and others[-1].is_keyword("has")
+    return used == len(condition) and not (last.sign or last.value or last.quoted or named)

@@ -163,6 +163,16 @@ def test_dry_run(context: Context, backend: FakeBackend) -> None:
 
 
 @pytest.mark.usefixtures("many")
+@pytest.mark.parametrize(
+    ("condition", "objects"),
+    [("/1", 11), ("/1 and threshold < 3", 1), ("(/1 threshold < 3)", 1), ("(/1 threshold<3) or /3", 2)],
+)
+def test_a_condition_ends_before_the_method(context: Context, condition: str, objects: int) -> None:
+    line = run(context, f"call -n filesystem where {condition} sync").lines[0]
+    assert line == f"sync would be called on {objects} object{'s' if objects > 1 else ''}"
+
+
+@pytest.mark.usefixtures("many")
 def test_failures_of_some_are_shown_and_counted(context: Context, backend: FakeBackend) -> None:
     backend.refusals = {"/19": RemoteError("disk is gone", 7, "a")}
     output = make_output()

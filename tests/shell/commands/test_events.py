@@ -99,4 +99,7 @@ def test_events_filters(context: Context) -> None:
     assert shown("events where size > 2000 and not mountPoint = /0 and severity = 1") == ["/1"]
     assert "no severity 'loud'" in failure(context, "events -s loud")
     assert "is not a regular expression" in failure(context, "events where a ~ '['")
-    assert "is one word too many" in failure(context, "events where a = 1 b")
+    assert shown("events where /3 severity=3") == ["/3"]
+    assert shown("events where host:b filesystemFULL not /1 severity<=warn not /7") == ["/5"]
+    assert "')' in column 20 does not belong" in failure(context, "events where a = 1 )")
+    assert "no severity 'loud'" in failure(context, "events where severity > loud")

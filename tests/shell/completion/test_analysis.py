@@ -39,7 +39,7 @@ LIST = REGISTRY.find("list")
 
 EVENTS = REGISTRY.find("events")
 
-NOT = Keywords((("not", "the opposite"),))
+NOT = Keywords((("not", "the opposite"), ("has", "the value is neither missing nor false, zero or empty")))
 
 WHERE = Keywords(SELECTION_WORDS[:1])
 
@@ -101,6 +101,8 @@ ALL_COLUMNS = Keywords((("all", "everything"),))
         ("list fs where ", AnyOf((ValueNames("fs"), NOT)), "", 14),
         ("list fs where by", AnyOf((ValueNames("fs"), NOT)), "by", 14),
         ("list fs where (by", AnyOf((ValueNames("fs"), NOT)), "by", 15),
+        ("list fs where has by", ValueNames("fs"), "by", 18),
+        ("list fs where (a>5 or by", AnyOf((ValueNames("fs"), NOT)), "by", 22),
         ("list fs where not by", AnyOf((ValueNames("fs"), NOT)), "by", 18),
         ("list fs where a > ", ValueOf("fs", "a"), "", 18),
         ("list fs where a>5", ValueOf("fs", "a"), "5", 16),

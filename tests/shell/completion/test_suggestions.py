@@ -50,7 +50,8 @@ FORMATS = ["--json", "--csv", "--yaml", "--table"]
 
 WORDS = [word for word, _ in SELECTION_WORDS]
 
-OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or", "sort", "columns", "limit", "active", "wide"]
+OPERATORS = ["=", "==", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or"]
+OPERATORS += ["sort", "columns", "limit", "active", "wide"]
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,10 @@ OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or", "sort", "c
         ("list process ", ["101", "4711", *WORDS]),
         ("list org.example:filesystem ", ["101", "102", "'/a b'", *WORDS]),
         ("list filesystem where by", ["bytesRead"]),
+        ("list filesystem where orders ha", []),
+        ("list filesystem where h", ["has"]),
+        ("list filesystem where has by", ["bytesRead"]),
+        ("list filesystem where has label a", ["and", "active"]),
         ("list filesystem where latency", ["latencyCount", "latencyMin", "latencyMax", "latencyAvg"]),
         ("list filesystem where threshold > 5 l", ["limit"]),
         ("list filesystem where threshold ", OPERATORS),

@@ -46,6 +46,7 @@ def test_fine(line: str, words: list[str], options: dict[str, str]) -> None:
         ("call 1", ["METHOD is missing"]),
         ("list --activ fs", ["--activ", "did you mean --active"]),
         ("list -z", ["no option -z", "-a, --active"]),
+        ("list queue where -eu", ["no option -eu", "in a condition, write not eu"]),
         ("list --active=1", ["takes no value"]),
         ("events -n", ["needs COUNT"]),
         ("schema a b", ["'b' is one argument too many"]),

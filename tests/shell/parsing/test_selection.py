@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from qmf_shell.parsing.conditions import (
-    Comparison,
-    Operator,
-)
 from qmf_shell.parsing.selection import ParsedSelection, SelectionError, SortKey, parse_selection
 
+from qmf.views.conditions.tree import And, Comparison, Operator, Search
 from qmf.views.conditions.words import split_line
 
 A = Comparison("a", Operator.GT, "1")
@@ -27,6 +24,8 @@ A = Comparison("a", Operator.GT, "1")
         ("sort a desc", ParsedSelection(sort_keys=(SortKey("a", True),))),
         ("sort by", ParsedSelection(sort_keys=(SortKey("by"),))),
         ("columns a,b , c limit 5", ParsedSelection(columns=("a", "b", "c"), limit=5)),
+        ("where a > 1 purge limit 5", ParsedSelection(where=And((A, Search("purge"))), limit=5)),
+        ("where 'limit' limit 5", ParsedSelection(where=Search("limit"), limit=5)),
         ("limit 5 where a > 1 active", ParsedSelection(limit=5, where=A, active=True)),
     ],
 )
@@ -45,7 +44,7 @@ def test_selections(text: str, selection: ParsedSelection) -> None:
         ("limit 1 2", "limit needs a number"),
         ("active 101", "'101' in column 8"),
         ("limit 1 limit 2", "limit is given twice"),
-        ("where a > 1 purge", "'purge' in column 13"),
+        ("where limit 5", "where needs a condition"),
     ],
 )
 def test_wrong_selections(text: str, part: str) -> None:

@@ -32,6 +32,13 @@ def test_a_class_with_the_rates_of_its_counters(context: Context, backend: FakeB
     looked.update()
     assert "2.5 kB" in next(line for line in looked.lines() if " / " in line)
     assert looked.styles("1.24 MB") == "class:changed class:cursor"
+    looked.navigator.filter("bytesRead.rate>2k")
+    assert "1 shown" in looked.lines()[0]
+    looked.navigator.filter("bytesRead.rate>3k")
+    assert "0 shown" in looked.lines()[0]
+    looked.navigator.filter("threshold.rate>3k")
+    assert "threshold is no counter: it has no rate" in looked.lines()[-1]
+    looked.navigator.filter("")
     looked.navigator.rates()
     assert "/s" not in looked.lines()[1]
     looked.navigator.rates()
@@ -75,6 +82,8 @@ def test_sorting_filtering_and_conditions(context: Context, backend: FakeBackend
     assert "/srv: 5 shown" in looked.lines(160)[0]
     looked.navigator.filter("threshold > 3 and index ~ srv")
     assert [line.split()[1] for line in looked.rows()] == ["/srv/5", "/srv/4"]
+    looked.navigator.filter("srv -/5 not /4 threshold<4")
+    assert [line.split()[1] for line in looked.rows()] == ["/srv/3", "/srv/2", "/srv/1"]
     looked.navigator.filter("nosuch > 3")
     assert "no value of filesystem 'nosuch'" in looked.lines()[-1]
     looked.navigator.filter("threshold >")
@@ -126,7 +135,7 @@ def test_deleted_lost_and_new_objects_are_marked(context: Context, backend: Fake
 
 
 def test_objects_that_no_longer_match_leave(context: Context, backend: FakeBackend) -> None:
-    looked = Looked(context, "watch filesystem where agent ~ alpha and threshold > 50")
+    looked = Looked(context, "watch filesystem where agent ~ alpha and threshold > 50.5")
     assert "/home" in looked.text
     backend.records[0] = filesystem("/home", threshold=1)
     looked.update()

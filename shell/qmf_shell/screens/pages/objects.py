@@ -8,15 +8,15 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.errors import QmfError
-from qmf.schema import ClassKey
+from qmf.schema import TYPES, ClassKey
 from qmf.views.columns import important_statistics
-from qmf.views.conditions.words import split_line
+from qmf.views.conditions import Field, Test, compile_filter, parse_condition
 from qmf.views.text import clean, natural_key, plural
 from qmf_shell.objects.default_columns import default_columns
-from qmf_shell.objects.fields import ObjectField, find_field
-from qmf_shell.objects.filtering import ObjectTest, compile_test
+from qmf_shell.objects.fields import find_field
+from qmf_shell.objects.filtering import RATE as RATE_NAME
+from qmf_shell.objects.filtering import field_finder
 from qmf_shell.objects.selecting import known_schemas
-from qmf_shell.parsing.condition_parser import parse_condition
 from qmf_shell.screens.model import RowTest, TableModel
 from qmf_shell.screens.pages.object_columns import AGENT, RATE, STATE, ObjectColumns
 from qmf_shell.screens.pages.object_row import ObjectRow
@@ -66,7 +66,7 @@ class ObjectsSpec:
     name: ClassName
     keys: Sequence[ClassKey]
     predicate: Sequence[object] = ()
-    test: ObjectTest | None = None
+    test: Test | None = None
     only: frozenset[ObjectKey] | None = None
     columns: Sequence[str] = ()
     more: bool = False
@@ -305,19 +305,27 @@ class ObjectsPage(Page):
         return self._open_object(row.item)
 
     def test_of(self, text: str) -> RowTest:
-        """See `Page.test_of`: a part of a name, or a condition as after `where`."""
-        wanted = text.removeprefix("where ").strip()
-        if wanted == text.strip() and not any(sign in text for sign in "=<>~"):
-            return super().test_of(text)
+        """See `Page.test_of`: a condition, as after `where`."""
+        known = field_finder(self._schemas, self.context.ids, lambda row: row.item)
+
+        def find(name: str) -> Field:
+            return self._rate(name) or known(name)
+
         try:
-            words = split_line(wanted)
-            condition, used = parse_condition(words)
-            if used < len(words):
-                raise FilterError(f"{words[used].text!r} is one word too many")
-            test = compile_test(condition, self._schemas, _no_references)
+            test = compile_filter(parse_condition(text.removeprefix("where ")), find, lambda row: row.search).test
         except QmfError as error:
             raise FilterError(str(error)) from None
-        return lambda row: test(row.item)
+        return test or super().test_of("")
+
+    def _rate(self, name: str) -> Field | None:
+        """The growth of a counter per second, if `name` means one."""
+        counter = name[: -len(RATE_NAME)]
+        if not name.lower().endswith(RATE_NAME):
+            return None
+        field = find_field(self._schemas, counter)
+        if not (field.counter or (self._spec.all_integers and field.is_number)):
+            raise FilterError(f"{clean(field.name)} is no counter: it has no rate")
+        return Field(name=name, read=lambda row: row.rate(field, self._now), type=TYPES["double"])
 
     @property
     def summary(self) -> str:
@@ -358,7 +366,3 @@ class ObjectsPage(Page):
         """See `Page.close`."""
         if self._feed is not None:
             self._feed.close()
-
-
-def _no_references(text: str, field: ObjectField) -> ObjectKey:
-    raise FilterError(f"{field.name} is a reference: compare it with ~, as in {field.name} ~ {text}")
