@@ -70,7 +70,7 @@ def test_a_table_is_ordered_filtered_and_paged_at_the_server_and_its_address_say
         expect(page.get_by_text("5 objects of 120")).to_be_visible()
         expect(page.locator("tbody tr td:first-child")).to_have_text([f"a/{number}" for number in range(119, 114, -1)])
         page.get_by_role("textbox", name="Filter").fill("nothing>1")
-        expect(page.get_by_text("there is no value 'nothing'")).to_be_visible()
+        expect(page.get_by_text("no value of Shelf 'nothing'")).to_be_visible()
 
 
 def test_an_object_changes_before_the_eyes(browser: Browser, scene: Scene) -> None:

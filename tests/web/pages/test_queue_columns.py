@@ -83,7 +83,7 @@ async def test_the_columns_of_queues_are_state_messages_consumers_and_flow() -> 
     ("text", "found"),
     [
         ("unacknowledged>0", {"running", "uncounted"}),
-        ("'state=no consumer' ready<2", {"moved"}),
+        ("state='no consumer' ready<2", {"moved"}),
         ("stopped", {"full"}),
     ],
 )

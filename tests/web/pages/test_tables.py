@@ -74,6 +74,22 @@ async def test_columns_are_chosen(opened: World) -> None:
         ("open=no", ["a/0", "a/1", "a/2"]),
         ("open=true", []),
         ("'a/2'", ["a/2"]),
+        ("sold > 5", ["a/1", "a/2"]),
+        ("sold==10", ["a/1"]),
+        ("sold>15 or sold=0", ["a/0", "a/2"]),
+        ("not (sold>15 or sold=0)", ["a/1"]),
+        ("'sold>5'", []),
+        ("name=A/1", ["a/1"]),
+        ("name==A/1", []),
+        ("label!=x", ["a/0", "a/1", "a/2"]),
+        ("has label", []),
+        ("has sold has storeRef", ["a/1", "a/2"]),
+        ("waiting>5", []),
+        ("sold.rate>1", []),
+        ("class=shelf", ["a/0", "a/1", "a/2"]),
+        ("broker~nowhere", []),
+        ("updated>5m built<2024-01-01", ["a/0", "a/1", "a/2"]),
+        ("updated<5m", []),
     ],
 )
 async def test_filters(opened: World, text: str, found: list[str]) -> None:
@@ -87,10 +103,14 @@ async def test_filters(opened: World, text: str, found: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("sold>x", "'x' is not a number to compare sold with"),
-        ("nothing>3", "there is no value 'nothing' to compare with >"),
+        ("sold>x", "'x' is not a value of sold: not a number"),
+        ("nothing>3", "no value of Shelf 'nothing'"),
         ("name~[", "not a regular expression"),
-        ("'x", "a quote is not closed"),
+        ("nothing=5", "no value of Shelf 'nothing'"),
+        ("lable~x", "no value of Shelf 'lable'; did you mean label"),
+        ("open=maybe", "'maybe' is not a value of open: neither true nor false"),
+        ("sold>5 or", "expected a word or the name of a value at the end of the condition"),
+        ("'x", "the quote ' in column 1 is not closed"),
     ],
 )
 async def test_a_filter_that_cannot_be_understood_is_explained_and_hides_nothing(

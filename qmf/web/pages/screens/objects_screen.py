@@ -15,7 +15,7 @@ from qmf.web.pages.views.page_urls import PAGE_SIZES, ObjectsUrl
 from qmf.web.pages.views.value_texts import some_of
 
 _SESSION = ("org.apache.qpid.broker", "session")
-_HINT = "words, name>100, name=text, name~regex, -word"
+_HINT = "words, name>100, name=text, name~regex, -word, or, not, ( )"
 
 
 async def objects_screen(visit: Visit, url: ObjectsUrl) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import attrs
 
 from qmf.console.aio import ObjectId, RemoteObject
+from qmf.views.conditions import Test
 from qmf.web.pages.live.followed import FollowedObjects
-from qmf.web.pages.views.conditions import Test
 from qmf.web.pages.views.fields import sort_value
 from qmf.web.pages.views.value_columns import ValueColumn
 

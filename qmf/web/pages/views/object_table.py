@@ -8,13 +8,15 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.console.aio import ObjectId, RemoteObject
+from qmf.errors import NotFoundError
+from qmf.views.conditions import ConditionError
 from qmf.views.text import clean
 from qmf.views.units import rate_text
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.live.site import Site
-from qmf.web.pages.views.conditions import ConditionError, compile_condition
 from qmf.web.pages.views.fields import chosen_columns, columns_of, default_columns
 from qmf.web.pages.views.long_texts import cut
+from qmf.web.pages.views.object_filter import object_test
 from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
 from qmf.web.pages.views.own_objects import OwnObjects
 from qmf.web.pages.views.page_urls import ObjectsUrl, agent_url, object_url
@@ -138,7 +140,7 @@ class ClassTable:
         problem = ""
         try:
             order = self._order(url, columns, shown, sort)
-        except ConditionError as error:
+        except (ConditionError, NotFoundError) as error:
             problem = str(error)
             order = self._order(attrs.evolve(url, filter=""), columns, shown, sort)
         await order.refresh()
@@ -182,7 +184,8 @@ class ClassTable:
             def search_text(obj: RemoteObject) -> str:
                 return "\n".join(value_text(item.type, item.read(obj)) for item in shown if item.name in searched)
 
-            test = compile_condition(spec.filter, list(columns.values()), search_text)
+            schemas = self._site.catalogue.versions(*self._name)
+            test = object_test(spec.filter, schemas, columns, self._objects, self._site.client.url, search_text)
             found = self._orders[spec] = ObjectOrder(self._objects, spec, sort, test, self._own.is_own)
             if len(self._orders) > MOST_ORDERS:
                 del self._orders[min(self._orders, key=lambda item: self._orders[item].used)]

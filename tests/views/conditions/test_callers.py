@@ -1,0 +1,101 @@
+"""The shell and the web console find the same objects by the same text, and refuse the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qmf_shell.objects.filtering import object_filter
+from qmf_shell.session.backend import ObjectRecord
+from qmf_shell.session.console_values import to_object
+from qmf_shell.session.short_ids import ShortIds
+from support.waiting import until
+from web.pages.world import world
+
+from qmf.errors import CallerError
+from qmf.protocol import matches
+from qmf.views.conditions import parse_condition
+from qmf.web.pages.views.object_table import ClassTable
+from qmf.web.pages.views.page_urls import ObjectsUrl
+
+CLASS = "org.example.store", "shelf"
+#: The numbers of the shelves that each text finds; None if it is refused.
+ANSWERS: dict[str, list[int] | None] = {
+    "": [0, 1, 2],
+    "a/1": [1],
+    "A/1": [1],
+    "orders": [],
+    "-a/1": [0, 2],
+    "a/1 open": [],
+    "sold": [],
+    "open": [],
+    "sold>5 or sold=0": [0, 1, 2],
+    "not open=yes": [0, 1, 2],
+    "(a/1 or a/2) sold>15": [2],
+    "sold > 5": [1, 2],
+    "sold==10": [1],
+    "sold~1": [1],
+    "sold>1.5": [1, 2],
+    "sold<0xB": [0, 1],
+    "sold<1e1": [0],
+    "limit>1Ki": [0, 1, 2],
+    "limit>1ki": [0, 1, 2],
+    "limit=9223372036854775809": [1],
+    "'sold>5'": [],
+    "name=A/1": [1],
+    "name==A/1": [],
+    "name==a/1": [1],
+    "name<a/1": [0],
+    "label!=x": [0, 1, 2],
+    "label!~x": [0, 1, 2],
+    "has label": [],
+    "has sold": [1, 2],
+    "storeRef=main": [0, 1, 2],
+    "storeRef=store:MAIN": [0, 1, 2],
+    "storeRef==main": [],
+    "open=no": [0, 1, 2],
+    "built>2020-01-01": [0, 1, 2],
+    "built>5m": [],
+    "updated>5m": [0, 1, 2],
+    "class=shelf": [0, 1, 2],
+    "agent~store:1$": [0, 1, 2],
+    "broker~nowhere": [],
+    "index=A/2": [2],
+    "waiting>5": [],
+    "open=maybe": None,
+    "sold>1%": None,
+    "sold>x": None,
+    "storeRef>x": None,
+    "nothing=5": None,
+    "has nothing": None,
+    "name~[": None,
+    "'sold' > 5": None,
+    "sold>": None,
+    "or": None,
+    "(a": None,
+    "'a": None,
+}
+
+
+async def _web(table: ClassTable, text: str) -> list[str] | None:
+    page = await table.page(ObjectsUrl(*CLASS, filter=text))
+    return None if page.problem else [row.cells[0].text for row in page.rows]
+
+
+def _shell(records: Sequence[ObjectRecord], text: str) -> list[str] | None:
+    try:
+        found = object_filter(parse_condition(text), [records[0].schema], ShortIds())
+    except CallerError:
+        return None
+    answered = [item for item in records if matches(found.predicate, item.values)]
+    return [item.identity.index for item in answered if found.test is None or found.test(item)]
+
+
+async def test_the_same_text_means_the_same() -> None:
+    wanted = {text: None if found is None else [f"a/{at}" for at in found] for text, found in ANSWERS.items()}
+    async with world(shelves=3) as opened:
+        objects, _ = opened.site.follow_class(*CLASS)
+        await until(lambda: len(objects) == 3 and objects.complete)
+        table = ClassTable(opened.site, objects, *CLASS)
+        records = sorted(map(to_object, objects), key=lambda item: item.identity.index)
+        assert {text: await _web(table, text) for text in ANSWERS} == wanted
+        assert {text: _shell(records, text) for text in ANSWERS} == wanted
