@@ -10,7 +10,7 @@ from __future__ import annotations
 from qmf.views.conditions.compiling import FindField, ObjectFilter, Test, compile_filter
 from qmf.views.conditions.fields import Field
 from qmf.views.conditions.parser import parse_condition
-from qmf.views.conditions.tree import Condition, ConditionError, value_names
+from qmf.views.conditions.tree import Condition, ConditionError, searched_words, value_names
 
 __all__ = [
     "Condition",
@@ -21,5 +21,6 @@ __all__ = [
     "Test",
     "compile_filter",
     "parse_condition",
+    "searched_words",
     "value_names",
 ]

@@ -126,6 +126,18 @@ def value_names(condition: Condition) -> Iterator[str]:
                 yield from value_names(item)
 
 
+def searched_words(condition: Condition) -> Iterator[str]:
+    """The words that are searched for in a condition, in order."""
+    match condition:
+        case Search(text):
+            yield text
+        case Not(part):
+            yield from searched_words(part)
+        case And(parts) | Or(parts):
+            for item in parts:
+                yield from searched_words(item)
+
+
 def _inside(part: Condition) -> str:
     return f"({part})" if isinstance(part, And | Or) else str(part)
 

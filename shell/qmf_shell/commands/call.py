@@ -12,9 +12,10 @@ from qmf.views.conditions.parser import parse_words
 from qmf.views.conditions.words import Word
 from qmf.views.text import clean, listing, one_line, plural
 from qmf_shell.objects.bulk_call import call_objects
+from qmf_shell.objects.filtering import refuse_values_alone
 from qmf_shell.objects.lookup import AmbiguousError, find_classes, find_object, matching_classes, object_label
 from qmf_shell.objects.right_words import check_word
-from qmf_shell.objects.selecting import find_objects, select_objects
+from qmf_shell.objects.selecting import find_objects, known_schemas, select_objects
 from qmf_shell.objects.value_cells import argument_cells
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.method_arguments import (
@@ -125,6 +126,8 @@ def _parse_request(context: Context, args: BoundArguments) -> _CallRequest:
     if of_class:
         condition = parse_words(words[2:], alone=False)[0] if keyword_of(words[1]) == "where" else None
         keys = find_classes(context.classes(), words[0].text)
+        if condition is not None:
+            refuse_values_alone(condition, known_schemas(context, keys))
         selected = select_objects(context, keys, ParsedSelection(where=condition))
         return _CallRequest([item for one in selected for item in one.objects], True, name, rest)
     text = words[0].text

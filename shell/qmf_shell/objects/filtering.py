@@ -11,8 +11,17 @@ from typing import Any
 
 from qmf.errors import NotFoundError
 from qmf.schema import TYPES, ClassSchema
-from qmf.views.conditions import Condition, ConditionError, Field, FindField, ObjectFilter, compile_filter
+from qmf.views.conditions import (
+    Condition,
+    ConditionError,
+    Field,
+    FindField,
+    ObjectFilter,
+    compile_filter,
+    searched_words,
+)
 from qmf.views.conditions.fields import shown
+from qmf.views.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS
 from qmf_shell.objects.fields import field_value, fields_of, find_field
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
@@ -38,6 +47,20 @@ def object_filter(
         ConditionError: a text is not a value of the field's type, or not a regular expression.
     """
     return compile_filter(condition, field_finder(schemas, ids), _search_text(schemas, columns))
+
+
+def refuse_values_alone(condition: Condition, schemas: Sequence[ClassSchema]) -> None:
+    """Refuse a condition with the name of a value alone, for a command that changes objects.
+
+    It would be searched for as a word, where `has` may be meant, and other objects would be changed.
+
+    Raises:
+        ConditionError: there is such a name.
+    """
+    for word in searched_words(condition):
+        if any(word in fields_of(schema) for schema in schemas):
+            reason = f"{word} is a value of {clean(schemas[0].name)}: write has {word}, or compare it, as in {word}=..."
+            raise ConditionError(reason)
 
 
 def field_finder(

@@ -197,6 +197,8 @@ def test_ctrl_c_shows_the_outcomes_so_far(context: Context, backend: FakeBackend
     [
         ("call filesystem sync", ["filesystem is a class", "call filesystem where CONDITION sync"]),
         ("call filesystem where threshold > 1", ["METHOD is missing"]),
+        ("call filesystem where threshold sync", ["threshold is a value of filesystem: write has threshold"]),
+        ("call filesystem where (beta or not threshold) sync", ["write has threshold, or compare it"]),
         ("call filesystem where threshold >", ["expected a value after >"]),
         ("call filesystem all nosuch", ["has no method 'nosuch'"]),
         ("call nosuch all sync", ["no class 'nosuch'"]),
