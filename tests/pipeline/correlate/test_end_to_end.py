@@ -19,7 +19,6 @@ from support.waiting import wait_until
 from qmf.broker import EmbeddedBroker
 from qmf.console import Broker, Console, Event, Session
 from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
-from qmf.pipeline.cli import main
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.alert_table import alerts
 from qmf.pipeline.correlate.batch import correlate_batch
@@ -145,13 +144,6 @@ def test_files_that_change_are_read_again_and_broken_ones_are_not(tmp_path: Path
         job.wait_for("raised  long")
         wait_until(lambda: '"long"' in told.read_text(), "the notification of the other rule")
         assert job.end() == 0
-
-
-def test_options_of_spark_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as leaving:
-        main(["correlate", "--lake", "x", "--rules", "y", "--master", "local[2]"])
-    assert leaving.value.code == 2
-    assert "unrecognized arguments: --master local[2]" in capsys.readouterr().err
 
 
 @pytest.mark.soak
