@@ -12,6 +12,7 @@ from qmf.broker.store.page_file import PageFile
 _LEAF, _INDEX_LEAF, _INTERIOR, _INDEX_INTERIOR = 0x0D, 0x0A, 0x05, 0x02
 _KINDS = frozenset({_LEAF, _INDEX_LEAF, _INTERIOR, _INDEX_INTERIOR})
 _INDEXES = frozenset({_INDEX_LEAF, _INDEX_INTERIOR})
+_INTERIORS = frozenset({_INTERIOR, _INDEX_INTERIOR})
 #: Bytes of integers, by their type in a row.
 _WIDTHS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 #: Ranges of pages that are named.
@@ -64,6 +65,8 @@ class PageRows:
             start = 100 if number == 1 else 0
             if page is None or page[start] not in _KINDS:
                 unknown.append(number)
+            elif not self._is_sound(page, start):
+                self.faults.append(f"page {number} is damaged: what was in it is lost")
             elif page[start] != _INTERIOR:
                 yield from self._rows(number, page, start)
         lost = [number for number in unknown if number not in self._overflow]
@@ -75,13 +78,25 @@ class PageRows:
                 f"{len(lost) * file.size:,} bytes, in which messages and definitions may be lost"
             )
 
+    def _is_sound(self, page: bytes, start: int) -> bool:
+        """True if the header of a page, and the pages that it names, can be those of a page that was not damaged."""
+        free, count, content = struct.unpack_from(">HHH", page, start + 1)
+        if page[start] not in _INTERIORS:
+            # SQLite keeps empty pages for empty tables alone, and says that nothing of them is used.
+            return start + 8 + 2 * count <= len(page) if count else (free, content) == (0, self._file.usable % 65536)
+        if start + 12 + 2 * count > len(page):
+            return False
+        cells = struct.unpack_from(f">{count}H", page, start + 12)
+        places = (start + 8, *cells)
+        return all(
+            place + 4 <= len(page) and 1 < struct.unpack_from(">I", page, place)[0] <= self._file.count
+            for place in places
+        )
+
     def _rows(self, number: int, page: bytes, start: int) -> Iterator[Row]:
         kind = page[start]
         (count,) = struct.unpack_from(">H", page, start + 3)
         head = start + (12 if kind == _INDEX_INTERIOR else 8)
-        if head + 2 * count > len(page):
-            self.faults.append(f"page {number} is damaged: what was in it is lost")
-            return
         lost: list[str] = []
         for position in struct.unpack_from(f">{count}H", page, head):
             try:

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from qmf.broker.store.page_file import PageFile
@@ -92,6 +92,10 @@ WHOLE = numbered()
 
 
 @given(st.integers(0, 30), st.integers(1, 5), st.binary(min_size=1, max_size=64))
+@example(first=5, pages=1, pattern=b"\x0d" + bytes(63))  # looks like a page without rows
+@example(first=5, pages=1, pattern=b"\x0a" + bytes(63))
+@example(first=5, pages=1, pattern=b"\x05" + bytes(63))  # and like one that names other pages
+@example(first=5, pages=1, pattern=b"\x02" + bytes(63))
 def test_a_damaged_page_takes_no_other_with_it(first: int, pages: int, pattern: bytes) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "file")
