@@ -15,7 +15,6 @@ from functools import partial
 
 from qmf._marks import receiving_link_name
 from qmf.broker.client_info import ClientInfo
-from qmf.broker.links.routing import NOT_FOUND, UNAUTHORIZED, publish_message, read_and_resolve, reject, route_message
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.exchanges import Exchange
@@ -25,6 +24,14 @@ from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import LOCAL, Principal
+from qmf.broker.protocols.amqp.routing import (
+    NOT_FOUND,
+    UNAUTHORIZED,
+    publish_message,
+    read_and_resolve,
+    reject,
+    route_message,
+)
 from qmf.broker.room import wait_for_room
 from qmf.bus.base import (
     Binding,

@@ -18,10 +18,6 @@ from typing import TYPE_CHECKING, Any, Self
 from qmf._users import Users
 from qmf._version import __version__
 from qmf.broker.connection_limits import MAX_LINKS, MAX_SESSIONS, ConnectionCounts, ConnectionLimits
-from qmf.broker.links.connection import ServerConnection
-from qmf.broker.links.resumable_links import ResumableLinks
-from qmf.broker.links.sasl import SaslEngine
-from qmf.broker.links.sole_connections import SOLE_CONNECTION, SoleConnections
 from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.node_declaration import NodeDeclaration
@@ -33,6 +29,10 @@ from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import Policy
 from qmf.broker.operations.principal import BROKER
 from qmf.broker.process_control import ProcessControl
+from qmf.broker.protocols.amqp.connection import ServerConnection
+from qmf.broker.protocols.amqp.resumable_links import ResumableLinks
+from qmf.broker.protocols.amqp.sasl import SaslEngine
+from qmf.broker.protocols.amqp.sole_connections import SOLE_CONNECTION, SoleConnections
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import MAX_FRAME, MAX_MESSAGE, ConnectionSettings

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from qmf.broker import Broker, server
-from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.operations.operations import Operations
+from qmf.broker.protocols.amqp.resumable_links import ResumableLinks
 
 
 class VisibleBroker(Broker):

@@ -8,22 +8,6 @@ from collections.abc import Hashable, Sequence
 import attrs
 
 from qmf.broker.client_info import ClientInfo
-from qmf.broker.links.bindings import LINK_BINDINGS, NODE_BINDINGS, BindingError, make_binding, read_bindings
-from qmf.broker.links.browsing import BrowsingLink
-from qmf.broker.links.filters import binding_from_filters, no_local_filter, selector_from_filters
-from qmf.broker.links.incoming import IncomingLink
-from qmf.broker.links.link_nodes import LinkNode, LinkNodes, LinkRefused
-from qmf.broker.links.outgoing import OutgoingLink
-from qmf.broker.links.resumable import (
-    LinkKey,
-    ResumableIncomingLink,
-    ResumableLink,
-    ResumableOutgoingLink,
-    Unsettled,
-)
-from qmf.broker.links.resumable_links import ResumableLinks, end_link
-from qmf.broker.links.routing import UNAUTHORIZED
-from qmf.broker.links.subscriptions import ClientSubscriptions, is_subscription
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
@@ -34,8 +18,24 @@ from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.operations.publisher import Publisher
+from qmf.broker.protocols.amqp.bindings import LINK_BINDINGS, NODE_BINDINGS, BindingError, make_binding, read_bindings
+from qmf.broker.protocols.amqp.browsing import BrowsingLink
+from qmf.broker.protocols.amqp.coordinator_link import CoordinatorLink
+from qmf.broker.protocols.amqp.filters import binding_from_filters, no_local_filter, selector_from_filters
+from qmf.broker.protocols.amqp.incoming import IncomingLink
+from qmf.broker.protocols.amqp.link_nodes import LinkNode, LinkNodes, LinkRefused
+from qmf.broker.protocols.amqp.outgoing import OutgoingLink
+from qmf.broker.protocols.amqp.resumable import (
+    LinkKey,
+    ResumableIncomingLink,
+    ResumableLink,
+    ResumableOutgoingLink,
+    Unsettled,
+)
+from qmf.broker.protocols.amqp.resumable_links import ResumableLinks, end_link
+from qmf.broker.protocols.amqp.routing import UNAUTHORIZED
+from qmf.broker.protocols.amqp.subscriptions import ClientSubscriptions, is_subscription
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, Declared, TransactionFailed
-from qmf.broker.transactions.coordinator_link import CoordinatorLink
 from qmf.bus.engine.events import AcceptedBatch, Delivery, DeliveryBatch, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import Resumption
@@ -483,8 +483,8 @@ def _querying_link(
     transport: AmqpTransport, link: Link, publisher: Publisher, exchange: Exchange, origin: ClientInfo
 ) -> IncomingLink:
     # Imported here, because few brokers have such exchanges.
-    from qmf.broker.links.querying import QueryingIncomingLink
     from qmf.broker.nodes.xml_exchange import XmlExchange
+    from qmf.broker.protocols.amqp.querying import QueryingIncomingLink
 
     assert isinstance(exchange, XmlExchange)
     return QueryingIncomingLink(transport, link, publisher, exchange, origin=origin)

@@ -17,8 +17,8 @@ from support.examples import examples
 from support.waiting import until
 
 from qmf.broker import Broker
-from qmf.broker.links.connection import ServerConnection
 from qmf.broker.observer import BrokerClient, BrokerObserver
+from qmf.broker.protocols.amqp.connection import ServerConnection
 from qmf.bus.engine.events import ConnectionFailed, LinkAttached
 from qmf.bus.engine.values import Terminus
 from qmf.codec import Described, UInt64

@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Collection, Iterable
 
 from qmf.broker.client_info import ClientInfo
-from qmf.broker.links.incoming import IncomingLink
 from qmf.broker.nodes.bindings import Binding
 from qmf.broker.nodes.message import Message, read_message
 from qmf.broker.nodes.xml_exchange import XmlExchange
 from qmf.broker.operations.publisher import Publisher
+from qmf.broker.protocols.amqp.incoming import IncomingLink
 from qmf.bus.engine.link import Link
 from qmf.bus.transport import AmqpTransport
 from qmf.errors import DecodeError

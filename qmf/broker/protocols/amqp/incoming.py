@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 
 from qmf.broker.client_info import ClientInfo
-from qmf.broker.links.credit import SharedCredit
-from qmf.broker.links.routing import (
+from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
+from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.recorder import NotStored, Recorder
+from qmf.broker.nodes.router import Node
+from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.publisher import Publisher
+from qmf.broker.protocols.amqp.credit import SharedCredit
+from qmf.broker.protocols.amqp.routing import (
     ACCEPTED,
     NOT_FOUND,
     UNAUTHORIZED,
@@ -16,13 +23,6 @@ from qmf.broker.links.routing import (
     read_and_resolve,
     reject,
 )
-from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
-from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.recorder import NotStored, Recorder
-from qmf.broker.nodes.router import Node
-from qmf.broker.operations.policy import OperationRefused
-from qmf.broker.operations.publisher import Publisher
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import BATCHABLE, Link

@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from qmf.broker.client_info import ClientInfo
-from qmf.broker.links.incoming import CREDIT_WINDOW, IncomingLink
-from qmf.broker.links.outgoing import OutgoingLink
-from qmf.broker.links.routing import publish_message, read_and_resolve, reject
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
 from qmf.broker.operations.publisher import Publisher
+from qmf.broker.protocols.amqp.incoming import CREDIT_WINDOW, IncomingLink
+from qmf.broker.protocols.amqp.outgoing import OutgoingLink
+from qmf.broker.protocols.amqp.routing import publish_message, read_and_resolve, reject
 from qmf.bus.engine.events import Delivery, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome, Terminus

@@ -12,7 +12,7 @@ from broker.visible_broker import VisibleBroker
 from support.recording import message, text
 from support.waiting import until
 
-from qmf.broker.links import resumable_links
+from qmf.broker.protocols.amqp import resumable_links
 from qmf.bus.engine.events import Delivery, LinkAttached, LinkDetached, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import LINK_RESUMPTION, Resumption

@@ -15,13 +15,13 @@ from typing import Protocol
 
 import attrs
 
-from qmf.broker.links.incoming import IncomingLink
-from qmf.broker.links.link_nodes import LinkNode
-from qmf.broker.links.outgoing import OutgoingLink
-from qmf.broker.links.resumable import LinkKey, ResumableLink
 from qmf.broker.nodes.registry import ExchangeInUse
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import BROKER, Principal
+from qmf.broker.protocols.amqp.incoming import IncomingLink
+from qmf.broker.protocols.amqp.link_nodes import LinkNode
+from qmf.broker.protocols.amqp.outgoing import OutgoingLink
+from qmf.broker.protocols.amqp.resumable import LinkKey, ResumableLink
 
 log = logging.getLogger("qmf.broker")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from qmf.broker.links.filters import binding_from_filters
 from qmf.broker.nodes.bindings import BindingSpec
+from qmf.broker.protocols.amqp.filters import binding_from_filters
 from qmf.bus.engine.values import Filter
 
 

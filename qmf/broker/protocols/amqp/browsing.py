@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from qmf.broker.links.outgoing import OutgoingLink
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.selectors import Selector
 from qmf.broker.operations.grants import BrowseGrant
+from qmf.broker.protocols.amqp.outgoing import OutgoingLink
 from qmf.bus.engine.events import OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.transport import AmqpTransport

@@ -14,7 +14,7 @@ from support.waiting import until
 
 from qmf._users import Users, hash_password
 from qmf.broker import Broker
-from qmf.broker.links.sasl import SaslRefused, SaslServer
+from qmf.broker.protocols.amqp.sasl import SaslRefused, SaslServer
 from qmf.bus import AmqpBus, Binding
 from qmf.codec import Described, Symbol, UInt8, UInt64
 from qmf.codec.amqp10 import encode

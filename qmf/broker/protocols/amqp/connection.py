@@ -8,14 +8,14 @@ from collections.abc import Callable, Hashable
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.connection_limits import ConnectionCounts
-from qmf.broker.links.client_links import ClientLinks
-from qmf.broker.links.resumable_links import ResumableLinks
-from qmf.broker.links.sasl import SaslEngine
-from qmf.broker.links.sole_connections import SoleConnections
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.observer import Traffic
 from qmf.broker.operations.operations import Operations
+from qmf.broker.protocols.amqp.client_links import ClientLinks
+from qmf.broker.protocols.amqp.resumable_links import ResumableLinks
+from qmf.broker.protocols.amqp.sasl import SaslEngine
+from qmf.broker.protocols.amqp.sole_connections import SoleConnections
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
     AcceptedBatch,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from qmf.broker.links.bindings import BindingError, BindingRequest, make_binding, read_bindings
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import BROKER
+from qmf.broker.protocols.amqp.bindings import BindingError, BindingRequest, make_binding, read_bindings
 
 
 def test_requests() -> None:

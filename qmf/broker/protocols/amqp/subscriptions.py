@@ -11,8 +11,6 @@ from collections.abc import Mapping
 
 import attrs
 
-from qmf.broker.links.filters import binding_from_filters, no_local_filter, selector_text
-from qmf.broker.links.link_nodes import LinkRefused
 from qmf.broker.nodes.arguments import EXCLUDED, SUBSCRIPTION
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
@@ -23,6 +21,8 @@ from qmf.broker.observer import BrokerClient
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal
+from qmf.broker.protocols.amqp.filters import binding_from_filters, no_local_filter, selector_text
+from qmf.broker.protocols.amqp.link_nodes import LinkRefused
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Durability, ExpiryPolicy, Filter, Terminus
 

@@ -9,9 +9,9 @@ from support.recording import Inbox, message, text
 from support.waiting import until
 
 from qmf.broker import Broker, QueueLimits
-from qmf.broker.links.connection import ServerConnection
-from qmf.broker.links.outgoing import OutgoingLink
 from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
+from qmf.broker.protocols.amqp.connection import ServerConnection
+from qmf.broker.protocols.amqp.outgoing import OutgoingLink
 from qmf.bus import AmqpBus, Binding
 from qmf.bus.engine.events import Delivery, LinkAttached
 from qmf.bus.engine.values import Terminus
@@ -69,7 +69,7 @@ async def test_a_receiver_that_gives_credit_and_reads_nothing_needs_no_memory() 
 
 
 async def test_a_receiver_that_never_settles_gets_no_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.broker.links.outgoing.MAX_UNSETTLED", 50)
+    monkeypatch.setattr("qmf.broker.protocols.amqp.outgoing.MAX_UNSETTLED", 50)
     async with Broker(port=0, limits=QueueLimits(count=10)) as broker:
         bus = AmqpBus(broker.url)
         await bus.open()

@@ -1,0 +1,1 @@
+"""The protocols by which clients communicate with the broker, one folder each."""
