@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from qmf.console.aio.following.agent_follower import FollowMode
     from qmf.console.aio.following.follow import Follow
     from qmf.console.aio.following.followed_objects import ChangeKind, ObjectChange
+    from qmf.console.aio.following.store import FollowedStore
     from qmf.console.aio.lost_objects import LostObject
     from qmf.console.aio.notifications import (
         AgentAdded,
@@ -64,6 +65,7 @@ else:
             "qmf.console.aio.following.agent_follower": "FollowMode",
             "qmf.console.aio.following.follow": "Follow",
             "qmf.console.aio.following.followed_objects": "ChangeKind ObjectChange",
+            "qmf.console.aio.following.store": "FollowedStore",
             "qmf.console.aio.lost_objects": "LostObject",
             "qmf.console.aio.notifications": (
                 "AgentAdded AgentRemoved AgentRestarted AgentUpdated AgentsFound BrokerIdentified BusConnected "
@@ -106,6 +108,7 @@ __all__ = [
     "EventRaised",
     "Follow",
     "FollowMode",
+    "FollowedStore",
     "HeartbeatSeen",
     "Listener",
     "LostObject",

@@ -10,12 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 import attrs
 
-from qmf._background_tasks import BackgroundTasks
-from qmf.console.aio import ChangeKind, Client, Follow, ObjectChange, ObjectId, RemoteObject
+from qmf.console.aio import ChangeKind, Client, Follow, FollowedStore, ObjectChange, ObjectId, RemoteObject
 from qmf.web.management.object_values import fields_of
 from qmf.web.management.object_writer import ObjectWriter
 from qmf.web.management.selection import Selection
@@ -136,42 +135,28 @@ class ChangeFeed:
         yield [Notice("complete", {"count": len(objects)}, last_id)]
 
 
-@attrs.define
-class _Open:
-    feed: ChangeFeed
-    task: asyncio.Task[None]
-    readers: int = 0
-    timer: asyncio.TimerHandle | None = None
-
-
 class ChangeFeeds:
     """All feeds that have readers, or had some a moment ago. Belongs to the event loop."""
 
     def __init__(self, client: Client, writer: ObjectWriter, history: int) -> None:
-        self._client = client
-        self._writer = writer
-        self._history = history
-        self._open: dict[FeedKey, _Open] = {}
-        self._tasks = BackgroundTasks()
+        def make(key: FeedKey) -> ChangeFeed:
+            follow = client.follow(**key.selection.arguments(), interval=key.interval)
+            return ChangeFeed(key, follow, writer, history)
+
+        self._feeds = FollowedStore(make, LINGER)
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self._feeds)
 
     async def read(self, key: FeedKey, last_id: str | None) -> AsyncGenerator[Sequence[Sendable], None]:
         """The records for one reader; see `ChangeFeed.read`. `check` comes before it."""
-        opened = self._find(key)
-        opened.readers += 1
-        if opened.timer is not None:
-            opened.timer.cancel()
-            opened.timer = None
+        feed, release = self._lease(key)
         try:
-            async with contextlib.aclosing(opened.feed.read(last_id)) as records:
+            async with contextlib.aclosing(feed.read(last_id)) as records:
                 async for part in records:
                     yield part
         finally:
-            opened.readers -= 1
-            if not opened.readers:
-                opened.timer = asyncio.get_running_loop().call_later(LINGER, self._drop, key, opened)
+            release()
 
     def check(self, key: FeedKey) -> None:
         """Refuse a feed that cannot be, before anything is answered.
@@ -180,40 +165,14 @@ class ChangeFeeds:
             Problem: 422, the filter is malformed; 503, too many feeds.
             CallerError: as of `Client.follow`.
         """
-        self._find(key)
+        _, release = self._lease(key)
+        release()
 
     async def close(self) -> None:
         """End all feeds."""
-        for opened in self._open.values():
-            if opened.timer is not None:
-                opened.timer.cancel()
-        self._open.clear()
-        await self._tasks.cancel()
+        await self._feeds.close()
 
-    def _find(self, key: FeedKey) -> _Open:
-        opened = self._open.get(key)
-        if opened is not None and not opened.task.done():
-            return opened
-        if opened is None and len(self._open) >= MAX_FEEDS and not self._drop_idle():
+    def _lease(self, key: FeedKey) -> tuple[ChangeFeed, Callable[[], None]]:
+        if self._feeds.get(key) is None and len(self._feeds) >= MAX_FEEDS and not self._feeds.drop_idle():
             raise Problem(503, f"{MAX_FEEDS} different streams of changes are open", headers={"Retry-After": "10"})
-        follow = self._client.follow(**key.selection.arguments(), interval=key.interval)
-        feed = ChangeFeed(key, follow, self._writer, self._history)
-        opened = _Open(feed, self._tasks.spawn(feed.run()))
-        opened.timer = asyncio.get_running_loop().call_later(LINGER, self._drop, key, opened)
-        self._open[key] = opened
-        return opened
-
-    def _drop_idle(self) -> bool:
-        """End a feed that nobody reads; False when all are read."""
-        for key, opened in self._open.items():
-            if not opened.readers:
-                self._drop(key, opened)
-                return True
-        return False
-
-    def _drop(self, key: FeedKey, opened: _Open) -> None:
-        if opened.timer is not None:
-            opened.timer.cancel()
-        if self._open.get(key) is opened:
-            del self._open[key]
-        opened.task.cancel()
+        return self._feeds.lease(key)

@@ -9,13 +9,11 @@ import asyncio
 import contextlib
 import fnmatch
 import logging
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 
-from qmf._background_tasks import BackgroundTasks
-from qmf.console.aio import Client, Follow, ObjectId, RemoteObject
+from qmf.console.aio import Client, Follow, FollowedStore, ObjectId, RemoteObject
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf.views.internal import BROKER_PACKAGE
@@ -24,6 +22,9 @@ from qmf.web.metrics.names import Family, families_of
 from qmf.web.own_objects import OwnObjects
 
 log = logging.getLogger("qmf.web")
+
+#: Package and name of a class.
+ClassName = tuple[str, str]
 
 #: Seconds without a scrape after which the classes are no longer followed.
 IDLE = 600.0
@@ -47,10 +48,35 @@ class ClassObjects:
     objects: Sequence[RemoteObject]
 
 
-@attrs.define
-class _Followed:
-    stack: contextlib.AsyncExitStack
-    follow: Follow[RemoteObject]
+class _FollowedClass:
+    """The objects of a class, followed.
+
+    Attributes:
+        ready: set once the agents present have answered, or it failed.
+    """
+
+    def __init__(self, name: ClassName, follow: Follow[RemoteObject]) -> None:
+        self.ready = asyncio.Event()
+        self._name = name
+        self._follow = follow
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        try:
+            async with self._follow:
+                self.ready.set()
+                await asyncio.get_running_loop().create_future()
+        except QmfError as error:
+            log.info("no metrics of %s:%s yet: %s", *self._name, error)
+        finally:
+            self.ready.set()
+
+    def __iter__(self) -> Iterator[RemoteObject]:
+        return iter(self._follow if self.ready.is_set() else ())
+
+    def get(self, id: ObjectId) -> RemoteObject | None:
+        """An object, or None."""
+        return self._follow.get(id)
 
 
 @attrs.frozen
@@ -84,16 +110,9 @@ class FollowedClasses:
         self._client = client
         self._patterns = patterns
         self._interval = interval
-        self._followed: dict[tuple[str, str], _Followed] = {}
-        self._opening: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._followed = FollowedStore(self._follow, IDLE)
         self._families: dict[ClassKey, tuple[ClassSchema, tuple[Family, ...]]] = {}
         self._own = OwnObjects(self._connection)
-        self._ending = BackgroundTasks()
-        self._used = 0.0
-        self._timer: asyncio.TimerHandle | None = None
-
-    def __len__(self) -> int:
-        return len(self._followed)
 
     async def objects(self, patterns: ClassPatterns, *, own: bool) -> list[ClassObjects]:
         """The objects of the classes that match, by version of the class, in the order of their names.
@@ -102,15 +121,20 @@ class FollowedClasses:
             patterns: of the classes.
             own: with what agents and consoles created for themselves.
         """
-        self._use()
         wanted = await self._wanted(patterns)
-        missing = [name for name in wanted if name not in self._followed]
-        if missing:
-            await self._begin(missing)
+        leases = [self._followed.lease(name) for name in wanted]
+        try:
+            # Later scrapes have what comes later.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(FIRST):
+                    for followed, _ in leases:
+                        await followed.ready.wait()
+        finally:
+            for _, release in leases:
+                release()
         found: dict[ClassKey, list[RemoteObject]] = {}
-        for name in wanted:
-            followed = self._followed.get(name)
-            for obj in followed.follow if followed is not None else ():
+        for followed, _ in leases:
+            for obj in followed:
                 if obj.class_key in self._families and (own or not self._own.is_own(obj)):
                     found.setdefault(obj.class_key, []).append(obj)
         return [
@@ -120,18 +144,12 @@ class FollowedClasses:
 
     async def close(self) -> None:
         """End all."""
-        if self._timer is not None:
-            self._timer.cancel()
-        opening, self._opening = list(self._opening.values()), {}
-        for task in opening:
-            task.cancel()
-        await asyncio.gather(*opening, return_exceptions=True)
-        followed, self._followed = list(self._followed.values()), {}
-        for item in followed:
-            await item.stack.aclose()
-        await self._ending.wait()
+        await self._followed.close()
 
-    async def _wanted(self, patterns: ClassPatterns) -> list[tuple[str, str]]:
+    def _follow(self, name: ClassName) -> _FollowedClass:
+        return _FollowedClass(name, self._client.follow(name[1], package=name[0], interval=self._interval))
+
+    async def _wanted(self, patterns: ClassPatterns) -> list[ClassName]:
         """The classes that match and have metrics; schemas that are new are learned."""
         keys = [
             key
@@ -151,7 +169,7 @@ class FollowedClasses:
 
     def _connection(self, id: ObjectId) -> RemoteObject | None:
         followed = self._followed.get((BROKER_PACKAGE, "connection"))
-        return None if followed is None else followed.follow.get(id)
+        return None if followed is None else followed.get(id)
 
     async def _learn(self, key: ClassKey) -> None:
         try:
@@ -163,43 +181,3 @@ class FollowedClasses:
         if isinstance(schema, ClassSchema):
             complete = with_known_types(schema)
             self._families[key] = complete, tuple(families_of(complete))
-
-    async def _begin(self, names: Iterable[tuple[str, str]]) -> None:
-        """Follow classes, and wait a while for their agents; later scrapes have what comes later."""
-        loop = asyncio.get_running_loop()
-        for name in names:
-            if name not in self._opening:
-                self._opening[name] = loop.create_task(self._open(*name))
-        await asyncio.wait([self._opening[name] for name in names], timeout=FIRST)
-
-    async def _open(self, package: str, name: str) -> None:
-        stack = contextlib.AsyncExitStack()
-        try:
-            follow = self._client.follow(name, package=package, interval=self._interval)
-            await stack.enter_async_context(follow)
-        except QmfError as error:
-            log.info("no metrics of %s:%s yet: %s", package, name, error)
-            await stack.aclose()
-        except BaseException:
-            await stack.aclose()
-            raise
-        else:
-            self._followed[package, name] = _Followed(stack, follow)
-        finally:
-            self._opening.pop((package, name), None)
-
-    def _use(self) -> None:
-        self._used = time.monotonic()
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(IDLE, self._check)
-
-    def _check(self) -> None:
-        """Follow nothing any more when nobody scrapes."""
-        left = self._used + IDLE - time.monotonic()
-        if left > 0:
-            self._timer = asyncio.get_running_loop().call_later(left, self._check)
-            return
-        self._timer = None
-        followed, self._followed = self._followed, {}
-        for item in followed.values():
-            self._ending.spawn(item.stack.aclose())

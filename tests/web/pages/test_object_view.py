@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import pytest
 from support.waiting import until
 from web.pages.world import World, awaited
 
 from qmf.console.aio import ObjectId
 from qmf.schema import Kind, Severity
 from qmf.web.pages.live.references import References, find_object
-from qmf.web.pages.live.site import Site
 from qmf.web.pages.views.event_view import event_rows, events_about
 from qmf.web.pages.views.graph import bus_graph, echart_options, object_graph
 from qmf.web.pages.views.object_view import property_rows, recorded_names, statistic_rows
@@ -170,21 +168,6 @@ async def test_the_loss_of_the_broker_is_told(opened: World) -> None:
     opened.exchange.start()
     await until(lambda: opened.site.connection.connected)
     assert connection_text(opened.site.connection, time.time()) == ""
-
-
-async def test_what_nobody_looks_at_is_followed_no_longer(opened: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.web.pages.live.followed.KEPT", 0.0)
-    site: Site = opened.site
-    first, release = site.follow_class("org.example.store", "shelf")
-    second, release_too = site.follow_class("org.example.store", "shelf")
-    assert first is second
-    release()
-    release()
-    site.followed.expire()
-    assert len(site.followed) == 1
-    release_too()
-    site.followed.expire()
-    assert len(site.followed) == 0
 
 
 async def test_plots(opened: World) -> None:

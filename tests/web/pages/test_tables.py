@@ -166,7 +166,7 @@ async def test_objects_stay_while_the_broker_is_lost_and_those_that_do_not_retur
     await until(lambda: objects.complete and len(opened.client.agents) == 1)
 
     def without_the_removed() -> bool:
-        opened.site.followed.drop_stale()
+        opened.site.drop_stale()
         return len(objects) == 2
 
     await until(without_the_removed)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
-from qmf._background_tasks import BackgroundTasks
-from qmf.console.aio import ChangeKind, Client, Follow, ObjectId, RemoteObject, StillFindingAgents
+from qmf.console.aio import ChangeKind, Follow, ObjectId, RemoteObject, StillFindingAgents
 from qmf.errors import QmfError
 from qmf.protocol.objects import as_dict
 from qmf.schema import QmfType
@@ -220,79 +219,3 @@ def _time_of(obj: RemoteObject) -> float:
 def _number(values: Mapping[str, object], name: str) -> float | None:
     value = values.get(name)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-@attrs.define
-class _Kept:
-    objects: FollowedObjects
-    task: asyncio.Task[None]
-    users: int = 0
-    left: float = 0.0
-
-
-class FollowedStore:
-    """Everything that is followed for pages, by what was selected."""
-
-    def __init__(self, client: Client, series: SeriesStore, interval: float, tasks: BackgroundTasks) -> None:
-        """
-        Args:
-            client: the console.
-            series: gets the values that are recorded.
-            interval: seconds between the publications of agents.
-            tasks: owns the tasks.
-        """
-        self._client = client
-        self._series = series
-        self._interval = interval
-        self._tasks = tasks
-        self._kept: dict[Selection, _Kept] = {}
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def current(self, selection: Selection) -> FollowedObjects | None:
-        """What is followed already, or None."""
-        found = self._kept.get(selection)
-        return None if found is None else found.objects
-
-    def lease(self, selection: Selection) -> tuple[FollowedObjects, Callable[[], None]]:
-        """Follow objects, or join those who do.
-
-        Returns:
-            the objects, and a function that says that they are no longer looked at.
-        """
-        kept = self._kept.get(selection)
-        if kept is None or kept.task.done():
-            kept = self._kept[selection] = self._start(selection)
-        kept.users += 1
-        released = False
-
-        def release() -> None:
-            nonlocal released
-            if not released:
-                released = True
-                kept.users -= 1
-                kept.left = time.monotonic()
-
-        return kept.objects, release
-
-    def drop_stale(self) -> None:
-        """Remove objects that were not found again after the broker was lost."""
-        for kept in self._kept.values():
-            if kept.objects.complete:
-                kept.objects.drop_stale()
-
-    def expire(self) -> None:
-        """End what nobody has looked at for a while."""
-        limit = time.monotonic() - KEPT
-        for key in [key for key, kept in self._kept.items() if not kept.users and kept.left <= limit]:
-            self._kept.pop(key).task.cancel()
-
-    def _start(self, selection: Selection) -> _Kept:
-        follow = (
-            self._client.follow(selection.name, package=selection.package, interval=self._interval)
-            if selection.object_id is None
-            else self._client.follow(object_id=selection.object_id, interval=self._interval)
-        )
-        objects = FollowedObjects(follow, self._series, self._interval, lambda: self._client.connected)
-        return _Kept(objects, self._tasks.spawn(objects.run()))

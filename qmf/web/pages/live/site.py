@@ -19,6 +19,7 @@ from qmf.console.aio import (
     ClassUsed,
     Client,
     EventRaised,
+    FollowedStore,
     Notification,
     ObjectId,
     RemoteObject,
@@ -26,7 +27,7 @@ from qmf.console.aio import (
 from qmf.errors import QmfError
 from qmf.web.pages.live.catalogue import Catalogue
 from qmf.web.pages.live.event_log import EventLog
-from qmf.web.pages.live.followed import FollowedObjects, FollowedStore, Selection
+from qmf.web.pages.live.followed import KEPT, FollowedObjects, Selection
 from qmf.web.pages.live.presence import AgentPresences, ConnectionState
 from qmf.web.pages.live.series import SeriesStore
 
@@ -63,7 +64,7 @@ class Site:
         self.catalogue = Catalogue(client)
         self.connection = ConnectionState(client.url, client.connected)
         self._tasks = BackgroundTasks()
-        self.followed = FollowedStore(client, self.series, interval, self._tasks)
+        self.followed = FollowedStore(self._follow, KEPT)
         self._unlisten: Callable[[], None] = lambda: None
         self._agents_changed = asyncio.Event()
         self._drop_stale_at: float | None = None
@@ -84,6 +85,15 @@ class Site:
         """End everything; the client stays open."""
         self._unlisten()
         await self._tasks.cancel()
+        await self.followed.close()
+
+    def _follow(self, selection: Selection) -> FollowedObjects:
+        follow = (
+            self.client.follow(selection.name, package=selection.package, interval=self.interval)
+            if selection.object_id is None
+            else self.client.follow(object_id=selection.object_id, interval=self.interval)
+        )
+        return FollowedObjects(follow, self.series, self.interval, lambda: self.client.connected)
 
     def follow_class(self, package: str, name: str) -> tuple[FollowedObjects, Callable[[], None]]:
         """The objects of a class, see `FollowedStore.lease`."""
@@ -91,7 +101,7 @@ class Site:
 
     def followed_class(self, package: str, name: str) -> FollowedObjects | None:
         """The objects of a class if they are followed for some page; None if they are not."""
-        return self.followed.current(Selection(package, name))
+        return self.followed.get(Selection(package, name))
 
     def follow_object(self, object_id: ObjectId) -> tuple[FollowedObjects, Callable[[], None]]:
         """One object, see `FollowedStore.lease`."""
@@ -99,8 +109,14 @@ class Site:
 
     def object(self, object_id: ObjectId) -> RemoteObject | None:
         """An object that is followed, or None."""
-        found = self.followed.current(Selection(object_id=object_id))
+        found = self.followed.get(Selection(object_id=object_id))
         return None if found is None else found.get(object_id)
+
+    def drop_stale(self) -> None:
+        """Remove objects that were not found again after the broker was lost."""
+        for objects in self.followed:
+            if objects.complete:
+                objects.drop_stale()
 
     def count_objects(self) -> None:
         """Count the objects of all classes in the background, if the last count is old enough."""
@@ -144,13 +160,12 @@ class Site:
     async def _keep_house(self) -> None:
         while True:
             await asyncio.sleep(HOUSEKEEPING)
-            self.followed.expire()
             self.series.expire()
             due = self._drop_stale_at
             if due is not None and time.monotonic() >= due and self.client.connected:
                 self._drop_stale_at = None
                 self.agents.drop_cut(time.time())
-                self.followed.drop_stale()
+                self.drop_stale()
 
     async def _keep_classes(self) -> None:
         while True:
