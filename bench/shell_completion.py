@@ -65,7 +65,7 @@ def make_world(count: int = OBJECTS) -> CompletionData:
     """A session that knows so many objects."""
     key = QUEUE.key
     objects = [
-        ObjectIdentity(ObjectKey("example.org:broker:1", f"org.example:queue:queue-{number}"), key, f"queue-{number}")
+        ObjectIdentity(ObjectKey(f"org.example:queue:queue-{number}", "example.org:broker:1"), key, f"queue-{number}")
         for number in range(count)
     ]
     ids = ShortIds()

@@ -40,7 +40,6 @@ def is_own_object(
     class_name: str,
     values: Values,
     is_own_reference: Callable[[object], bool] = lambda _: False,
-    name_of: Callable[[object], object] = object_name,
 ) -> bool:
     """True for an object about what an agent, a console or a tool created for itself.
 
@@ -48,18 +47,17 @@ def is_own_object(
         package, class_name: its class.
         values: its values by wire name.
         is_own_reference: tells of the `connectionRef` of a session whether it is an own connection.
-        name_of: the name in a reference.
     """
     if not may_be_own(package, class_name):
         return False
     if class_name == SESSION:
         return is_own_reference(values.get("connectionRef"))
-    return has_own_values(values, name_of)
+    return has_own_values(values)
 
 
-def has_own_values(values: Values, name_of: Callable[[object], object] = object_name) -> bool:
+def has_own_values(values: Values) -> bool:
     """As `is_own_object`, for values of a broker's class other than its sessions."""
-    queue = name_of(values.get("queueRef"))
+    queue = object_name(values.get("queueRef"))
     return (
         _is_own_text(values.get("name"))
         or (isinstance(queue, str) and is_own_name(queue.rpartition(":")[2]))

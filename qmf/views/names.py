@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from qmf.schema import ClassSchema
 
 
-def index_text(
-    name: str, schema: ClassSchema, values: Mapping[str, object], reference: Callable[[object], str] = str
-) -> str:
+def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> str:
     """The index of an object: its name without package and class, or its key properties if the name is arbitrary.
 
     Names of other objects in it, such as the exchange and queue of a binding, lose their package and class, too. It is
@@ -19,8 +17,7 @@ def index_text(
     Args:
         name: the object's name within its agent.
         schema: its class.
-        values: its values by wire name.
-        reference: makes text of a key property; of a reference, the name of the object that it refers to.
+        values: its values by wire name; the text of a reference is the name of the object that it refers to.
     """
     package, _, rest = name.partition(":")
     class_name, colon, key = rest.partition(":")
@@ -29,7 +26,7 @@ def index_text(
             return key
         return without_class(key, schema.package) or key
     parts = [values.get(item.name) for item in schema.properties if item.index]
-    texts = [reference(part) for part in parts if part is not None]
+    texts = [str(part) for part in parts if part is not None]
     return ",".join(texts) or name
 
 

@@ -46,7 +46,7 @@ def _value(*names: str, unit: str | None = None) -> Callable[[ObjectRecord], Cel
 
 def _plain(value: object, unit: str | None = None) -> Cell:
     if isinstance(value, ObjectKey):
-        return short_name(value.name)
+        return short_name(value.object_name)
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):

@@ -167,7 +167,9 @@ def _overview(context: Context) -> Result:
         key = broker.identity.key
         urls = [item.url for item in context.backend.statuses if key.broker in ("", item.name)]
         mine = [
-            item for item in counted if (item.identity.key.agent, item.identity.key.broker) == (key.agent, key.broker)
+            item
+            for item in counted
+            if (item.identity.key.agent_name, item.identity.key.broker) == (key.agent_name, key.broker)
         ]
         pairs: list[tuple[str, Cell]] = [
             ("broker", key.broker or context.backend.status.url),

@@ -121,7 +121,7 @@ SCHEMAS: dict[ClassKey, ClassSchema | EventSchema] = {
 def filesystem(
     index: str, agent: str = ALPHA, *, values: Mapping[str, object] | None = None, **more: object
 ) -> ObjectRecord:
-    identity = ObjectIdentity(ObjectKey(agent, f"org.example:filesystem:{index}"), FILESYSTEM.key, index)
+    identity = ObjectIdentity(ObjectKey(f"org.example:filesystem:{index}", agent), FILESYSTEM.key, index)
     base: dict[str, object] = {
         "mountPoint": index,
         "threshold": 90,
@@ -143,7 +143,7 @@ def filesystem(
 
 
 def process(pid: int, agent: str = ALPHA) -> ObjectRecord:
-    identity = ObjectIdentity(ObjectKey(agent, f"org.example:process:{pid}"), PROCESS.key, str(pid))
+    identity = ObjectIdentity(ObjectKey(f"org.example:process:{pid}", agent), PROCESS.key, str(pid))
     return ObjectRecord(identity, PROCESS, {"pid": pid}, updated=NOON, created=NOON)
 
 
@@ -245,7 +245,7 @@ class FakeBackend:
         return next((item for item in self.records if item.identity.key == identity.key), None)
 
     def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        self.calls.append((target.identity.key.name, method.name, dict(arguments)))
+        self.calls.append((target.identity.key.object_name, method.name, dict(arguments)))
         if self.error is not None:
             raise self.error
         return self.answer
@@ -267,7 +267,7 @@ class FakeBackend:
             done(number, self.refusals.get(target.identity.index, answer))
 
     def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
-        self.assigned.append((target.identity.key.name, dict(values)))
+        self.assigned.append((target.identity.key.object_name, dict(values)))
         if self.error is not None:
             raise self.error
 

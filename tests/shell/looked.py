@@ -36,7 +36,7 @@ QUEUE = ClassSchema(
 
 
 def queue(index: str, name: str | None = None) -> ObjectRecord:
-    key = ObjectKey(ALPHA, f"org.apache.qpid.broker:queue:{index}")
+    key = ObjectKey(f"org.apache.qpid.broker:queue:{index}", ALPHA)
     return ObjectRecord(ObjectIdentity(key, QUEUE.key, index), QUEUE, {"name": name or index, "msgDepth": 1})
 
 

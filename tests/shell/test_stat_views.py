@@ -35,7 +35,7 @@ OUTGOING = ClassSchema(package=QPID, name="outgoing")
 
 def qpid(schema: ClassSchema, index: str, **values: object) -> ObjectRecord:
     item = filesystem(index, AGENT)
-    key = ObjectKey(AGENT, f"{QPID}:{schema.name}:{index}")
+    key = ObjectKey(f"{QPID}:{schema.name}:{index}", AGENT)
     identity = type(item.identity)(key, schema.key, index)
     return ObjectRecord(identity, schema, values, updated=NOON, created=NOON)
 
@@ -68,7 +68,7 @@ def test_queues(context: Context) -> None:
 def test_subscriptions_of_both_protocols(context: Context, backend: FakeBackend) -> None:
     backend.keys = [SUBSCRIPTION.key, OUTGOING.key]
     backend.records = [
-        qpid(SUBSCRIPTION, "s,q,in", name="in", queueRef=ObjectKey(AGENT, f"{QPID}:queue:orders"), delivered=3),
+        qpid(SUBSCRIPTION, "s,q,in", name="in", queueRef=ObjectKey(f"{QPID}:queue:orders", AGENT), delivered=3),
         qpid(OUTGOING, "c,out", name="out", source="amq.topic", transfers=4),
     ]
     table = stat_view(context, "subscriptions", "delivered")

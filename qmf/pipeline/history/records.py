@@ -10,19 +10,6 @@ from qmf.schema import ClassKey
 
 
 @attrs.frozen
-class RecordedReference:
-    """A reference to an object.
-
-    Attributes:
-        agent: that owns the object.
-        name: of the object within its agent.
-    """
-
-    agent: str
-    name: str
-
-
-@attrs.frozen
 class RecordedObject:
     """An object as it was at a time.
 

@@ -14,7 +14,7 @@ import attrs
 
 from qmf.bus import Binding, Bus, ExchangeKind, ReceivedMessage, Subscription
 from qmf.errors import DecodeError, NetworkError, ProtocolError
-from qmf.pipeline.history.records import RecordedObject, RecordedReference
+from qmf.pipeline.history.records import RecordedObject
 from qmf.pipeline.history.replay_rows import ReplayedEvent, ReplayedObject
 from qmf.pipeline.history.schemas import AnySchema
 from qmf.protocol import (
@@ -106,7 +106,7 @@ class ReplayAgent:
     def hold(self, item: RecordedObject) -> None:
         """Have an object from the beginning, without publishing it."""
         self._objects[item.name] = ObjectData(
-            values={name: _wire(value) for name, value in item.values.items()},
+            values=item.values,
             object_id=ObjectId(item.name, self.info.name, item.epoch),
             class_key=item.key,
             update_ts=item.updated,
@@ -131,7 +131,7 @@ class ReplayAgent:
 
     def _update(self, item: ReplayedObject) -> ObjectData:
         data = ObjectData(
-            values={name: _wire(value) for name, value in item.values.items()},
+            values=item.values,
             object_id=ObjectId(item.name, self.info.name, item.epoch),
             class_key=item.key,
             update_ts=item.updated,
@@ -149,8 +149,7 @@ class ReplayAgent:
 
     async def raise_event(self, item: ReplayedEvent) -> None:
         """Raise an event."""
-        values = {name: _wire(value) for name, value in item.values.items()}
-        event = EventData(values=values, class_key=item.key, timestamp=item.time, severity=item.severity)
+        event = EventData(values=item.values, class_key=item.key, timestamp=item.time, severity=item.severity)
         await self._send(EventsIndication([event]), event_key(item.key, item.severity, self.info))
 
     async def _send(self, content: Content, key: str) -> None:
@@ -215,7 +214,3 @@ def _fits(own: ClassKey, wanted: ClassKey) -> bool:
         and wanted.package in ("", own.package)
         and (wanted.hash is None or wanted.hash == own.hash)
     )
-
-
-def _wire(value: object) -> object:
-    return ObjectId(value.name, value.agent) if isinstance(value, RecordedReference) else value

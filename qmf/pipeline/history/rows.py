@@ -8,8 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from qmf.pipeline.duckdb_queries import quoted
-from qmf.pipeline.history.records import RecordedReference
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberPart
+from qmf.protocol import ObjectId
 
 _Convert = Callable[[Any], object]
 
@@ -54,7 +54,7 @@ class ClassRows:
             if cell is None:
                 continue
             owner = self._agents.get(wire)
-            found[wire] = convert(cell) if owner is None else RecordedReference(cells[owner] or agent, cell)
+            found[wire] = convert(cell) if owner is None else ObjectId(cell, cells[owner] or agent)
         return found
 
 

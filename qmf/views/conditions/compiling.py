@@ -19,7 +19,7 @@ from typing import Any
 import attrs
 
 from qmf.schema import Style
-from qmf.views.conditions.fields import Field
+from qmf.views.conditions.fields import Field, shown
 from qmf.views.conditions.literals import Ago, boolean, moment, number
 from qmf.views.conditions.tree import And, Comparison, Condition, ConditionError, Has, Not, Operator, Or, Search
 
@@ -132,7 +132,7 @@ class _Tests:
 def _comparison(field: Field, sign: Operator, text: str) -> Test:
     read = field.read
     if sign in (Operator.MATCH, Operator.NO_MATCH):
-        test = _pattern(field, text)
+        test = _pattern(text)
     elif sign in _EQUALITIES:
         test = _equality(field, text, exact=sign is Operator.EXACT)
     else:
@@ -146,17 +146,15 @@ def _comparison(field: Field, sign: Operator, text: str) -> Test:
     return holds
 
 
-def _pattern(field: Field, text: str) -> _ValueTest:
-    show = field.show
+def _pattern(text: str) -> _ValueTest:
     try:
         search = re.compile(text).search
     except (re.error, OverflowError, RecursionError) as error:
         raise ConditionError(f"{text!r} is not a regular expression: {error}") from None
-    return lambda value: search(show(value)) is not None
+    return lambda value: search(shown(value)) is not None
 
 
 def _equality(field: Field, text: str, *, exact: bool) -> _ValueTest:
-    show = field.show
     known = None if field.parse is None else field.parse(text)
     if known is not None:
         return lambda value: bool(value == known)
@@ -169,18 +167,17 @@ def _equality(field: Field, text: str, *, exact: bool) -> _ValueTest:
         equal = moment(field, text) if field.is_time else number(field, text)
         return lambda value: _is_number(value) and bool(value == equal)
     if exact:
-        return lambda value: show(value) == text
+        return lambda value: shown(value) == text
     lower = text.lower()
     if field.is_reference:
-        return lambda value: f":{show(value)}".lower().endswith(f":{lower}")
+        return lambda value: f":{shown(value)}".lower().endswith(f":{lower}")
     if field.type is None:
         return _equality_by_value(field, text)
-    return lambda value: show(value).lower() == lower
+    return lambda value: shown(value).lower() == lower
 
 
 def _equality_by_value(field: Field, text: str) -> _ValueTest:
     """For values of unknown types: each as what it is."""
-    show = field.show
     lower = text.lower()
     as_number, as_bool = _number_or_none(field, text), None
     with contextlib.suppress(ConditionError):
@@ -189,7 +186,7 @@ def _equality_by_value(field: Field, text: str) -> _ValueTest:
     def equal(value: object) -> bool:
         if isinstance(value, bool):
             return value is as_bool
-        return (_is_number(value) and value == as_number) or show(value).lower() == lower
+        return (_is_number(value) and value == as_number) or shown(value).lower() == lower
 
     return equal
 
@@ -211,7 +208,7 @@ def _order(field: Field, sign: Operator, text: str) -> _ValueTest:
         most = number(field, text)
         return lambda value: _is_number(value) and compare(value, most)
     if field.type is not None:
-        return lambda value: compare(field.show(value), text)
+        return lambda value: compare(shown(value), text)
     as_number = _number_or_none(field, text)
 
     def by_value(value: object) -> bool:

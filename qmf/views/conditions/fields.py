@@ -11,7 +11,7 @@ from qmf.schema import QmfType
 
 
 def shown(value: object) -> str:
-    """A value as text, as patterns and comparisons see it."""
+    """A value as text, as patterns and comparisons see it; of a reference the name of its object."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -26,7 +26,6 @@ class Field:
         read: its value of an object, or None.
         type: its type; None if values are to be compared as what they are, numbers or texts.
         unit: as in the schema, or None.
-        show: makes texts of values other than None; of references the names of their objects.
         parse: values that only the caller knows, e.g. names of severities; None for a text that is no such value.
         reverse: lesser values count as more.
         wire_name: name by which agents can compare it, or empty.
@@ -36,7 +35,6 @@ class Field:
     read: Callable[[Any], object]
     type: QmfType | None = None
     unit: str | None = None
-    show: Callable[[Any], str] = shown
     parse: Callable[[str], object] | None = None
     reverse: bool = False
     wire_name: str = ""

@@ -206,7 +206,7 @@ def _difference(field: ObjectField, old: ObjectRecord, new: ObjectRecord) -> Cel
     if not _is_number(one) or not _is_number(two) or field.type is None:
         return None
     if field.counter:
-        again = old.identity.key.epoch != new.identity.key.epoch or old.created != new.created
+        again = old.identity.key.agent_epoch != new.identity.key.agent_epoch or old.created != new.created
         grown = two if again else counter_growth(field.type, one, two)
     else:
         grown = two - one

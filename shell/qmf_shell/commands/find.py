@@ -11,7 +11,7 @@ from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Role, Table, TableColumn
-from qmf_shell.session.backend import ObjectKey, ObjectRecord
+from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 from qmf_shell.session.own_objects import own_note
@@ -58,7 +58,7 @@ def run(context: Context, args: BoundArguments) -> Table:
 def _in_object(item: ObjectRecord, wanted: str) -> tuple[str, str] | None:
     """The first place where an object contains the text: its names, then its values."""
     identity = item.identity
-    for name, text in (("index", identity.index), ("name", identity.title), ("object name", identity.key.name)):
+    for name, text in (("index", identity.index), ("name", identity.title), ("object name", identity.key.object_name)):
         if wanted in text.lower():
             return name, _around(text, wanted)
     for name, value in item.values.items():
@@ -72,8 +72,6 @@ def _texts(value: object) -> Iterator[str]:
     """The texts in a value; a number as its decimal text."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, ObjectKey):
-        yield value.name
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield str(key)

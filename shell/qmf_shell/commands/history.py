@@ -56,7 +56,7 @@ def run(context: Context, args: BoundArguments) -> Result:
         raise UsageError("history", f"at most {MAX_LINES} values can be shown together", HISTORY.usage[0])
     key = target.identity.key
     members = [field.element for field in fields]
-    series = reader.series(keys, (key.agent, key.name), members, period.first, period.last)
+    series = reader.series(keys, (key.agent_name, key.object_name), members, period.first, period.last)
     chart = _Chart(past, fields, "total" in args.options)
     chart.add_all(series)
     number = context.ids.assign(target.identity, target.created)

@@ -170,7 +170,7 @@ def _list_objects(context: Context, selected: SelectedObjects, selection: Parsed
         ]
     named = any(item.identity.title for item in existing) and not any(item.column.title == "name" for item in values)
     keys = [item.identity.key for item in existing] + [entry.identity.key for entry in ended]
-    several_agents = len({(key.agent, key.broker) for key in keys}) > 1
+    several_agents = len({(key.agent_name, key.broker) for key in keys}) > 1
     rows: list[tuple[Cell, ...]] = []
     for number, item in numbered:
         identity = item.identity
@@ -181,7 +181,7 @@ def _list_objects(context: Context, selected: SelectedObjects, selection: Parsed
         identity = entry.identity
         ends = (Instant(at) if at else None for at in (entry.destroyed, entry.lost))
         front = (entry.number, Instant(entry.created), *ends, identity.index, identity.title)
-        rows.append((*front, *[None] * len(values), identity.key.agent))
+        rows.append((*front, *[None] * len(values), identity.key.agent_name))
     timed = not values
     shown = [True, timed, timed or bool(destroyed), bool(lost), True, named, *[True] * len(values), several_agents]
     headings = (_ID, *_TIMES, _INDEX, _TITLE, *_headings(values, selection), _AGENT)
@@ -243,7 +243,7 @@ def _headings(values: Sequence[ValueColumn], selection: ParsedSelection) -> list
 
 def _agent(item: ObjectRecord) -> str:
     key = item.identity.key
-    return f"{key.agent} at {key.broker}" if key.broker else key.agent
+    return f"{key.agent_name} at {key.broker}" if key.broker else key.agent_name
 
 
 LIST = Command(

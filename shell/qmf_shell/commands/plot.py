@@ -93,7 +93,7 @@ class _Drawing:
         if field.type is not None and field.type.base in TIME_TYPES:
             unit = "nanosecond" if field.type.base == "deltaTime" else None
         if field.counter and not self.total and field.type is not None:
-            epoch = self.target.identity.key.epoch
+            epoch = self.target.identity.key.agent_epoch
             number = self.rates.update(field.name, field.type, value, at, epoch)
             unit = per_second(field.unit)
             shown = unit if field.unit else None

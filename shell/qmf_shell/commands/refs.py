@@ -45,7 +45,7 @@ def run(context: Context, args: BoundArguments) -> Table:
 
 def _row(context: Context, direction: str, name: str, key: ObjectKey, item: ObjectRecord | None) -> tuple[Cell, ...]:
     if item is None:
-        return direction, None, "not found", clean(key.name), name
+        return direction, None, "not found", clean(key.object_name), name
     identity = item.identity
     index = f"{identity.index} {identity.title}".strip()
     return direction, context.ids.assign(identity, item.created), identity.class_key.name, index, name

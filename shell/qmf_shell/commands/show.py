@@ -73,7 +73,7 @@ def _table(context: Context, group: Sequence[ObjectRecord], numbers: Sequence[in
         ("time", "created", *(Instant(item.created) for item in group)),
         ("time", "updated", *(Instant(item.updated) for item in group)),
     ]
-    rows.append(("", "agent", *(item.identity.key.agent for item in group)))
+    rows.append(("", "agent", *(item.identity.key.agent_name for item in group)))
     identity = group[0].identity
     title = f"{identity.class_key.package}:{identity.class_key.name}"
     if len(group) == 1:

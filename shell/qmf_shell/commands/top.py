@@ -120,7 +120,7 @@ class _Top:
         if not by_rate or self.field.type is None:
             return None if isinstance(value, bool) else value
         key = item.identity.key
-        return self.rates.update(key, self.field.type, value, at, key.epoch)
+        return self.rates.update(key, self.field.type, value, at, key.agent_epoch)
 
 
 TOP = Command(

@@ -128,7 +128,7 @@ class _ValueWatcher:
         kind = self._counter(target.schema, name)
         if kind is None:
             return WatchedValue(cell, changed)
-        rate = self._rates.update(key, kind, target.values.get(name), at, target.identity.key.epoch)
+        rate = self._rates.update(key, kind, target.values.get(name), at, target.identity.key.agent_epoch)
         return WatchedValue(cell, changed, rate, counter=True)
 
     def record(

@@ -56,7 +56,9 @@ def destroyed_objects(context: Context, name: ClassName, existing: Collection[Ob
 def lost_objects(context: Context, names: Collection[ClassName] | None = None) -> list[EndedObject]:
     """The lost objects of some classes, or of all, by class and index; each gets a short id."""
     found = context.lost.of(names, everything=context.everything)
-    found.sort(key=lambda item: (class_name(item.identity), natural_key(item.identity.index), item.identity.key.agent))
+    found.sort(
+        key=lambda item: (class_name(item.identity), natural_key(item.identity.index), item.identity.key.agent_name)
+    )
     return [_lost(context, item) for item in found]
 
 
@@ -79,7 +81,7 @@ def lost_table(found: Iterable[EndedObject]) -> Table:
             item.identity.index,
             Instant(item.created),
             Instant(item.lost),
-            item.identity.key.agent,
+            item.identity.key.agent_name,
         )
         for item in found
     )

@@ -15,7 +15,7 @@ from qmf.errors import NotFoundError
 from qmf.schema import Severity
 from qmf.views.conditions import Condition, Field, Test, compile_filter
 from qmf.views.conditions.fields import shown
-from qmf_shell.session.backend import HEARTBEAT_SEVERITY, EventRecord, ObjectKey
+from qmf_shell.session.backend import HEARTBEAT_SEVERITY, EventRecord
 
 #: Other names of severities: those of syslog and of the old tools.
 _SPELLINGS = {
@@ -98,15 +98,11 @@ def _field(name: str) -> Field:
 
     # The smaller number is the more severe one: "severity >= warn" means at least as bad.
     severity = wanted == "severity"
-    return Field(name=name, read=read, show=_text, parse=parse_severity if severity else None, reverse=severity)
-
-
-def _text(value: object) -> str:
-    return value.name if isinstance(value, ObjectKey) else shown(value)
+    return Field(name=name, read=read, parse=parse_severity if severity else None, reverse=severity)
 
 
 def _search_text(event: EventRecord) -> str:
-    return "\n".join((event.name, event.agent, *map(_text, event.values.values())))
+    return "\n".join((event.name, event.agent, *map(shown, event.values.values())))
 
 
 def class_filter(texts: Sequence[str]) -> frozenset[str]:

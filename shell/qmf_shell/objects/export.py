@@ -140,15 +140,16 @@ def _row(item: ObjectRecord) -> dict[str, object]:
     front = (
         identity.class_key.package,
         identity.class_key.name,
-        identity.key.agent,
+        identity.key.agent_name,
         identity.key.broker or item.broker,
-        identity.key.name,
+        identity.key.object_name,
         identity.index,
         item.created,
         item.updated,
     )
     return dict(zip(COMMON_NAMES[1:], front, strict=True)) | {
-        value_name(name): value.name if isinstance(value, ObjectKey) else value for name, value in item.values.items()
+        value_name(name): value.object_name if isinstance(value, ObjectKey) else value
+        for name, value in item.values.items()
     }
 
 

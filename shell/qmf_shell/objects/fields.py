@@ -15,7 +15,7 @@ from qmf.schema import ClassSchema, QmfType, Style
 from qmf.views.counters import is_counter
 from qmf.views.text import clean
 from qmf_shell.objects.right_words import check_word
-from qmf_shell.session.backend import ObjectKey, ObjectRecord
+from qmf_shell.session.backend import ObjectRecord
 
 #: Fields of every object, besides its values.
 COMMON_FIELDS = ("index", "agent", "broker", "class", "created", "updated")
@@ -117,7 +117,7 @@ def field_value(target: ObjectRecord, field: ObjectField) -> object:
             case "index":
                 return identity.index
             case "agent":
-                return identity.key.agent
+                return identity.key.agent_name
             case "broker":
                 return identity.key.broker or target.broker or None
             case "class":
@@ -140,4 +140,4 @@ def sorted_by(items: Sequence[T], key: Callable[[T], object], *, descending: boo
 def _rank(value: object) -> tuple[int, float, str]:
     if isinstance(value, int | float):
         return 0, float(value), ""
-    return 1, 0.0, value.name if isinstance(value, ObjectKey) else str(value)
+    return 1, 0.0, str(value)

@@ -89,16 +89,11 @@ def field_finder(
             read=lambda item: field_value(record(item), field),
             type=(TYPES["absTime"] if times else TYPES["lstr"]) if common else field.type,
             unit=field.unit,
-            show=_text,
             parse=(lambda text: _short_id(text, ids)) if field.is_reference else None,
             wire_name="" if common else field.name,
         )
 
     return find
-
-
-def _text(value: object) -> str:
-    return value.name if isinstance(value, ObjectKey) else shown(value)
 
 
 def _short_id(text: str, ids: ShortIds) -> ObjectKey | None:
@@ -120,6 +115,6 @@ def _search_text(schemas: Sequence[ClassSchema], columns: Sequence[str]) -> Call
     def search_text(item: ObjectRecord) -> str:
         values = (field_value(item, field) for field in texts)
         names = (item.identity.index, item.identity.title)
-        return "\n".join((*names, *(_text(value) for value in values if value is not None)))
+        return "\n".join((*names, *(shown(value) for value in values if value is not None)))
 
     return search_text

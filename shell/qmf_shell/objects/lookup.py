@@ -143,7 +143,7 @@ def find_object(
 def gone_error(context: Context, entry: NumberedObject) -> GoneError:
     """The error for an object that has a short id and does not exist any more."""
     lost = context.lost.get(entry.identity.key)
-    agent = "" if lost is None else clean(entry.identity.key.agent)
+    agent = "" if lost is None else clean(entry.identity.key.agent_name)
     return GoneError(entry.number, object_label(entry.identity), agent)
 
 
@@ -178,7 +178,7 @@ def _refuse_lost(context: Context, text: str, within: Sequence[ClassName]) -> No
         identity = item.identity
         if text in names_of(identity) and (not within or class_name(identity) in within):
             number = context.ids.number(identity.key) or context.ids.assign(identity, item.created)
-            raise GoneError(number, object_label(identity), clean(identity.key.agent))
+            raise GoneError(number, object_label(identity), clean(identity.key.agent_name))
 
 
 def _preferred(found: Sequence[ObjectRecord], prefer: Callable[[ClassSchema], bool] | None) -> Sequence[ObjectRecord]:
@@ -192,7 +192,7 @@ def _ambiguous(context: Context, text: str, found: Sequence[ObjectRecord]) -> Am
     labels = [full_label(item.identity) for item in numbered]
     candidates = []
     for item, label in zip(numbered, labels, strict=True):
-        of = f" of {clean(item.identity.key.agent)}" if labels.count(label) > 1 else ""
+        of = f" of {clean(item.identity.key.agent_name)}" if labels.count(label) > 1 else ""
         candidates.append(f"{context.ids.assign(item.identity, item.created)} {label}{of}")
     return AmbiguousError(clean(text), candidates)
 

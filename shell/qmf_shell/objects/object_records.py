@@ -74,5 +74,12 @@ def _common(context: Context, item: ObjectRecord) -> dict[str, Cell]:
 
 def _identity(number: int, identity: ObjectIdentity) -> dict[str, Cell]:
     key = identity.class_key
-    texts = (key.package, key.name, identity.key.agent, identity.key.broker, identity.key.name, identity.index)
+    texts = (
+        key.package,
+        key.name,
+        identity.key.agent_name,
+        identity.key.broker,
+        identity.key.object_name,
+        identity.index,
+    )
     return dict(zip(COMMON_NAMES, (number, *texts), strict=False))

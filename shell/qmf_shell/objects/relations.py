@@ -28,7 +28,7 @@ class ObjectReference:
 def references(item: ObjectRecord) -> Iterator[ObjectReference]:
     """The references of an object, in schema order, without unset ones."""
     for name, value in item.values.items():
-        if isinstance(value, ObjectKey) and value.name:
+        if isinstance(value, ObjectKey) and value.object_name:
             yield ObjectReference(item, name, value)
 
 

@@ -151,7 +151,7 @@ def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selecti
 
 def _default_sort_key(item: ObjectRecord) -> tuple[object, str, str]:
     """By index in natural order; objects with the same index by agent, so that lists are always the same."""
-    return natural_key(item.identity.index), item.identity.key.agent, item.identity.key.broker
+    return natural_key(item.identity.index), item.identity.key.agent_name, item.identity.key.broker
 
 
 def _sorted(objects: Sequence[ObjectRecord], field: ObjectField, descending: bool) -> list[ObjectRecord]:

@@ -60,13 +60,13 @@ def free_cell(context: Context, value: object) -> Cell:
 
 def reference_cell(context: Context, key: ObjectKey) -> Cell:
     """The cell of a reference: with the short id if the object has one. An empty name refers to nothing."""
-    if not key.name:
+    if not key.object_name:
         return None
     number = context.ids.number(key)
     entry = None if number is None else context.ids.entry(number)
     if entry is None:
-        return key.name
-    return ReferenceCell(entry.number, f"{entry.identity.class_key.name} {entry.identity.index}", key.name)
+        return key.object_name
+    return ReferenceCell(entry.number, f"{entry.identity.class_key.name} {entry.identity.index}", key.object_name)
 
 
 def property_cell(context: Context, item: Property, values: Mapping[str, object]) -> Cell:

@@ -67,7 +67,9 @@ class EventLineFormatter:
 
 
 def _json_line(event: EventRecord) -> str:
-    values = {name: value.name if isinstance(value, ObjectKey) else value for name, value in event.values.items()}
+    values = {
+        name: value.object_name if isinstance(value, ObjectKey) else value for name, value in event.values.items()
+    }
     line = {
         "time": cell_value(Instant(event.timestamp)),
         "severity": Severity(event.severity).schema_name if 0 <= event.severity <= 7 else event.severity,
@@ -83,7 +85,7 @@ def _value_text(value: object) -> str:
     """A value as the old tool wrote it: T and F for booleans."""
     if isinstance(value, bool):
         return "T" if value else "F"
-    return value.name if isinstance(value, ObjectKey) else str(value)
+    return str(value)
 
 
 def _quoted(text: str) -> str:

@@ -90,8 +90,8 @@ class PageFactory:
 
 def _identity(key: ObjectKey) -> ObjectIdentity:
     """What the name of an object says about it: most agents name objects ``package:class:index``."""
-    package, _, rest = key.name.partition(":")
+    package, _, rest = key.object_name.partition(":")
     name, colon, index = rest.partition(":")
     if not colon:
-        return ObjectIdentity(key, ClassKey("", "object"), key.name)
+        return ObjectIdentity(key, ClassKey("", "object"), key.object_name)
     return ObjectIdentity(key, ClassKey(package, name), index)

@@ -12,6 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 import attrs
 
+from qmf.console.aio import ObjectId
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method, Severity
 
@@ -22,19 +23,17 @@ HEARTBEAT_SEVERITY = Severity.INFORM
 
 
 @attrs.frozen
-class ObjectKey:
+class ObjectKey(ObjectId):
     """Identifies an object, also after a restart of its agent.
 
     Attributes:
-        agent: name of its agent.
-        name: its name within the agent.
-        epoch: epoch of the agent when the object was last received; 0 for objects that outlive restarts. Not compared.
+        agent_epoch: epoch of the agent when the object was last received; 0 for objects that outlive restarts. Not
+            compared.
         broker: the broker that it is on; empty in a session with one broker.
     """
 
-    agent: str
-    name: str
-    epoch: int = attrs.field(default=0, eq=False)
+    agent_name: str = ""
+    agent_epoch: int = attrs.field(default=0, eq=False)
     broker: str = ""
 
 

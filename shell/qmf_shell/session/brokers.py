@@ -152,7 +152,7 @@ class BrokerSwitcher:
 
 
 def _is_of(key: ObjectKey, agent: str, broker: str) -> bool:
-    return (key.agent, key.broker) == (agent, broker)
+    return (key.agent_name, key.broker) == (agent, broker)
 
 
 def _make(

@@ -288,10 +288,10 @@ class ConsoleBackend:
         key = identity.key
         try:
             found = await client.objects(object_id=core_id(key))
-            if not found and key.epoch:
+            if not found and key.agent_epoch:
                 # The agent was restarted: the object may exist again, with the new epoch.
                 found = await client.objects(
-                    identity.class_key.name, package=identity.class_key.package, agent=key.agent
+                    identity.class_key.name, package=identity.class_key.package, agent=key.agent_name
                 )
         except NotFoundError:
             return None  # its agent no longer exists
@@ -333,7 +333,7 @@ class ConsoleBackend:
     # -- notifications
 
     def _updated(self, item: RemoteObject) -> None:
-        key = ObjectKey(item.agent, item.object_id.object_name, broker=self._label)
+        key = ObjectKey(item.object_id.object_name, item.agent, broker=self._label)
         name = (item.class_key.package, item.class_key.name) if item.class_key else ("", "")
         own = may_be_own(name) and self._own.notice(key, name, RemoteValues(item, self._label))
         if item.is_deleted:

@@ -65,7 +65,7 @@ class ConsoleFeed:
                 self._changed[name] = item
                 return
             self._changed.pop(name, None)
-            key = ObjectKey(*name, object_id.agent_epoch, self._label)
+            key = ObjectKey(object_id.object_name, item.agent, object_id.agent_epoch, self._label)
             at = (item.timestamps.delete if change.kind is ChangeKind.DELETED else 0) or time.time_ns()
             self._gone[name] = GoneObject(key, _KINDS[change.kind], at)
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from qmf.console.aio import Agent as CoreAgent
 from qmf.console.aio import ObjectId, RemoteEvent, RemoteObject
 from qmf.schema import ClassKey, ClassSchema
-from qmf.views import names
-from qmf.views.names import title_text
+from qmf.views.names import index_text, title_text
 from qmf_shell.session.backend import AgentRecord, EventRecord, ObjectIdentity, ObjectKey, ObjectRecord
 
 #: So many values of an object are converted one by one; a reader of more gets all of them converted at once.
@@ -63,17 +62,12 @@ def to_object(item: RemoteObject, broker: str = "", name: str = "") -> ObjectRec
     schema = item.schema or ClassSchema(package=class_key.package, name=class_key.name, hash=class_key.hash)
     values = RemoteValues(item, broker)
     object_id = item.object_id
-    key = ObjectKey(item.agent, object_id.object_name, object_id.agent_epoch, broker)
+    key = ObjectKey(object_id.object_name, item.agent, object_id.agent_epoch, broker)
     times = item.timestamps
     identity = ObjectIdentity(
         key, class_key, index_text(object_id.object_name, schema, values), title_text(schema, values)
     )
     return ObjectRecord(identity, schema, values, times.update, times.create, times.delete, item, name)
-
-
-def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> str:
-    """The index of an object, see `qmf.views.names.index_text`."""
-    return names.index_text(name, schema, values, lambda part: part.name if isinstance(part, ObjectKey) else str(part))
 
 
 def to_event(event: RemoteEvent, url: str = "", broker: str = "") -> EventRecord:
@@ -92,7 +86,7 @@ def to_agent(item: CoreAgent, url: str, seen: int = 0) -> AgentRecord:
 def from_core(value: object, agent: str, broker: str = "") -> object:
     """Convert a value: a reference becomes an `ObjectKey`, of `agent` if it does not name one."""
     if isinstance(value, ObjectId):
-        return ObjectKey(value.agent_name or agent, value.object_name, value.agent_epoch, broker)
+        return ObjectKey(value.object_name, value.agent_name or agent, value.agent_epoch, broker)
     return value
 
 
@@ -103,4 +97,4 @@ def to_core(value: object) -> object:
 
 def core_id(key: ObjectKey) -> ObjectId:
     """The object id of a key."""
-    return ObjectId(key.name, key.agent, key.epoch)
+    return ObjectId(key.object_name, key.agent_name, key.agent_epoch)

@@ -9,12 +9,13 @@ import collections
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
+from qmf.console.aio import ObjectId
 from qmf.errors import CallerError
 from qmf.pipeline.history.predicates import fulfils
 from qmf.pipeline.history.reader import LakeReader
-from qmf.pipeline.history.records import RecordedAgent, RecordedEvent, RecordedObject, RecordedReference
+from qmf.pipeline.history.records import RecordedAgent, RecordedEvent, RecordedObject
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind, Method
-from qmf.views.names import title_text
+from qmf.views.names import index_text, title_text
 from qmf_shell.session.backend import (
     AgentRecord,
     CallOutcome,
@@ -27,7 +28,6 @@ from qmf_shell.session.backend import (
     ObjectRecord,
     QueryResult,
 )
-from qmf_shell.session.console_values import index_text
 from qmf_shell.session.history_feed import HistoryFeed
 from qmf_shell.session.recent import DeletionCounts
 
@@ -129,7 +129,7 @@ class HistoryBackend:
             for version in self._reader.classes():
                 if (version.package, version.name) != (identity.class_key.package, identity.class_key.name):
                     continue
-                state = self._reader.state(version, at, present, (key.agent, key.name))
+                state = self._reader.state(version, at, present, (key.agent_name, key.object_name))
                 if state.objects:
                     return self._object(state.objects[0])
         return None
@@ -141,7 +141,7 @@ class HistoryBackend:
         index, title = index_text(item.name, schema, values), title_text(schema, values)
         # A lake does not tell which properties make the index.
         known = title == index or title in index.split(",")
-        identity = ObjectIdentity(ObjectKey(item.agent, item.name, item.epoch), item.key, index, "" if known else title)
+        identity = ObjectIdentity(ObjectKey(item.name, item.agent, item.epoch), item.key, index, "" if known else title)
         return ObjectRecord(
             identity, schema, values, updated=item.updated, created=item.created, broker=self._reader.url
         )
@@ -170,7 +170,7 @@ class HistoryBackend:
 
 def shell_value(value: object) -> object:
     """A recorded value as commands expect it."""
-    return ObjectKey(value.agent, value.name) if isinstance(value, RecordedReference) else value
+    return ObjectKey(value.object_name, value.agent_name or "") if isinstance(value, ObjectId) else value
 
 
 def shell_event(reader: LakeReader, event: RecordedEvent) -> EventRecord:

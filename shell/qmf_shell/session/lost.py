@@ -45,7 +45,9 @@ class LostObjects:
         """An agent is present again: objects that outlive restarts, and those of the same run, are not lost."""
         with self._lock:
             for key in [
-                key for key in self._lost if (key.agent, key.broker) == (agent, broker) and key.epoch in (0, epoch)
+                key
+                for key in self._lost
+                if (key.agent_name, key.broker) == (agent, broker) and key.agent_epoch in (0, epoch)
             ]:
                 del self._lost[key]
 

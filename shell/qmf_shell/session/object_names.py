@@ -16,7 +16,7 @@ MARK = "\n"
 def names_of(identity: ObjectIdentity) -> tuple[str, ...]:
     """Every way to write an object, except its short id."""
     key, index = identity.class_key, identity.index
-    return index, f"{key.name}:{index}", f"{key.package}:{key.name}:{index}", identity.key.name
+    return index, f"{key.name}:{index}", f"{key.package}:{key.name}:{index}", identity.key.object_name
 
 
 def without_user(url: str) -> str:

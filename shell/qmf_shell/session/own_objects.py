@@ -28,11 +28,7 @@ def is_own_object(item: ObjectRecord, own_connections: Collection[ObjectKey] = (
 
 
 def _is_own(name: ClassName, values: Values, own_connections: Collection[ObjectKey]) -> bool:
-    return internal.is_own_object(*name, values, own_connections.__contains__, _name_of)
-
-
-def _name_of(value: object) -> object:
-    return value.name if isinstance(value, ObjectKey) else value
+    return internal.is_own_object(*name, values, own_connections.__contains__)
 
 
 def may_be_own(name: ClassName) -> bool:

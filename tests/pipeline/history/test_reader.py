@@ -13,10 +13,11 @@ from pipeline.shop import ROBBED, TILL
 from qmf.errors import NotFoundError
 from qmf.pipeline import LakeError
 from qmf.pipeline.history.reader import LakeReader
-from qmf.pipeline.history.records import RecordedObject, RecordedReference
+from qmf.pipeline.history.records import RecordedObject
 from qmf.pipeline.history.schemas import schema_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.protocol import ObjectId
 from qmf.schema import TYPES, ClassKey, ClassSchema, Kind, Property, Reference, Schema, to_xml
 
 T = 1_700_000_000
@@ -166,7 +167,7 @@ def test_values_are_those_of_the_wire(shop: Shop, reader: LakeReader) -> None:
         "opened": 1_700_000_000_123_456_789,
         "limit": (1 << 64) - 1,
         "options": {"a": [1, None]},
-        "nextRef": RecordedReference("a", "org:till:two"),
+        "nextRef": ObjectId("org:till:two", "a"),
         "sales": (1 << 64) - 2,
         "queueHigh": 9,
     }

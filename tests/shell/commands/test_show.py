@@ -59,7 +59,7 @@ def test_objects_are_asked_for_by_their_keys(context: Context, backend: FakeBack
 
 def test_objects_of_any_name_are_found(context: Context, backend: FakeBackend) -> None:
     odd = filesystem("/odd")
-    identity = attrs.evolve(odd.identity, key=attrs.evolve(odd.identity.key, name="widget-3"))
+    identity = attrs.evolve(odd.identity, key=attrs.evolve(odd.identity.key, object_name="widget-3"))
     backend.records.append(attrs.evolve(odd, identity=identity))
     assert printed(context, "show widget-3")[0] == "org.example:filesystem /odd"
 

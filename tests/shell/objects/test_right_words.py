@@ -88,7 +88,7 @@ def test_a_class_with_several_objects_does_not(alone: Context, backend: FakeBack
 
 
 def test_classes_of_one_name_in_two_packages(alone: Context, backend: FakeBackend) -> None:
-    identity = ObjectIdentity(ObjectKey(ALPHA, "com.other:process:7"), OTHER_PROCESS.key, "7")
+    identity = ObjectIdentity(ObjectKey("com.other:process:7", ALPHA), OTHER_PROCESS.key, "7")
     backend.records = [filesystem("/"), process(1), ObjectRecord(identity, OTHER_PROCESS, {})]
     assert failure(alone, "refs process") == (
         "error: 'process' names 2 objects: 101 org.example:process 1 and 102 com.other:process 7; use the short id"

@@ -19,7 +19,9 @@ def test_a_feed_has_what_changed_since_it_was_read(past: Context, put: Put) -> N
     put("two", (21, 20), delete=21)
     changes = feed.take()
     assert [(item.identity.index, item.values["sales"]) for item in changes.records] == [("one", 30)]
-    assert [(item.key.name, item.kind) for item in changes.gone] == [("org.example.shop:till:two", GoneKind.LEFT)]
+    assert [(item.key.object_name, item.kind) for item in changes.gone] == [
+        ("org.example.shop:till:two", GoneKind.LEFT)
+    ]
     feed.close()
 
 

@@ -15,7 +15,7 @@ def line(event: EventRecord | None = None, *, json: bool = False) -> str:
 
 def test_a_line_is_as_the_old_tool_printed_it() -> None:
     event = EventRecord(
-        "p:c", NOON, 6, {"name": "a b", "on": True, "of": ObjectKey("a", "p:q:x"), "n": 7}, BETA, None, "mq1"
+        "p:c", NOON, 6, {"name": "a b", "on": True, "of": ObjectKey("p:q:x", "a"), "n": 7}, BETA, None, "mq1"
     )
     assert line(event) == 'Wed May  1 12:00:00 2024 INFO  p:c broker=mq1 name="a b" on=T of=p:q:x n=7'
     assert line(full_event("\x1b[31m")).endswith("mountPoint=\\x1b[31m size=2048")

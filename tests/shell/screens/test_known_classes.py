@@ -17,7 +17,7 @@ QUEUE = attrs.evolve(WHOLE, name="queue")
 
 
 def queue(name: str, depth: int, updated: int = SECOND) -> ObjectRecord:
-    key = ObjectKey(ALPHA, f"org.apache.qpid.broker:queue:{name}")
+    key = ObjectKey(f"org.apache.qpid.broker:queue:{name}", ALPHA)
     values = {item.name: depth for item in QUEUE.statistics} | {"msgDepth": depth + 123_456, "consumerCount": 7}
     return ObjectRecord(ObjectIdentity(key, QUEUE.key, name), QUEUE, {"name": name, **values}, updated=updated)
 

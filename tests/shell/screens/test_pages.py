@@ -157,7 +157,7 @@ def test_arguments_stay_when_events_are_left(context: Context) -> None:
 def test_the_only_objects_of_classes_of_one_name_are_shown_side_by_side(context: Context, backend: FakeBackend) -> None:
     first = process(1)
     (other,) = [key for key in backend.keys if (key.package, key.name) == ("com.other", "process")]
-    key = ObjectKey(ALPHA, "com.other:process:9")
+    key = ObjectKey("com.other:process:9", ALPHA)
     backend.records = [first, attrs.evolve(first, identity=ObjectIdentity(key, other, "9"))]
     assert "process 1 and 1 more" in Looked(context, "watch process").lines()[0]
     backend.records.append(process(2))

@@ -58,12 +58,12 @@ def test_an_object_is_found_again_by_its_name_whatever_the_epoch(opened: OpenSes
     source = opened.context.backend
     (memory,) = source.objects([("qmf.host", "memory")]).items
     assert source.get(memory.identity) is not None
-    older = attrs.evolve(memory.identity, key=attrs.evolve(memory.identity.key, epoch=1))
+    older = attrs.evolve(memory.identity, key=attrs.evolve(memory.identity.key, agent_epoch=1))
     again = source.get(older)
     assert again is not None
     assert again.identity.key == memory.identity.key
-    assert source.get(ObjectIdentity(ObjectKey("no:such:agent", "x"), memory.identity.class_key, "x")) is None
-    assert source.get(attrs.evolve(memory.identity, key=ObjectKey(memory.identity.key.agent, "x"))) is None
+    assert source.get(ObjectIdentity(ObjectKey("x", "no:such:agent"), memory.identity.class_key, "x")) is None
+    assert source.get(attrs.evolve(memory.identity, key=ObjectKey("x", memory.identity.key.agent_name))) is None
 
 
 def test_values_are_the_same_one_by_one_and_all_at_once(opened: OpenSession) -> None:

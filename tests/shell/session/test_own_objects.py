@@ -154,8 +154,8 @@ def test_a_broker_agent_is_a_console(context: Context, managed: str) -> None:
 
 def test_sessions_are_known_by_their_connection() -> None:
     tracker = OwnObjectTracker()
-    key, other = ObjectKey("broker", "connection:1"), ObjectKey("broker", "connection:2")
-    session = ObjectKey("broker", "session:1")
+    key, other = ObjectKey("connection:1", "broker"), ObjectKey("connection:2", "broker")
+    session = ObjectKey("session:1", "broker")
     assert not tracker.notice(session, (PACKAGE, "session"), {"connectionRef": key})
     assert tracker.notice(key, (PACKAGE, "connection"), {"remoteProperties": {"qmf.management": True}})
     assert not tracker.notice(other, (PACKAGE, "connection"), {"remoteProperties": {}})

@@ -8,14 +8,14 @@ from shell.fakes import ALPHA, FILESYSTEM
 
 
 def identity(name: str, *, agent: str = ALPHA, epoch: int = 0) -> ObjectIdentity:
-    return ObjectIdentity(ObjectKey(agent, name, epoch), FILESYSTEM.key, name)
+    return ObjectIdentity(ObjectKey(name, agent, epoch), FILESYSTEM.key, name)
 
 
 def test_numbers_start_at_101_and_stay() -> None:
     ids = ShortIds()
     assert [ids.assign(identity(name)) for name in "abab"] == [101, 102, 101, 102]
-    assert ids.number(ObjectKey(ALPHA, "b")) == 102
-    assert ids.number(ObjectKey(ALPHA, "z")) is None
+    assert ids.number(ObjectKey("b", ALPHA)) == 102
+    assert ids.number(ObjectKey("z", ALPHA)) is None
 
 
 def test_the_same_name_at_another_agent_is_another_object() -> None:
@@ -29,7 +29,7 @@ def test_a_restarted_agents_object_keeps_its_number_and_has_the_new_epoch() -> N
     assert ids.assign(identity("a", epoch=2)) == number
     entry = ids.entry(number)
     assert entry is not None
-    assert entry.identity.key.epoch == 2
+    assert entry.identity.key.agent_epoch == 2
 
 
 def test_destroyed_objects_keep_their_number_and_may_come_back() -> None:

@@ -8,7 +8,6 @@ from qmf.console.aio import ObjectId, RemoteObject
 from qmf.errors import NotFoundError
 from qmf.schema import TYPES, ClassSchema, Style
 from qmf.views.conditions import Field, Test, compile_filter, parse_condition
-from qmf.views.conditions.fields import shown
 from qmf.views.text import clean
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.views.value_columns import ValueColumn
@@ -67,8 +66,4 @@ def _field(column: ValueColumn, objects: FollowedObjects) -> Field:
         unknown = not value.object_name if isinstance(value, ObjectId) else common_time and not value
         return None if unknown else value
 
-    return Field(name=column.name, read=read, type=kind, unit=column.unit, show=_text)
-
-
-def _text(value: object) -> str:
-    return value.object_name if isinstance(value, ObjectId) else shown(value)
+    return Field(name=column.name, read=read, type=kind, unit=column.unit)

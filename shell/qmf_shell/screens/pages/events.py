@@ -35,7 +35,7 @@ def names_in_events(record: ObjectRecord) -> Collection[str]:
     """What events call an object: its index or name, or its property `name`, where the index has more parts."""
     identity = record.identity
     name = record.values.get("name")
-    return {identity.index, identity.title, identity.key.name, name if isinstance(name, str) else ""} - {""}
+    return {identity.index, identity.title, identity.key.object_name, name if isinstance(name, str) else ""} - {""}
 
 
 def mentions(event: EventRecord, key: ObjectKey, names: Collection[str]) -> bool:
@@ -203,7 +203,7 @@ class EventPage(FixedPage):
         """The object that an argument refers to, or the whole text of a value."""
         name, cell, _ = row.item
         value = self._event.values.get(name)
-        if isinstance(value, ObjectKey) and value.name:
+        if isinstance(value, ObjectKey) and value.object_name:
             return self._open_key(value)
         return TextPage(self.context, name, Formatter().text(cell))
 

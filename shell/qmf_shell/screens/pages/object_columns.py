@@ -213,11 +213,11 @@ class ObjectColumns:
 
 
 def _sortable(value: object) -> object:
-    return value.name if isinstance(value, ObjectKey) else value
+    return value.object_name if isinstance(value, ObjectKey) else value
 
 
 def _agent(key: ObjectKey) -> str:
-    return f"{key.agent} at {key.broker}" if key.broker else key.agent
+    return f"{key.agent_name} at {key.broker}" if key.broker else key.agent_name
 
 
 def _state(row: Row) -> Cell:

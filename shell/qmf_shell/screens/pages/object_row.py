@@ -66,5 +66,5 @@ class ObjectRow(Row):
         last = self.before.values.get(field.name)
         if isinstance(last, bool) or not isinstance(last, int | float) or self.step <= 0:
             return None
-        restarted = self.before.identity.key.epoch != self.item.identity.key.epoch
+        restarted = self.before.identity.key.agent_epoch != self.item.identity.key.agent_epoch
         return (value if restarted else counter_growth(field.type, last, value)) / self.step

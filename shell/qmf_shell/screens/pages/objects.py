@@ -224,17 +224,17 @@ class ObjectsPage(Page):
             row.change(record, self._now, self._update)
             rows.append(row)
         orders = {id(item): natural_key(item.identity.index) for item in fresh}
-        fresh.sort(key=lambda item: (orders[id(item)], item.identity.key.agent, item.identity.key.broker))
+        fresh.sort(key=lambda item: (orders[id(item)], item.identity.key.agent_name, item.identity.key.broker))
         for record in fresh:
             identity = record.identity
             number = self.context.ids.assign(identity, record.created)
-            search = f"{number} {identity.index} {identity.title} {identity.key.agent}".lower()
-            order = (orders[id(record)], identity.key.agent, identity.key.broker)
+            search = f"{number} {identity.index} {identity.title} {identity.key.agent_name}".lower()
+            order = (orders[id(record)], identity.key.agent_name, identity.key.broker)
             row = ObjectRow(key=identity.key, item=record, order=order, search=search, at=self._now)
             if new:
                 row.mark, row.since = Mark.NEW, record.created
                 self._marked[identity.key] = self._now
-            agent = identity.key.agent, identity.key.broker
+            agent = identity.key.agent_name, identity.key.broker
             self._alike |= self._agents.setdefault(identity.index, agent) != agent
             rows.append(row)
         self.model.put(rows)

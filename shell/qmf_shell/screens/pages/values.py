@@ -149,7 +149,7 @@ class ValuesPage(Page):
         last = len(rows)
         rows.append(self._row(last, "time", "created", [Instant(item.created) for item in self._targets], news.at))
         rows.append(self._row(last + 1, "time", "updated", [Instant(item.updated) for item in self._targets], news.at))
-        rows.append(self._row(last + 2, "", "agent", [item.identity.key.agent for item in self._targets], news.at))
+        rows.append(self._row(last + 2, "", "agent", [item.identity.key.agent_name for item in self._targets], news.at))
         self.model.remove({row.key for row in self.model.rows} - {row.key for row in rows})
         self.model.put(rows)
         self._note_gone()
@@ -195,7 +195,7 @@ class ValuesPage(Page):
         if not counter and not (self._all_integers and field.type.is_integer and field.type.base not in TIME_TYPES):
             return None
         key = item.identity.key, field.name
-        return self._rates.update(key, field.type, item.values.get(field.name), at, item.identity.key.epoch)
+        return self._rates.update(key, field.type, item.values.get(field.name), at, item.identity.key.agent_epoch)
 
     def _level(self, item: ObjectRecord, field: ObjectField | None) -> Level:
         if field is None:
@@ -207,7 +207,7 @@ class ValuesPage(Page):
         """See `Page.open`: the object that a reference names."""
         for item in self._targets:
             value = item.values.get(str(row.item))
-            if isinstance(value, ObjectKey) and value.name:
+            if isinstance(value, ObjectKey) and value.object_name:
                 return self._open_key(value)
         texts = [Formatter().text(cell) for cell in row.cells]  # type: ignore[attr-defined]
         return TextPage(self.context, str(row.item), "\n".join(texts))

@@ -1,13 +1,12 @@
-"""Values of the console as values of the shell."""
+"""How objects are called."""
 
 from __future__ import annotations
 
 import pytest
-from qmf_shell.session.console_values import index_text
 from shell.fakes import FILESYSTEM, PROCESS
 
 from qmf.schema import TYPES, ClassSchema, Property
-from qmf.views.names import title_text
+from qmf.views.names import index_text, title_text
 
 
 @pytest.mark.parametrize(
