@@ -24,14 +24,9 @@ from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import LOCAL, Principal
-from qmf.broker.protocols.amqp.routing import (
-    NOT_FOUND,
-    UNAUTHORIZED,
-    publish_message,
-    read_and_resolve,
-    reject,
-    route_message,
-)
+from qmf.broker.operations.publishing import publish_message, read_and_resolve, reject, route_message
+from qmf.broker.protocols.amqp.conditions import CONDITIONS, UNAUTHORIZED
+from qmf.broker.refusal import Reason, Refusal
 from qmf.broker.room import wait_for_room
 from qmf.bus.base import (
     Binding,
@@ -44,7 +39,6 @@ from qmf.bus.base import (
     Subscription,
 )
 from qmf.bus.bus_state import TRANSITIONS, BusState, BusTrigger
-from qmf.bus.engine.values import Outcome
 from qmf.bus.receiving import call_receiver
 from qmf.bus.watchers import BusWatchers
 from qmf.errors import DecodeError, DisconnectedError, LinkError
@@ -257,7 +251,7 @@ class LocalBus(Bus):
             raise DisconnectedError(self.url, "closed" if self._state is BusState.CLOSED else "not opened yet")
 
     def _publish(self, data: bytes) -> LinkError | None:
-        return _refusal(route_message(self._publisher, data, None, relay=True))
+        return _error(route_message(self._publisher, data, None, relay=True))
 
     async def _publish_with_room(self, data: bytes) -> LinkError | None:
         """As `_publish`; an answer is published when its queues have room for it.
@@ -269,7 +263,7 @@ class LocalBus(Bus):
         try:
             message, node = read_and_resolve(registry, data, None, relay=True)
         except DecodeError as error:
-            return _refusal(reject(registry, error))
+            return _error(reject(registry, error))
         if message.correlated:
             for queue in registry.targets(node, message):
                 if not await wait_for_room(queue, len(data), self._patience):
@@ -278,15 +272,14 @@ class LocalBus(Bus):
                     )
                 self._require_connection()
             node = None if message.to is None else registry.resolve(message.to)  # it may be gone now
-        return _refusal(publish_message(self._publisher, message, node))
+        return _error(publish_message(self._publisher, message, node))
 
 
-def _refusal(result: tuple[Outcome, str, str]) -> LinkError | None:
-    """The error for a message that was not accepted.
+def _error(refusal: Refusal | None) -> LinkError | None:
+    """The error for a message that was refused, with a condition of AMQP as every bus has them.
 
     One to a node that is not there is dropped, as by qpidd: consoles may be gone before they are answered.
     """
-    outcome, condition, description = result
-    if outcome is Outcome.ACCEPTED or condition == NOT_FOUND:
+    if refusal is None or refusal.reason is Reason.NOT_FOUND:
         return None
-    return LinkError("", condition, description)
+    return LinkError("", CONDITIONS[refusal.reason], refusal.description)

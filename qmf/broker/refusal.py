@@ -1,16 +1,32 @@
-"""The common base of what the broker refuses to a client."""
+"""What the broker refuses to a client, whatever its protocol, which has an error of its own for each reason."""
 
 from __future__ import annotations
 
+import enum
 
-class AmqpRefusal(Exception):
-    """Something that a client asked for is refused.
+import attrs
+
+
+class Reason(enum.Enum):
+    """Why something is refused."""
+
+    MALFORMED = enum.auto()  #: it cannot be decoded
+    INVALID = enum.auto()  #: a value in it is wrong
+    NOT_FOUND = enum.auto()  #: an address names nothing
+    UNAUTHORIZED = enum.auto()  #: the policy does not allow it
+    FULL = enum.auto()  #: a limit is reached
+    UNKNOWN_TRANSACTION = enum.auto()  #: no open transaction has that id
+    ROLLED_BACK = enum.auto()  #: a transaction could not be committed
+
+
+@attrs.frozen
+class Refusal:
+    """What a client learns when something is refused.
 
     Attributes:
-        condition, description: AMQP error for the client.
+        reason: for programs.
+        description: for people.
     """
 
-    def __init__(self, condition: str, description: str) -> None:
-        self.condition = condition
-        self.description = description
-        super().__init__(condition, description)
+    reason: Reason
+    description: str

@@ -1,4 +1,4 @@
-"""What a client asks of a node that is created for it: capabilities and properties of a terminus.
+"""What a client asks of a node that is created for it: capabilities and properties, as AMQP's termini have them.
 
 The names are those of Apache qpidd; what begins with `qpid.`, and the like, is in `arguments`.
 """
@@ -14,7 +14,6 @@ from qmf.broker.nodes.arguments import ArgumentError, Arguments, read_exchange_a
 from qmf.broker.nodes.exchanges import EXCHANGE_TYPES, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import ExchangeSettings, Lifetime, QueueLimits, QueueSettings
-from qmf.bus.engine.values import DescribedProperty
 
 log = logging.getLogger("qmf.broker")
 
@@ -163,37 +162,9 @@ def properties_of(node: Queue | Exchange) -> dict[str, object]:
 
 
 def _lifetime(arguments: Arguments) -> Lifetime | None:
-    value = arguments.pop("lifetime-policy")
-    policy = value.descriptor if isinstance(value, DescribedProperty) else value
+    policy = arguments.pop("lifetime-policy")
     if policy is None:
         return None
     if policy not in _LIFETIMES:
         raise ArgumentError(f"lifetime-policy: this broker has no {policy}")
     return _LIFETIMES[str(policy)]
-
-
-def describe_node(
-    node: object, requested: NodeDeclaration, *, temporary: bool
-) -> tuple[tuple[str, ...], dict[str, object]]:
-    """What a node is: capabilities, and properties by the names of the request."""
-    if isinstance(node, Queue):
-        settings: QueueSettings | ExchangeSettings = node.settings
-        properties: dict[str, object] = {"supported-dist-modes": "move", "exclusive": node.exclusive}
-        for name, value in settings.arguments.items():
-            if name in requested.queue.arguments and isinstance(value, bool | int | str):
-                properties[name] = value
-        capabilities: tuple[str, ...] = ("queue",)
-    else:
-        settings = node.settings if isinstance(node, Exchange) else ExchangeSettings("direct")
-        properties = {"supported-dist-modes": "copy", "exchange-type": settings.kind}
-        capabilities = ("topic",)
-    if settings.auto_delete:
-        properties["auto-delete"] = True
-    if settings.durable:
-        properties["durable"] = True
-        capabilities = (*capabilities, "durable")
-    if settings.alternate:
-        properties["alternate-exchange"] = settings.alternate
-    if temporary:
-        properties["lifetime-policy"] = DescribedProperty(DELETE_ON_CLOSE, [])
-    return capabilities, properties

@@ -1,47 +1,32 @@
-"""The transactions of one client: declared and discharged by messages to the coordinator (AMQP 1.0, part 4)."""
+"""The transactions of one client."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable
 
-import attrs
-
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import TransactionCounts
 from qmf.broker.operations.grants import Publication
-from qmf.broker.refusal import AmqpRefusal
+from qmf.broker.refusal import Reason, Refusal
 from qmf.broker.transactions.transaction import Transaction, TransactionFull
-from qmf.codec.message import decode_message
-from qmf.codec.types import Described
-from qmf.errors import DecodeError
-
-_DECLARE = frozenset({0x31, "amqp:declare:list"})
-_DISCHARGE = frozenset({0x32, "amqp:discharge:list"})
 
 #: Transactions that a client may have open, and bytes of the messages that it has sent in them.
 MAX_TRANSACTIONS = 100
 MAX_TRANSACTION_BYTES = 100 * 1024 * 1024
 
 
-class TransactionFailed(AmqpRefusal):
-    """A request to the coordinator cannot be fulfilled."""
-
-
-@attrs.frozen
-class Declared:
-    """A transaction was declared.
+class TransactionFailed(Exception):
+    """Something in a transaction cannot be done.
 
     Attributes:
-        id: of the transaction.
+        refusal: what the client learns.
     """
 
-    id: bytes
-
-
-#: See `Coordinator.request`.
-OnDone = Callable[[Declared | TransactionFailed | None], None]
+    def __init__(self, refusal: Refusal) -> None:
+        self.refusal = refusal
+        super().__init__(refusal)
 
 
 class Coordinator:
@@ -60,7 +45,7 @@ class Coordinator:
         """
         transaction = self._transactions.get(id)
         if transaction is None:
-            raise TransactionFailed("amqp:transaction:unknown-id", f"there is no open transaction {id.hex()}")
+            raise TransactionFailed(Refusal(Reason.UNKNOWN_TRANSACTION, f"there is no open transaction {id.hex()}"))
         return transaction
 
     def add(self, transaction: Transaction, publication: Publication) -> None:
@@ -77,54 +62,38 @@ class Coordinator:
         else:
             transaction.add(publication, memory)
             return
-        raise TransactionFailed("amqp:resource-limit-exceeded", transaction.refused)
+        raise TransactionFailed(Refusal(Reason.FULL, transaction.refused))
 
-    def request(self, data: bytes, counts: TransactionCounts, on_done: OnDone) -> None:
-        """Carry out a message to the coordinator.
+    def declare(self, counts: TransactionCounts) -> bytes:
+        """Begin a transaction; returns its id.
 
         Args:
-            data: the message.
-            counts: of the link that it came on; are updated.
-            on_done: called once, with the transaction that was declared, or None for one that was discharged; or with
-                why a transaction could not be committed: it was rolled back.
+            counts: of the link that asks for it; are updated.
 
         Raises:
-            TransactionFailed: the message is not understood, or names no transaction, or a queue is full.
+            TransactionFailed: too many are open.
         """
-        try:
-            body = decode_message(data, text=False).body
-        except DecodeError as error:
-            raise TransactionFailed("amqp:decode-error", str(error)) from error
-        fields = body.value if isinstance(body, Described) else None
-        if not isinstance(body, Described) or not isinstance(fields, list):
-            raise TransactionFailed("amqp:not-implemented", "the coordinator understands declare and discharge")
-        if body.descriptor in _DECLARE:
-            on_done(self._declare(counts))
-            return
-        if body.descriptor in _DISCHARGE and fields and isinstance(fields[0], bytes):
-            self._discharge(fields[0], counts, on_done, fail=len(fields) > 1 and fields[1] is True)
-            return
-        raise TransactionFailed("amqp:not-implemented", "the coordinator understands declare and discharge")
-
-    def roll_back(self, ids: Iterable[bytes]) -> None:
-        """Roll back those of the transactions that are open."""
-        for id in ids:
-            if (transaction := self._transactions.pop(id, None)) is not None:
-                transaction.release(self._registry.memory)
-                transaction.roll_back()
-                transaction.let_go()
-
-    def _declare(self, counts: TransactionCounts) -> Declared:
         if len(self._transactions) >= MAX_TRANSACTIONS:
-            raise TransactionFailed(
-                "amqp:resource-limit-exceeded", f"a client may have {MAX_TRANSACTIONS} open transactions"
-            )
+            raise TransactionFailed(Refusal(Reason.FULL, f"a client may have {MAX_TRANSACTIONS} open transactions"))
         id = next(self._numbers).to_bytes(8)
         self._transactions[id] = Transaction(id)
         counts.started += 1
-        return Declared(id)
+        return id
 
-    def _discharge(self, id: bytes, counts: TransactionCounts, on_done: OnDone, *, fail: bool) -> None:
+    def discharge(
+        self, id: bytes, counts: TransactionCounts, on_done: Callable[[Refusal | None], None], *, fail: bool
+    ) -> None:
+        """End a transaction.
+
+        Args:
+            id: of the transaction.
+            counts: of the link that asks for it; are updated.
+            on_done: called once: with None, or with why the transaction could not be committed: it was rolled back.
+            fail: roll it back.
+
+        Raises:
+            TransactionFailed: no open transaction has that id.
+        """
         transaction = self.find(id)
         del self._transactions[id]
         transaction.release(self._registry.memory)
@@ -135,14 +104,16 @@ class Coordinator:
             on_done(None)
             return
 
+        def on_failed(reason: str) -> None:
+            counts.rolled_back += 1
+            on_done(Refusal(Reason.ROLLED_BACK, f"the transaction was rolled back: {reason}"))
+
         def on_committed(error: NotStored | None) -> None:
             if error is None:
                 counts.committed += 1
                 on_done(None)
             else:
-                counts.rolled_back += 1
-                reason = f"the transaction was rolled back: cannot store: {error.reason}"
-                on_done(TransactionFailed("amqp:transaction:rollback", reason))
+                on_failed(f"cannot store: {error.reason}")
 
         try:
             if transaction.refused:
@@ -150,7 +121,14 @@ class Coordinator:
             transaction.commit(self._registry, on_committed)
         except TransactionFull as error:
             transaction.roll_back()
-            counts.rolled_back += 1
-            raise TransactionFailed("amqp:transaction:rollback", f"the transaction was rolled back: {error}") from error
+            on_failed(str(error))
         finally:
             transaction.let_go()
+
+    def roll_back(self, ids: Iterable[bytes]) -> None:
+        """Roll back those of the transactions that are open."""
+        for id in ids:
+            if (transaction := self._transactions.pop(id, None)) is not None:
+                transaction.release(self._registry.memory)
+                transaction.roll_back()
+                transaction.let_go()

@@ -8,13 +8,10 @@ import pytest
 
 from qmf.broker.nodes.last_values import Replacement
 from qmf.broker.nodes.node_declaration import (
-    DELETE_ON_CLOSE,
     NodeDeclaration,
     NodeDeclarationError,
-    describe_node,
     read_node_declaration,
 )
-from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import (
     ExchangeSettings,
@@ -25,11 +22,10 @@ from qmf.broker.nodes.settings import (
     Threshold,
 )
 from qmf.broker.nodes.topics import PolicyKind
-from qmf.bus.engine.values import DescribedProperty
 
 
 def lifetime(policy: str) -> dict[str, object]:
-    return {"lifetime-policy": DescribedProperty(f"amqp:delete-on-{policy}:list", [])}
+    return {"lifetime-policy": f"amqp:delete-on-{policy}:list"}
 
 
 @pytest.mark.parametrize(
@@ -218,22 +214,3 @@ def test_without_a_store_nodes_are_durable_by_name_alone_and_the_log_says_so(
         registry.create("plain", NodeDeclaration())
     reason = "durable, but gone at a restart, as all here: this broker has no data directory"
     assert caplog.messages == [f"{what}: {reason}" for what in ("queue q", "exchange e", "topic t", "QueuePolicy p")]
-
-
-def test_nodes_are_described_by_the_names_of_the_request() -> None:
-    registry = NodeRegistry()
-    declared = read_node_declaration((), {"qpid.max_count": 5, "auto-delete": True, "alternate-exchange": "amq.fanout"})
-    queue = registry.create("q", declared)
-    assert isinstance(queue, Queue)
-    capabilities, properties = describe_node(queue, declared, temporary=True)
-    assert capabilities == ("queue",)
-    assert properties == {
-        "supported-dist-modes": "move",
-        "exclusive": False,
-        "auto-delete": True,
-        "alternate-exchange": "amq.fanout",
-        "qpid.max_count": 5,
-        "lifetime-policy": DescribedProperty(DELETE_ON_CLOSE, []),
-    }
-    capabilities, properties = describe_node(registry.find("amq.direct"), NodeDeclaration(), temporary=False)
-    assert (capabilities, properties) == (("topic",), {"supported-dist-modes": "copy", "exchange-type": "direct"})

@@ -16,32 +16,20 @@ from qmf.broker.observer import TransactionCounts
 from qmf.broker.operations.grants import Publication
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import BROKER
-from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, Declared, TransactionFailed
-from qmf.codec.message import Message as AmqpMessage
-from qmf.codec.message import Section, encode_message
-from qmf.codec.types import Described, Symbol, UInt64
-
-
-def request(descriptor: object, *fields: object) -> bytes:
-    return encode_message(AmqpMessage(section=Section.VALUE, body=Described(descriptor, list(fields))))
-
-
-def answer(coordinator: Coordinator, data: bytes) -> Declared | TransactionFailed | None:
-    """What the coordinator answers to a request; without a store it does so at once."""
-    answers: list[Declared | TransactionFailed | None] = []
-    coordinator.request(data, TransactionCounts(), answers.append)
-    (only,) = answers
-    return only
+from qmf.broker.refusal import Reason, Refusal
+from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, TransactionFailed
 
 
 def declare(coordinator: Coordinator) -> bytes:
-    declared = answer(coordinator, request(UInt64(0x31), None))
-    assert isinstance(declared, Declared)
-    return declared.id
+    return coordinator.declare(TransactionCounts())
 
 
-def discharge(coordinator: Coordinator, id: bytes, *, fail: bool = False) -> None:
-    assert answer(coordinator, request(UInt64(0x32), id, fail)) is None
+def discharge(coordinator: Coordinator, id: bytes, *, fail: bool = False) -> Refusal | None:
+    """What the client learns; without a store it does so at once."""
+    answers: list[Refusal | None] = []
+    coordinator.discharge(id, TransactionCounts(), answers.append, fail=fail)
+    (only,) = answers
+    return only
 
 
 def admitted(registry: NodeRegistry, node: Node | None, message: Message) -> Publication:
@@ -94,7 +82,7 @@ def test_a_commit_lets_everything_take_effect(registry: NodeRegistry, coordinato
     ]
     transaction.acquisitions.append(acquired)
     assert (len(one), len(two)) == (0, 0)
-    discharge(coordinator, id)
+    assert discharge(coordinator, id) is None
     assert (len(one), len(two), acquired) == (1, 1, Acquired(commits=1))
     with pytest.raises(TransactionFailed, match="no open transaction"):
         coordinator.find(id)
@@ -105,7 +93,7 @@ def test_a_roll_back_lets_nothing_take_effect(registry: NodeRegistry, coordinato
     id = declare(coordinator)
     coordinator.find(id).sent.append(admitted(registry, it, message("a")))
     coordinator.find(id).acquisitions.append(acquired)
-    discharge(coordinator, id, fail=True)
+    assert discharge(coordinator, id, fail=True) is None
     assert (len(it), acquired) == (0, Acquired(roll_backs=1))
 
 
@@ -117,9 +105,8 @@ def test_a_full_queue_aborts_the_whole(registry: NodeRegistry, coordinator: Coor
         *(admitted(registry, small, message(text)) for text in "bcd"),
     ]
     coordinator.find(id).acquisitions.append(acquired)
-    with pytest.raises(TransactionFailed, match="queue 'small' is full") as caught:
-        discharge(coordinator, id)
-    assert caught.value.condition == "amqp:transaction:rollback"
+    text = "the transaction was rolled back: queue 'small' is full"
+    assert discharge(coordinator, id) == Refusal(Reason.ROLLED_BACK, text)
     assert (len(small), len(large), acquired) == (0, 0, Acquired(roll_backs=1))
 
 
@@ -128,31 +115,16 @@ def test_exchanges_count_for_the_queues_behind_them(registry: NodeRegistry, coor
     id = declare(coordinator)
     sent = Message(b"x", None, "small", None, None)
     coordinator.find(id).sent += [admitted(registry, registry.default_exchange, sent)] * 2
-    with pytest.raises(TransactionFailed, match="'small' is full"):
-        discharge(coordinator, id)
+    refusal = discharge(coordinator, id)
+    assert refusal is not None
+    assert "'small' is full" in refusal.description
     assert len(small) == 0
 
 
-def test_symbols_are_understood_as_descriptors(coordinator: Coordinator) -> None:
-    declared = answer(coordinator, request(Symbol("amqp:declare:list")))
-    assert isinstance(declared, Declared)
-    assert answer(coordinator, request(Symbol("amqp:discharge:list"), declared.id, False)) is None
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"garbage",
-        encode_message(AmqpMessage(section=Section.VALUE, body="text")),
-        request(UInt64(0x33), b"id"),
-        request(UInt64(0x32)),
-        request(UInt64(0x32), "text", False),
-        request(UInt64(0x32), b"unknown", False),
-    ],
-)
-def test_other_requests_fail(coordinator: Coordinator, data: bytes) -> None:
-    with pytest.raises(TransactionFailed):
-        answer(coordinator, data)
+def test_an_unknown_transaction_cannot_be_discharged(coordinator: Coordinator) -> None:
+    with pytest.raises(TransactionFailed, match="no open transaction") as caught:
+        discharge(coordinator, b"unknown")
+    assert caught.value.refusal.reason is Reason.UNKNOWN_TRANSACTION
 
 
 def test_transactions_are_limited_and_rolled_back_with_their_link(coordinator: Coordinator) -> None:
@@ -168,19 +140,9 @@ def test_transactions_are_limited_and_rolled_back_with_their_link(coordinator: C
 
 def test_transactions_are_counted(registry: NodeRegistry, coordinator: Coordinator) -> None:
     counts = TransactionCounts()
-    declared: list[bytes] = []
-
-    def on_declared(result: object) -> None:
-        assert isinstance(result, Declared)
-        declared.append(result.id)
-
-    for _ in range(3):
-        coordinator.request(request(UInt64(0x31), None), counts, on_declared)
-    first, second, third = declared
+    first, second, third = (coordinator.declare(counts) for _ in range(3))
     small = queue(registry, "small", max_count=0)
     coordinator.find(third).sent.append(admitted(registry, small, message("too much")))
-    coordinator.request(request(UInt64(0x32), first, False), counts, lambda _: None)
-    coordinator.request(request(UInt64(0x32), second, True), counts, lambda _: None)
-    with pytest.raises(TransactionFailed, match="is full"):
-        coordinator.request(request(UInt64(0x32), third, False), counts, lambda _: None)
+    for id, fail in ((first, False), (second, True), (third, False)):
+        coordinator.discharge(id, counts, lambda _: None, fail=fail)
     assert counts == TransactionCounts(started=3, committed=1, rolled_back=2)

@@ -12,13 +12,13 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal
-from qmf.broker.refusal import AmqpRefusal
+from qmf.broker.protocols.amqp.conditions import LinkRefused
 
 #: Link properties: bindings of the node, and of the queue that the client receives from.
 NODE_BINDINGS, LINK_BINDINGS = "qmf.node-bindings", "qmf.link-bindings"
 
 
-class BindingError(AmqpRefusal):
+class BindingError(LinkRefused):
     """A binding cannot be made."""
 
 

@@ -20,10 +20,11 @@ from qmf.broker.operations.principal import Principal
 from qmf.broker.operations.publisher import Publisher
 from qmf.broker.protocols.amqp.bindings import LINK_BINDINGS, NODE_BINDINGS, BindingError, make_binding, read_bindings
 from qmf.broker.protocols.amqp.browsing import BrowsingLink
+from qmf.broker.protocols.amqp.conditions import UNAUTHORIZED, LinkRefused
 from qmf.broker.protocols.amqp.coordinator_link import CoordinatorLink
 from qmf.broker.protocols.amqp.filters import binding_from_filters, no_local_filter, selector_from_filters
 from qmf.broker.protocols.amqp.incoming import IncomingLink
-from qmf.broker.protocols.amqp.link_nodes import LinkNode, LinkNodes, LinkRefused
+from qmf.broker.protocols.amqp.link_nodes import LinkNode, LinkNodes
 from qmf.broker.protocols.amqp.outgoing import OutgoingLink
 from qmf.broker.protocols.amqp.resumable import (
     LinkKey,
@@ -33,13 +34,12 @@ from qmf.broker.protocols.amqp.resumable import (
     Unsettled,
 )
 from qmf.broker.protocols.amqp.resumable_links import ResumableLinks, end_link
-from qmf.broker.protocols.amqp.routing import UNAUTHORIZED
 from qmf.broker.protocols.amqp.subscriptions import ClientSubscriptions, is_subscription
-from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, Declared, TransactionFailed
+from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import AcceptedBatch, Delivery, DeliveryBatch, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import Resumption
-from qmf.bus.engine.values import ExpiryPolicy, Filter, Outcome, Terminus
+from qmf.bus.engine.values import ExpiryPolicy, Filter, Terminus
 from qmf.bus.transport import AmqpTransport
 
 log = logging.getLogger("qmf.broker")
@@ -113,8 +113,8 @@ class ClientLinks:
                 incoming.on_delivery(event)
             else:
                 incoming.on_transactional(event, self._coordinator)
-        elif event.link in self._coordinator_links:
-            self._on_request(event)
+        elif (coordinator := self._coordinator_links.get(event.link)) is not None:
+            coordinator.on_delivery(event)
 
     def on_outcome(self, event: OutcomeReceived) -> None:
         """The client settled a message."""
@@ -127,7 +127,7 @@ class ClientLinks:
         try:
             transaction = self._coordinator.find(event.transaction)
         except TransactionFailed as error:
-            log.info("outcome of %s on link %r ignored: %s", self._client, event.link.name, error.description)
+            log.info("outcome of %s on link %r ignored: %s", self._client, event.link.name, error.refusal.description)
             return
         if (acquisition := outgoing.acquire(event)) is not None:
             transaction.acquisitions.append(acquisition)
@@ -194,7 +194,7 @@ class ClientLinks:
         self._subscriptions.on_detached(link, subscription, closed=closed)
         if (coordinator := self._coordinator_links.pop(link, None)) is not None:
             self._registry.observer.on_detached(self._client, coordinator)
-            self._coordinator.roll_back(coordinator.owned)
+            coordinator.end()
 
     def end_session(self, session: Hashable, condition: str, description: str) -> None:
         """End a session with its links; `session` as of `ClientLink`."""
@@ -347,9 +347,9 @@ class ClientLinks:
             raise LinkRefused("amqp:invalid-field", "a sending link needs a target")
         if target.coordinator:
             self._transport.engine.accept_link(link, source=link.source, target=target)
-            self._transport.engine.add_credit(link, MAX_TRANSACTIONS)
-            self._coordinator_links[link] = coordinator = CoordinatorLink(link)
+            self._coordinator_links[link] = coordinator = CoordinatorLink(self._transport, link, self._coordinator)
             self._registry.observer.on_attached(self._client, coordinator)
+            coordinator.begin()
             return
         node: Node | None = None
         granted = target
@@ -452,31 +452,6 @@ class ClientLinks:
             resumable.reattach(self._transport, link)
         self._grant(resumable, resumable.granted, unsettled)
         return True
-
-    def _on_request(self, event: Delivery) -> None:
-        """A message to the coordinator."""
-        link = self._coordinator_links[event.link]
-        link.transfers += 1
-        try:
-            self._coordinator.request(event.data, link.transactions, lambda result: self._answer_request(event, result))
-        except TransactionFailed as error:
-            self._answer_request(event, error)
-        self._transport.engine.add_credit(event.link, 1)
-        self._transport.flush_soon()
-
-    def _answer_request(self, event: Delivery, result: Declared | TransactionFailed | None) -> None:
-        engine, link, tag = self._transport.engine, event.link, event.delivery_tag
-        if isinstance(result, Declared):
-            self._coordinator_links[link].owned.add(result.id)
-        if tag is None:
-            return
-        if isinstance(result, Declared):
-            engine.declare(link, tag, result.id)
-        elif result is None:
-            engine.settle(link, tag, Outcome.ACCEPTED)
-        else:
-            engine.settle(link, tag, Outcome.REJECTED, result.condition, result.description)
-        self._transport.flush_soon()
 
 
 def _querying_link(

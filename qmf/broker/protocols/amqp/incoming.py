@@ -12,21 +12,13 @@ from qmf.broker.nodes.recorder import NotStored, Recorder
 from qmf.broker.nodes.router import Node
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.publisher import Publisher
+from qmf.broker.operations.publishing import no_node, publish_message, read_and_resolve, reject
+from qmf.broker.protocols.amqp.conditions import outcome_of
 from qmf.broker.protocols.amqp.credit import SharedCredit
-from qmf.broker.protocols.amqp.routing import (
-    ACCEPTED,
-    NOT_FOUND,
-    UNAUTHORIZED,
-    full,
-    no_node,
-    publish_message,
-    read_and_resolve,
-    reject,
-)
+from qmf.broker.refusal import Reason, Refusal
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import BATCHABLE, Link
-from qmf.bus.engine.values import Outcome
 from qmf.bus.transport import AmqpTransport
 from qmf.errors import DecodeError
 
@@ -152,7 +144,7 @@ class IncomingLink:
                     registry, data, self.node, relay=self._relay, message_format=message_format
                 )
             except DecodeError as error:
-                self._settle(Delivery(self.link, delivery_tag, data), *reject(registry, error))
+                self._settle(Delivery(self.link, delivery_tag, data), reject(registry, error))
                 continue
             message.origin = self._origin
             if messages and (node is not target or (by_subject and message.subject != subject)):
@@ -161,7 +153,7 @@ class IncomingLink:
             if node is None:
                 self._publish_all(messages, tags, target)
                 messages, tags = [], []
-                self._settle(Delivery(self.link, delivery_tag, data), *publish_message(self._publisher, message, node))
+                self._settle(Delivery(self.link, delivery_tag, data), publish_message(self._publisher, message, node))
                 continue
             if message.durable and registry.recorder is not None:
                 self._publish_all(messages, tags, target)
@@ -183,16 +175,16 @@ class IncomingLink:
         try:
             refused = self._publisher.publish_all(node, messages)
         except OperationRefused as error:
-            outcome = reject(self._registry, error, len(messages))
+            refusal = reject(self._registry, error, len(messages))
             for message, tag in zip(messages, tags, strict=True):
-                self._settle(Delivery(link, tag, message.data), *outcome)
+                self._settle(Delivery(link, tag, message.data), refusal)
             return
         if self._registry.flows:
             self._meet()
         if refused or link.settles_second:
             for place, (message, tag) in enumerate(zip(messages, tags, strict=True)):
-                reason = refused.get(place)
-                self._settle(Delivery(link, tag, message.data), *(ACCEPTED if reason is None else full(reason)))
+                full = Refusal(Reason.FULL, refused[place]) if place in refused else None
+                self._settle(Delivery(link, tag, message.data), full)
             return
         accepted: list[int] = []
         for message, tag in zip(messages, tags, strict=True):
@@ -211,26 +203,21 @@ class IncomingLink:
     def _publish_durable(self, event: Delivery, message: Message, node: Node | None, recorder: Recorder) -> None:
         """Route a message, and settle it when it is on the disk, if a durable queue has it."""
         recorder.flush()
-        result = publish_message(self._publisher, message, node)
+        refusal = publish_message(self._publisher, message, node)
         if self._registry.flows:
             self._meet()
-        if result[0] is not Outcome.ACCEPTED:
+        if refusal is not None:
             recorder.flush()  # other queues may have it
-            self._finish_delivery(event, *result)
+            self._finish_delivery(event, refusal)
         elif not recorder.close_unit(lambda error: self._on_stored(event, error)):
-            self._finish_delivery(event, *result)
+            self._finish_delivery(event)
 
     def _on_stored(self, event: Delivery, error: NotStored | None) -> None:
-        if error is None:
-            self._finish_delivery(event, Outcome.ACCEPTED, "", "")
-        else:
-            self._finish_delivery(
-                event, Outcome.REJECTED, "amqp:resource-limit-exceeded", f"cannot store: {error.reason}"
-            )
+        self._finish_delivery(event, None if error is None else Refusal(Reason.FULL, f"cannot store: {error.reason}"))
 
-    def _finish_delivery(self, event: Delivery, outcome: Outcome, condition: str, description: str) -> None:
+    def _finish_delivery(self, event: Delivery, refusal: Refusal | None = None) -> None:
         """A message that was to be stored has an outcome."""
-        self._settle(event, outcome, condition, description)
+        self._settle(event, refusal)
 
     def on_transactional(self, event: Delivery, coordinator: Coordinator) -> None:
         """Keep a message for the end of its transaction, settle it, and give credit for the next ones."""
@@ -238,7 +225,7 @@ class IncomingLink:
         try:
             transaction = coordinator.find(event.transaction)
         except TransactionFailed as error:
-            self._settle(event, Outcome.REJECTED, error.condition, error.description)
+            self._settle(event, error.refusal)
             return
         try:
             message, node = read_and_resolve(
@@ -247,38 +234,35 @@ class IncomingLink:
             message.origin = self._origin
             publication = self._publisher.admit(node, message)
             if node is None:
-                transaction.refused = no_node(message)
-                raise TransactionFailed(NOT_FOUND, transaction.refused)
+                refusal = no_node(message)
+                transaction.refused = refusal.description
+                raise TransactionFailed(refusal)
             coordinator.add(transaction, publication)
             if self._shared is not None:
                 transaction.hold(self._shared.certain, len(event.data))
         except OperationRefused as error:
             transaction.refused = str(error)
-            self._settle(event, Outcome.REJECTED, UNAUTHORIZED, transaction.refused)
+            self._settle(event, Refusal(Reason.UNAUTHORIZED, transaction.refused))
         except TransactionFailed as error:
-            self._settle(event, Outcome.REJECTED, error.condition, error.description)
+            self._settle(event, error.refusal)
         except DecodeError as error:
-            self._settle(event, *reject(self._registry, error))
+            self._settle(event, reject(self._registry, error))
         else:
-            self._settle(event, Outcome.ACCEPTED, "", "", event.transaction)
+            self._settle(event, None, event.transaction)
 
-    def _settle(
-        self, event: Delivery, outcome: Outcome, condition: str, description: str, transaction: bytes | None = None
-    ) -> None:
+    def _settle(self, event: Delivery, refusal: Refusal | None, transaction: bytes | None = None) -> None:
+        outcome, condition, description = outcome_of(refusal)
+        engine = self._transport.engine
         if event.delivery_tag is not None:
             if self.link.settles_second and transaction is None:
-                self._propose(event.delivery_tag, outcome, condition, description)
+                # The client settles the message then, and needs credit for the next one.
+                engine.set_outcome(self.link, event.delivery_tag, outcome, condition=condition, description=description)
+                self._transport.flush_soon()
+                self.transfers += 1
                 return
-            self._transport.engine.settle(self.link, event.delivery_tag, outcome, condition, description, transaction)
+            engine.settle(self.link, event.delivery_tag, outcome, condition, description, transaction)
             self._transport.flush_soon()
         self._count()
-
-    def _propose(self, delivery_tag: int, outcome: Outcome, condition: str, description: str) -> None:
-        """Tell the client an outcome: it settles the message, and then needs credit for the next one."""
-        engine = self._transport.engine
-        engine.set_outcome(self.link, delivery_tag, outcome, condition=condition, description=description)
-        self._transport.flush_soon()
-        self.transfers += 1
 
     def on_confirmed(self, delivery_tag: int) -> None:  # noqa: ARG002
         """The client has settled a message after the broker gave it an outcome."""

@@ -10,31 +10,30 @@ import attrs
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.node_declaration import (
+    DELETE_ON_CLOSE,
     NodeDeclaration,
     NodeDeclarationError,
-    describe_node,
     read_node_declaration,
 )
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NoSuchExchange
 from qmf.broker.nodes.router import Node
-from qmf.broker.nodes.settings import Lifetime, QueueSettings
+from qmf.broker.nodes.settings import ExchangeSettings, Lifetime, QueueSettings
 from qmf.broker.observer import BrokerClient
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal
-from qmf.broker.refusal import AmqpRefusal
+from qmf.broker.protocols.amqp.conditions import LinkRefused
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.values import Terminus
+from qmf.bus.engine.values import DescribedProperty, Terminus
+
+#: The property with the lifetime of a node: a value that has the policy as its descriptor.
+_LIFETIME = "lifetime-policy"
 
 PREDECLARED_NAMES = frozenset(name for name, _ in PREDECLARED_EXCHANGES)
 
 #: A node that can be deleted with a link.
 LinkNode = Queue | Exchange
-
-
-class LinkRefused(AmqpRefusal):
-    """A link cannot be granted."""
 
 
 class LinkNodes:
@@ -156,8 +155,11 @@ class LinkNodes:
             return self._operations.create_by_policy(Principal.of(self._client), name)
 
     def _options(self, terminus: Terminus) -> NodeDeclaration:
+        properties = dict(terminus.properties)
+        if isinstance(policy := properties.get(_LIFETIME), DescribedProperty):
+            properties[_LIFETIME] = policy.descriptor
         try:
-            return read_node_declaration(terminus.capabilities, terminus.properties, limits=self._registry.limits)
+            return read_node_declaration(terminus.capabilities, properties, limits=self._registry.limits)
         except NodeDeclarationError as error:
             raise _refusal(error) from error
 
@@ -172,6 +174,33 @@ def _granted(node: LinkNode, options: NodeDeclaration, wanted: Terminus) -> Term
         capabilities=tuple(name for name in capabilities if name in wanted.capabilities),
         properties=properties if wanted.properties else {},
     )
+
+
+def describe_node(
+    node: Node, requested: NodeDeclaration, *, temporary: bool
+) -> tuple[tuple[str, ...], dict[str, object]]:
+    """What a node is: capabilities, and properties by the names of the request."""
+    if isinstance(node, Queue):
+        settings: QueueSettings | ExchangeSettings = node.settings
+        properties: dict[str, object] = {"supported-dist-modes": "move", "exclusive": node.exclusive}
+        for name, value in settings.arguments.items():
+            if name in requested.queue.arguments and isinstance(value, bool | int | str):
+                properties[name] = value
+        capabilities: tuple[str, ...] = ("queue",)
+    else:
+        settings = node.settings if isinstance(node, Exchange) else ExchangeSettings("direct")
+        properties = {"supported-dist-modes": "copy", "exchange-type": settings.kind}
+        capabilities = ("topic",)
+    if settings.auto_delete:
+        properties["auto-delete"] = True
+    if settings.durable:
+        properties["durable"] = True
+        capabilities = (*capabilities, "durable")
+    if settings.alternate:
+        properties["alternate-exchange"] = settings.alternate
+    if temporary:
+        properties[_LIFETIME] = DescribedProperty(DELETE_ON_CLOSE, [])
+    return capabilities, properties
 
 
 def _check_deletable(node: LinkNode) -> None:

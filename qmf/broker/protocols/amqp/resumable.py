@@ -19,9 +19,10 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
 from qmf.broker.operations.publisher import Publisher
+from qmf.broker.operations.publishing import publish_message, read_and_resolve, reject
 from qmf.broker.protocols.amqp.incoming import CREDIT_WINDOW, IncomingLink
 from qmf.broker.protocols.amqp.outgoing import OutgoingLink
-from qmf.broker.protocols.amqp.routing import publish_message, read_and_resolve, reject
+from qmf.broker.refusal import Refusal
 from qmf.bus.engine.events import Delivery, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome, Terminus
@@ -104,28 +105,28 @@ class ResumableIncomingLink(IncomingLink):
             super().on_delivery(event)
             return
         if event.delivery_tag in self._accepted:
-            self._finish_delivery(event, Outcome.ACCEPTED, "", "")
+            self._finish_delivery(event)
             return
         try:
             message, node = read_and_resolve(
                 self._registry, event.data, self.node, relay=self._relay, message_format=event.message_format
             )
         except DecodeError as error:
-            self._settle(event, *reject(self._registry, error))
+            self._settle(event, reject(self._registry, error))
             return
         message.origin = self._origin
         if message.durable and self._registry.recorder is not None:
             self._publish_durable(event, message, node, self._registry.recorder)
             return
-        result = publish_message(self._publisher, message, node)
+        refusal = publish_message(self._publisher, message, node)
         if self._registry.flows:
             self._meet()
-        self._finish_delivery(event, *result)
+        self._finish_delivery(event, refusal)
 
-    def _finish_delivery(self, event: Delivery, outcome: Outcome, condition: str, description: str) -> None:
+    def _finish_delivery(self, event: Delivery, refusal: Refusal | None = None) -> None:
         """See `IncomingLink`. One that was accepted is remembered until the client settles it."""
-        if outcome is not Outcome.ACCEPTED or event.delivery_tag is None:
-            self._settle(event, outcome, condition, description)
+        if refusal is not None or event.delivery_tag is None:
+            self._settle(event, refusal)
             return
         self._accepted.add(event.delivery_tag)
         self.transfers += 1

@@ -21,8 +21,8 @@ from qmf.broker.observer import BrokerClient
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal
+from qmf.broker.protocols.amqp.conditions import LinkRefused
 from qmf.broker.protocols.amqp.filters import binding_from_filters, no_local_filter, selector_text
-from qmf.broker.protocols.amqp.link_nodes import LinkRefused
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Durability, ExpiryPolicy, Filter, Terminus
 

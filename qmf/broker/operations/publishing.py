@@ -1,4 +1,4 @@
-"""From an encoded message to the outcome that its sender gets."""
+"""From an encoded message to what its sender learns: None when it was accepted, else why it was refused."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node, RoutingResult
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.publisher import Publisher
-from qmf.bus.engine.values import Outcome
+from qmf.broker.refusal import Reason, Refusal
 from qmf.errors import DecodeError
 
 log = logging.getLogger("qmf.broker")
 
 #: The message annotation with the time when a message came, in nanoseconds since 1970; qpidd's name.
 INGRESS_TIME = "x-opt-ingress-timestamp"
-
-#: Conditions of a message whose address names nothing, and of what the policy refuses.
-NOT_FOUND, UNAUTHORIZED = "amqp:not-found", "amqp:unauthorized-access"
 
 
 def read_and_resolve(
@@ -42,22 +39,17 @@ def read_and_resolve(
     return message, target
 
 
-def reject(registry: NodeRegistry, error: DecodeError | OperationRefused, count: int = 1) -> tuple[Outcome, str, str]:
-    """Count messages that are malformed, or refused by the policy; gives their outcome, as `route_message` does."""
+def reject(registry: NodeRegistry, error: DecodeError | OperationRefused, count: int = 1) -> Refusal:
+    """Count messages that are malformed, or refused by the policy; gives what their sender learns."""
     registry.counters.received += count
     registry.counters.rejected += count
     log.info("rejected %s: %s", "a message" if count == 1 else f"{count} messages", error)
     if isinstance(error, OperationRefused):
-        return Outcome.REJECTED, UNAUTHORIZED, str(error)
-    condition = "amqp:invalid-field" if isinstance(error, InvalidAnnotation) else "amqp:decode-error"
-    return Outcome.REJECTED, condition, str(error)
+        return Refusal(Reason.UNAUTHORIZED, str(error))
+    return Refusal(Reason.INVALID if isinstance(error, InvalidAnnotation) else Reason.MALFORMED, str(error))
 
 
-#: What `publish_message` returns for every message that is accepted: this object.
-ACCEPTED = (Outcome.ACCEPTED, "", "")
-
-
-def route_message(publisher: Publisher, data: bytes, target: Node | None, *, relay: bool) -> tuple[Outcome, str, str]:
+def route_message(publisher: Publisher, data: bytes, target: Node | None, *, relay: bool) -> Refusal | None:
     """Publish a message to its node.
 
     Args:
@@ -65,9 +57,6 @@ def route_message(publisher: Publisher, data: bytes, target: Node | None, *, rel
         data: the encoded message.
         target: the node that it goes to.
         relay: the node in its `to`, where it has one, takes precedence over `target`.
-
-    Returns:
-        outcome, error condition and description; the latter are empty for an accepted message.
     """
     try:
         message, target = read_and_resolve(publisher.registry, data, target, relay=relay)
@@ -76,22 +65,18 @@ def route_message(publisher: Publisher, data: bytes, target: Node | None, *, rel
     return publish_message(publisher, message, target)
 
 
-def publish_message(publisher: Publisher, message: Message, target: Node | None) -> tuple[Outcome, str, str]:
-    """Publish a message that `read_and_resolve` has read; the result is that of `route_message`."""
+def publish_message(publisher: Publisher, message: Message, target: Node | None) -> Refusal | None:
+    """Publish a message that `read_and_resolve` has read."""
     try:
         result = publisher.publish(target, message)
     except OperationRefused as error:
         return reject(publisher.registry, error)
     if result is RoutingResult.QUEUE_FULL:
-        return full(publisher.registry.refusal)
-    return ACCEPTED if target is not None else (Outcome.REJECTED, NOT_FOUND, no_node(message))
+        return Refusal(Reason.FULL, publisher.registry.refusal)
+    return no_node(message) if target is None else None
 
 
-def no_node(message: Message) -> str:
-    """Why a message to the anonymous relay is rejected whose address names nothing."""
-    return "the message has no address" if message.to is None else f"no exchange or queue {message.to!r}"
-
-
-def full(reason: str) -> tuple[Outcome, str, str]:
-    """The outcome of a message that a queue refused; the result is that of `route_message`."""
-    return Outcome.REJECTED, "amqp:resource-limit-exceeded", reason
+def no_node(message: Message) -> Refusal:
+    """Why a message is refused whose address names nothing."""
+    text = "the message has no address" if message.to is None else f"no exchange or queue {message.to!r}"
+    return Refusal(Reason.NOT_FOUND, text)
