@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "qmf/console": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
     "qmf/broker": {"qmf.bus", "qmf.codec", "qmf.connecting", "qmf.agent", "qmf.models"},
     "qmf/client": {"qmf.messaging", "qmf.protocol", "qmf.views"},
-    "qmf/tools": {"qmf.client", "qmf.connecting", "qmf.messaging"},
+    "qmf/tools": {"qmf.client", "qmf.connecting", "qmf.messaging", "qmf.views"},
     "qmf/pipeline": {
         "qmf.console",
         "qmf.schema",

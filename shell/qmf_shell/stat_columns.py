@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
+from qmf.views.node_fields import EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
 from qmf_shell.results.cells import Cell, Duration, Quantity
 from qmf_shell.results.result import CellForm, Role, TableColumn
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
@@ -64,32 +65,19 @@ def _since(item: ObjectRecord) -> Cell:
     return Duration(max(0, item.updated - item.created)) if item.created else None
 
 
-_QUEUES = (
-    ViewColumn("queue", lambda item: item.identity.index, Role.NAME, shortens=True),
-    ViewColumn("dur", _value("durable"), Role.TEXT, spare=True),
-    ViewColumn("autoDel", _value("autoDelete"), Role.TEXT, spare=True),
-    ViewColumn("excl", _value("exclusive"), Role.TEXT, spare=True),
-    ViewColumn("msg", _value("msgDepth")),
-    ViewColumn("msgIn", _value("msgTotalEnqueues")),
-    ViewColumn("msgOut", _value("msgTotalDequeues")),
-    ViewColumn("bytes", _value("byteDepth", unit="octet"), spare=True),
-    ViewColumn("bytesIn", _value("byteTotalEnqueues", unit="octet"), spare=True),
-    ViewColumn("bytesOut", _value("byteTotalDequeues", unit="octet"), spare=True),
-    ViewColumn("cons", _value("consumerCount")),
-    ViewColumn("bind", _value("bindingCount"), spare=True),
-)
-_EXCHANGES = (
-    ViewColumn("exchange", lambda item: item.identity.index or "(default)", Role.NAME, shortens=True),
-    ViewColumn("type", _value("type"), Role.TEXT),
-    ViewColumn("dur", _value("durable"), Role.TEXT, spare=True),
-    ViewColumn("bind", _value("bindingCount")),
-    ViewColumn("msgIn", _value("msgReceives")),
-    ViewColumn("msgOut", _value("msgRoutes")),
-    ViewColumn("msgDrop", _value("msgDrops")),
-    ViewColumn("byteIn", _value("byteReceives", unit="octet"), spare=True),
-    ViewColumn("byteOut", _value("byteRoutes", unit="octet"), spare=True),
-    ViewColumn("byteDrop", _value("byteDrops", unit="octet"), spare=True),
-)
+def _node_column(field: NodeField) -> ViewColumn:
+    """The column of a queue or an exchange."""
+    match field.kind:
+        case FieldKind.NAME:
+            return ViewColumn(field.heading, lambda item: item.identity.index or "(default)", Role.NAME, shortens=True)
+        case FieldKind.TEXT | FieldKind.FLAG:
+            return ViewColumn(field.heading, _value(field.value), Role.TEXT, spare=field.spare)
+        case FieldKind.NUMBER:
+            return ViewColumn(field.heading, _value(field.value), spare=field.spare)
+        case FieldKind.SIZE:
+            return ViewColumn(field.heading, _value(field.value, unit="octet"), spare=field.spare)
+
+
 _CONNECTIONS = (
     ViewColumn("connection", lambda item: item.identity.index, Role.NAME, shortens=True),
     ViewColumn("process", _value("remoteProcessName"), Role.TEXT),
@@ -117,8 +105,8 @@ _SUBSCRIPTIONS = (
 SUBSCRIPTION_CLASSES = ("subscription", "outgoing")
 #: Views with the classes of their rows; the first class is one that every qpidd has.
 VIEW_COLUMNS: Mapping[str, tuple[Sequence[str], Sequence[ViewColumn]]] = {
-    "queues": (("queue",), _QUEUES),
-    "exchanges": (("exchange",), _EXCHANGES),
+    "queues": (("queue",), [_node_column(field) for field in QUEUE_FIELDS]),
+    "exchanges": (("exchange",), [_node_column(field) for field in EXCHANGE_FIELDS]),
     "connections": (("connection",), _CONNECTIONS),
     "subscriptions": (SUBSCRIPTION_CLASSES, _SUBSCRIPTIONS),
 }

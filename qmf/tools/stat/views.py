@@ -12,6 +12,7 @@ from qmf.client import BrokerAgent, BrokerObject
 from qmf.client.objects import referenced_name
 from qmf.errors import CallerError
 from qmf.tools.tables import Column, Form, Row, formatted
+from qmf.views.node_fields import EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
 
 #: Statistics of a broker and of a queue: heading, value in messages, value in bytes.
 _DEPTHS = (
@@ -115,42 +116,27 @@ def connections(broker: BrokerAgent) -> list[View]:
 #: Columns with the value that each shows.
 _Fields: TypeAlias = Sequence[tuple[Column, str]]
 
-_EXCHANGE_FIELDS: _Fields = (
-    (Column("exchange"), "name"),
-    (Column("type"), "type"),
-    (Column("dur", Form.YES), "durable"),
-    (Column("bind", Form.SHORT), "bindingCount"),
-    (Column("msgIn", Form.SHORT), "msgReceives"),
-    (Column("msgOut", Form.SHORT), "msgRoutes"),
-    (Column("msgDrop", Form.SHORT), "msgDrops"),
-    (Column("byteIn", Form.SHORT), "byteReceives"),
-    (Column("byteOut", Form.SHORT), "byteRoutes"),
-    (Column("byteDrop", Form.SHORT), "byteDrops"),
-)
-_QUEUE_FIELDS: _Fields = (
-    (Column("queue"), "name"),
-    (Column("dur", Form.YES), "durable"),
-    (Column("autoDel", Form.YES), "autoDelete"),
-    (Column("excl", Form.YES), "exclusive"),
-    (Column("msg", Form.SHORT), "msgDepth"),
-    (Column("msgIn", Form.SHORT), "msgTotalEnqueues"),
-    (Column("msgOut", Form.SHORT), "msgTotalDequeues"),
-    (Column("bytes", Form.SHORT), "byteDepth"),
-    (Column("bytesIn", Form.SHORT), "byteTotalEnqueues"),
-    (Column("bytesOut", Form.SHORT), "byteTotalDequeues"),
-    (Column("cons", Form.SHORT), "consumerCount"),
-    (Column("bind", Form.SHORT), "bindingCount"),
-)
+_FORMS = {
+    FieldKind.NAME: Form.PLAIN,
+    FieldKind.TEXT: Form.PLAIN,
+    FieldKind.FLAG: Form.YES,
+    FieldKind.NUMBER: Form.SHORT,
+    FieldKind.SIZE: Form.SHORT,
+}
+
+
+def _node_fields(fields: Sequence[NodeField]) -> _Fields:
+    return [(Column(field.heading, _FORMS[field.kind]), field.value) for field in fields]
 
 
 def exchanges(broker: BrokerAgent) -> list[View]:
     """Exchanges."""
-    return [_fields_view("Exchanges", _EXCHANGE_FIELDS, broker.getAllExchanges())]
+    return [_fields_view("Exchanges", _node_fields(EXCHANGE_FIELDS), broker.getAllExchanges())]
 
 
 def queues(broker: BrokerAgent) -> list[View]:
     """Queues."""
-    return [_fields_view("Queues", _QUEUE_FIELDS, broker.getAllQueues())]
+    return [_fields_view("Queues", _node_fields(QUEUE_FIELDS), broker.getAllQueues())]
 
 
 _PROPERTY_FIELDS: _Fields = (
