@@ -73,7 +73,9 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("pager", ("auto", "off"), "auto", "whether output longer than the terminal goes through a pager"),
     Setting("completion", ("tab", "typing"), "tab", "whether the menu opens with Tab or while typing"),
     Setting("interval", (), "2", "seconds between refreshes of watch, plot and top"),
-    Setting("screens", ("auto", "off"), "auto", "whether watch, top, events -f and heartbeats -f fill the terminal"),
+    Setting(
+        "screens", ("auto", "off"), "auto", "whether watch, top, plot, events -f and heartbeats -f fill the terminal"
+    ),
     Setting("confirm", ("on", "off"), "on", "whether to ask before a method is called on many objects"),
 )
 _BY_NAME = {choice.name: choice for choice in SETTINGS}

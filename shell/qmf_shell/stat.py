@@ -111,9 +111,11 @@ def _run(options: argparse.Namespace) -> int:
 
     from qmf.connecting import read_connections
     from qmf.errors import QmfError
+    from qmf_shell.parsing.command import BoundArguments
     from qmf_shell.render.output_style import choose_output_style
     from qmf_shell.render.screen import Screen
     from qmf_shell.results.result import LiveView
+    from qmf_shell.screens.start import frames_of
     from qmf_shell.session.opening import open_session
     from qmf_shell.stat_views import stat_view
 
@@ -138,7 +140,8 @@ def _run(options: argparse.Namespace) -> int:
 
         try:
             if options.interval is not None:
-                screen.show(LiveView(frame, options.interval, options.count))
+                frames = LiveView(frame, options.interval, options.count)
+                screen.show(frames_of(context, BoundArguments(), f"qmf-stat {view}", frames))
                 return OK
             with screen.progress.busy():
                 result = frame()

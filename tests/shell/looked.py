@@ -9,7 +9,8 @@ from qmf_shell.modes.executor import evaluate
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import display_width
 from qmf_shell.results.result import LiveScreen
-from qmf_shell.screens.drawing import Geometry, Surroundings, draw_page
+from qmf_shell.screens.drawing import draw_page
+from qmf_shell.screens.geometry import Geometry, Surroundings
 from qmf_shell.screens.navigator import Navigator
 from qmf_shell.screens.state import Page
 from qmf_shell.session.backend import (

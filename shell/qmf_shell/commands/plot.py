@@ -20,7 +20,8 @@ from qmf_shell.objects.value_cells import value_cell
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import seconds_option
 from qmf_shell.results.cells import Cell, Instant, Quantity
-from qmf_shell.results.result import LiveView, Plot, PlotSeries
+from qmf_shell.results.result import Plot, PlotSeries, Result
+from qmf_shell.screens.start import frames_of
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 
@@ -32,7 +33,7 @@ MAX_LINES = 6
 _Points = collections.deque[tuple[float, float | None]]
 
 
-def run(context: Context, args: BoundArguments) -> LiveView:
+def run(context: Context, args: BoundArguments) -> Result:
     """Start the plot."""
     target = find_object(context, args.texts[0], prefer=lambda schema: _has_all(schema, args.texts[1:]))
     fields = [find_field([target.schema], text) for text in args.texts[1:]]
@@ -48,7 +49,7 @@ def run(context: Context, args: BoundArguments) -> LiveView:
     span = seconds_option(PLOT, args, "span", SPAN)
     context.ids.assign(target.identity, target.created)
     drawing = _Drawing(context, target, fields, span, "total" in args.options)
-    return live_view(context, PLOT, args, drawing.frame)
+    return frames_of(context, args, "plot", live_view(context, PLOT, args, drawing.frame))
 
 
 def _has_all(schema: ClassSchema, names: Sequence[str]) -> bool:

@@ -22,7 +22,7 @@ from qmf_shell.parsing.common_options import PLAIN
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.cells import Cell, Quantity
 from qmf_shell.results.result import CellForm, Result, Role, Table, TableColumn
-from qmf_shell.screens.start import screen_of
+from qmf_shell.screens.start import frames_of, screen_of
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
@@ -71,7 +71,7 @@ def run(context: Context, args: BoundArguments) -> Result:
         )
         return PageFactory(context, view.interval, all_integers).objects(spec)
 
-    return view if len(names) > 1 else screen_of(context, args, view, page)
+    return frames_of(context, args, "top", view) if len(names) > 1 else screen_of(context, args, view, page)
 
 
 @attrs.define

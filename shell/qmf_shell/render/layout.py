@@ -84,6 +84,14 @@ def fit_widths(widths: Sequence[int], leasts: Sequence[int], room: int | None) -
     return result
 
 
+def fit_in_turn(
+    widths: Sequence[int], leasts: Sequence[int], first: Sequence[bool], room: int | None
+) -> list[int] | None:
+    """As `fit_widths`, but the columns of `first` are narrowed before the others."""
+    narrowed = [least if early else width for width, least, early in zip(widths, leasts, first, strict=True)]
+    return fit_widths(widths, narrowed, room) or fit_widths(narrowed, leasts, room)
+
+
 @attrs.frozen
 class ColumnPlan:
     """Which columns of a table are drawn, and how wide.
@@ -176,9 +184,7 @@ def _plan(
 
     def fitted(shown: Sequence[int], limits: _Leasts) -> ColumnPlan | None:
         wanted, leasts = [widths[at] for at in shown], [least(at, limits) for at in shown]
-        # Spare columns are narrowed before others.
-        only_spare = [low if columns[at].spare else width for at, low, width in zip(shown, leasts, wanted, strict=True)]
-        found = fit_widths(wanted, only_spare, room) or fit_widths(only_spare, leasts, room)
+        found = fit_in_turn(wanted, leasts, [columns[at].spare for at in shown], room)
         return None if found is None else ColumnPlan(tuple(shown), tuple(found))
 
     everything = list(range(len(columns)))

@@ -267,9 +267,6 @@ class Screen:
                 close()
 
     def _show_view(self, view: LiveView) -> None:
-        if self._cursor and view.in_place and self.style not in MACHINE_READABLE:
-            self._show_in_place(view)
-            return
         self._csv = None
         number = 0
         with self._interruptible():
@@ -311,7 +308,7 @@ class Screen:
         left = app.run()
         self.interrupted = left.interrupted
         width, height = self._size()
-        self._write(self._text_lines(left.last, width)[: height - 1])
+        self._write(self._text_lines(left.last, width, min(20, height - 2))[: height - 1])
         self._out.flush()
         self._record_result(left.last)
 
@@ -322,31 +319,6 @@ class Screen:
             yield
         except KeyboardInterrupt:
             self.interrupted = True
-
-    def _show_in_place(self, view: LiveView) -> None:
-        """Refresh the view in place; afterwards, print its last frame."""
-        from qmf_shell.render.in_place import InPlaceDisplay, cropped
-
-        # Before the terminal changes to the other screen: an error in the first frame is printed like others.
-        with self.progress.busy():
-            frames = [view.frame()]
-
-        def keep(frame: Result) -> None:
-            frames[0] = frame
-
-        display = InPlaceDisplay(
-            out=self._out,
-            size=self._size,
-            lines=self._text_lines,
-            formatter=self._formatter,
-            colour=self.style is OutputStyle.COLOUR,
-        )
-        with self._interruptible():
-            display.show(view, frames[0], keep)
-        width, height = self._size()
-        self._write(self._text_lines(cropped(frames[0], height)[0], width, min(20, height - 2))[:height])
-        self._out.flush()
-        self._record_result(frames[0])
 
     # -- transcript
 

@@ -188,19 +188,17 @@ class Plot:
 
 @attrs.frozen
 class LiveView:
-    """A result that is refreshed again and again, until Ctrl-C, ``q`` or a number of frames.
+    """A result that is made again and again, until Ctrl-C or for a number of frames, which follow each other.
 
     Attributes:
-        frame: makes the next frame. A `QmfError` that it raises is shown, and the view goes on.
+        frame: makes the next frame. A `QmfError` is shown, and the view continues, unless it is the first.
         interval: seconds from one frame to the next.
         count: how many frames; None for no end.
-        in_place: on a terminal, each frame replaces the one before; else they follow each other.
     """
 
     frame: Callable[[], Result]
     interval: float
     count: int | None = None
-    in_place: bool = True
 
 
 @attrs.frozen

@@ -23,7 +23,8 @@ from prompt_toolkit.output import ColorDepth, Output
 
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.result import Result
-from qmf_shell.screens.drawing import Fragments, Geometry, Surroundings, draw_page
+from qmf_shell.screens.drawing import Fragments, draw_page
+from qmf_shell.screens.geometry import Geometry, Surroundings
 from qmf_shell.screens.keys import ACTIONS, Typing, key_bindings
 from qmf_shell.screens.navigator import Loaded, Navigator
 from qmf_shell.screens.state import Page
@@ -85,6 +86,7 @@ class ScreenApp:
         """
         self.navigator = Navigator(context, page)
         self.mouse = True
+        self._printing = formatter
         self._formatter = attrs.evolve(formatter, short=True)
         self._colour = colour
         self._wide_characters = wide_characters
@@ -185,6 +187,7 @@ class ScreenApp:
         """The lines of the page that is shown."""
         around = Surroundings(
             formatter=self._formatter,
+            printing=self._printing,
             colour=self._colour,
             trail=self.navigator.trail,
             right=self.navigator.right(self._formatter),

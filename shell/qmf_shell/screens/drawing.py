@@ -7,31 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import attrs
+from prompt_toolkit.formatted_text import ANSI, to_formatted_text
 from rich.cells import chop_cells
 
 from qmf.views.text import clean
-from qmf_shell.render.formatting import ABSENT, Formatter
-from qmf_shell.render.layout import display_width, halves
+from qmf_shell.render.formatting import ABSENT
+from qmf_shell.render.layout import GAP, display_width
 from qmf_shell.render.shortening import shorten_end, shorten_middle, shorten_values
+from qmf_shell.render.styles import Styler
+from qmf_shell.render.text_lines import TextOptions, text_lines
 from qmf_shell.results.cells import NamedValues
-from qmf_shell.results.result import Role
-from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn, table_column
+from qmf_shell.results.result import Result, Role
+from qmf_shell.screens.fitting import LEAST_HEADING, PlacedColumn, place_columns, unit_of
+from qmf_shell.screens.geometry import Geometry, Surroundings
+from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn
 from qmf_shell.screens.state import Page
 
 Fragments = list[tuple[str, str]]
 
-#: Blanks between columns.
-GAP = 2
-#: Texts take at most so much of the width, unless there is room.
-_TEXT_PART = 3
-_LEAST_TEXT = 12
-#: Headings are shortened to so much at most, if there is no room.
-_LEAST_HEADING = 12
-#: Below this width there are no short ids, below this height no units.
-_NARROW, _TALL = 60, 16
-#: Columns that are shown where there is room need so much of it.
-_LEAST_SPARE = 24
+#: Below this height there are no units.
+_TALL = 16
 
 _ROLES = {Role.ID: "class:id", Role.NAME: "class:name", Role.FAINT: "class:faint", Role.TREE: "class:name"}
 _LEVELS = {Level.NORMAL: "", Level.WARNING: "class:warning", Level.CRITICAL: "class:critical"}
@@ -49,108 +44,74 @@ _SEVERITIES = {
     "lost": "class:critical",
     "deleted": "class:error",
 }
-#: Without colour, marks that follow a value.
-_LEVEL_SIGNS = {Level.NORMAL: "", Level.WARNING: "!", Level.CRITICAL: "!!"}
-
-
-@attrs.define
-class Geometry:
-    """Where things are on the screen, for the mouse, and the widths of columns, which only grow while it stays.
-
-    Attributes:
-        size: columns and lines.
-        body: number of the first line with a row, and how many there are.
-        head: number of the line with the headings.
-        heads: the first and last column of each heading, with the key of its column.
-        keys: the same of what the last line names, with the key that it stands for.
-        tabs: the same of the tabs, with their numbers.
-        widths: the widths of columns by key.
-        basis: what the widths are for.
-    """
-
-    size: tuple[int, int] = (80, 24)
-    body: tuple[int, int] = (0, 0)
-    head: int = -1
-    heads: list[tuple[int, int, str]] = attrs.field(factory=list)
-    keys: list[tuple[int, int, str]] = attrs.field(factory=list)
-    tabs: list[tuple[int, int, int]] = attrs.field(factory=list)
-    widths: dict[str, int] = attrs.field(factory=dict)
-    basis: object = None
-
-
-@attrs.frozen(kw_only=True)
-class Surroundings:
-    """What is drawn besides the page.
-
-    Attributes:
-        formatter: makes text of cells.
-        colour: the terminal has colours; without them, marks follow values.
-        trail: titles of the pages below this one.
-        right: what the first line has at its end: the time, and whether the screen is paused.
-        message: in place of the keys on the last line; its style and text.
-        keys: what the last line names: key and meaning.
-        wide_characters: the encoding has more than ASCII.
-    """
-
-    formatter: Formatter
-    colour: bool = True
-    trail: Sequence[str] = ()
-    right: str = ""
-    message: tuple[str, str] | None = None
-    keys: Sequence[tuple[str, str]] = ()
-    wide_characters: bool = True
-
-    @property
-    def left_out(self) -> str:
-        """Stands for a part of a text that is left out."""
-        return "…" if self.wide_characters else "~"
 
 
 def draw_page(page: Page, around: Surroundings, geometry: Geometry, width: int, height: int) -> list[Fragments]:
     """The lines of a page; notes in `geometry` where things are."""
-    geometry.size = width, height
-    geometry.head, geometry.heads, geometry.keys, geometry.tabs = -1, [], [], []
+    geometry.begin(width, height)
     lines: list[Fragments] = []
     if height >= 3:
         lines.append(_title_line(page, around, width))
     if page.tabs and height >= 6:
         lines.append(_tab_line(page, geometry, width))
-    foot = height >= 4
-    if around.message is not None:
-        foot = True
-    with_heads = height >= 5
-    # Units need a line of their own: only if columns have some, and there is room.
-    units = height >= _TALL and any(_unit(item, around) for item in page.model.shown_columns)
-    room = height - len(lines) - with_heads - units - foot
-    split = height >= _TALL and any(len(item.title) > _LEAST_HEADING for item in page.model.shown_columns)
-    rows, columns = _body(page, around, geometry, width, room - split, split=split)
-    if split and not any(item.is_split for item in columns):
-        split = False
-        rows, columns = _body(page, around, geometry, width, room, split=False)
-    room -= split
-    if with_heads:
-        geometry.head = len(lines)
-        geometry.head += split
-        lines += _head_lines(page, around, geometry, columns, width, split=split, units=units)
-    geometry.body = len(lines), max(0, room)
-    cursor = page.model.cursor - page.model.top
-    for number, row in enumerate(rows):
-        lines.append(_row_line(row, around, columns, width, chosen=number == cursor))
-    if not rows and room > 0:
-        lines += [[("class:faint", shorten_middle(text, width, around.left_out))] for text in _empty_lines(page)][:room]
+    foot = height >= 4 or around.message is not None
+    room = height - len(lines) - foot
+    if page.frame is None:
+        lines += _table_lines(page, around, geometry, len(lines), room)
+    else:
+        lines += _frame_lines(page.frame, around, width, room)
     lines += [[("", "")]] * (height - len(lines) - foot)
     if foot:
         lines.append(_foot_line(around, geometry, width))
     return lines[:height]
 
 
-def _body(
-    page: Page, around: Surroundings, geometry: Geometry, width: int, room: int, *, split: bool
-) -> tuple[Sequence[Row], list[_Placed]]:
+def _table_lines(page: Page, around: Surroundings, geometry: Geometry, top: int, room: int) -> list[Fragments]:
+    """Headings and rows in `room` lines, the first of which is line number `top`."""
+    width, height = geometry.size
+    with_heads, tall = height >= 5, height >= _TALL
+    # Units need a line of their own: only if columns have some, and there is room.
+    units = tall and any(unit_of(item, around) for item in page.model.shown_columns)
+    room -= with_heads + units
+    split = tall and any(len(item.title) > LEAST_HEADING for item in page.model.shown_columns)
+    rows, columns = _placed_rows(page, around, geometry, room - split, split=split)
+    if split and not any(item.is_split for item in columns):
+        split = False
+        rows, columns = _placed_rows(page, around, geometry, room, split=False)
+    room = max(0, room - split)
+    lines: list[Fragments] = []
+    if with_heads:
+        geometry.head = top + split
+        lines += _head_lines(page, around, geometry, columns, split=split, units=units)
+    geometry.body = top + len(lines), room
+    cursor = page.model.cursor - page.model.top
+    lines += [_row_line(row, around, columns, width, chosen=at == cursor) for at, row in enumerate(rows)]
+    if not rows:
+        lines += [[("class:faint", shorten_middle(text, width, around.left_out))] for text in _empty_lines(page)][:room]
+    return lines
+
+
+def _placed_rows(
+    page: Page, around: Surroundings, geometry: Geometry, room: int, *, split: bool
+) -> tuple[Sequence[Row], list[PlacedColumn]]:
     """The rows that fit, and the columns."""
-    _, rows = page.model.window(max(0, room))
-    rows = rows[: max(0, room)]
-    return rows, _fitting(page, around, geometry, rows, width, split=split)
+    rows = page.model.window(max(0, room))[1][: max(0, room)]
+    return rows, place_columns(page, around, geometry, rows, split=split)
+
+
+def _frame_lines(frame: Result, around: Surroundings, width: int, room: int) -> list[Fragments]:
+    """The lines of a frame as they are printed; what does not fit is counted."""
+    options = TextOptions(
+        formatter=around.printing,
+        width=width,
+        height=room,
+        styler=Styler(around.colour),
+        braille=around.wide_characters,
+    )
+    texts = list(text_lines(frame, options))
+    if len(texts) > room:
+        texts[max(0, room - 1) :] = [f"... {len(texts) - room + 1:,} more lines"]
+    return [[(style, text) for style, text, *_ in to_formatted_text(ANSI(line))] for line in texts]
 
 
 def _empty_lines(page: Page) -> list[str]:
@@ -231,136 +192,14 @@ def _foot_line(around: Surroundings, geometry: Geometry, width: int) -> Fragment
     return [*line, ("class:foot", " " * (width - at))]
 
 
-# -- columns -----------------------------------------------------------------------------------------------------------
-
-
-@attrs.frozen(eq=False)
-class _Placed:
-    """A column on the screen: its width, the one that it would like to have, and the texts of its cells."""
-
-    column: ScreenColumn
-    title: str
-    width: int
-    natural: int
-    texts: dict[int, str]
-    split: bool = False
-
-    @property
-    def is_split(self) -> bool:
-        """True if its heading takes two lines."""
-        return self.split and display_width(self.title) > self.width
-
-    @property
-    def heading(self) -> tuple[str, str]:
-        """The two lines of its heading; the first is empty if one is enough."""
-        return halves(self.title) if self.is_split else ("", self.title)
-
-
-def _fitting(
-    page: Page, around: Surroundings, geometry: Geometry, rows: Sequence[Row], width: int, *, split: bool
-) -> list[_Placed]:
-    """The columns that fit, with the texts of the rows."""
-    model = page.model
-    shown = model.shown_columns
-    if page.loaded and rows:
-        shown = [item for item in shown if item.fixed or not item.key.startswith("\0") or _has_values(item, rows)]
-    basis = (id(page), width, tuple(model.shown), model.left)
-    if geometry.basis != basis:
-        geometry.basis, geometry.widths = basis, {}
-    fixed = [item for item in shown if item.fixed]
-    if width < _NARROW and len(fixed) > 1:
-        fixed = fixed[1:]  # the short id: the name says more
-    scrolled = [item for item in shown if not item.fixed and not item.spare]
-    scrolled = scrolled[min(model.left, max(0, len(scrolled) - 1)) :]
-    cap = max(_LEAST_TEXT, width // _TEXT_PART)
-    name_cap = max(_LEAST_TEXT, width * 2 // 5)
-    placed: list[_Placed] = []
-    used = 0
-    for item in [*fixed, *scrolled]:
-        one = _measured(page, item, around, geometry, rows, placed[-1].column if placed else None, split=split)
-        most = name_cap if item.main or (item.fixed and item.role is Role.NAME) else cap
-        size = one.width if item.right else min(one.width, most)
-        gap = GAP if placed else 0
-        if used + gap + size > width:
-            rest = width - used - gap
-            if placed and (item.right or rest < _LEAST_TEXT) and not (item.fixed and rest > 0):
-                break
-            size = max(1, rest)
-        placed.append(attrs.evolve(one, width=size))
-        used += gap + size
-        if used >= width:
-            break
-    # Prose such as descriptions keeps a part of what is left; other spare columns get what the others don't need.
-    spare = [_measured(page, item, around, geometry, rows, None) for item in shown if item.spare]
-    for one in spare:
-        least = min(one.natural, _LEAST_SPARE)
-        if one.column.prose and used + GAP + least <= width:
-            placed.append(attrs.evolve(one, width=least))
-            used += GAP + least
-    placed = _widened(placed, width - used)
-    for one in spare:
-        rest = width - sum(other.width + GAP for other in placed)
-        if not one.column.prose and rest >= min(one.natural, _LEAST_SPARE):
-            placed.append(attrs.evolve(one, width=min(one.natural, rest)))
-    return placed
-
-
-def _measured(
-    page: Page,
-    column: ScreenColumn,
-    around: Surroundings,
-    geometry: Geometry,
-    rows: Sequence[Row],
-    before: ScreenColumn | None,
-    *,
-    split: bool = False,
-) -> _Placed:
-    """A column with the texts of the rows, as wide as these; a long heading may be shortened."""
-    title = _heading(page, column, around, before)
-    texts = {id(row): _cell_text(column, row, around) for row in rows}
-    content = max([geometry.widths.get(column.key, 1), *map(display_width, texts.values())])
-    geometry.widths[column.key] = content
-    whole = max(display_width(title), display_width(_unit(column, around)))
-    least = max(map(display_width, halves(title))) if split else _LEAST_HEADING
-    least = max(min(whole, least), display_width(_unit(column, around)))
-    return _Placed(column, title, max(content, least), max(content, whole), texts, split)
-
-
-def _widened(placed: Sequence[_Placed], spare: int) -> list[_Placed]:
-    """Give the room that is left to texts and headings that were shortened."""
-    widths = {}
-    # Prose first: the others are cut in the middle, and still say what they are.
-    for item in sorted(placed, key=lambda one: not one.column.prose):
-        more = max(0, min(item.natural - item.width, spare))
-        spare -= more
-        widths[item.column.key] = item.width + more
-    return [attrs.evolve(item, width=widths[item.column.key]) for item in placed]
-
-
-def _has_values(column: ScreenColumn, rows: Sequence[Row]) -> bool:
-    return any(column.cell(row) is not None for row in rows)
-
-
-def _heading(page: Page, column: ScreenColumn, around: Surroundings, before: ScreenColumn | None) -> str:
-    # Beside the total, "per second" is enough.
-    beside = column.rate and before is not None and before.name == column.name and not before.rate
-    title = "/s" if beside else clean(column.title)
-    if page.model.sort == column.key:
-        signs = ("▼", "▲") if around.wide_characters else ("v", "^")
-        title += f" {signs[0] if page.model.descending else signs[1]}"
-    return title
-
-
-def _unit(column: ScreenColumn, around: Surroundings) -> str:
-    return around.formatter.heading(table_column(column))
+# -- headings ---------------------------------------------------------------------------------------------------------
 
 
 def _head_lines(
     page: Page,
     around: Surroundings,
     geometry: Geometry,
-    columns: Sequence[_Placed],
-    width: int,
+    columns: Sequence[PlacedColumn],
     *,
     split: bool,
     units: bool,
@@ -376,11 +215,11 @@ def _head_lines(
         style = "class:head.sort" if page.model.sort == item.column.key else "class:head"
         above += [("class:head", gap), (style, _fit(upper, item.width, item.column.right, around))]
         line += [("class:head", gap), (style, _fit(lower, item.width, item.column.right, around))]
-        below.append(("class:faint", gap + _fit(_unit(item.column, around), item.width, item.column.right, around)))
+        below.append(("class:faint", gap + _fit(unit_of(item.column, around), item.width, item.column.right, around)))
         geometry.heads.append((at, at + len(gap) + item.width, item.column.key))
         at += len(gap) + item.width
     sign = _hidden(page, columns)
-    rest = width - at
+    rest = geometry.size[0] - at
     if sign and rest > len(sign):
         line += [("class:head", " " * (rest - len(sign))), ("class:faint class:head", sign)]
     else:
@@ -388,7 +227,7 @@ def _head_lines(
     return [*([above] if split else []), line, *([below] if units else [])]
 
 
-def _hidden(page: Page, columns: Sequence[_Placed]) -> str:
+def _hidden(page: Page, columns: Sequence[PlacedColumn]) -> str:
     """How many columns are scrolled out to the left, or have no room at the right."""
     drawn = {item.column.key for item in columns}
     scrolled = [item for item in page.model.shown_columns if not item.fixed and not item.spare]
@@ -400,17 +239,9 @@ def _hidden(page: Page, columns: Sequence[_Placed]) -> str:
 # -- rows --------------------------------------------------------------------------------------------------------------
 
 
-def _cell_text(column: ScreenColumn, row: Row, around: Surroundings) -> str:
-    cell = column.cell(row)
-    if isinstance(cell, NamedValues):
-        return " ".join(f"{name}={value}" for name, value in around.formatter.telling_values(cell))
-    text = around.formatter.column_text(cell, table_column(column))
-    if around.colour or text == ABSENT:
-        return text
-    return text + ("*" if column.changed(row) else "") + _LEVEL_SIGNS[column.level(row)]
-
-
-def _row_line(row: Row, around: Surroundings, columns: Sequence[_Placed], width: int, *, chosen: bool) -> Fragments:
+def _row_line(
+    row: Row, around: Surroundings, columns: Sequence[PlacedColumn], width: int, *, chosen: bool
+) -> Fragments:
     line: Fragments = []
     cursor = "class:cursor" if chosen else ""
     used = 0

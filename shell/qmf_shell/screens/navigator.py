@@ -41,6 +41,9 @@ _KEYS = (
     ("x", "clear gone"),
 )
 
+#: Those that a page without rows has.
+_KEYS_OF_FRAMES = ("q", "?", "Space")
+
 
 @attrs.frozen(eq=False)
 class Loaded:
@@ -259,6 +262,8 @@ class Navigator:
     def keys(self) -> Sequence[tuple[str, str]]:
         """The keys that the last line names."""
         page = self.page
+        if page.frame is not None:
+            return [item for item in _KEYS if item[0] in _KEYS_OF_FRAMES]
         left_out = set()
         if not page.tabs:
             left_out.add("Tab")

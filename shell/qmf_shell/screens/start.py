@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import attrs
-
 from qmf_shell.parsing.command import BoundArguments
-from qmf_shell.results.result import LiveScreen, LiveView, ResultStream
+from qmf_shell.results.result import LiveScreen, LiveView, Result, ResultStream
 from qmf_shell.session.context import Context
 
 
@@ -19,7 +17,7 @@ def screen_of(
     page: Callable[[], Any],
     *,
     check: Callable[[], object] = lambda: None,
-) -> LiveView | ResultStream | LiveScreen:
+) -> Result:
     """A screen, unless the user wants lines or a number of frames.
 
     Args:
@@ -29,12 +27,24 @@ def screen_of(
         page: makes its first page.
         check: raises an error for a mistake of the user, before the terminal changes.
     """
-    if isinstance(lines, LiveView):
-        if "plain" in args.options:
-            return attrs.evolve(lines, in_place=False)
-        if lines.count is not None:
-            return lines
-    elif "plain" in args.options:
+    if "plain" in args.options or (isinstance(lines, LiveView) and lines.count is not None):
         return lines
     check()
     return LiveScreen(lines, page, context, "exact" in args.options)
+
+
+def frames_of(context: Context, args: BoundArguments, title: str, view: LiveView) -> Result:
+    """A screen with the frames of a view that has no rows to work in, unless the user wants lines.
+
+    Args:
+        context, args: as of `screen_of`.
+        title: the title of the page.
+        view: makes the frames.
+    """
+
+    def page() -> Any:
+        from qmf_shell.screens.pages.frames import FramesPage
+
+        return FramesPage(context, title, view)
+
+    return screen_of(context, args, view, page)

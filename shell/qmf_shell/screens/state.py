@@ -54,11 +54,13 @@ class Page:
         at_once: what is new is shown at once, so the interval says nothing.
         changes: it is updated; False for what stays as it is.
         chooses: its rows are chosen from, and the space bar does not pause.
+        frame: shown instead of rows; None for a page with rows.
     """
 
     tabs: Sequence[tuple[str, Page]] = ()
     empty = "Nothing to show."
     chooses = False
+    frame: Result | None = None
     changes = True
     at_once = False
 
