@@ -19,6 +19,9 @@ class FieldKind(enum.Enum):
     SIZE = enum.auto()
 
 
+_LEFT_OUT_FIRST = (FieldKind.FLAG, FieldKind.SIZE)
+
+
 @attrs.frozen
 class NodeField:
     """A column.
@@ -33,10 +36,8 @@ class NodeField:
     heading: str
     value: str
     kind: FieldKind = FieldKind.NUMBER
-    spare: bool = attrs.field(default=attrs.Factory(lambda self: self.kind in _SPARE, takes_self=True))
+    spare: bool = attrs.field(default=attrs.Factory(lambda self: self.kind in _LEFT_OUT_FIRST, takes_self=True))
 
-
-_SPARE = (FieldKind.FLAG, FieldKind.SIZE)
 
 QUEUE_FIELDS: Sequence[NodeField] = (
     NodeField("queue", "name", FieldKind.NAME),

@@ -13,7 +13,7 @@ from qmf.views.node_fields import EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, Node
 
 @pytest.mark.parametrize(("schema", "fields"), [(QUEUE, QUEUE_FIELDS), (EXCHANGE, EXCHANGE_FIELDS)])
 def test_the_values_are_those_of_the_schema(schema: ClassSchema, fields: Sequence[NodeField]) -> None:
-    named = {item.name for item in (*schema.properties, *schema.statistics)}
+    named = {item.name for item in schema.properties} | {item.name for item in schema.statistics}
     assert {field.value for field in fields} <= named
 
 
