@@ -104,9 +104,9 @@ def _reading(path: Path) -> Iterator[PageFile]:
                 raise StoreDamaged(file, "is empty: there is nothing to be saved")
             if pages.intact and pages.application != APPLICATION_ID:
                 raise StoreDamaged(file, "is a database, but not a store of this broker")
-            if pages.intact and pages.version > VERSION:
+            if pages.intact and pages.version != VERSION:
                 raise StoreVersionError(
-                    file, f"has version {pages.version}; this broker knows versions up to {VERSION}"
+                    file, f"has version {pages.version}; this broker reads and writes version {VERSION}"
                 )
             yield pages
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from qmf._atomic_files import sync_folder
@@ -45,41 +45,27 @@ CREATE TABLE message (
 );
 """
 
-#: Steps from each older version to the next one.
-MIGRATIONS: Mapping[int, Callable[[sqlite3.Connection], object]] = {
-    1: lambda connection: connection.execute("ALTER TABLE message ADD COLUMN deliver REAL"),
-    2: lambda _: None,  # definitions of topics and policies, which older programs don't know
-    3: lambda connection: connection.execute("ALTER TABLE message ADD COLUMN format INTEGER NOT NULL DEFAULT 0"),
-}
 
-
-def open_database(
-    path: Path,
-    *,
-    version: int = VERSION,
-    migrations: Mapping[int, Callable[[sqlite3.Connection], object]] = MIGRATIONS,
-) -> sqlite3.Connection:
-    """Open the store's file for reading and writing, from any one thread; create or migrate it where needed.
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open the store's file for reading and writing, from any one thread; create it where it is missing.
 
     Args:
         path: of the file.
-        version: of the tables that the caller knows.
-        migrations: steps from each older version to the next one; all that are needed are one transaction.
 
     Raises:
-        StoreVersionError: the file has a newer version.
+        StoreVersionError: the file has another version.
         StoreDamaged: it is not a store, is empty, or is missing beside its log.
-        StoreError: it cannot be read, written, or migrated.
+        StoreError: it cannot be read or written.
     """
     try:
-        _make_missing(path, version)
+        _make_missing(path)
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as error:
         raise as_store_error(path, error) from error
     except OSError as error:
         raise StoreError(path, f"cannot be made: {error.strerror}") from error
     try:
-        _prepare(connection, path, version, migrations)
+        _prepare(connection, path)
     except BaseException as error:
         connection.close()
         if isinstance(error, sqlite3.Error):
@@ -88,7 +74,7 @@ def open_database(
     return connection
 
 
-def _make_missing(path: Path, version: int) -> None:
+def _make_missing(path: Path) -> None:
     """Make the file where there is none.
 
     Raises:
@@ -112,7 +98,7 @@ def _make_missing(path: Path, version: int) -> None:
             for statement in _TABLES.split(";")[:-1]:
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {version}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
     made.rename(path)
     sync_folder(path.parent)
 
@@ -121,12 +107,7 @@ def _beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
-def _prepare(
-    connection: sqlite3.Connection,
-    path: Path,
-    version: int,
-    migrations: Mapping[int, Callable[[sqlite3.Connection], object]],
-) -> None:
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute(f"PRAGMA busy_timeout = {_BUSY}")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
@@ -134,15 +115,8 @@ def _prepare(
     (found,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION_ID:
         raise StoreDamaged(path, "is a database, but not a store of this broker")
-    if found > version:
-        raise StoreVersionError(path, f"has version {found}; this broker knows versions up to {version}")
-    if found < version:
-        with transaction(connection):
-            for step in range(found, version):
-                if step not in migrations:
-                    raise StoreError(path, f"there is no way from version {step} to {version}")
-                migrations[step](connection)
-            connection.execute(f"PRAGMA user_version = {version}")
+    if found != VERSION:
+        raise StoreVersionError(path, f"has version {found}; this broker reads and writes version {VERSION}")
 
 
 @contextlib.contextmanager

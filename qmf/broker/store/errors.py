@@ -37,4 +37,4 @@ class StoreDamaged(StoreError):
 
 
 class StoreVersionError(StoreError):
-    """The store was written by a newer version of the broker."""
+    """The store was written by a version of the broker with other tables."""

@@ -14,9 +14,7 @@ from qmf.broker.store.page_rows import PageRows, Row
 from qmf.broker.store.reading import definition_of, message_of
 from qmf.broker.store.unit import Definition, Kind, StoredMessage
 
-#: Columns of the tables: those of messages have become more, and older rows have fewer.
-_DEFINITION, _MESSAGE = 4, range(6, 9)
-#: Of the index of definitions: kind, name, id.
+#: Columns of the index of definitions: kind, name, id.
 _INDEX = 3
 
 _PREDECLARED = frozenset(name for name, _ in PREDECLARED_EXCHANGES)
@@ -104,13 +102,18 @@ class Salvage:
                     self._indexed[id] = kind, name
                 case [None, str() as kind, str() as name, bytes() as fields] if row.id is not None:
                     self._definitions[row.id] = definition_of(self._path, row.id, kind, name, fields)
-                case [None, int() as queue, int() as position, expires, int() as checksum, bytes() as data, *more] if (
-                    row.id is not None and len(values) in _MESSAGE
-                ):
-                    deliver = _time(more[0]) if more else None
-                    format = more[1] if len(more) > 1 and isinstance(more[1], int) else 0
+                case [
+                    None,
+                    int() as queue,
+                    int() as position,
+                    expires,
+                    int() as checksum,
+                    bytes() as data,
+                    deliver,
+                    int() as format,
+                ] if row.id is not None:
                     return message_of(
-                        self._path, row.id, queue, position, _time(expires), checksum, data, deliver, format
+                        self._path, row.id, queue, position, _time(expires), checksum, data, _time(deliver), format
                     )
         except StoreDamaged as error:
             self.faults.append(error.reason)

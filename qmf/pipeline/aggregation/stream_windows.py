@@ -6,13 +6,13 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS, coarser
+from qmf.pipeline.aggregation.columns import coarser
 from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS, carry
 from qmf.pipeline.aggregation.source import ClassSource
 from qmf.pipeline.aggregation.tables import OUT, RollupOptions, add_rows, rollup_table
 from qmf.pipeline.aggregation.windows import rolled_up
-from qmf.pipeline.duckdb_queries import parquet_files, quoted, text
+from qmf.pipeline.duckdb_queries import parquet_files, text
 from qmf.pipeline.lake.days import NS_PER_DAY, day
 from qmf.pipeline.lake.location import is_local
 from qmf.views.times import parse_duration
@@ -175,9 +175,6 @@ class WindowRollup:
             found = "qmf_written"
             self._connection.register(found, self._table.dataset(files))
         source = windows.source
-        # Rows of earlier versions may lack a column.
-        nulls = ", ".join(f"cast(null as {type}) as {quoted(name)}" for name, type in ROLLUP_COLUMNS.items())
-        found = f"(select {nulls} limit 0) union all by name select * from {found}"
         return (
             f"(select * from ({found}) where package = {text(source.package)} and class = {text(source.name)} "
             f"and first_ns < {windows.start})"

@@ -27,7 +27,6 @@ COMMANDS: tuple[Subcommand, ...] = (
     maintenance.RETAIN,
     maintenance.VACUUM,
     check.COMMAND,
-    maintenance.CONVERT,
     rollup.COMMAND,
     correlate.COMMAND,
     rules.COMMAND,

@@ -16,7 +16,7 @@ import attrs
 from qmf.connecting import BrokerTarget, add_connection_options, read_connections
 from qmf.pipeline.errors import MissingExtraError, PipelineError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.delta_lake import OLD_LOG, DeltaLake
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.location import is_local, local_path
 from qmf.pipeline.lake.table_paths import kind_path
 from qmf.views.times import parse_duration
@@ -132,8 +132,6 @@ def check_lake(lake: str) -> None:
     root = local_path(lake)
     if not root.exists():
         raise PipelineError(f"{lake}: no such folder; a recorder makes it: qmf-pipeline record --lake {lake}")
-    if (root / OLD_LOG).is_dir():
-        raise PipelineError(f"{lake}: a lake of an earlier version: first qmf-pipeline convert --lake {lake}")
     if not (root / kind_path(RowKind.SCHEMAS) / "_delta_log").is_dir():
         raise PipelineError(f"{lake}: not a lake: it has no table of schemas")
 

@@ -1,4 +1,4 @@
-"""`qmf-pipeline optimize`, `retain`, `vacuum` and `convert`."""
+"""`qmf-pipeline optimize`, `retain` and `vacuum`."""
 
 from __future__ import annotations
 
@@ -15,12 +15,9 @@ from qmf.pipeline.commands.base import (
     open_lake,
     positive,
     print_line,
-    storage_of,
 )
 from qmf.pipeline.errors import PipelineError
-from qmf.pipeline.lake import conversion, maintenance
-from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.location import local_path
+from qmf.pipeline.lake import maintenance
 
 _MB = 1024 * 1024
 
@@ -90,21 +87,7 @@ def _may_drop(count: int, total: int) -> bool:
     return input(f"Drop {what}? [y/N] ").strip().lower() in ("y", "yes")
 
 
-def _convert_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--to", metavar="URL", help="folder or URL of the new lake; default: the same folder")
-    parser.add_argument(
-        "--keep", action="store_true", help=f"keep the old files; those of the same folder in {conversion.KEPT}"
-    )
-
-
-def _convert(options: argparse.Namespace) -> None:
-    lake = DeltaLake(options.to or options.lake, storage_of(options))
-    done = conversion.convert(local_path(options.lake), lake, keep=options.keep)
-    print_line(f"Converted {done.rows} rows of {done.runs} runs in {done.files} files to {done.tables} tables")
-
-
 OPTIMIZE = Subcommand("optimize", "Combine the small files of each day", _optimize_options, _optimize)
 COMPACT = Subcommand("compact", "Another name of optimize", _optimize_options, _optimize)
 RETAIN = Subcommand("retain", "Drop days that are too old, and vacuum", _retain_options, _retain)
 VACUUM = Subcommand("vacuum", "Delete files that no version needs any more", _vacuum_options, _vacuum)
-CONVERT = Subcommand("convert", "Take over a lake of an earlier version", _convert_options, _convert)

@@ -64,7 +64,7 @@ class AlertLedger:
             raise
 
     def is_done(self, alert: AlertRow) -> bool:
-        """True where an alert was published, or left out by an earlier version."""
+        """True where an alert was published."""
         return alert.key in self._done
 
     def begin(self, alerts: Sequence[AlertRow]) -> None:
@@ -119,8 +119,6 @@ class AlertLedger:
             else:
                 known = self.open.get(alert.alert_id, alert)
                 self.open[alert.alert_id] = attrs.evolve(alert, change="raised", at_ns=known.at_ns)
-        # Jobs of earlier versions left alerts of the past out.
-        self._done.update(entry.get("skip", ()))
         if "acknowledge" in entry:
             alert_id, by, note = entry["acknowledge"]
             self.acknowledged[alert_id] = Acknowledgement(by, note)

@@ -195,8 +195,6 @@ def read_failures(out: Path) -> tuple[str, ...]:
     if not path.exists():
         return ()
     with _errors(path), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
-        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'failures'").fetchall():
-            return ()  # of an earlier version
         return tuple(text for (text,) in database.execute("SELECT text FROM failures ORDER BY rowid"))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import columns_of
-from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType
 from qmf.pipeline.lake.row_columns import Columns
 
 
@@ -56,15 +56,6 @@ def choose_classes(
         (package or None, name) for package, _, name in (text.rpartition(":") for text in names)
     ] or sorted({(version.package, version.name) for version in own})
     return [versions_of(own, package, name) for package, name in wanted]
-
-
-def columns_by_member(versions: Sequence[ClassVersion]) -> dict[str, list[LakeColumn]]:
-    """The columns of the versions of a class together, by member, in schema order."""
-    found: dict[str, dict[str, LakeColumn]] = {}
-    for version in versions:
-        for column in version.columns:
-            found.setdefault(column.member, {}).setdefault(column.name, column)
-    return {member: list(columns.values()) for member, columns in found.items()}
 
 
 def columns_of_versions(kind: RowKind, versions: Sequence[ClassVersion]) -> Columns:

@@ -9,7 +9,6 @@ Any tool that reads Delta tables reads a lake: Spark with Delta, DuckDB's ``delt
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -25,9 +24,6 @@ from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE
 from qmf.pipeline.lake.table_files import file_system
 from qmf.pipeline.lake.table_paths import JOB_TABLES, class_path, kind_path
 from qmf.pipeline.lake.table_settings import RECORDED_STATISTICS
-
-#: The folder by which lakes of earlier versions are known.
-OLD_LOG = "_log"
 
 _SCHEMA_COLUMNS = ("package", "class", "hash", "event", "columns", "xml", "table")
 
@@ -71,13 +67,7 @@ class DeltaLake:
         return is_local(self.url)
 
     def create(self) -> None:
-        """Make the lake, unless it is there: it has a table of schemas from then on.
-
-        Raises:
-            LakeError: it is a lake of an earlier version.
-        """
-        if self.is_local and Path(self.url, OLD_LOG).is_dir():
-            raise LakeError(f"{self.url}: a lake of an earlier version: first qmf-pipeline convert --lake {self.url}")
+        """Make the lake, unless it is there: it has a table of schemas from then on."""
         columns = (*columns_of(RowKind.SCHEMAS, None), (DATE, ColumnType.TEXT))
         self.kind_table(RowKind.SCHEMAS).create(arrow_schema(columns), ())
 

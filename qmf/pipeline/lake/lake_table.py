@@ -218,7 +218,7 @@ class LakeTable:
                 self._declare_properties()
 
     def _declare_properties(self) -> None:
-        """Commit the properties that the table lacks, where it is there: those of tables of an earlier version."""
+        """Commit the properties that the table lacks, where there is a table."""
         if self._opened is None:
             return
         lacking = lacking_settings(self._opened.metadata().configuration, self.configuration)

@@ -59,12 +59,10 @@ def table_settings(statistics: Sequence[str] = ()) -> dict[str, str]:
 
 
 def lacking_settings(configuration: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
-    """Those of the wanted properties that a table lacks; what an operator set stays, but for the statistics.
+    """The property that names the columns with statistics, where a table has another one; others stay as they are.
 
     Args:
         configuration: of the table.
         wanted: as of `table_settings`.
     """
-    if _RETENTION not in configuration:
-        return dict(wanted)  # of an earlier version
     return {name: text for name, text in wanted.items() if name == _STATISTICS and configuration.get(name) != text}

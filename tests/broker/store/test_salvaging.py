@@ -116,21 +116,6 @@ def test_what_is_in_the_log_only_is_saved(tmp_path: Path) -> None:
     assert salvage_store(copy, tmp_path / "new").messages == {"orders": (9, 900)}
 
 
-def test_older_stores_are_saved(tmp_path: Path) -> None:
-    """Their rows have fewer columns."""
-    file = make(tmp_path / "old")
-    connection = open_database(file)
-    connection.execute("ALTER TABLE message RENAME TO newer")
-    columns = "id INTEGER PRIMARY KEY, queue, position, expires, checksum, data"
-    connection.execute(f"CREATE TABLE message ({columns})")
-    connection.execute("INSERT INTO message SELECT id, queue, position, expires, checksum, data FROM newer")
-    connection.execute("DELETE FROM newer")
-    connection.execute("PRAGMA user_version = 1")
-    connection.close()
-    assert salvage_store(tmp_path / "old", tmp_path / "new").messages == {"orders": (10, 1_000)}
-    assert check_store(tmp_path / "new").messages == {"orders": (10, 1_000)}
-
-
 def test_nothing_can_be_read(tmp_path: Path) -> None:
     (tmp_path / DATABASE).write_bytes(b"no database at all, but text of some length" * 1_000)
     with pytest.raises(StoreDamaged, match="nothing in it can be read"):

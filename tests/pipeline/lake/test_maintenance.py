@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from pathlib import Path
 
-import deltalake
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -203,18 +201,3 @@ def test_entries_stay_until_they_are_old_enough(lake: DeltaLake) -> None:
             os.utime(file, (day_ago, day_ago))
     maintenance.vacuum(lake, grace_days=0.5)
     assert [file.name.lstrip("0").split(".")[0] for file in log_files(lake)][:3] == ["3", "3", "4"]
-
-
-def test_a_table_of_an_earlier_version_gets_the_settings(lake: DeltaLake) -> None:
-    put(lake, 1, (1, 0))
-    url = f"{lake.url}/heartbeats"
-    settings = deltalake.DeltaTable(url).metadata().configuration
-    rows = deltalake.DeltaTable(url).to_pyarrow_table()
-    shutil.rmtree(url)
-    deltalake.write_deltalake(url, rows, partition_by=[DATE], configuration={"delta.checkpointInterval": "25"})
-    again = DeltaLake(lake.url)
-    put(again, 2, (2, 0))
-    put(again, 3, (3, 0))
-    assert deltalake.DeltaTable(url).metadata().configuration == settings
-    assert [item["operation"] for item in deltalake.DeltaTable(url).history()].count("SET TBLPROPERTIES") == 1
-    assert seqs(again) == [1, 2, 3]

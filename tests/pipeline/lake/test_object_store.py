@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from pipeline.heartbeats import DAY, put, seqs
-from pipeline.lake.test_conversion import fill
 from pipeline.lakes import numbers, recorded
 from pipeline.object_store import ObjectStore, s3_store
 from support.scripted_agent import ScriptedAgent, widget
@@ -80,14 +79,6 @@ def test_it_is_maintained(store: ObjectStore, capsys: pytest.CaptureFixture[str]
     assert seqs(lake) == [11, 12, 13]
     assert maintenance.vacuum(lake, grace_days=0).deleted == 7
     assert seqs(lake_in(store, "maintained")) == [11, 12, 13]
-
-
-def test_an_old_lake_is_converted_to_it(store: ObjectStore, tmp_path: Path) -> None:
-    expected = fill(tmp_path / "old")
-    lake = lake_in(store, "converted")
-    assert main(["convert", "--lake", str(tmp_path / "old"), "--to", lake.url, "--keep", *settings(store)]) == 0
-    assert numbers(lake) == expected
-    assert lake.job_paths() == []
 
 
 def test_a_bucket_that_is_not_there_is_one_line(store: ObjectStore, capsys: pytest.CaptureFixture[str]) -> None:
