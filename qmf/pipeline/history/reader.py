@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import attrs
+
+from qmf.console.aio.agents import Agent, info_from_name
+from qmf.console.aio.objects.remote_event import RemoteEvent
 from qmf.errors import NotFoundError
 from qmf.pipeline.history.database import Database
 from qmf.pipeline.history.files import LakeFiles
 from qmf.pipeline.history.presence import AGAIN, NEARBY, AgentChange, Presences, presences
-from qmf.pipeline.history.records import RecordedAgent, RecordedEvent, RecordedSeries, RecordedState
+from qmf.pipeline.history.records import RecordedSeries, RecordedState
 from qmf.pipeline.history.replay_rows import ReplayRow, replay_rows
 from qmf.pipeline.history.rows import ClassRows, any_values
 from qmf.pipeline.history.schemas import AnySchema, key_of, schema_of
@@ -21,7 +25,7 @@ from qmf.pipeline.history.states import ObjectName, StateQuery, StateReader
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.days import day
-from qmf.schema import ClassKey, Kind
+from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
 
 #: Nanoseconds of a recording that are read at once.
 _REPLAY_STEP = 600 * 10**9
@@ -170,14 +174,22 @@ class LakeReader:
                     return int(found)
         return 0
 
-    def agents(self, at: int) -> list[RecordedAgent]:
-        """The agents that were present, by name."""
+    def agents(self, at: int) -> list[Agent]:
+        """The agents that were present, by name, with the times of their last heartbeats."""
         sql = "select _agent, max(_received_ns) from {files} where _received_ns between ? and ? group by _agent"
         source = self._files.select(RowKind.HEARTBEATS, first=day(at - NEARBY), last=day(at))
         seen: dict[str, int] = dict(self._database.query(sql, source, (at - NEARBY, at)))
         found = self.presences(at).agents
         return [
-            RecordedAgent(name, item.epoch, item.interval, seen.get(name, 0)) for name, item in sorted(found.items())
+            Agent(
+                attrs.evolve(
+                    info_from_name(name),
+                    epoch=item.epoch,
+                    heartbeat_interval=item.interval,
+                    timestamp=seen.get(name, 0),
+                )
+            )
+            for name, item in sorted(found.items())
         ]
 
     def state(
@@ -196,7 +208,9 @@ class LakeReader:
         """
         version, _ = self._version(key)
         agents = (present or self.presences(at)).agents
-        return StateReader(self._files, self._database, version).read(StateQuery(at, agents, only))
+        schema = self.schema(key)
+        assert isinstance(schema, ClassSchema)
+        return StateReader(self._files, self._database, version, schema).read(StateQuery(at, agents, only))
 
     # -- values and events over time
 
@@ -214,7 +228,7 @@ class LakeReader:
         versions = [self._version(key)[0] for key in keys]
         return SeriesReader(self._files, self._database).read(versions, *object, members, first, last)
 
-    def events(self, first: int, last: int, keys: Sequence[ClassKey] | None = None) -> Iterator[RecordedEvent]:
+    def events(self, first: int, last: int, keys: Sequence[ClassKey] | None = None) -> Iterator[RemoteEvent]:
         """Events in order of time.
 
         Args:
@@ -225,28 +239,30 @@ class LakeReader:
         parts = [self._events_of(key, first, last) for key in chosen]
         if keys is None:
             parts.append(self._untyped_events(first, last))
-        return heapq.merge(*parts, key=lambda item: item.time)
+        return heapq.merge(*parts, key=lambda item: item.timestamp)
 
-    def _events_of(self, key: ClassKey, first: int, last: int) -> Iterator[RecordedEvent]:
+    def _events_of(self, key: ClassKey, first: int, last: int) -> Iterator[RemoteEvent]:
         version, _ = self._version(key)
         rows = ClassRows.of(version)
+        schema = self.schema(key)
+        assert isinstance(schema, EventSchema)
         source = self._files.select(RowKind.EVENTS, version, day(first), day(last))
         sql = (
             f"select _ts_ns, _severity, _agent{rows.sql} from {{files}} where _ts_ns between ? and ? "
             "order by _ts_ns, _run, _seq"
         )
         for time, severity, agent, *cells in self._database.each(sql, source, (first, last)):
-            yield RecordedEvent(key, time, severity, agent or "", rows.values(cells, agent or ""))
+            yield _event(agent, key, schema, time, severity, rows.values(cells, agent or ""))
 
-    def _untyped_events(self, first: int, last: int) -> Iterator[RecordedEvent]:
+    def _untyped_events(self, first: int, last: int) -> Iterator[RemoteEvent]:
         source = self._files.select(RowKind.UNTYPED, first=day(first), last=day(last))
         sql = (
             'select _ts_ns, severity, _agent, package, class, "values" from {files} '
             "where event and _ts_ns between ? and ? order by _ts_ns, _run, _seq"
         )
         for time, severity, agent, package, name, values in self._database.each(sql, source, (first, last)):
-            key = ClassKey(package or "", name or "event", Kind.EVENT)
-            yield RecordedEvent(key, time, 7 if severity is None else severity, agent or "", any_values(values))
+            key = ClassKey(package or "", name, Kind.EVENT) if name else None
+            yield _event(agent, key, None, time, 7 if severity is None else severity, any_values(values))
 
     def replay(self, first: int, last: int) -> Iterator[ReplayRow]:
         """All publications of objects, events and changes of agents in the order in which the recorder received them.
@@ -258,3 +274,21 @@ class LakeReader:
         for begin in range(first, last, _REPLAY_STEP):
             end = min(last, begin + _REPLAY_STEP)
             yield from replay_rows(self._files, self._database, versions, begin, end)
+
+
+def _event(
+    agent: str | None,
+    key: ClassKey | None,
+    schema: EventSchema | None,
+    time: int,
+    severity: int,
+    values: Mapping[str, object],
+) -> RemoteEvent:
+    return RemoteEvent(
+        agent=Agent(info_from_name(agent or "")),
+        class_key=key,
+        schema=schema,
+        timestamp=time,
+        severity=severity,
+        arguments=values,
+    )

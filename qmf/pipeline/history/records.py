@@ -1,4 +1,7 @@
-"""What a reader of a lake returns. Plain values: times are nanoseconds since 1970, 0 where unknown."""
+"""What a reader of a lake returns besides agents, objects and events, which are those of a console.
+
+Times are nanoseconds since 1970, 0 where unknown.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from qmf.schema import ClassKey
-
-
-@attrs.frozen
-class RecordedObject:
-    """An object as it was at a time.
-
-    Attributes:
-        agent: name of its agent.
-        name: within its agent.
-        epoch: of the agent's start that the object belongs to; 0 for objects that outlive restarts.
-        key: its class.
-        values: properties and statistics by wire name; references are `RecordedReference`.
-        updated, created: times.
-    """
-
-    agent: str
-    name: str
-    epoch: int
-    key: ClassKey
-    values: Mapping[str, object]
-    updated: int = 0
-    created: int = 0
+from qmf.console.aio.objects.remote_object import RemoteObject
 
 
 @attrs.frozen
@@ -36,47 +17,12 @@ class RecordedState:
     """Objects as they were at a time.
 
     Attributes:
-        objects: those that existed.
+        objects: those that existed, without a client: they have values, and make no requests.
         destroyed: how many others the recorder saw being destroyed before, since it knows their agents.
     """
 
-    objects: tuple[RecordedObject, ...]
+    objects: tuple[RemoteObject, ...]
     destroyed: int = 0
-
-
-@attrs.frozen
-class RecordedAgent:
-    """An agent that was present at a time.
-
-    Attributes:
-        name, epoch: of the agent.
-        interval: seconds between its heartbeats.
-        seen: time of its last heartbeat before.
-    """
-
-    name: str
-    epoch: int
-    interval: float
-    seen: int = 0
-
-
-@attrs.frozen
-class RecordedEvent:
-    """An event.
-
-    Attributes:
-        key: its class.
-        time: when it was raised.
-        severity: 0 to 7.
-        agent: name of its agent.
-        values: arguments by name.
-    """
-
-    key: ClassKey
-    time: int
-    severity: int
-    agent: str
-    values: Mapping[str, object]
 
 
 @attrs.frozen

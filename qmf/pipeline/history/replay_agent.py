@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.bus import Binding, Bus, ExchangeKind, ReceivedMessage, Subscription
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.errors import DecodeError, NetworkError, ProtocolError
-from qmf.pipeline.history.records import RecordedObject
 from qmf.pipeline.history.replay_rows import ReplayedEvent, ReplayedObject
 from qmf.pipeline.history.schemas import AnySchema
 from qmf.protocol import (
@@ -103,15 +103,9 @@ class ReplayAgent:
 
     # -- publishing
 
-    def hold(self, item: RecordedObject) -> None:
+    def hold(self, item: RemoteObject) -> None:
         """Have an object from the beginning, without publishing it."""
-        self._objects[item.name] = ObjectData(
-            values=item.values,
-            object_id=ObjectId(item.name, self.info.name, item.epoch),
-            class_key=item.key,
-            update_ts=item.updated,
-            create_ts=item.created,
-        )
+        self._objects[item.object_id.object_name] = item.data
 
     def restart(self, epoch: int, interval: float) -> None:
         """Become the next start of the agent, without objects."""

@@ -13,16 +13,20 @@ from collections.abc import Collection, Mapping, Sequence
 
 import attrs
 
+from qmf.console.aio.objects.class_fields import ClassFields
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.pipeline.duckdb_queries import quoted
 from qmf.pipeline.history.database import Database, Row, marks
 from qmf.pipeline.history.files import LakeFiles
 from qmf.pipeline.history.presence import Presence
-from qmf.pipeline.history.records import RecordedObject, RecordedState
+from qmf.pipeline.history.records import RecordedState
 from qmf.pipeline.history.rows import ClassRows
 from qmf.pipeline.history.schemas import key_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, MemberKind
 from qmf.pipeline.lake.days import day
+from qmf.protocol import ObjectData, ObjectId
+from qmf.schema import ClassSchema
 
 #: How far back statistics are searched, step by step, in nanoseconds; then everything.
 _STEPS = (600 * 10**9, 3600 * 10**9, 86_400 * 10**9, 7 * 86_400 * 10**9)
@@ -53,10 +57,11 @@ class StateQuery:
 class StateReader:
     """Reads the states of the objects of one class version."""
 
-    def __init__(self, files: LakeFiles, database: Database, version: ClassVersion) -> None:
+    def __init__(self, files: LakeFiles, database: Database, version: ClassVersion, schema: ClassSchema) -> None:
         self._files = files
         self._database = database
         self._version = version
+        self._fields = ClassFields(schema)
         columns = version.columns
         self._properties = ClassRows([item for item in columns if item.kind is not MemberKind.STATISTIC])
         self._statistics = ClassRows([item for item in columns if item.kind is MemberKind.STATISTIC])
@@ -68,7 +73,7 @@ class StateReader:
         described = self._last(query, self._properties, ("_properties", "_delete_ns > 0"))
         gone = {name for name, row in described.items() if 0 < row[5] <= query.at}
         measured = self._measured(query, [name for name in described if name not in gone])
-        found: list[RecordedObject] = []
+        found: list[RemoteObject] = []
         for name in sorted({*described, *measured}):
             rows = [row for row in (described.get(name), measured.get(name)) if row is not None]
             if name not in gone and self._is_of(query.agents[name[0]], rows):
@@ -80,7 +85,7 @@ class StateReader:
         epoch = max(row[2] or 0 for row in rows)
         return not epoch or not agent.epoch or epoch == agent.epoch
 
-    def _object(self, name: ObjectName, described: Row | None, measured: Row | None) -> RecordedObject:
+    def _object(self, name: ObjectName, described: Row | None, measured: Row | None) -> RemoteObject:
         agent, own = name
         rows = [row for row in (described, measured) if row is not None]
         values: dict[str, object] = {}
@@ -88,15 +93,15 @@ class StateReader:
             values |= self._properties.values(described[len(_COMMON) :], agent)
         if measured is not None:
             values |= self._statistics.values(measured[len(_COMMON) :], agent)
-        return RecordedObject(
-            agent,
-            own,
-            max(row[2] or 0 for row in rows),
-            key_of(self._version),
-            values,
-            updated=max(row[3] for row in rows),
-            created=max(row[4] or 0 for row in rows),
+        object_id = ObjectId(own, agent, max(row[2] or 0 for row in rows))
+        data = ObjectData(
+            values=values,
+            object_id=object_id,
+            class_key=key_of(self._version),
+            update_ts=max(row[3] for row in rows),
+            create_ts=max(row[4] or 0 for row in rows),
         )
+        return RemoteObject(data, object_id, agent, self._fields, None)
 
     def _measured(self, query: StateQuery, existing: Sequence[ObjectName]) -> dict[ObjectName, Row]:
         """The last rows with statistics."""

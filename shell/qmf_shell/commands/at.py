@@ -17,6 +17,7 @@ from qmf_shell.parsing.times import Clock, parse_time
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.result import Result
 from qmf_shell.session.backend import EventRecord
+from qmf_shell.session.console_values import to_event
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import NotRecordedError
 from qmf_shell.session.lost import LostObjects
@@ -101,11 +102,9 @@ def inside(context: Context, past: Context, work: Callable[[], Result]) -> Resul
 
 
 def _events_before(past: Context, at: int) -> RecentEvents:
-    from qmf_shell.session.history_backend import shell_event
-
     reader = past.past()
     found = RecentEvents()
-    events: list[EventRecord] = [shell_event(reader, item) for item in reader.events(at - _EVENTS_BEFORE, at)]
+    events: list[EventRecord] = [to_event(item, reader.url) for item in reader.events(at - _EVENTS_BEFORE, at)]
     for event in events:
         found.add(event)
     return found

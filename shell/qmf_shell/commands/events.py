@@ -26,6 +26,7 @@ from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import CellForm, Result, ResultStream, Role, StreamLine, Table, TableColumn
 from qmf_shell.screens.start import screen_of
 from qmf_shell.session.backend import EventRecord
+from qmf_shell.session.console_values import to_event
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 from qmf_shell.session.recent import RecentEvents
@@ -99,7 +100,7 @@ def _wait(context: Context, wanted: EventFilter, seconds: float, most: int) -> N
 def _recorded(context: Context, args: BoundArguments, period: Period) -> Table:
     """The events of a period, from the lake."""
     # Imported here: most sessions have no lake.
-    from qmf_shell.session.history_backend import HistoryBackend, shell_event
+    from qmf_shell.session.history_backend import HistoryBackend
 
     for option in ("follow", "wait"):
         if option in args.options:
@@ -111,7 +112,7 @@ def _recorded(context: Context, args: BoundArguments, period: Period) -> Table:
     kept: collections.deque[EventRecord] = collections.deque(maxlen=most or None)
     count = 0
     for item in reader.events(period.first, period.last):
-        event = shell_event(reader, item)
+        event = to_event(item, reader.url)
         if wanted.passes(event) and context.shows_event(event):
             kept.append(event)
             count += 1

@@ -23,6 +23,7 @@ from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.cells import Cell, Instant, Quantity
 from qmf_shell.results.result import Plot, PlotSeries, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectRecord
+from qmf_shell.session.console_values import from_core
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import NotRecordedError, latest
 
@@ -132,13 +133,11 @@ class _Chart:
                 line.points.append((incident.time / 1e9, None))
 
     def _add_sample(self, sample: Sample) -> None:
-        from qmf_shell.session.history_backend import shell_value
-
         cells: list[Cell] = []
         notes: list[str] = []
         for line in self._lines:
             field = line.field
-            value = shell_value(sample.values.get(field.name))
+            value = from_core(sample.values.get(field.name), "")
             cell = (
                 None
                 if field.type is None

@@ -64,15 +64,16 @@ def to_object(item: RemoteObject, broker: str = "", name: str = "") -> ObjectRec
     object_id = item.object_id
     key = ObjectKey(object_id.object_name, item.agent, object_id.agent_epoch, broker)
     times = item.timestamps
-    identity = ObjectIdentity(
-        key, class_key, index_text(object_id.object_name, schema, values), title_text(schema, values)
-    )
+    index, title = index_text(object_id.object_name, schema, values), title_text(schema, values)
+    # Some schemas do not tell which properties make the index.
+    identity = ObjectIdentity(key, class_key, index, "" if title in (index, *index.split(",")) else title)
     return ObjectRecord(identity, schema, values, times.update, times.create, times.delete, item, name)
 
 
 def to_event(event: RemoteEvent, url: str = "", broker: str = "") -> EventRecord:
     """Convert an event; `url` is that of its broker, `broker` the broker in the keys of references."""
-    name = f"{event.class_key.package}:{event.class_key.name}" if event.class_key else "event"
+    key = event.class_key
+    name = "event" if key is None else f"{key.package}:{key.name}" if key.package else key.name
     values = {name: from_core(value, event.agent.name, broker) for name, value in event.arguments.items()}
     return EventRecord(name, event.timestamp, event.severity, values, event.agent.name, event.schema, url)
 

@@ -9,25 +9,22 @@ import collections
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from qmf.console.aio import ObjectId
+from qmf.console.aio import RemoteObject
+from qmf.console.aio.objects.object_query import compile_filter
 from qmf.errors import CallerError
-from qmf.pipeline.history.predicates import fulfils
 from qmf.pipeline.history.reader import LakeReader
-from qmf.pipeline.history.records import RecordedAgent, RecordedEvent, RecordedObject
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind, Method
-from qmf.views.names import index_text, title_text
 from qmf_shell.session.backend import (
     AgentRecord,
     CallOutcome,
     ClassName,
     ConnectionStatus,
-    EventRecord,
     ObjectFeed,
     ObjectIdentity,
-    ObjectKey,
     ObjectRecord,
     QueryResult,
 )
+from qmf_shell.session.console_values import to_agent, to_object
 from qmf_shell.session.history_feed import HistoryFeed
 from qmf_shell.session.recent import DeletionCounts
 
@@ -68,12 +65,7 @@ class HistoryBackend:
         with self._lock:
             self._reader.refresh()
             found = self._reader.agents(self._at())
-        return tuple(self._agent(item) for item in found)
-
-    def _agent(self, item: RecordedAgent) -> AgentRecord:
-        vendor, product, instance = [*item.name.split(":", 2), "", ""][:3]
-        root = self._reader.url
-        return AgentRecord(item.name, vendor, product, instance, item.epoch, item.interval, root, item.seen)
+        return tuple(to_agent(item, self._reader.url, item.info.timestamp) for item in found)
 
     def classes(self) -> QueryResult[ClassKey]:
         """See `Backend.classes`."""
@@ -93,6 +85,7 @@ class HistoryBackend:
             at = self._at()
             present = self._reader.presences(at)
             destroyed: collections.Counter[ClassName] = collections.Counter()
+            _, test = compile_filter(where, ())
             found: list[ObjectRecord] = []
             for key in self._reader.classes():
                 name = (key.package, key.name)
@@ -101,9 +94,7 @@ class HistoryBackend:
                 state = self._reader.state(key, at, present)
                 destroyed[name] += state.destroyed
                 self.deletions.replace(name, destroyed[name])
-                found += map(self._object, state.objects)
-        if where:
-            found = [item for item in found if fulfils(where, item.values)]
+                found += map(self._object, filter(test, state.objects))
         return QueryResult(found, {})
 
     def follow(
@@ -134,17 +125,8 @@ class HistoryBackend:
                     return self._object(state.objects[0])
         return None
 
-    def _object(self, item: RecordedObject) -> ObjectRecord:
-        schema = self._reader.schema(item.key)
-        assert isinstance(schema, ClassSchema)
-        values = {name: shell_value(value) for name, value in item.values.items()}
-        index, title = index_text(item.name, schema, values), title_text(schema, values)
-        # A lake does not tell which properties make the index.
-        known = title == index or title in index.split(",")
-        identity = ObjectIdentity(ObjectKey(item.name, item.agent, item.epoch), item.key, index, "" if known else title)
-        return ObjectRecord(
-            identity, schema, values, updated=item.updated, created=item.created, broker=self._reader.url
-        )
+    def _object(self, item: RemoteObject) -> ObjectRecord:
+        return to_object(item, name=self._reader.url)
 
     def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """Refused; see `Backend.call`."""
@@ -166,24 +148,3 @@ class HistoryBackend:
         """Refused; see `Backend.set_properties`."""
         del target, values
         raise PastError
-
-
-def shell_value(value: object) -> object:
-    """A recorded value as commands expect it."""
-    return ObjectKey(value.object_name, value.agent_name or "") if isinstance(value, ObjectId) else value
-
-
-def shell_event(reader: LakeReader, event: RecordedEvent) -> EventRecord:
-    """A recorded event as commands expect it."""
-    key = event.key
-    schema = reader.schema(key) if key in reader.classes() else None
-    values = {name: shell_value(value) for name, value in event.values.items()}
-    return EventRecord(
-        f"{key.package}:{key.name}" if key.package else key.name,
-        event.time,
-        event.severity,
-        values,
-        event.agent,
-        schema if isinstance(schema, EventSchema) else None,
-        reader.url,
-    )

@@ -10,10 +10,10 @@ import pytest
 from pipeline.lakes import Shop
 from pipeline.shop import ROBBED, TILL
 
+from qmf.console.aio import RemoteObject
 from qmf.errors import NotFoundError
 from qmf.pipeline import LakeError
 from qmf.pipeline.history.reader import LakeReader
-from qmf.pipeline.history.records import RecordedObject
 from qmf.pipeline.history.schemas import schema_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
@@ -38,10 +38,10 @@ def reader(shop: Shop) -> Iterator[LakeReader]:
 
 def state(reader: LakeReader, at: float) -> dict[str, dict[str, Any]]:
     """The values of the tills at a time, by name."""
-    return {item.name: dict(item.values) for item in objects(reader, at)}
+    return {item.object_id.object_name: {**item.properties, **item.statistics} for item in objects(reader, at)}
 
 
-def objects(reader: LakeReader, at: float) -> tuple[RecordedObject, ...]:
+def objects(reader: LakeReader, at: float) -> tuple[RemoteObject, ...]:
     reader.refresh()
     return reader.state(KEY, int(at * SECOND)).objects
 
@@ -55,7 +55,7 @@ def test_a_state_has_the_last_values_up_to_its_time(shop: Shop, reader: LakeRead
     assert state(reader, T + 29.9) == {"one": {"name": "one", "limit": 5, "sales": 2}}
     assert state(reader, T + 1000) == {"one": {"name": "one", "limit": 5, "sales": 3}}
     (found,) = objects(reader, T + 25)
-    assert (found.agent, found.updated, found.key) == ("a", (T + 20) * SECOND, KEY)
+    assert (found.agent, found.timestamps.update, found.class_key) == ("a", (T + 20) * SECOND, KEY)
 
 
 def test_what_two_recorders_recorded_counts_once(shop: Shop, reader: LakeReader) -> None:
@@ -207,7 +207,7 @@ def test_events_of_all_classes_come_in_their_order(shop: Shop, reader: LakeReade
     shop.commit()
     reader.refresh()
     found = list(reader.events(T * SECOND, (T + 3) * SECOND))
-    assert [(item.key.name, dict(item.values)) for item in found] == [
+    assert [(item.class_key and item.class_key.name, dict(item.arguments)) for item in found] == [
         ("tillRobbed", {"till": "y"}),
         ("odd", {"n": 1}),
         ("tillRobbed", {"till": "x", "amount": 7}),
@@ -221,9 +221,9 @@ def test_agents_are_those_present_at_the_time(shop: Shop, reader: LakeReader) ->
     shop.agent(T + 10, "added", agent="b")
     shop.beat(T + 5, T + 15)
     reader.refresh()
-    assert [(item.name, item.interval, item.seen) for item in reader.agents((T + 7) * SECOND)] == [
-        ("a", 5, (T + 5) * SECOND)
-    ]
+    assert [
+        (item.name, item.info.heartbeat_interval, item.info.timestamp) for item in reader.agents((T + 7) * SECOND)
+    ] == [("a", 5, (T + 5) * SECOND)]
     assert [item.name for item in reader.agents((T + 17) * SECOND)] == ["a", "b"]
     assert (reader.begin(), reader.end()) == (T * SECOND, (T + 15) * SECOND)
 
@@ -236,7 +236,10 @@ def test_a_compacted_lake_says_the_same(shop: Shop, reader: LakeReader) -> None:
     path = shop.lake.tables_of(shop.lake.class_versions())[0]
     shop.lake.table(path).delta().optimize.compact()
     # What was selected before the rows were moved is still found.
-    assert {item.name: dict(item.values) for item in reader.state(KEY, (T + 3) * SECOND).objects} == before
+    assert {
+        item.object_id.object_name: {**item.properties, **item.statistics}
+        for item in reader.state(KEY, (T + 3) * SECOND).objects
+    } == before
     assert state(reader, T + 3) == before == {"one": {"name": "one", "sales": 3}}
 
 
