@@ -151,7 +151,9 @@ class UnsteadyShop(Shop):
         received: float | None = None,
     ) -> None:
         """Add a row that arrives at a time, with another time of its own."""
-        before = at - self.chance.choice([0, 0, 0, 0.5, 3, 500, -50])
+        # Heartbeats decide which run has an agent: their times don't go back over the restart of a recorder.
+        delays = [0, 0.5] if kind is RowKind.HEARTBEATS else [0, 0, 0, 0.5, 3, 500, -50]
+        before = at - self.chance.choice(delays)
         came, ns = round(at * SECOND), round((at if kind is RowKind.SCHEMAS else before) * SECOND)
         self._seq += 1
         self._buffers.add(kind, table, ns, (self._run, self._seq, ns // 1000, ns, came, agent, epoch, *cells))

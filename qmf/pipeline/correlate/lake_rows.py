@@ -83,13 +83,13 @@ class LakeRows:
 
         Args:
             after, until: the positions.
-            since: of tables that are not in the first position, no files whose rows are all older than this, ns.
+            since: of tables that are not in the first position, no files whose rows all arrived before this, ns.
         """
         files = {
             path: [
                 file
                 for file in self.lake.table(path).added(after.get(path), version)
-                if path in after or file.last_ns is None or file.last_ns >= since
+                if path in after or file.last_received_ns is None or file.last_received_ns >= since
             ]
             for path, version in until.items()
             if version != after.get(path)

@@ -20,6 +20,7 @@ from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.rule_watch import RuleWatch
 from qmf.pipeline.correlate.stream import CorrelationStream
 from qmf.pipeline.correlate.stream_state import StreamState, read_failures
+from qmf.pipeline.kinds import RowKind
 
 
 @pytest.fixture
@@ -66,9 +67,23 @@ def test_unknown_classes_are_reported_once(shop: Shop) -> None:
     stream.close()
 
 
-def test_a_stream_in_random_steps_finds_what_a_batch_finds(tmp_path: Path) -> None:
-    chance = random.Random(random.randrange(10_000))  # pytest-randomly prints the seed
-    shop = UnsteadyShop(tmp_path / "lake", chance)
+@pytest.mark.slow
+@pytest.mark.parametrize("_time", range(3))
+def test_a_stream_in_random_steps_finds_what_a_batch_finds(tmp_path: Path, _time: int) -> None:
+    compare_with_batch(tmp_path / "lake", random.randrange(10_000))  # pytest-randomly prints the seed
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(100))
+def test_a_stream_in_many_random_steps_finds_what_a_batch_finds(tmp_path: Path, seed: int) -> None:
+    compare_with_batch(tmp_path / "lake", seed)
+
+
+def compare_with_batch(root: Path, seed: int) -> None:
+    """Compare the alerts of a stream, which is started three times while a lake grows at random, with a batch's."""
+    chance = random.Random(seed)
+    shop = UnsteadyShop(root, chance)
     of = options(shop)
     found: list[AlertRow] = []
     at, end = 1000.0, 0
@@ -84,10 +99,25 @@ def test_a_stream_in_random_steps_finds_what_a_batch_finds(tmp_path: Path) -> No
         more, too_late, end = steps(of)
         found += more
         assert too_late == 0
-    assert len(found) > 10
+    assert len(found) > 3
     whole = batch(of, until=end / SECOND).alerts
     assert in_order(found) == whole
     assert len(table(of)) == len(found)
+
+
+def test_a_table_that_is_new_is_read_though_its_agent_has_a_wrong_clock(shop: Shop) -> None:
+    of = options(shop, '[silent]\nkind = "absence"\nof = "heartbeats"\nfor = "30s"\n')
+    shop.beat(1000)
+    shop.agent(1010, "added")
+    steps(of)
+    for at, reason in ((1010, "disconnected"), (1020, "connected again")):
+        cells = (reason, "", 0, None)
+        shop.add(RowKind.GAPS, at - 500, cells, received=at)
+        shop.commit()
+    shop.agent(1100, "added", agent="b")
+    found, _, end = steps(of)
+    assert short(found) == [("silent", "raised", "a", 1000, 1050)]
+    assert found == batch(of, until=end / SECOND).alerts
 
 
 class Killed(Exception):
