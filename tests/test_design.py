@@ -79,6 +79,7 @@ OPEN = {
     "qmf._marks",
     "qmf._standard_streams",
     "qmf._state_table",
+    "qmf._toml",
     "qmf._users",
     "qmf._version",
     "qmf.errors",

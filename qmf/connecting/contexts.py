@@ -16,13 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from qmf.bus.url import UrlError, parse_url
 from qmf.connecting.tls import NO_FILES, TlsFiles
 from qmf.errors import CallerError, NotFoundError
+
+if TYPE_CHECKING:
+    from qmf._toml import TomlFile
 
 #: Colours of a prompt, as terminals name them.
 COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan")
@@ -32,7 +35,7 @@ CONTEXT_VARIABLE = "QMF_CONTEXT"
 
 
 class ContextError(CallerError):
-    """A context in the settings file is invalid; the message names the context and the setting."""
+    """A context in the settings file is invalid; the message names file and line, the context and the setting."""
 
 
 @attrs.frozen(kw_only=True)
@@ -99,56 +102,48 @@ def read_contexts(path: Path | None) -> Contexts:
     if path is None or not path.exists():
         return NO_CONTEXTS
     # Imported here: most users have no such file.
-    import tomllib
+    from qmf._toml import read_toml
 
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-        return contexts_in(found, path.parent)
-    except OSError as error:
-        raise ContextError(f"cannot read {path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, CallerError) as error:
-        raise ContextError(f"{path}: {error}") from None
+    toml = read_toml(path, ContextError)
+    return NO_CONTEXTS if toml is None else contexts_in(toml)
 
 
-def contexts_in(settings: Mapping[str, Any], folder: Path) -> Contexts:
-    """The contexts in the content of a settings file: its keys `contexts` and `context`.
-
-    Args:
-        settings: the content.
-        folder: what relative paths in it are relative to.
+def contexts_in(toml: TomlFile) -> Contexts:
+    """The contexts in a settings file: its keys `contexts` and `context`.
 
     Raises:
-        ContextError: a context is invalid.
-        NotFoundError: `context` names one that does not exist.
+        CallerError: of the file's class of errors: a context is invalid, or `context` names none.
     """
-    tables = settings.get("contexts", {})
-    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
-        raise ContextError("contexts must be tables: [contexts.NAME]")
-    contexts = Contexts({name: _context(name, table, folder) for name, table in tables.items()})
-    default = settings.get("context")
+    tables = toml.content.get("contexts", {})
+    with toml.at("contexts"):
+        if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+            raise ContextError("contexts must be tables: [contexts.NAME]")
+    contexts = Contexts({name: _context(name, table, toml) for name, table in tables.items()})
+    default = toml.content.get("context")
     if default is None:
         return contexts
-    if not isinstance(default, str):
-        raise ContextError("context must be the name of a context")
-    contexts.find(default)
+    with toml.at("context"):
+        if not isinstance(default, str):
+            raise ContextError("context must be the name of a context")
+        contexts.find(default)
     return attrs.evolve(contexts, default=default)
 
 
-def _context(name: str, table: Mapping[str, object], folder: Path) -> ConnectionContext:
+def _context(name: str, table: Mapping[str, object], toml: TomlFile) -> ConnectionContext:
     where = f"context {name}"
-    if "password" in table:
-        raise ContextError(f"{where}: a password does not belong into this file; use password-file or keyring")
-    for key in table:
-        if key not in _READERS:
-            raise ContextError(f"{where}: {NotFoundError('setting', key, _READERS)}")
-    values = {key: _READERS[key](f"{where}: {key}", table[key], folder) for key in _READERS if key in table}
-    if "url" not in values:
-        raise ContextError(f"{where}: url is missing")
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        with toml.at("contexts", name, key):
+            if key == "password":
+                raise ContextError(f"{where}: a password does not belong into this file; use password-file or keyring")
+            if key not in _READERS:
+                raise ContextError(f"{where}: {NotFoundError('setting', key, _READERS)}")
+            values[key.replace("-", "_")] = _READERS[key](f"{where}: {key}", value, toml.path.parent)
+    with toml.at("contexts", name):
+        if "url" not in values:
+            raise ContextError(f"{where}: url is missing")
     tls = TlsFiles(**{key: values.pop(key) for key in ("ca", "cert", "key", "insecure") if key in values})
-    urls = values.pop("url")
-    return ConnectionContext(
-        name=name, urls=urls, tls=tls, **{key.replace("-", "_"): value for key, value in values.items()}
-    )
+    return ConnectionContext(name=name, urls=values.pop("url"), tls=tls, **values)
 
 
 def _text(where: str, value: object, _: Path) -> str:

@@ -146,41 +146,37 @@ def read_settings(
     settings.values |= defaults or {}
     if path is None:
         return settings
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        if required:
-            raise SettingsError(f"cannot read {path}: no such file") from None
-        return settings
-    except OSError as error:
-        raise SettingsError(f"cannot read {path}: {error.strerror or error}") from None
     # Imported here: most users have no such file.
-    import tomllib
+    from qmf._toml import read_toml
 
-    try:
-        found = tomllib.loads(data.decode())
-        settings.contexts = contexts_in(found, path.parent)
-        _apply(settings, found)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, CallerError) as error:
-        raise SettingsError(f"{path}: {error}") from None
+    toml = read_toml(path, SettingsError)
+    if toml is None:
+        if required:
+            raise SettingsError(f"cannot read {path}: no such file")
+        return settings
+    settings.contexts = contexts_in(toml)
+    for name, value in toml.content.items():
+        with toml.at(name):
+            _apply(settings, name, value)
     return settings
 
 
-def _apply(settings: ShellSettings, found: Mapping[str, object]) -> None:
-    for name, value in found.items():
-        if name in ("context", "contexts"):
-            continue
-        if name == "aliases":
+def _apply(settings: ShellSettings, name: str, value: object) -> None:
+    """Change one of the settings that are in the file."""
+    match name:
+        case "context" | "contexts":
+            pass
+        case "aliases":
             settings.aliases = _aliases(value)
-        elif name == "brokers":
+        case "brokers":
             if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
                 raise SettingsError("brokers must be a list of URLs")
             settings.brokers = tuple(value)
-        elif name == "thresholds":
+        case "thresholds":
             settings.thresholds = _thresholds(value)
-        elif isinstance(value, bool) or not isinstance(value, str | int | float):
+        case _ if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise SettingsError(f"{find_setting(name).name} must be a text or a number")
-        else:
+        case _:
             settings.change(find_setting(name).name, str(value))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -81,11 +82,11 @@ def test_no_file_has_no_contexts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("[contexts.lab]\n", "context lab: url is missing"),
+        ("x = 1\n[contexts.lab]\n", "config.toml:2: context lab: url is missing"),
         ('[contexts.lab]\nurl = "ftp://x"\n', "context lab: url: 'ftp://x' is not a bus URL: unknown scheme 'ftp'"),
         ("[contexts.lab]\nurl = []\n", "context lab: url is empty"),
         ("[contexts.lab]\nurl = 5\n", "context lab: url must be a text"),
-        ('[contexts.lab]\nurl = "a"\nusr = "x"\n', "context lab: no setting 'usr'; did you mean user"),
+        ('[contexts.lab]\nurl = "a"\nusr = "x"\n', "config.toml:3: context lab: no setting 'usr'; did you mean user"),
         ('[contexts.lab]\nurl = "a"\ncolour = "pink"\n', "context lab: colour must be red, .* or cyan, not 'pink'"),
         ('[contexts.lab]\nurl = "a"\nkeyring = "yes"\n', "context lab: keyring must be true or false"),
         ('[contexts.lab]\nurl = "a"\npassword = "secret"\n', "context lab: a password does not belong into this file"),
@@ -93,7 +94,7 @@ def test_no_file_has_no_contexts(tmp_path: Path) -> None:
         ('[contexts]\nlab = "a"\n', r"contexts must be tables: \[contexts.NAME\]"),
         ('context = "lab"\n', "no context 'lab'"),
         ("context = 1\n", "context must be the name of a context"),
-        ("context = \n", "Invalid value"),
+        ("context = \n", "config.toml:1: Invalid value"),
     ],
 )
 def test_a_wrong_context_is_one_line_that_names_file_and_setting(tmp_path: Path, text: str, reason: str) -> None:
@@ -101,7 +102,7 @@ def test_a_wrong_context_is_one_line_that_names_file_and_setting(tmp_path: Path,
     with pytest.raises(ContextError, match=reason) as caught:
         read_contexts(path)
     message = str(caught.value)
-    assert message.startswith(f"{path}: ")
+    assert re.fullmatch(rf"{re.escape(str(path))}:\d: .*", message)
     assert "\n" not in message
     assert "secret" not in message
 

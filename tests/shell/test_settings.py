@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qmf_shell.settings import ShellSettings, read_settings
+import pytest
+from qmf_shell.settings import SettingsError, ShellSettings, read_settings
 
 from qmf.connecting import config_path
 
@@ -18,6 +19,29 @@ def test_settings_from_a_file(tmp_path: Path) -> None:
     assert settings.aliases == {"full": "list queue"}
     assert read_settings(tmp_path / "nosuch") == ShellSettings()
     assert read_settings(None) == ShellSettings()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('numbers = "exact"\noutput = "xml"\n', r":2: output must be table, json, csv or yaml, not 'xml'"),
+        ("[aliases]\nq = 1\n", ":1: aliases must be a table of texts"),
+        ("nosuch = 1\n", ":1: no setting 'nosuch'"),
+        ("pager = true\n", ":1: pager must be a text or a number"),
+        ("\n[contexts.lab]\nuser = 'ann'\n", ":2: context lab: url is missing"),
+        ("pager = \n", ":1: Invalid value"),
+    ],
+)
+def test_mistakes_are_named_with_file_and_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    with pytest.raises(SettingsError, match=f"^{path}{message}$"):
+        read_settings(path)
+
+
+def test_a_file_that_the_user_named_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="no such file"):
+        read_settings(tmp_path / "nosuch", required=True)
 
 
 def test_config_path() -> None:

@@ -8,10 +8,12 @@ The keys are the names of the long options.
 from __future__ import annotations
 
 import argparse
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from qmf._toml import TomlFile, read_toml
+from qmf.pipeline.errors import PipelineError
 
 _ALL = "all"
 
@@ -46,29 +48,45 @@ def _set_defaults(
     command: argparse.ArgumentParser, name: str, file: Path, commands: Mapping[str, argparse.ArgumentParser]
 ) -> None:
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        command.error(f"{file}: {error}")
-    for key, value in content.items():
-        if key not in {_ALL, _SPARK, *commands}:
-            command.error(f"{file}: there is no subcommand {key!r}")
-        if not isinstance(value, dict):
-            command.error(f"{file}: {key} must be a table")
-    known = _known(command)
-    siblings = {key for full, other in commands.items() if full.startswith(f"{name} ") for key in _known(other)}
-    own = content.get(name, {})
-    for key, value in {**content.get(_ALL, {}), **own}.items():
-        action = known.get(key)
-        if action is not None:
-            _set_default(command, action, value, f"{file}: {key}")
-        elif key in own and key not in siblings:
-            command.error(f"{file}: {name} has no option {key!r}")
-        elif key not in own and key in _OF_SPARK:
-            command.error(f"{file}: {name} has no option {key!r}; move it to the tables of the commands that have it")
-        elif not any(key in _known(other) for other in commands.values()):
-            command.error(f"{file}: no command has an option {key!r}")
+        toml = read_toml(file, PipelineError)
+        if toml is None:
+            raise PipelineError(f"cannot read {file}: no such file")
+        _check_tables(toml, commands)
+        known = _known(command)
+        tables = {_ALL: toml.content.get(_ALL, {}), name: toml.content.get(name, {})}
+        for table, options in tables.items():
+            for key, value in options.items():
+                if table == _ALL and key in tables[name]:
+                    continue
+                with toml.at(table, key):
+                    if key in known:
+                        _set_default(known[key], key, value)
+                    else:
+                        _check_foreign_option(key, name, commands, own=table == name)
+    except PipelineError as error:
+        command.error(str(error))
     if "conf" in known:
-        known["conf"].default = [(key, str(value)) for key, value in _flattened(content.get(_SPARK, {}), "spark.")]
+        known["conf"].default = [(key, str(value)) for key, value in _flattened(toml.content.get(_SPARK, {}), "spark.")]
+
+
+def _check_tables(toml: TomlFile, commands: Mapping[str, argparse.ArgumentParser]) -> None:
+    for key, value in toml.content.items():
+        with toml.at(key):
+            if key not in {_ALL, _SPARK, *commands}:
+                raise PipelineError(f"there is no subcommand {key!r}")
+            if not isinstance(value, dict):
+                raise PipelineError(f"{key} must be a table")
+
+
+def _check_foreign_option(key: str, name: str, commands: Mapping[str, argparse.ArgumentParser], *, own: bool) -> None:
+    """Check an option that the command `name` does not have: others must have it, in its own table its subcommands."""
+    having = [full for full, other in commands.items() if key in _known(other)]
+    if own and not any(full.startswith(f"{name} ") for full in having):
+        raise PipelineError(f"{name} has no option {key!r}")
+    if not own and key in _OF_SPARK:
+        raise PipelineError(f"{name} has no option {key!r}; move it to the tables of the commands that have it")
+    if not having:
+        raise PipelineError(f"no command has an option {key!r}")
 
 
 def _known(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
@@ -76,10 +94,10 @@ def _known(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     return {option[2:]: action for action in command._actions for option in action.option_strings}
 
 
-def _set_default(command: argparse.ArgumentParser, action: argparse.Action, value: object, where: str) -> None:
+def _set_default(action: argparse.Action, key: str, value: object) -> None:
     if action.nargs == 0:
         if not isinstance(value, bool):
-            command.error(f"{where}: must be true or false")
+            raise PipelineError(f"{key}: must be true or false")
         action.default = value
         return
     text = ",".join(str(item) for item in value) if isinstance(value, list) else str(value)
@@ -87,7 +105,7 @@ def _set_default(command: argparse.ArgumentParser, action: argparse.Action, valu
         try:
             action.default = action.type(text)
         except (ValueError, argparse.ArgumentTypeError) as error:
-            command.error(f"{where}: {error}")
+            raise PipelineError(f"{key}: {error}") from None
     else:
         action.default = text
     action.required = False

@@ -21,12 +21,12 @@ from typing import Any
 
 import attrs
 
+from qmf._toml import key_lines, syntax_errors
 from qmf.pipeline.correlate.human_units import UNITS
 from qmf.pipeline.correlate.message_templates import CHANGING_FIELDS, template_fields
 from qmf.pipeline.correlate.rule_readers import READERS, read_severity
 from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
 from qmf.pipeline.correlate.rules import NOTIFY_TABLES, Rule, RulePlace
-from qmf.pipeline.toml_lines import key_lines, syntax_errors
 from qmf.schema import Severity
 
 #: Octets of a short string on the bus.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from qmf._toml import KeyPath, line_of
 from qmf.pipeline.errors import PipelineError
-from qmf.pipeline.toml_lines import KeyPath, line_of
 from qmf.pipeline.toml_tables import TomlTable
 
 #: Names of tables and keys; the number of a table in an array of tables, from 1, follows the name of the array.

@@ -28,6 +28,7 @@ from typing import Any
 
 import attrs
 
+from qmf._toml import key_lines
 from qmf.pipeline.correlate.alerts import Alert, AlertState
 from qmf.pipeline.correlate.evaluation import AT, EvaluationPass, Evaluator
 from qmf.pipeline.correlate.given_rows import GivenLake, Series, read_series
@@ -36,7 +37,6 @@ from qmf.pipeline.correlate.rule_file import load_rules, parse_toml, read_text
 from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
 from qmf.pipeline.correlate.rules import SECOND, Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader
-from qmf.pipeline.toml_lines import key_lines
 from qmf.views.times import duration_text
 
 #: ns between two values of a series.

@@ -35,6 +35,7 @@ from typing import Any
 
 import attrs
 
+from qmf._toml import key_lines, syntax_errors
 from qmf.pipeline.correlate.rules import NOTIFY_TABLES
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.notifying.config import NotifyConfig
@@ -43,7 +44,6 @@ from qmf.pipeline.notifying.inhibition import OUTLAST, InhibitRule
 from qmf.pipeline.notifying.matchers import Matcher
 from qmf.pipeline.notifying.receiver_tables import read_receivers
 from qmf.pipeline.notifying.routes import GROUP_INTERVAL, GROUP_WAIT, REPEAT_INTERVAL, Route
-from qmf.pipeline.toml_lines import key_lines, syntax_errors
 from qmf.pipeline.toml_tables import or_default
 
 

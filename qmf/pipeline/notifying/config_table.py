@@ -10,9 +10,9 @@ from typing import Any
 
 import attrs
 
+from qmf._toml import KeyPath, line_of
 from qmf.pipeline.notifying.matchers import Matcher, parse_matcher
 from qmf.pipeline.notifying.receivers.base import Secret
-from qmf.pipeline.toml_lines import KeyPath, line_of
 from qmf.pipeline.toml_tables import TomlTable
 
 _WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)

@@ -48,13 +48,13 @@ def test_a_required_option_may_be_in_the_file(config: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[retain]\ndais = 3\n", "retain has no option 'dais'"),
+        ("[retain]\ndais = 3\n", "pipeline.toml:2: retain has no option 'dais'"),
         ("[retained]\ndays = 3\n", "there is no subcommand 'retained'"),
         ("days = 3\n", "there is no subcommand 'days'"),
-        ("[retain]\ndays = 'x'\n", "days: invalid literal"),
+        ("[retain]\ndays = 'x'\n", "pipeline.toml:2: days: invalid literal"),
         ("[all]\nverbose = 'yes'\n", "verbose: must be true or false"),
         ("retain = 3\n", "retain must be a table"),
-        ("[retain\n", "pipeline.toml: "),
+        ("[retain\n", "pipeline.toml:1: "),
         ('[all]\nmaster = "x"\n', "retain has no option 'master'; move it to the tables of the commands that have it"),
         ("[all]\nmastr = 3\n", "no command has an option 'mastr'"),
     ],
@@ -71,7 +71,7 @@ def test_errors_in_a_file_are_reported(
 def test_a_file_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["retain", "--config", "/nowhere.toml", "--lake", "x", "--days", "3"])
-    assert "/nowhere.toml: [Errno 2]" in capsys.readouterr().err
+    assert "cannot read /nowhere.toml: no such file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

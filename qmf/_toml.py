@@ -1,13 +1,20 @@
-"""The lines of tables and keys in a TOML text, for messages: the standard library's parser doesn't keep them. Pure.
+"""TOML files with the lines of their tables and keys, for messages: the standard library's parser doesn't keep these.
 
 Also finds every syntax error of a text where the parser stops at the first: the text is parsed table by table.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from qmf.errors import CallerError
 
 #: Names of tables and keys; the number of a table in an array of tables, from 0, follows the name of the array.
 KeyPath = tuple[str | int, ...]
@@ -20,6 +27,59 @@ _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 #: What decides where a line ends in a value: texts, comments and brackets.
 _TOKEN = re.compile(r'"""|\'\'\'|"(?:\\.|[^"\\])*"|\'[^\']*\'|#.*|[\[\]{}]')
+
+
+@attrs.frozen
+class TomlFile:
+    """A file that was read.
+
+    Attributes:
+        path: of the file.
+        text: its text.
+        content: its tables and keys.
+        error: the class of errors about it.
+    """
+
+    path: Path
+    text: str = attrs.field(repr=False)
+    content: dict[str, Any]
+    error: type[CallerError]
+
+    @contextlib.contextmanager
+    def at(self, *key: str | int) -> Iterator[None]:
+        """A block that reads the value of a key: its errors name the file and the line of the key.
+
+        Raises:
+            CallerError: of the class `error`, for any `CallerError` in the block.
+        """
+        try:
+            yield
+        except CallerError as error:
+            line = line_of(key_lines(self.text), key)
+            raise self.error(f"{self.path}:{line or 1}: {error}") from None
+
+
+def read_toml(path: Path, error: type[CallerError]) -> TomlFile | None:
+    """Read a file; None if there is none.
+
+    Args:
+        path: of the file.
+        error: the class of errors about it; takes a message.
+
+    Raises:
+        CallerError: of the class `error`: the file cannot be read, or is not TOML. Names file and line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        return TomlFile(path, text, tomllib.loads(text), error)
+    except FileNotFoundError:
+        return None
+    except OSError as reason:
+        raise error(f"cannot read {path}: {reason.strerror or reason}") from None
+    except UnicodeDecodeError as reason:
+        raise error(f"{path}: {reason}") from None
+    except tomllib.TOMLDecodeError:
+        raise error("\n".join(f"{path}:{line}: {wrong}" for line, wrong in syntax_errors(text))) from None
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.pipeline.toml_lines import KeyPath, key_lines, line_of, syntax_errors
+from qmf._toml import KeyPath, key_lines, line_of, syntax_errors
 
 TEXT = '''\
 a = 1
