@@ -21,7 +21,7 @@ from qmf_shell.command_line import ProgramParser, failed_to_open, run_program, s
 from qmf_shell.exit_codes import USAGE
 
 if TYPE_CHECKING:
-    from qmf_shell.render.screen import Screen
+    from qmf_shell.modes.screen import Screen
     from qmf_shell.session.column_memory import ColumnMemory
     from qmf_shell.session.opening import OpenSession
 
@@ -150,8 +150,8 @@ def main(
 def _run(options: argparse.Namespace, defaults: Mapping[str, str] | None) -> int:
     from qmf.connecting import Connections, read_connections
     from qmf.errors import CallerError, QmfError
+    from qmf_shell.modes.screen import Screen
     from qmf_shell.render.output_style import choose_output_style
-    from qmf_shell.render.screen import Screen
     from qmf_shell.settings import read_settings
 
     try:

@@ -18,7 +18,7 @@ from qmf_shell.command_line import ProgramParser, count, failed_to_open, run_pro
 from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK, USAGE
 
 if TYPE_CHECKING:
-    from qmf_shell.render.screen import Screen
+    from qmf_shell.modes.screen import Screen
     from qmf_shell.results.result import Result
     from qmf_shell.session.context import Context
 
@@ -111,9 +111,9 @@ def _run(options: argparse.Namespace) -> int:
 
     from qmf.connecting import read_connections
     from qmf.errors import QmfError
+    from qmf_shell.modes.screen import Screen
     from qmf_shell.parsing.command import BoundArguments
     from qmf_shell.render.output_style import choose_output_style
-    from qmf_shell.render.screen import Screen
     from qmf_shell.results.result import LiveView
     from qmf_shell.screens.start import frames_of
     from qmf_shell.session.opening import open_session

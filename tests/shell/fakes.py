@@ -9,9 +9,9 @@ from datetime import UTC
 from uuid import UUID
 
 import attrs
+from qmf_shell.modes.screen import Screen
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.output_style import OutputStyle
-from qmf_shell.render.screen import Screen
 from qmf_shell.session.backend import (
     AgentRecord,
     CallOutcome,

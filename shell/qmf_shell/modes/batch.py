@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK
 from qmf_shell.modes.executor import LineOutcome, outcomes
-from qmf_shell.render.screen import Screen
+from qmf_shell.modes.screen import Screen
 from qmf_shell.session.context import Context
 
 Step = tuple[str, str]

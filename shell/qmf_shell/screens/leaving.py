@@ -7,24 +7,30 @@ from collections.abc import Sequence
 import attrs
 
 from qmf_shell.results.result import CellForm, Role, Table, TableColumn
+from qmf_shell.screens.model import TableModel
 from qmf_shell.screens.rows import Row, ScreenColumn, table_column
-from qmf_shell.screens.state import Page
 
 
-def table_of(page: Page, rows: Sequence[Row]) -> Table:
-    """Rows of a page as a table, with the columns that are shown."""
-    shown = page.model.shown_columns
+def table_of(title: str, empty: str, model: TableModel, rows: Sequence[Row]) -> Table:
+    """Rows of a page as a table, with the columns that are shown.
+
+    Args:
+        title: the line above.
+        empty: printed instead if there are no rows.
+        model: the table of the page.
+        rows: those to print.
+    """
+    shown = model.shown_columns
     columns = [
         item for item in shown if not item.key.startswith("\0") or any(item.cell(row) is not None for row in rows)
     ]
     headings = tuple(_heading(item, spare=item.spare or (item.right and not item.fixed)) for item in columns)
-    title = f"{page.title}, {page.summary}" if page.summary else page.title
-    left = len(page.model.arranged()) - len(rows)
+    left = len(model.arranged()) - len(rows)
     return Table(
         headings,
         tuple(tuple(item.cell(row) for item in columns) for row in rows),
         title=title,
-        empty=page.empty,
+        empty=empty,
         note=f"{left:,} more" if left > 0 else None,
     )
 

@@ -9,6 +9,7 @@ import attrs
 
 from qmf.errors import CallerError
 from qmf_shell.results.result import Result
+from qmf_shell.screens.leaving import table_of
 from qmf_shell.screens.model import RowTest, TableModel
 from qmf_shell.screens.rows import Row
 
@@ -142,9 +143,8 @@ class Page:
 
     def result(self, rows: Sequence[Row]) -> Result:
         """Rows as a result, to be printed after the screen is left."""
-        from qmf_shell.screens.leaving import table_of
-
-        return table_of(self, rows)
+        title = f"{self.title}, {self.summary}" if self.summary else self.title
+        return table_of(title, self.empty, self.model, rows)
 
     def close(self) -> None:
         """End what the page keeps up to date. Does not wait."""

@@ -39,7 +39,7 @@ def test_ctrl_c_in_a_view_ends_it(context: Context, output: Output, monkeypatch:
     def stopped(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("qmf_shell.render.screen.time.sleep", stopped)
+    monkeypatch.setattr("qmf_shell.modes.screen.time.sleep", stopped)
     assert batch.run(plain("watch filesystem", "agents"), context, output.screen) == 130
     assert "org.example:filesystem, 2 objects" in output.lines
     assert "2 agents" not in output.lines

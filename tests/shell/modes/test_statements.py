@@ -42,7 +42,7 @@ def test_ctrl_c_in_a_view_ends_the_line(context: Context, output: Output, monkey
     def stopped(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("qmf_shell.render.screen.time.sleep", stopped)
+    monkeypatch.setattr("qmf_shell.modes.screen.time.sleep", stopped)
     execute("watch filesystem; agents", context, output.screen)
     assert "2 agents" not in output.lines
 
@@ -154,7 +154,7 @@ def test_ctrl_c_in_a_view_lets_its_program_end(
     def stopped(seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("qmf_shell.render.screen.time.sleep", stopped)
+    monkeypatch.setattr("qmf_shell.modes.screen.time.sleep", stopped)
     path = tmp_path / "out"
     assert execute(f"watch filesystem | cat > {path}; agents", context, output.screen) is LineOutcome.DONE
     assert path.read_text().startswith("org.example:filesystem, 2 objects\n")
