@@ -26,9 +26,9 @@ CASES = {
     "import qmf.console": "import qmf.console",
     "import qmf.console.aio": "import qmf.console.aio",
     "import qmf.agent": "import qmf.agent",
-    "console in use": "from qmf.console import Session; import qmf.bus.client.connection",
-    "async console in use": "from qmf.console.aio import Client; import qmf.bus.client.connection",
-    "agent in use": "from qmf.agent import Agent; import qmf.bus.client.connection",
+    "console in use": "from qmf.console import Session; import qmf.bus.client.network_connection",
+    "async console in use": "from qmf.console.aio import Client; import qmf.bus.client.network_connection",
+    "agent in use": "from qmf.agent import Agent; import qmf.bus.client.network_connection",
 }
 
 

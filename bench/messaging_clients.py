@@ -165,7 +165,7 @@ class Aio:
             body = bytes(size)
             begin = _Clock.now()
             for number in range(count):
-                request = messaging.Message(body, reply_to=str(receiver.node), correlation_id=str(number))
+                request = messaging.Message(body, reply_to=str(receiver.source), correlation_id=str(number))
                 await sender.send(request, sync=False)
                 answer = await receiver.fetch(TIMEOUT)
                 if answer.correlation_id != str(number):

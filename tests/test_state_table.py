@@ -10,34 +10,24 @@ from typing import Any
 import pytest
 
 from qmf._state_table import IllegalEvent, StateTable
-from qmf.bus.bus_state import TRANSITIONS as BUS
-from qmf.bus.bus_state import BusState, BusStateError, BusTrigger
-from qmf.bus.client.connection_state import TRANSITIONS as BUS_CONNECTION
-from qmf.bus.client.connection_state import BusConnectionState, BusConnectionTrigger
-from qmf.bus.client.link_state import TRANSITIONS as BUS_LINK
-from qmf.bus.client.link_state import BusLinkState, BusLinkTrigger
+from qmf.bus.client.link_state import TRANSITIONS as LINK
+from qmf.bus.client.link_state import LinkState, LinkTrigger
+from qmf.bus.connection_state import TRANSITIONS as CONNECTION
+from qmf.bus.connection_state import BusStateError, ConnectionState, ConnectionTrigger
 from qmf.console.aio.agents import TRANSITIONS as AGENT
 from qmf.console.aio.agents import AgentEvent, AgentState
 from qmf.console.aio.following.follow_state import TRANSITIONS as FOLLOWING
 from qmf.console.aio.following.follow_state import FollowEvent, FollowState
 from qmf.console.aio.rpc.requests import TRANSITIONS as REQUEST
 from qmf.console.aio.rpc.requests import RequestEvent, RequestState
-from qmf.messaging import ConnectionError, InternalError
-from qmf.messaging.aio.connection_states import TRANSITIONS as CONNECTION
-from qmf.messaging.aio.connection_states import ConnectionState, ConnectionTrigger
-from qmf.messaging.aio.link_states import TRANSITIONS as LINK
-from qmf.messaging.aio.link_states import LinkState, LinkTrigger
 
 Table = StateTable[Any, Any, Any]
 Enum = type[enum.Enum]
 
 #: Each table with its states, of which the first one is where it begins, its events, and the error of an illegal one.
 TABLES: list[tuple[Table, Enum, Enum, type[Exception]]] = [
-    (BUS, BusState, BusTrigger, BusStateError),
-    (BUS_CONNECTION, BusConnectionState, BusConnectionTrigger, IllegalEvent),
-    (BUS_LINK, BusLinkState, BusLinkTrigger, IllegalEvent),
-    (CONNECTION, ConnectionState, ConnectionTrigger, ConnectionError),
-    (LINK, LinkState, LinkTrigger, InternalError),
+    (CONNECTION, ConnectionState, ConnectionTrigger, BusStateError),
+    (LINK, LinkState, LinkTrigger, IllegalEvent),
     (AGENT, AgentState, AgentEvent, IllegalEvent),
     (REQUEST, RequestState, RequestEvent, IllegalEvent),
     (FOLLOWING, FollowState, FollowEvent, IllegalEvent),

@@ -38,7 +38,7 @@ from qmf.bus.base import (
     ReceivedMessage,
     Subscription,
 )
-from qmf.bus.bus_state import TRANSITIONS, BusState, BusTrigger
+from qmf.bus.connection_state import TRANSITIONS, ConnectionState, ConnectionTrigger
 from qmf.bus.receiving import call_receiver
 from qmf.bus.watchers import BusWatchers
 from qmf.errors import DecodeError, DisconnectedError, LinkError
@@ -164,7 +164,7 @@ class LocalBus(Bus):
         self._principal = Principal(address=self.url, protocol=LOCAL)
         self._publisher = operations.publisher(self._principal, relay=True)
         self._patience = patience
-        self._state = BusState.NEW
+        self._state = ConnectionState.NEW
         self._watchers = BusWatchers()
         self._subscriptions: dict[LocalSubscription, None] = {}
         self._number = 0
@@ -177,18 +177,18 @@ class LocalBus(Bus):
     @property
     def connected(self) -> bool:
         """See `Bus`."""
-        return self._state is BusState.CONNECTED
+        return self._state is ConnectionState.CONNECTED
 
     async def open(self, timeout: float = 10.0) -> None:  # noqa: ARG002  # nothing takes time here
         """See `Bus`."""
-        self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECT)
-        self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECTED)
+        self._state = TRANSITIONS.next(self._state, ConnectionTrigger.CONNECT)
+        self._state = TRANSITIONS.next(self._state, ConnectionTrigger.CONNECTED)
         self._watchers.notify(Connected(again=False, broker=self._name))
 
     async def close(self) -> None:
         """See `Bus`."""
-        if self._state is not BusState.CLOSED:
-            self._state = TRANSITIONS.next(self._state, BusTrigger.CLOSE)
+        if self._state is not ConnectionState.CLOSED:
+            self._state = TRANSITIONS.next(self._state, ConnectionTrigger.CLOSE)
             for subscription in list(self._subscriptions):
                 self.unsubscribe(subscription)
 
@@ -247,8 +247,8 @@ class LocalBus(Bus):
             self._operations.delete_owned(self._principal, subscription.queue)
 
     def _require_connection(self) -> None:
-        if self._state is not BusState.CONNECTED:
-            raise DisconnectedError(self.url, "closed" if self._state is BusState.CLOSED else "not opened yet")
+        if self._state is not ConnectionState.CONNECTED:
+            raise DisconnectedError(self.url, "closed" if self._state is ConnectionState.CLOSED else "not opened yet")
 
     def _publish(self, data: bytes) -> LinkError | None:
         return _error(route_message(self._publisher, data, None, relay=True))

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         ReceivedMessage,
         Subscription,
     )
-    from qmf.bus.bus_state import BusStateError
     from qmf.bus.client.amqp_bus import AmqpBus
+    from qmf.bus.connection_state import BusStateError
     from qmf.bus.memory.bus import MemoryBus
     from qmf.bus.memory.exchange import MemoryExchange
     from qmf.bus.url import BusUrl, UrlError, parse_url
@@ -39,7 +39,7 @@ else:
             ),
             "qmf.bus.memory.bus": "MemoryBus",
             "qmf.bus.memory.exchange": "MemoryExchange",
-            "qmf.bus.bus_state": "BusStateError",
+            "qmf.bus.connection_state": "BusStateError",
             "qmf.bus.url": "BusUrl UrlError parse_url",
         },
     )

@@ -13,7 +13,6 @@ from qmf._lazy import lazy_exports
 if TYPE_CHECKING:
     from qmf.messaging.addresses import Address
     from qmf.messaging.constants import AMQP_PORT, AMQPS_PORT, REJECTED, RELEASED, UNLIMITED
-    from qmf.messaging.endpoints import Connection, Receiver, Sender, Session
     from qmf.messaging.exceptions import (
         AcknowledgementUnknown,
         AddressError,
@@ -54,13 +53,14 @@ if TYPE_CHECKING:
         VersionError,
     )
     from qmf.messaging.message import Disposition, Message
+    from qmf.messaging.synchronous import Connection, Receiver, Sender, Session
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "qmf.messaging.addresses": "Address",
             "qmf.messaging.constants": "AMQP_PORT AMQPS_PORT REJECTED RELEASED UNLIMITED",
-            "qmf.messaging.endpoints": "Connection Receiver Sender Session",
+            "qmf.messaging.synchronous": "Connection Receiver Sender Session",
             "qmf.messaging.exceptions": (
                 "AcknowledgementUnknown AddressError AssertionFailed AuthenticationFailure ConnectError "
                 "ConnectionClosed ConnectionError "

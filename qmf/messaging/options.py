@@ -5,9 +5,11 @@ Source: High Level Client API, "Extended Address Options" (reconnect options); p
 
 from __future__ import annotations
 
+import itertools
 import re
 import ssl
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -44,6 +46,24 @@ class ReconnectOptions:
     limit: int | None = None
     interval_min: float = 1.0
     interval_max: float = 120.0
+
+    def waits(self, again: bool) -> Iterator[float]:
+        """Seconds to wait before each attempt; it ends when no further attempt shall be made.
+
+        Args:
+            again: False for the first connection, whose first attempt is not counted; True after a loss.
+        """
+        if again and not self.enabled:
+            return
+        begin, interval = time.monotonic(), self.interval_min
+        yield 0.0
+        for attempt in itertools.count(1):
+            limited = self.limit is not None and attempt >= self.limit + (not again)
+            late = self.timeout is not None and time.monotonic() + interval > begin + self.timeout
+            if not self.enabled or limited or late:
+                return
+            yield interval
+            interval = min(interval * 2, self.interval_max)
 
 
 @attrs.frozen

@@ -1,7 +1,8 @@
-"""Reasons why a connection failed, in sentences for operators."""
+"""Why a connection failed: what it was, and the reason in a sentence for operators."""
 
 from __future__ import annotations
 
+import enum
 import errno
 import os
 import re
@@ -9,6 +10,53 @@ import socket
 import ssl
 
 from qmf.bus.url import BusUrl
+
+
+class FailureKind(enum.Enum):
+    """What failed."""
+
+    UNREACHABLE = "unreachable"  #: no connection was made
+    AUTHENTICATION = "authentication"
+    PROTOCOL = "protocol"  #: the peer does not use AMQP 1.0
+    CLOSED = "closed"  #: by the broker, or since the peer has violated the protocol
+    SILENCE = "silence"  #: no heartbeat of the broker
+    LOST = "lost"  #: the transport has ended
+
+
+class NetworkFailure(Exception):
+    """A network connection could not be made, or has ended. What is built on it raises errors of its own API.
+
+    Attributes:
+        url: of the broker.
+        what: failed, in one line without the URL.
+        kind: see there.
+        condition, description: of the error as AMQP has it, or empty.
+    """
+
+    def __init__(
+        self,
+        url: BusUrl,
+        what: str,
+        kind: FailureKind = FailureKind.UNREACHABLE,
+        condition: str = "",
+        description: str = "",
+    ) -> None:
+        self.url = url
+        self.what = what
+        self.kind = kind
+        self.condition = condition
+        self.description = description
+        super().__init__(url, what, kind, condition, description)
+
+    @property
+    def reason(self) -> str:
+        """What failed, with the error of AMQP, in one line without the URL."""
+        error = ": ".join(text for text in (self.condition, self.description) if text)
+        return f"{self.what} ({error})" if error else self.what
+
+    def __str__(self) -> str:
+        return f"{self.url}: {self.reason}"
+
 
 #: What an authority does about a certificate that Python accepts up to 3.12.
 _STRICT = "Python 3.13 and later require it; issue the certificate again with it (docs/brokers.md)"

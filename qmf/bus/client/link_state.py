@@ -1,19 +1,17 @@
-"""The states of a client's link as a table, the same for links that send and links that receive.
+"""The states of a persistent link as a table, the same for links that send and links that receive.
 
 ::
 
-    IDLE --attach--> ATTACHING --grant--> ATTACHED --reattach--> REATTACHING --grant--> ATTACHED
-                         |                    |                    |     ^
-                       refuse               pause               refuse   | reattach
-                         v                    v                    v     |
-                      REFUSED               PAUSED              REFUSED  |
-                         |                    '--------------------------'
-                         '--pause--> PAUSED, or --attach--> ATTACHING
+    DETACHED --attach--> ATTACHING --grant--> ATTACHED
+        ^ |                  |                   |
+        | '--- pause ---.    '------ lose -------'    the broker refused or ended the link, or the connection is gone
+        |               v                |
+        |            PAUSED --attach-->  |
+        '-------------------------------'
 
-The broker grants or refuses a link. When it detaches one, the link is attached again: at once, or after a pause when it
-was detached too often. A refused link that receives is paused, too; one that sends is attached again for the next
-message. `close` leads to CLOSING while there is a link, else to CLOSED. When the broker has confirmed the detach, or
-the connection has ended, every state ends in CLOSED.
+A link that is gone is DETACHED, until it is attached again: at once, on the next connection, or after a pause in which
+it is PAUSED. FAILED: it is not attached again, since the broker has ended or refused it. CLOSED: by the program. Both
+are final.
 """
 
 from __future__ import annotations
@@ -23,47 +21,40 @@ import enum
 from qmf._state_table import StateTable
 
 
-class BusLinkState(enum.Enum):
-    """State of a client's link."""
+class LinkState(enum.Enum):
+    """State of a link."""
 
-    IDLE = "not attached"
-    ATTACHING = "being attached"
+    DETACHED = "detached"
+    ATTACHING = "attaching"
     ATTACHED = "attached"
-    REATTACHING = "being attached again"
     PAUSED = "waiting to be attached again"
-    REFUSED = "refused"
-    CLOSING = "being closed"
+    FAILED = "failed"
     CLOSED = "closed"
 
 
-class BusLinkTrigger(enum.Enum):
-    """What changes the state of a client's link."""
+class LinkTrigger(enum.Enum):
+    """What changes the state of a link."""
 
     ATTACH = "attach"  #: the broker is asked for the link
-    GRANT = "grant"  #: the broker attached it
-    REFUSE = "refuse"  #: the broker detached it instead
-    REATTACH = "reattach"  #: the broker is asked again, after it had detached or refused the link
+    GRANT = "grant"  #: the broker has attached it
+    LOSE = "lose"
     PAUSE = "pause"
+    FAIL = "fail"
     CLOSE = "close"
-    END = "end"  #: the broker has confirmed the detach, or the connection has ended
 
 
-_State, _Trigger = BusLinkState, BusLinkTrigger
+_State, _Trigger = LinkState, LinkTrigger
 
-_ENDED = {_Trigger.END: _State.CLOSED}
-_UNATTACHED = {**_ENDED, _Trigger.CLOSE: _State.CLOSED}
-_REQUESTED = {**_ENDED, _Trigger.CLOSE: _State.CLOSING}
+_WANTED = {_Trigger.LOSE: _State.DETACHED, _Trigger.FAIL: _State.FAILED, _Trigger.CLOSE: _State.CLOSED}
 
 TRANSITIONS = StateTable(
-    "a link",
+    "the link",
     {
-        _State.IDLE: {**_UNATTACHED, _Trigger.ATTACH: _State.ATTACHING},
-        _State.ATTACHING: {**_REQUESTED, _Trigger.GRANT: _State.ATTACHED, _Trigger.REFUSE: _State.REFUSED},
-        _State.ATTACHED: {**_REQUESTED, _Trigger.REATTACH: _State.REATTACHING, _Trigger.PAUSE: _State.PAUSED},
-        _State.REATTACHING: {**_REQUESTED, _Trigger.GRANT: _State.ATTACHED, _Trigger.REFUSE: _State.REFUSED},
-        _State.PAUSED: {**_UNATTACHED, _Trigger.REATTACH: _State.REATTACHING},
-        _State.REFUSED: {**_UNATTACHED, _Trigger.ATTACH: _State.ATTACHING, _Trigger.PAUSE: _State.PAUSED},
-        _State.CLOSING: _REQUESTED,
-        _State.CLOSED: _UNATTACHED,
+        _State.DETACHED: {**_WANTED, _Trigger.ATTACH: _State.ATTACHING, _Trigger.PAUSE: _State.PAUSED},
+        _State.ATTACHING: {**_WANTED, _Trigger.GRANT: _State.ATTACHED},
+        _State.ATTACHED: _WANTED,
+        _State.PAUSED: {**_WANTED, _Trigger.ATTACH: _State.ATTACHING},
+        _State.FAILED: {_Trigger.LOSE: _State.FAILED, _Trigger.CLOSE: _State.CLOSED},
+        _State.CLOSED: {_Trigger.LOSE: _State.CLOSED, _Trigger.CLOSE: _State.CLOSED},
     },
 )

@@ -1,191 +1,139 @@
-"""What all links of a client have in common: they are attached again when the broker detaches them.
+"""A link that outlives the engine's links: it is attached on one network connection after the other.
 
-Brokers detach links for reasons that may pass: they answer invalid messages that way (QMF2.md 0, point 10), and delete
-queues. A link is attached again at once for `MAX_REATTACHMENTS` times in a row, then only after pauses, so that a
-broker that does not want it is not flooded. The states are those of `link_state.py`.
+When the broker refuses or ends it, the class of the link decides what follows. The states are those of `link_state.py`.
 """
 
 from __future__ import annotations
 
 import abc
 import asyncio
-from collections.abc import Callable
 
-from qmf.bus.base import LinkLost
-from qmf.bus.client.link_state import TRANSITIONS, BusLinkState, BusLinkTrigger
-from qmf.bus.engine.events import LinkDetached
+from qmf.bus.client.link_state import TRANSITIONS, LinkState, LinkTrigger
+from qmf.bus.client.network_connection import LinkOwner, NetworkConnection
 from qmf.bus.engine.link import Link
-from qmf.bus.transport import AmqpTransport
-from qmf.errors import LinkError, NetworkError
-
-#: A link that the broker detaches is attached again at once so many times in a row; then only after pauses.
-MAX_REATTACHMENTS = 5
+from qmf.bus.engine.session import EngineSession
 
 
-class ReattachLimit:
-    """Counts how often a link was attached again at once since it has last proved useful.
+class PersistentLink(LinkOwner, abc.ABC):
+    """A link of a client."""
 
-    Attributes:
-        used: the count; set to 0 when the link proves useful.
-    """
-
-    __slots__ = ("used",)
+    __slots__ = ("_engine_session", "_link", "_network", "_state", "_timer")
 
     def __init__(self) -> None:
-        self.used = 0
-
-    def use(self) -> bool:
-        """Count one more time; returns False when the limit is reached."""
-        if self.used >= MAX_REATTACHMENTS:
-            return False
-        self.used += 1
-        return True
-
-
-class PersistentLink(abc.ABC):
-    """A link of a client's connection, over its detaches.
-
-    Attributes:
-        address: of its node; empty for the link to the anonymous relay.
-        link: the engine's link, a new one after each attach; None while not attached.
-        ended: set when the link is closed for good.
-    """
-
-    def __init__(
-        self,
-        transport: AmqpTransport,
-        links: dict[Link, PersistentLink],
-        report: Callable[[LinkLost], None],
-        *,
-        address: str,
-        limit: ReattachLimit,
-        pause: float,
-    ) -> None:
-        """Args:
-
-        transport: of the connection.
-        links: all links of the connection that have one of the engine's; kept up to date.
-        report: called with what watchers are to be notified of.
-        address: of the node, for errors; empty for the anonymous relay.
-        limit: on attaching again at once.
-        pause: seconds between further attempts.
-        """
-        self.address = address
-        self.link: Link | None = None
-        self.ended = asyncio.Event()
-        self._transport = transport
-        self._links = links
-        self._report = report
-        self._limit = limit
-        self._pause_seconds = pause
-        self._loop = asyncio.get_running_loop()
-        self._state = BusLinkState.IDLE
-        #: Why the broker has detached the link, until it is attached again.
-        self._lost: LinkError | None = None
+        self._state = LinkState.DETACHED
+        #: Where the link is, or was last asked for; None without a connection.
+        self._network: NetworkConnection | None = None
+        self._engine_session: EngineSession | None = None
+        #: The engine's link, a new one after each attach; None while there is none.
+        self._link: Link | None = None
+        #: Until the end of a pause.
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def attached(self) -> bool:
         """True while messages can be transferred."""
-        return self._state is BusLinkState.ATTACHED
+        return self._state is LinkState.ATTACHED
 
-    def close(self) -> None:
-        """Detach the link. `ended` is set when the broker has confirmed that, or is gone. May be called again."""
-        self._change(BusLinkTrigger.CLOSE)
-        if self._state is BusLinkState.CLOSED:
-            self._end()
-        elif self.link is not None:
-            self._transport.engine.detach(self.link)
-            self._transport.flush_soon()
+    @property
+    def closed(self) -> bool:
+        """True after `close`."""
+        return self._state is LinkState.CLOSED
 
-    # Events of the connection
-
-    def on_attached(self) -> None:
-        """The broker has granted the link."""
-        if self._state is BusLinkState.CLOSING:
-            return  # its answer crossed our detach
-        self._change(BusLinkTrigger.GRANT)
-        lost, self._lost = self._lost, None
-        if lost is not None:
-            self._report(LinkLost(lost.address, lost.condition, lost.description, reopened=True))
-        self._on_granted()
-
-    def on_detached(self, event: LinkDetached, *, reattach: bool) -> None:
-        """The broker has detached or refused the link, or confirmed our detach.
+    def attach(self, network: NetworkConnection, session: EngineSession | None = None) -> None:
+        """Ask the broker for the link, unless it is there, or shall not be attached any more.
 
         Args:
-            event: has the broker's error.
-            reattach: False when the link must not be attached again at once.
+            network: on which connection.
+            session: in which session; None for that which the connection has from the start.
         """
-        self._forget_link()
-        if self._state is BusLinkState.CLOSING:
-            self._end()
+        if self._state not in (LinkState.DETACHED, LinkState.PAUSED):
             return
-        error = LinkError(self.address, event.condition or "amqp:link:detach-forced", event.description)
-        if self._state is not BusLinkState.ATTACHED:
-            self._change(BusLinkTrigger.REFUSE)
-            self._on_refused(error)
-            return
-        self._lost = error
-        self._on_lost(error)
-        if reattach and self._limit.use():
-            self._request(BusLinkTrigger.REATTACH)
-        else:
-            self._pause()
+        self._stop_timer()
+        self._move(LinkTrigger.ATTACH)
+        self._network, self._engine_session = network, session
+        link = self._link = self._request(network, session)
+        network.own(link, self)
+        network.transport.flush_soon()
 
-    def on_disconnected(self, error: NetworkError) -> None:
-        """The connection has ended."""
-        self._forget_link()
-        self._end()
-        self._on_disconnected(error)
+    def lose(self) -> None:
+        """The connection is gone. The link is to be attached on the next one."""
+        self._stop_timer()
+        self._move(LinkTrigger.LOSE)
+        self._network = self._engine_session = self._link = None
+
+    def close(self) -> asyncio.Future[None] | None:
+        """End the link for good. May be called again.
+
+        Returns:
+            done when the broker has confirmed that, or is gone; None if there is nothing to confirm.
+        """
+        self._stop_timer()
+        confirmed = self._detach_link()
+        self._move(LinkTrigger.CLOSE)
+        self._network = None
+        return confirmed
+
+    # LinkOwner
+
+    def on_attached(self) -> None:
+        """See `LinkOwner`."""
+        assert self._link is not None
+        self._move(LinkTrigger.GRANT)
+        self._granted(self._link)
+
+    def on_detached(self, condition: str, description: str) -> None:
+        """See `LinkOwner`."""
+        self._link = None
+        pause = self._gone(condition, description)
+        if self._state is LinkState.FAILED:
+            return
+        self._move(LinkTrigger.LOSE)
+        network, session = self._network, self._engine_session
+        if pause is None or network is None or not network.usable:
+            return
+        if pause == 0:
+            self.attach(network, session)
+        else:
+            self._move(LinkTrigger.PAUSE)
+            self._timer = asyncio.get_running_loop().call_later(pause, self.attach, network, session)
 
     # What subclasses do
 
     @abc.abstractmethod
-    def _new_link(self) -> Link:
+    def _request(self, network: NetworkConnection, session: EngineSession | None) -> Link:
         """Ask the broker for a new link."""
 
     @abc.abstractmethod
-    def _on_granted(self) -> None:
+    def _granted(self, link: Link) -> None:
         """The link is attached, for the first time or again."""
 
     @abc.abstractmethod
-    def _on_refused(self, error: LinkError) -> None:
-        """The broker has refused the link, the first time or later."""
+    def _gone(self, condition: str, description: str) -> float | None:
+        """The broker has ended the link, or has refused it if it is not `attached`.
 
-    @abc.abstractmethod
-    def _on_lost(self, error: LinkError) -> None:
-        """The broker has detached the link. It will be attached again, at once or after a pause."""
-
-    @abc.abstractmethod
-    def _on_disconnected(self, error: NetworkError) -> None:
-        """The connection has ended, and the link with it."""
+        Returns:
+            seconds after which it is asked for again; 0 for at once. None: not by itself.
+        """
 
     # For subclasses
 
-    def _change(self, trigger: BusLinkTrigger) -> None:
+    def _move(self, trigger: LinkTrigger) -> None:
         self._state = TRANSITIONS.next(self._state, trigger)
 
-    def _request(self, trigger: BusLinkTrigger) -> None:
-        """Ask the broker for the link."""
-        self._change(trigger)
-        self._timer = None
-        self.link = self._new_link()
-        self._links[self.link] = self
-        self._transport.flush_soon()
+    def _fail(self) -> None:
+        """Don't attach the link any more; what is there of it is not ended."""
+        self._stop_timer()
+        self._move(LinkTrigger.FAIL)
+        self._network = self._link = None
 
-    def _pause(self) -> None:
-        """Attach the link again after a pause."""
-        self._change(BusLinkTrigger.PAUSE)
-        self._timer = self._loop.call_later(self._pause_seconds, self._request, BusLinkTrigger.REATTACH)
+    def _detach_link(self) -> asyncio.Future[None] | None:
+        """End the engine's link, if there is one; see `close`."""
+        link, self._link = self._link, None
+        if link is None or self._network is None:
+            return None
+        return self._network.detach(link)
 
-    def _end(self) -> None:
-        self._change(BusLinkTrigger.END)
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self.ended.set()
-
-    def _forget_link(self) -> None:
-        link, self.link = self.link, None
-        if link is not None:
-            self._links.pop(link, None)
+            self._timer = None

@@ -1,4 +1,4 @@
-"""A link on which a client receives for a subscription: its credit, and how its messages are settled.
+"""A link on which a bus receives for a subscription: its credit, and how its messages are settled.
 
 The broker is asked to settle messages when it sends them: the queue of a subscription is deleted with the link, so that
 nothing could be sent again, and a disposition per message would only cost both sides. Messages of a broker that sends
@@ -14,91 +14,85 @@ import functools
 from collections.abc import Callable
 
 from qmf._marks import receiving_link_name
-from qmf.bus.base import LinkLost, ReceivedMessage
-from qmf.bus.client.dialect import Dialect
-from qmf.bus.client.link_state import BusLinkState, BusLinkTrigger
-from qmf.bus.client.persistent_link import PersistentLink
-from qmf.bus.client.subscription import AmqpSubscription
+from qmf.bus.base import Binding, LinkLost, MessageCallback, ReceivedMessage
+from qmf.bus.client.bus_link import BusLink
+from qmf.bus.client.dialect import dialect_of
+from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.destination import read_destination
 from qmf.bus.engine.events import Delivery, DeliveryBatch
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.session import EngineSession
 from qmf.bus.receiving import call_receiver
-from qmf.bus.transport import AmqpTransport
 from qmf.errors import DecodeError, LinkError, NetworkError
 
 #: Seconds between attempts to attach a link that the broker has detached too often, or refused.
 PAUSE = 5.0
-#: Seconds for which a link must be attached to be useful, even without messages: see `ReattachLimit`.
+#: Seconds for which a link must be attached to be useful, even without messages: it is attached again at once then.
 STABLE = 60.0
 
 
-class ReceiverLink(PersistentLink):
-    """A link on which a client receives. It is attached for one subscription."""
+class ReceiverLink(BusLink):
+    """The link of one subscription.
+
+    Attributes:
+        answer: done when the broker has answered the last `attach`, or is gone: with None when it has granted the link,
+            else with the error.
+    """
 
     def __init__(
-        self,
-        transport: AmqpTransport,
-        links: dict[Link, PersistentLink],
-        report: Callable[[LinkLost], None],
-        *,
-        subscription: AmqpSubscription,
-        dialect: Dialect,
+        self, report: Callable[[LinkLost], None], binding: Binding, on_message: MessageCallback, prefetch: int
     ) -> None:
         """Args:
 
-        transport, links, report: as of `PersistentLink`.
-        subscription: whose messages are received.
-        dialect: of the broker.
+        report: as of `BusLink`.
+        binding, on_message, prefetch: as of `Bus.subscribe`.
         """
-        binding = subscription.binding
-        super().__init__(
-            transport, links, report, address=binding.exchange, limit=subscription.reattach_limit, pause=PAUSE
-        )
-        #: Result of the first attempt to attach the link.
-        self.granted: asyncio.Future[None] = self._loop.create_future()
+        super().__init__(binding.exchange, report, PAUSE)
+        self.answer: asyncio.Future[NetworkError | None] = asyncio.get_running_loop().create_future()
         self._binding = binding
-        self._source = dialect.source(binding)
-        self._subject_filter = dialect.subject_filter(binding)
-        self._on_message = subscription.on_message
-        self._window = subscription.prefetch
-        self._batch = max(1, subscription.prefetch // 4)
+        self._subject_filter: Callable[[str], bool] | None = None
+        self._on_message = on_message
+        self._window = prefetch
+        self._batch = max(1, prefetch // 4)
         #: Messages that the broker may still send, and settled messages for which it has no new credit yet.
         self._credit = 0
         self._settled = 0
-        #: When the link was attached, by the loop's clock.
-        self._attached_at = 0.0
+        #: When the link was attached, by the loop's clock; None if it never was.
+        self._attached_at: float | None = None
 
-    def attach(self) -> None:
-        """Ask the broker for the link. `granted` is done when it has answered."""
-        self._request(BusLinkTrigger.ATTACH)
-
-    def attach_later(self, error: LinkError) -> None:
-        """The broker has refused the link with this error: report that, and try again after a pause."""
-        self._lost = error
-        self._pause()
-
-    def close(self) -> None:
+    def attach(self, network: NetworkConnection, session: EngineSession | None = None) -> None:
         """See `PersistentLink`."""
-        self.granted.cancel()
-        super().close()
+        if self.answer.done():
+            self.answer = asyncio.get_running_loop().create_future()
+        super().attach(network, session)
 
-    # Events of the connection
+    def close(self) -> asyncio.Future[None] | None:
+        """See `PersistentLink`."""
+        self._answer(None)
+        return super().close()
 
-    def on_delivery(self, event: Delivery) -> None:
-        """A message has arrived."""
-        self._deliver(event.link, event.delivery_tag, event.data)
+    def disconnect(self, error: NetworkError) -> None:
+        """See `BusLink`."""
+        self.lose()
+        self._answer(error)
+
+    # LinkOwner
+
+    def on_delivery(self, delivery: Delivery) -> None:
+        """See `LinkOwner`."""
+        self._deliver(delivery.link, delivery.delivery_tag, delivery.data)
 
     def on_deliveries(self, batch: DeliveryBatch) -> None:
-        """Messages have arrived."""
+        """See `LinkOwner`."""
         for delivery_tag, data in batch.deliveries:
+            if self._link is None:  # the receiver of the message before has closed the subscription
+                return
             self._deliver(batch.link, delivery_tag, data)
 
     # Details
 
     def _deliver(self, link: Link, delivery_tag: int | None, data: bytes) -> None:
-        if self._state is not BusLinkState.ATTACHED:
-            return
-        self._limit.used = 0
+        self._reattached = 0
         self._credit -= 1
         received = ReceivedMessage(data, functools.partial(self._on_settled, link, delivery_tag))
         if self._subject_filter is not None and not _passes(self._subject_filter, data):
@@ -106,51 +100,55 @@ class ReceiverLink(PersistentLink):
             return
         call_receiver(self._on_message, received, self._binding)
 
-    def _new_link(self) -> Link:
+    def _request(self, network: NetworkConnection, session: EngineSession | None) -> Link:
+        dialect = dialect_of(network.peer.product)
+        self._subject_filter = dialect.subject_filter(self._binding)
         self._credit, self._settled = self._window, 0
-        # A new name each time: the broker may not have noticed yet that an earlier connection has ended.
-        return self._transport.engine.attach(
-            receiving_link_name(), is_sender=False, terminus=self._source, credit=self._window, presettled=True
+        return network.engine.attach(
+            # A new name each time: the broker may not have noticed yet that an earlier connection has ended.
+            receiving_link_name(),
+            is_sender=False,
+            terminus=dialect.source(self._binding),
+            credit=self._window,
+            presettled=True,
+            session=session,
         )
 
-    def _on_granted(self) -> None:
-        self._attached_at = self._loop.time()
-        if not self.granted.done():
-            self.granted.set_result(None)
+    def _granted(self, link: Link) -> None:  # noqa: ARG002
+        self._attached_at = asyncio.get_running_loop().time()
+        self._answer(None)
 
-    def _on_refused(self, error: LinkError) -> None:
-        if not self.granted.done():
-            self.granted.set_exception(error)
-        elif self._lost is not None:
-            self.attach_later(self._lost)
+    def _refused(self, error: LinkError) -> float | None:
+        self._answer(error)
+        if self._attached_at is None:
+            return None  # there is no subscription
+        self._lost = self._lost or error
+        self._report_lost(self._lost, reopened=False)
+        return self._pause
 
-    def _on_lost(self, error: LinkError) -> None:  # noqa: ARG002
-        if self._loop.time() - self._attached_at > STABLE:
-            self._limit.used = 0
+    def _detached(self, error: LinkError) -> None:  # noqa: ARG002
+        assert self._attached_at is not None
+        if asyncio.get_running_loop().time() - self._attached_at > STABLE:
+            self._reattached = 0
 
-    def _on_disconnected(self, error: NetworkError) -> None:
-        if not self.granted.done():
-            self.granted.set_exception(error)
-
-    def _pause(self) -> None:
-        if (lost := self._lost) is not None:
-            self._report(LinkLost(lost.address, lost.condition, lost.description, reopened=False))
-        super()._pause()
+    def _answer(self, error: NetworkError | None) -> None:
+        if not self.answer.done():
+            self.answer.set_result(error)
 
     def _on_settled(self, link: Link, delivery_tag: int | None) -> None:
-        if link is not self.link:
+        network = self._network
+        if link is not self._link or network is None:
             return  # it was detached since
-        transport = self._transport
         if delivery_tag is not None:
-            transport.engine.settle(link, delivery_tag)
-            transport.flush_soon()
+            network.engine.settle(link, delivery_tag)
+            network.transport.flush_soon()
         self._settled += 1
         # Without credit, a receiver that holds many messages while it waits for one more would wait for ever.
         if self._settled >= self._batch or self._credit == 0:
-            transport.engine.add_credit(link, self._settled)
+            network.engine.add_credit(link, self._settled)
             self._credit += self._settled
             self._settled = 0
-            transport.flush_soon()
+            network.transport.flush_soon()
 
 
 def _passes(subject_filter: Callable[[str], bool], data: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""A link on which a client sends: credit, order, and the outcome of each message.
+"""A link on which a bus sends: credit, order, and the outcome of each message.
 
 Rules: messages leave in the order of the calls to `send`. While the link is attached again, they wait. When the broker
 refuses the link, they fail, and so do new ones for `PAUSE` seconds; the next one after that asks for the link again. A
@@ -19,12 +19,13 @@ import attrs
 
 from qmf._marks import sending_link_name
 from qmf.bus.base import LinkLost, OutcomeCallback
-from qmf.bus.client.link_state import BusLinkState, BusLinkTrigger
-from qmf.bus.client.persistent_link import PersistentLink, ReattachLimit
+from qmf.bus.client.bus_link import BusLink
+from qmf.bus.client.link_state import LinkState
+from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.values import Outcome, Terminus
-from qmf.bus.transport import AmqpTransport
 from qmf.errors import LinkError, NetworkError
 
 log = logging.getLogger("qmf.bus")
@@ -43,13 +44,12 @@ class _PendingMessage:
     sent: asyncio.Future[None]
 
 
-class SenderLink(PersistentLink):
-    """A link on which a client sends."""
+class SenderLink(BusLink):
+    """A link on which a bus sends. It is attached when the first message is sent, on one network connection."""
 
     def __init__(
         self,
-        transport: AmqpTransport,
-        links: dict[Link, PersistentLink],
+        network: NetworkConnection,
         report: Callable[[LinkLost], None],
         *,
         address: str,
@@ -58,10 +58,14 @@ class SenderLink(PersistentLink):
     ) -> None:
         """Args:
 
-        transport, links, report, address: as of `PersistentLink`.
+        network: where it is attached.
+        report, address: as of `BusLink`.
         target, properties: of the link.
         """
-        super().__init__(transport, links, report, address=address, limit=ReattachLimit(), pause=PAUSE)
+        super().__init__(address, report, PAUSE)
+        self._place = network
+        self._transport = network.transport
+        self._loop = asyncio.get_running_loop()
         self._target = target
         self._properties = properties
         self._pending: deque[_PendingMessage] = deque()
@@ -69,8 +73,10 @@ class SenderLink(PersistentLink):
         self._unsettled: set[int] = set()
         self._outcome_callbacks: dict[int, OutcomeCallback] = {}
         #: Why the broker has refused the link, and until when messages are refused with that error.
-        self._refused: LinkError | None = None
+        self._refusal: LinkError | None = None
         self._refused_until = 0.0
+        #: Done when no message waits, or has no outcome yet, for `finish`.
+        self._finished: asyncio.Future[None] | None = None
 
     @property
     def busy(self) -> bool:
@@ -80,7 +86,7 @@ class SenderLink(PersistentLink):
     @property
     def unattached(self) -> bool:
         """True while the link is neither attached nor going to be."""
-        return self._state in (BusLinkState.IDLE, BusLinkState.REFUSED)
+        return self._state is LinkState.DETACHED
 
     @property
     def idle(self) -> bool:
@@ -89,12 +95,12 @@ class SenderLink(PersistentLink):
 
     async def send(self, data: bytes, *, confirm: bool) -> None:
         """See `Bus.send`."""
-        if self._refused is not None and self._loop.time() < self._refused_until:
-            _fail(_copy(self._refused), confirm=confirm)
+        if self._refusal is not None and self._loop.time() < self._refused_until:
+            _fail(_copy(self._refusal), confirm=confirm)
             return
         if self.unattached:
-            self._refused = None
-            self._request(BusLinkTrigger.ATTACH)
+            self._refusal = None
+            self.attach(self._place)
         confirmation: asyncio.Future[None] | None = None
         on_outcome: OutcomeCallback | None = None
         if confirm:
@@ -132,84 +138,101 @@ class SenderLink(PersistentLink):
                 self._transfer(pending.data, pending.on_outcome)
                 pending.sent.set_result(None)
 
-    # Events of the connection
+    async def finish(self) -> None:
+        """Wait until no message waits, or has no outcome yet."""
+        if self.busy:
+            self._finished = self._loop.create_future()
+            await self._finished
+
+    def disconnect(self, error: NetworkError) -> None:
+        """See `BusLink`."""
+        self.lose()
+        self._fail_pending(error)
+        self._fail_unsettled(error)
+
+    # LinkOwner
 
     def on_credit(self) -> None:
-        """The broker has given credit, or asks to use it up."""
-        self.send_pending()
-        if self.link is not None:
-            self._transport.engine.answer_drain(self.link)
+        """See `LinkOwner`."""
+        if self._pending:
+            self.send_pending()
 
-    def on_outcome(self, event: OutcomeReceived) -> None:
-        """The broker has settled a message."""
-        self._unsettled.discard(event.delivery_tag)
-        on_outcome = self._outcome_callbacks.pop(event.delivery_tag, None)
-        if event.outcome is Outcome.ACCEPTED:
-            self._limit.used = 0
+    def on_outcome(self, settled: OutcomeReceived) -> None:
+        """See `LinkOwner`."""
+        on_outcome = self._settle(settled.delivery_tag)
+        if settled.outcome is Outcome.ACCEPTED:
+            self._reattached = 0
             if on_outcome is not None:
                 on_outcome(None)
             return
-        condition = event.condition or f"amqp:{event.outcome.value}"
-        description = event.description or f"the broker {event.outcome.value} the message"
+        condition = settled.condition or f"amqp:{settled.outcome.value}"
+        description = settled.description or f"the broker {settled.outcome.value} the message"
         if on_outcome is None:
             self._report(LinkLost(self.address, condition, description, reopened=True))
         else:
             on_outcome(LinkError(self.address, condition, description))
 
     def on_accepted(self, batch: AcceptedBatch) -> None:
-        """The broker has accepted messages."""
-        self._limit.used = 0
+        """See `LinkOwner`."""
+        self._reattached = 0
         for delivery_tag in batch.delivery_tags:
-            self._unsettled.discard(delivery_tag)
-            if (on_outcome := self._outcome_callbacks.pop(delivery_tag, None)) is not None:
+            if (on_outcome := self._settle(delivery_tag)) is not None:
                 on_outcome(None)
 
     # Details
 
-    def _new_link(self) -> Link:
-        return self._transport.engine.attach(
-            sending_link_name(), is_sender=True, terminus=self._target, properties=self._properties
+    def _request(self, network: NetworkConnection, session: EngineSession | None) -> Link:
+        return network.engine.attach(
+            sending_link_name(), is_sender=True, terminus=self._target, session=session, properties=self._properties
         )
 
-    def _on_granted(self) -> None:
+    def _granted(self, link: Link) -> None:  # noqa: ARG002
         self.send_pending()
 
-    def _on_refused(self, error: LinkError) -> None:
-        self._lost = None
-        self._refused = error
-        self._refused_until = self._loop.time() + self._pause_seconds
-        self._report(LinkLost(error.address, error.condition, error.description, reopened=False))
+    def _refused(self, error: LinkError) -> float | None:
+        self._lost, self._refusal = None, error
+        self._refused_until = self._loop.time() + self._pause
+        self._report_lost(error, reopened=False)
         self._fail_pending(error)
+        return None  # the next message asks for it
 
-    def _on_lost(self, error: LinkError) -> None:
-        self._fail_unsettled(error)
-
-    def _on_disconnected(self, error: NetworkError) -> None:
-        self._fail_pending(error)
+    def _detached(self, error: LinkError) -> None:
         self._fail_unsettled(error)
 
     def _can_transfer(self) -> bool:
-        return self.link is not None and self.attached and self._transport.can_send(self.link)
+        return self._link is not None and self.attached and self._transport.can_send(self._link)
 
     def _transfer(self, data: bytes, on_outcome: OutcomeCallback | None) -> None:
-        assert self.link is not None
-        delivery_tag = self._transport.engine.send(self.link, data)
+        assert self._link is not None
+        delivery_tag = self._transport.engine.send(self._link, data)
         self._transport.flush_soon()
         self._unsettled.add(delivery_tag)
         if on_outcome is not None:
             self._outcome_callbacks[delivery_tag] = on_outcome
+
+    def _settle(self, delivery_tag: int) -> OutcomeCallback | None:
+        """A message has its outcome: what is called with it, if anything."""
+        self._unsettled.discard(delivery_tag)
+        self._check_finished()
+        return self._outcome_callbacks.pop(delivery_tag, None)
+
+    def _check_finished(self) -> None:
+        if self._finished is not None and not self.busy and not self._finished.done():
+            self._finished.set_result(None)
 
     def _fail_pending(self, error: NetworkError) -> None:
         pending, self._pending = self._pending, deque()
         for message in pending:
             if not message.sent.done():
                 message.sent.set_exception(_copy(error))
+        self._check_finished()
 
     def _fail_unsettled(self, error: NetworkError) -> None:
         self._unsettled.clear()
         callbacks, self._outcome_callbacks = self._outcome_callbacks, {}
         for on_outcome in callbacks.values():
             on_outcome(_copy(error))
+        self._check_finished()
 
 
 E = TypeVar("E", bound=NetworkError)

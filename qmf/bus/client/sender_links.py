@@ -1,4 +1,4 @@
-"""All links on which a connection sends.
+"""All links on which a bus sends over one network connection.
 
 One link to the anonymous relay carries all messages. A broker without the relay gets one link per exchange.
 """
@@ -6,16 +6,14 @@ One link to the anonymous relay carries all messages. A broker without the relay
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from qmf.bus.base import LinkLost, OutcomeCallback
-from qmf.bus.client.dialect import ANONYMOUS_RELAY, Dialect
-from qmf.bus.client.persistent_link import PersistentLink
+from qmf.bus.client.dialect import ANONYMOUS_RELAY, dialect_of
+from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.client.sender_link import SenderLink
 from qmf.bus.engine.destination import read_destination
-from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Terminus
-from qmf.bus.transport import AmqpTransport
 from qmf.errors import NetworkError
 
 #: Links to a broker without anonymous relay; the least recently used one is closed first.
@@ -23,35 +21,21 @@ MAX_SENDER_LINKS = 64
 
 
 class SenderLinks:
-    """The links on which a connection sends, created as messages need them."""
+    """The links on which a bus sends, created as messages need them."""
 
-    def __init__(
-        self,
-        transport: AmqpTransport,
-        links: dict[Link, PersistentLink],
-        report: Callable[[LinkLost], None],
-        dialect: Dialect,
-        capabilities: Collection[str],
-    ) -> None:
+    def __init__(self, network: NetworkConnection, report: Callable[[LinkLost], None]) -> None:
         """Args:
 
-        transport, links, report: as of `PersistentLink`.
-        dialect: of the broker.
-        capabilities: of the broker.
+        network: the connection.
+        report: as of `BusLink`.
         """
-        self._transport = transport
-        self._links = links
+        self._network = network
         self._report = report
-        self._dialect = dialect
+        self._dialect = dialect_of(network.peer.product)
         #: All messages are sent on one link, to the anonymous relay.
-        self._relay = dialect.uses_relay and ANONYMOUS_RELAY in capabilities
+        self._relay = self._dialect.uses_relay and ANONYMOUS_RELAY in network.peer.capabilities
         #: By address, the most recently used one last; that to the anonymous relay has None.
         self._senders: OrderedDict[str | None, SenderLink] = OrderedDict()
-
-    @property
-    def busy(self) -> bool:
-        """True while messages wait to be sent, or have no outcome yet."""
-        return any(sender.busy for sender in self._senders.values())
 
     async def send(self, data: bytes, *, confirm: bool) -> None:
         """See `Bus.send`."""
@@ -61,15 +45,15 @@ class SenderLinks:
         """See `Bus.try_send`."""
         return self._sender_for(data).try_send(data, on_outcome)
 
-    def send_pending(self) -> None:
-        """Send messages that wait, as far as possible."""
-        for sender in self._senders.values():
-            sender.send_pending()
+    async def finish(self) -> None:
+        """Wait until no message waits, or has no outcome yet."""
+        for sender in list(self._senders.values()):
+            await sender.finish()
 
-    def on_disconnected(self, error: NetworkError) -> None:
+    def disconnect(self, error: NetworkError) -> None:
         """The connection has ended: all messages that wait, or have no outcome, fail."""
         for sender in list(self._senders.values()):
-            sender.on_disconnected(error)
+            sender.disconnect(error)
 
     def _sender_for(self, data: bytes) -> SenderLink:
         address = None if self._relay else read_destination(data)[0] or ""
@@ -79,8 +63,7 @@ class SenderLinks:
                 self._close_idle()
             target = Terminus() if address is None else self._dialect.target(address)
             sender = self._senders[address] = SenderLink(
-                self._transport,
-                self._links,
+                self._network,
                 self._report,
                 address=address or "",
                 target=target,

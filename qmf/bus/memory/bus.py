@@ -16,7 +16,7 @@ from qmf.bus.base import (
     MessageCallback,
     OutcomeCallback,
 )
-from qmf.bus.bus_state import TRANSITIONS, BusState, BusTrigger
+from qmf.bus.connection_state import TRANSITIONS, ConnectionState, ConnectionTrigger
 from qmf.bus.memory.exchange import MemoryExchange
 from qmf.bus.memory.subscription import MemorySubscription
 from qmf.bus.watchers import BusWatchers
@@ -36,7 +36,7 @@ class MemoryBus(Bus):
         self.exchange = exchange
         self._reconnect = reconnect
         self._backoff = backoff or Backoff()
-        self._state = BusState.NEW
+        self._state = ConnectionState.NEW
         self._reason = "not opened yet"
         self._watchers = BusWatchers()
         self._subscriptions: list[MemorySubscription] = []
@@ -51,7 +51,7 @@ class MemoryBus(Bus):
     @property
     def connected(self) -> bool:
         """See `Bus`."""
-        return self._state is BusState.CONNECTED
+        return self._state is ConnectionState.CONNECTED
 
     def watch(self, watcher: BusWatcher) -> Callable[[], None]:
         """See `Bus`."""
@@ -59,26 +59,26 @@ class MemoryBus(Bus):
 
     async def open(self, timeout: float = 10.0) -> None:
         """See `Bus`."""
-        self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECT)
+        self._state = TRANSITIONS.next(self._state, ConnectionTrigger.CONNECT)
         self._loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(timeout):
                 await asyncio.sleep(0)  # like a real bus, never at once
             self.exchange.connect(self)
         except BaseException:
-            if self._state is BusState.CONNECTING:
-                self._state = TRANSITIONS.next(self._state, BusTrigger.FAILED)
+            if self._state is ConnectionState.CONNECTING:
+                self._state = TRANSITIONS.next(self._state, ConnectionTrigger.FAILED)
             raise
-        if self._state is not BusState.CONNECTING:
+        if self._state is not ConnectionState.CONNECTING:
             self.exchange.disconnect(self)
             raise ConnectError(self.url, "closed while connecting")
         self._on_connected(again=False)
 
     async def close(self) -> None:
         """See `Bus`."""
-        if self._state is BusState.CLOSED:
+        if self._state is ConnectionState.CLOSED:
             return
-        self._state = TRANSITIONS.next(self._state, BusTrigger.CLOSE)
+        self._state = TRANSITIONS.next(self._state, ConnectionTrigger.CLOSE)
         self._reason = "closed"
         task, self._reconnecting = self._reconnecting, None
         if task is not None:
@@ -130,7 +130,7 @@ class MemoryBus(Bus):
     # Details
 
     def _require_connection(self) -> None:
-        if self._state is not BusState.CONNECTED:
+        if self._state is not ConnectionState.CONNECTED:
             raise DisconnectedError(self.url, self._reason)
 
     def _unsubscribe(self, subscription: MemorySubscription) -> None:
@@ -139,7 +139,7 @@ class MemoryBus(Bus):
             self.exchange.unbind(subscription)
 
     def _on_connected(self, *, again: bool) -> None:
-        self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECTED)
+        self._state = TRANSITIONS.next(self._state, ConnectionTrigger.CONNECTED)
         self._watchers.notify(Connected(again, self.exchange.name))
 
     def _disconnect(self) -> None:
@@ -149,9 +149,10 @@ class MemoryBus(Bus):
             subscription.clear()
 
     def _on_lost(self, reason: str) -> None:
-        if self._state is not BusState.CONNECTED:
+        if self._state is not ConnectionState.CONNECTED:
             return
-        self._state = TRANSITIONS.next(self._state, BusTrigger.LOST)
+        trigger = ConnectionTrigger.LOST if self._reconnect else ConnectionTrigger.DETACH
+        self._state = TRANSITIONS.next(self._state, trigger)
         self._reason = reason
         self._disconnect()
         if not self._reconnect:
@@ -165,11 +166,9 @@ class MemoryBus(Bus):
     async def _reconnect_after(self, wait: float, delays: Iterator[float]) -> None:
         while True:
             await asyncio.sleep(wait)
-            self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECT)
             try:
                 self.exchange.connect(self)
             except ConnectError as error:
-                self._state = TRANSITIONS.next(self._state, BusTrigger.LOST)
                 self._reason = error.reason
                 wait = next(delays)
                 continue

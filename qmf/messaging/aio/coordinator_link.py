@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from typing import Any
 
+from qmf.bus.client.network_connection import LinkOwner, NetworkConnection
 from qmf.bus.engine.events import OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.session import EngineSession
@@ -13,7 +14,6 @@ from qmf.bus.engine.values import Outcome, Terminus
 from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.message import Section, encode_message
 from qmf.codec.types import Described, UInt64
-from qmf.messaging.aio.driver import Driver, LinkOwner
 from qmf.messaging.exceptions import MessagingError, TransactionAborted, TransactionError, TransactionUnknown
 
 _DECLARE, _DISCHARGE = UInt64(0x31), UInt64(0x32)
@@ -27,24 +27,24 @@ class CoordinatorLink(LinkOwner):
         used: True if something was sent or acknowledged in it.
     """
 
-    def __init__(self, driver: Driver, session: EngineSession) -> None:
+    def __init__(self, network: NetworkConnection, session: EngineSession) -> None:
         """Ask the broker for the link; `opened` waits for the answer."""
         self.transaction: bytes | None = None
         self.used = False
-        self._driver = driver
+        self._network = network
         loop = asyncio.get_running_loop()
         self._granted: asyncio.Future[None] = loop.create_future()
         self._answers: dict[int, asyncio.Future[bytes | None]] = {}
         self._error: MessagingError | None = None
         self._discharging = False
-        self._link: Link = driver.engine.attach(
+        self._link: Link = network.engine.attach(
             f"transactions-{uuid.uuid4()}",
             is_sender=True,
             terminus=Terminus(coordinator=True, capabilities=("amqp:local-transactions",)),
             session=session,
         )
-        driver.own(self._link, self)
-        driver.transport.flush_soon()
+        network.own(self._link, self)
+        network.transport.flush_soon()
 
     async def declare(self) -> None:
         """Begin a transaction.
@@ -94,8 +94,8 @@ class CoordinatorLink(LinkOwner):
         if self._error is not None:
             raise self._error
         data = encode_message(AmqpMessage(section=Section.VALUE, body=Described(descriptor, fields)))
-        tag = self._driver.engine.send(self._link, data)
-        self._driver.transport.flush_soon()
+        tag = self._network.engine.send(self._link, data)
+        self._network.transport.flush_soon()
         answer: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
         self._answers[tag] = answer
         return answer
@@ -114,7 +114,7 @@ class CoordinatorLink(LinkOwner):
 
     def on_credit(self) -> None:
         """See `LinkOwner`."""
-        if not self._granted.done() and self._driver.engine.credit(self._link) > 0:
+        if not self._granted.done() and self._network.engine.credit(self._link) > 0:
             self._granted.set_result(None)
 
     def on_detached(self, condition: str, description: str) -> None:

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterable
 from typing import Protocol
 
+from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
-from qmf.messaging.aio.driver import Driver
 from qmf.messaging.contents import FormattedData
 from qmf.messaging.exceptions import MessagingError
 
@@ -49,17 +49,17 @@ class ReceivedDelivery:
 
     keeps_outcome = False
 
-    __slots__ = ("_driver", "_link", "confirmed", "data", "delivery_tag", "lost", "number", "receiver")
+    __slots__ = ("_link", "_network", "confirmed", "data", "delivery_tag", "lost", "number", "receiver")
 
     def __init__(
-        self, receiver: DeliveryReceiver, driver: Driver, link: Link, delivery_tag: int | None, data: bytes
+        self, receiver: DeliveryReceiver, network: NetworkConnection, link: Link, delivery_tag: int | None, data: bytes
     ) -> None:
         self.receiver = receiver
         self.data = data
         self.delivery_tag = delivery_tag
         self.number = next(_numbers)
         self.confirmed = self.lost = False
-        self._driver = driver
+        self._network = network
         self._link = link
 
     @property
@@ -70,14 +70,14 @@ class ReceivedDelivery:
     def settle(self, outcome: Outcome, condition: str = "", description: str = "") -> None:
         """Report an outcome to the broker. Does nothing for one that is settled or stale."""
         if self.delivery_tag is not None:
-            self._driver.engine.settle(self._link, self.delivery_tag, outcome, condition, description)
-            self._driver.transport.flush_soon()
+            self._network.engine.settle(self._link, self.delivery_tag, outcome, condition, description)
+            self._network.transport.flush_soon()
 
     @staticmethod
     def accept_all(deliveries: Iterable[ReceivedDelivery], transaction: bytes | None = None) -> None:
         """Report to the brokers that messages were processed; with a transaction, it takes effect with that."""
         tags: dict[Link, list[int]] = {}
-        drivers: dict[Link, Driver] = {}
+        networks: dict[Link, NetworkConnection] = {}
         for delivery in deliveries:
             if transaction is None:
                 delivery.confirmed = True
@@ -88,11 +88,11 @@ class ReceivedDelivery:
             elif delivery.delivery_tag is not None:
                 link = delivery._link
                 if link not in tags:
-                    tags[link], drivers[link] = [], delivery._driver
+                    tags[link], networks[link] = [], delivery._network
                 tags[link].append(delivery.delivery_tag)
-        for link, driver in drivers.items():
-            driver.engine.accept_all(link, tags[link], transaction)
-            driver.transport.flush_soon()
+        for link, network in networks.items():
+            network.engine.accept_all(link, tags[link], transaction)
+            network.transport.flush_soon()
 
     def reject(self, condition: str, description: str) -> None:
         """Report that the message cannot be processed."""
@@ -101,11 +101,13 @@ class ReceivedDelivery:
     def modify(self, *, failed: bool) -> None:
         """Return the message to its node; with `failed` as one that was redelivered."""
         if self.delivery_tag is not None:
-            self._driver.engine.modify(self._link, self.delivery_tag, failed=failed, undeliverable=False)
-            self._driver.transport.flush_soon()
+            self._network.engine.modify(self._link, self.delivery_tag, failed=failed, undeliverable=False)
+            self._network.transport.flush_soon()
 
     def update(self, outcome: Outcome, transaction: bytes | None, condition: str = "", description: str = "") -> None:
         """Report an outcome that takes effect with a transaction or, without one, that the broker has to confirm."""
         if self.delivery_tag is not None:
-            self._driver.engine.set_outcome(self._link, self.delivery_tag, outcome, transaction, condition, description)
-            self._driver.transport.flush_soon()
+            self._network.engine.set_outcome(
+                self._link, self.delivery_tag, outcome, transaction, condition, description
+            )
+            self._network.transport.flush_soon()

@@ -1,8 +1,14 @@
-"""AMQP error conditions as the errors of the API (AMQP 1.0, parts 2.8.15 to 2.8.18)."""
+"""Failures of connections, and AMQP error conditions, as the errors of the API (AMQP 1.0, parts 2.8.15 to 2.8.18)."""
 
 from __future__ import annotations
 
+from qmf.bus.client.failures import FailureKind, NetworkFailure
 from qmf.messaging.exceptions import (
+    AuthenticationFailure,
+    ConnectError,
+    ConnectionClosed,
+    ConnectionError,
+    HeartbeatTimeout,
     LinkClosed,
     LinkError,
     MessagingError,
@@ -11,6 +17,7 @@ from qmf.messaging.exceptions import (
     SendError,
     TargetCapacityExceeded,
     UnauthorizedAccess,
+    VersionError,
 )
 
 _AT_ATTACH: dict[str, type[MessagingError]] = {
@@ -42,3 +49,28 @@ def send_error(node: str, outcome: str, condition: str, description: str) -> Mes
     """The error for a message that a broker did not accept."""
     text = f"message to {node!r} {outcome} by the broker" + (f": {description}" if description else "")
     return _OF_MESSAGES.get(condition, SendError)(condition or None, text)
+
+
+def connect_error(failure: NetworkFailure) -> ConnectError:
+    """The error for a connection that could not be made."""
+    kinds = {FailureKind.AUTHENTICATION: AuthenticationFailure, FailureKind.PROTOCOL: VersionError}
+    kind = kinds.get(failure.kind, ConnectError)
+    return kind(failure.condition or None, f"cannot connect to {failure.url}: {_text(failure)}")
+
+
+def lost_error(failure: NetworkFailure) -> ConnectionError:
+    """The error for a connection that was lost."""
+    if failure.kind is FailureKind.SILENCE:
+        return HeartbeatTimeout(text=f"connection to {failure.url} lost: no sign of life from the broker")
+    return ConnectionClosed(failure.condition or None, f"connection to {failure.url} lost: {_text(failure)}")
+
+
+def is_final(error: Exception) -> bool:
+    """True if no further attempt to connect shall follow: user or protocol are wrong, or it is a defect."""
+    if isinstance(error, NetworkFailure):
+        return error.kind in (FailureKind.AUTHENTICATION, FailureKind.PROTOCOL)
+    return not isinstance(error, MessagingError)
+
+
+def _text(failure: NetworkFailure) -> str:
+    return f"{failure.what}: {failure.description}" if failure.description else failure.what

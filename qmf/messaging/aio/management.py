@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from qmf.bus.client.network_connection import LinkOwner, NetworkConnection
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.values import Terminus
 from qmf.messaging.addresses import Address
-from qmf.messaging.aio.driver import Driver, LinkOwner
 from qmf.messaging.bindings import BrokerBinding
 from qmf.messaging.contents import APP_ID, decode, encode
 from qmf.messaging.exceptions import DecodeError, MessagingError, NotFound, ResolutionError, UnauthorizedAccess
@@ -26,7 +26,7 @@ _OBJECT = "org.apache.qpid.broker:broker:amqp-broker"
 _KINDS: Mapping[str, type[MessagingError]] = {"not-found": NotFound, "unauthorized-access": UnauthorizedAccess}
 
 
-async def bind(driver: Driver, binding: BrokerBinding) -> None:
+async def bind(network: NetworkConnection, binding: BrokerBinding) -> None:
     """Create a binding; one that exists is left as it is.
 
     Raises:
@@ -35,10 +35,10 @@ async def bind(driver: Driver, binding: BrokerBinding) -> None:
     """
     name = f"{binding.exchange}/{binding.queue}/{binding.key}"
     arguments = {"type": "binding", "name": name, "properties": dict(binding.arguments), "strict": True}
-    await _call(driver, "create", arguments, f"binding {name!r}")
+    await _call(network, "create", arguments, f"binding {name!r}")
 
 
-async def delete(driver: Driver, node: str) -> None:
+async def delete(network: NetworkConnection, node: str) -> None:
     """Delete a queue or an exchange; one that is gone already is no error.
 
     Raises:
@@ -46,7 +46,7 @@ async def delete(driver: Driver, node: str) -> None:
     """
     for kind in ("queue", "exchange"):
         try:
-            await _call(driver, "delete", {"type": kind, "name": node, "options": {}}, f"deletion of {node!r}")
+            await _call(network, "delete", {"type": kind, "name": node, "options": {}}, f"deletion of {node!r}")
         except NotFound:
             continue
         return
@@ -88,12 +88,12 @@ def _resolve(future: asyncio.Future[None]) -> None:
         future.set_result(None)
 
 
-async def _call(driver: Driver, method: str, arguments: Mapping[str, object], what: str) -> None:
-    engine = driver.engine
+async def _call(network: NetworkConnection, method: str, arguments: Mapping[str, object], what: str) -> None:
+    engine = network.engine
     session = engine.begin()
     try:
         async with asyncio.timeout(CALL_TIMEOUT):
-            answer = await _exchange(driver, session, method, arguments)
+            answer = await _exchange(network, session, method, arguments)
     except TimeoutError:
         raise ResolutionError(
             text=f"{what}: no answer from the broker's management within {CALL_TIMEOUT:g} s"
@@ -101,24 +101,26 @@ async def _call(driver: Driver, method: str, arguments: Mapping[str, object], wh
     except MessagingError as error:
         raise ResolutionError(error.code, f"{what}: the broker's management cannot be reached: {error}") from error
     finally:
-        if driver.transport.connected:
+        if network.transport.connected:
             engine.end(session)
-            driver.transport.flush_soon()
+            network.transport.flush_soon()
     if answer.properties.get("qmf.opcode") == "_exception":
         raise _refusal(answer, what)
 
 
-async def _exchange(driver: Driver, session: EngineSession, method: str, arguments: Mapping[str, object]) -> Message:
+async def _exchange(
+    network: NetworkConnection, session: EngineSession, method: str, arguments: Mapping[str, object]
+) -> Message:
     """Send a request and wait for its answer."""
-    engine, transport = driver.engine, driver.transport
+    engine, transport = network.engine, network.transport
     answers, requests = _Requests(), _Requests()
     name = f"management-{id(session)}"
     source = engine.attach(
         f"{name}-answers", is_sender=False, terminus=Terminus(dynamic=True), credit=1, session=session
     )
     target = engine.attach(f"{name}-requests", is_sender=True, terminus=Terminus(_EXCHANGE), session=session)
-    driver.own(source, answers)
-    driver.own(target, requests)
+    network.own(source, answers)
+    network.own(target, requests)
     transport.flush_soon()
     try:
         for future in (answers.attached, requests.attached, requests.credit):
@@ -137,8 +139,8 @@ async def _exchange(driver: Driver, session: EngineSession, method: str, argumen
             engine.settle(source, delivery.delivery_tag)
         return decode(delivery.data)
     finally:
-        driver.disown(source)
-        driver.disown(target)
+        network.disown(source)
+        network.disown(target)
 
 
 def _refusal(answer: Message, what: str) -> MessagingError:

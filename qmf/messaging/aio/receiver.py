@@ -1,79 +1,31 @@
-"""Receivers: credit for the capacity of the program, messages kept until they are fetched, drains for timeouts."""
+"""Receivers, as programs hold them."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Protocol
-
-from qmf.bus.engine.events import Delivery, DeliveryBatch, MessageTooLarge
-from qmf.bus.engine.link import Link
-from qmf.bus.engine.values import Outcome
-from qmf.messaging.aio.acknowledgement import Acknowledgements
-from qmf.messaging.aio.credit_window import CreditWindow
-from qmf.messaging.aio.deliveries import ReceivedDelivery, data_of
-from qmf.messaging.aio.endpoint import Endpoint, EndpointSession
-from qmf.messaging.aio.link_states import LinkState
-from qmf.messaging.aio.unconfirmed import UnconfirmedDeliveries
-from qmf.messaging.aio.waiting import CLOSE_PATIENCE, deadline_of
+from qmf.messaging.addresses import Address
+from qmf.messaging.aio.incoming_link import IncomingLink
+from qmf.messaging.attributes import FixedAttributes
 from qmf.messaging.constants import Constant
-from qmf.messaging.exceptions import DecodeError, Empty, FetchError, MessagingError, Timeout
-from qmf.messaging.link_codec import MessageDecoder
+from qmf.messaging.exceptions import MessagingError
 from qmf.messaging.message import Message
-from qmf.messaging.resolution import can_drain, confirms_acknowledgements
-
-#: Seconds that a broker has to answer a drain.
-DRAIN_TIMEOUT = 2.0
-#: Seconds that a broker has to send a message if it cannot drain.
-POLL_TIMEOUT = 0.5
 
 
-class ReceiverSession(EndpointSession, Protocol):
-    """What a receiver needs of its session."""
+class Receiver(FixedAttributes):
+    """Receives messages from a node. Made by `Session.receiver`."""
 
-    def arrived(self, count: int) -> None:
-        """So many messages are there to be fetched."""
+    __slots__ = ("_link",)
 
+    def __init__(self, link: IncomingLink) -> None:
+        self._link = link
+        link.endpoint = self
 
-class Receiver(Endpoint):
-    """Receives messages from a node. Made by `Session.receiver`.
+    def __repr__(self) -> str:
+        return repr(self._link)
 
-    Attributes:
-        window: which may be set on any thread; `adjust` has to be called on the loop's then.
-    """
-
-    _sending = False
-
-    __slots__ = (
-        "_acknowledgements",
-        "_arrived",
-        "_blocked",
-        "_confirming",
-        "_decoder",
-        "_draining",
-        "_fetching",
-        "_owner",
-        "_unconfirmed",
-        "window",
-    )
-
-    def __init__(
-        self, session: ReceiverSession, address: str, capacity: int | Constant, acknowledgements: Acknowledgements
-    ) -> None:
-        super().__init__(session, address)
-        self._acknowledgements = acknowledgements
-        self._owner = session
-        self.window = CreditWindow(capacity)
-        self._arrived: deque[ReceivedDelivery] = deque()
-        self._draining = False
-        self._decoder = MessageDecoder()
-        #: Messages whose acknowledgement the broker has to confirm, by delivery tag.
-        self._confirming: dict[int, ReceivedDelivery] = {}
-        #: With exactly-once: all messages whose outcome the broker has not confirmed.
-        self._unconfirmed = UnconfirmedDeliveries()
-        #: Calls of `fetch` that wait for a message: those of coroutines, and those on other threads.
-        self._fetching = 0
-        self._blocked: set[object] = set()
+    @property
+    def source(self) -> Address:
+        """The address; of a temporary node the one that the broker gave it."""
+        return self._link.node
 
     @property
     def capacity(self) -> int | Constant:
@@ -81,54 +33,46 @@ class Receiver(Endpoint):
 
         When it is lowered, messages above it that were not fetched return to the node.
         """
-        return self.window.capacity
+        return self._link.window.capacity
 
     @capacity.setter
     def capacity(self, value: int | Constant) -> None:
-        self.window.resize(value)
-        self.adjust()
-
-    def adjust(self) -> None:
-        """The capacity has changed: give credit, or take it back and return the messages that are too many."""
-        missing = self.window.missing(len(self._arrived), self._waiting())
-        if missing >= 0:
-            self.grant()
-        elif not self._draining:  # which takes it back as well
-            taken_back = min(-missing, max(self.window.credit, 0))
-            self.window.taken_back += taken_back
-            self._flow(-taken_back)
-            self._return_excess(len(self._arrived))
-
-    def _return_excess(self, most: int) -> None:
-        """Return messages above the capacity, not more than `most`, the last one first: each goes to the front of its
-        queue.
-        """
-        for _ in range(most):
-            if (arrived := len(self._arrived)) <= self.window.limit(arrived, self._waiting()):
-                return
-            try:
-                delivery = self._arrived.pop()
-            except IndexError:  # another thread has fetched it
-                return
-            delivery.settle(Outcome.RELEASED)
+        self._link.window.resize(value)
+        self._link.adjust()
 
     @property
     def threshold(self) -> float:
-        """See `CreditWindow`; a part of the capacity, 0 to 1, else there is a `ValueError`."""
-        return self.window.threshold
+        """Part of the capacity: when so many messages are left to come or to be fetched, the broker may send more.
+
+        From 0 to 1, else there is a `ValueError`.
+        """
+        return self._link.window.threshold
 
     @threshold.setter
     def threshold(self, value: float) -> None:
-        self.window.threshold = value
-        self.grant()
+        self._link.window.threshold = value
+        self._link.grant()
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`."""
+        return self._link.closed
+
+    def check_error(self) -> None:
+        """Raise why the receiver cannot be used, if so."""
+        self._link.check()
+
+    def get_error(self) -> MessagingError | None:
+        """Why the receiver failed, or None."""
+        return self._link.error
 
     def available(self) -> int:
         """Number of messages that have arrived and can be fetched without waiting."""
-        return len(self._arrived)
+        return self._link.available()
 
     def unsettled(self) -> int:
         """Number of messages that were fetched and are not acknowledged."""
-        return self._acknowledgements.count(self)
+        return self._link.unsettled()
 
     async def fetch(self, timeout: float | None = None) -> Message:
         """The next message.
@@ -143,60 +87,9 @@ class Receiver(Endpoint):
 
         Cancelling loses no message: one that arrives is kept for the next call.
         """
-        if (message := self._take()) is not None:
+        if (message := self._link.take()) is not None:
             return message
-        if timeout == 0:
-            self.check()
-        elif (delivery := await self._wait(deadline_of(timeout))) is not None:
-            return self._fetched(delivery)
-        return await self.fetch_last(timeout)
-
-    async def fetch_last(self, timeout: float | None) -> Message:
-        """The message that the broker still has when nobody waits for one any more.
-
-        Args:
-            timeout: seconds for which a message was waited for.
-
-        Raises:
-            MessagingError: as of `fetch`.
-        """
-        await self._drain()
-        if (message := self._take()) is not None:
-            return message
-        self.check()
-        raise Empty(text=f"no message from {self.address.name!r}" + ("" if not timeout else f" within {timeout:g} s"))
-
-    async def _wait(self, deadline: float | None) -> ReceivedDelivery | None:
-        """`pop`, as soon as there is a message."""
-        delivery: ReceivedDelivery | None = None
-
-        def has_message() -> bool:
-            nonlocal delivery
-            delivery = self.pop()
-            if delivery is None:
-                self.check()
-            return delivery is not None
-
-        self._fetching += 1
-        self.grant()
-        try:
-            await self._session.condition.wait_for(has_message, deadline, fetching=True)
-        finally:
-            self._fetching -= 1
-        return delivery
-
-    def _take(self) -> Message | None:
-        """The first message that has arrived, if there is one; another thread may be quicker."""
-        delivery = self.pop()
-        return None if delivery is None else self._fetched(delivery)
-
-    def _fetched(self, delivery: ReceivedDelivery) -> Message:
-        self.grant()
-        try:
-            return self.decode(delivery)
-        except DecodeError as error:
-            delivery.reject("amqp:decode-error", str(error))
-            raise
+        return await self._link.fetch(timeout)
 
     async def close(self, timeout: float | None = None) -> None:
         """Close the link. Messages that were not fetched return to the node. A durable subscription ends.
@@ -206,277 +99,10 @@ class Receiver(Endpoint):
                 else, the address asks for the node to be deleted, and may not be. The link is closed nevertheless.
             MessagingError: the broker did not delete the node.
         """
-        if self.closed:
-            return
-        deadline = deadline_of(timeout)
-        self.release()
-        try:
-            await self.finish(timeout)
-        finally:
-            await self.close_link(deadline)
+        if not self.closed:
+            await self._link.close_orderly(timeout)
 
-    async def finish(self, timeout: float | None = None) -> None:
-        """With exactly-once: wait until the broker has confirmed all outcomes.
 
-        Raises:
-            Timeout: not within `timeout` seconds or, without `timeout`, none for `CLOSE_PATIENCE` seconds.
-            MessagingError: session or connection failed.
-        """
-        condition = self._session.condition
-        while self.error is None and (left := self._unconfirmed.decided()):
-            patience = CLOSE_PATIENCE if timeout is None else timeout
-            confirmed = await condition.wait_for(self._is_confirmed, deadline_of(patience))
-            if not confirmed and (timeout is not None or self._unconfirmed.decided() == left):
-                raise Timeout(f"{left} acknowledgements to {self.address.name!r} not confirmed within {patience:g} s")
-
-    def _is_confirmed(self) -> bool:
-        return self._failed() or not self._unconfirmed.decided()
-
-    # For the session and the synchronous API
-
-    def first_arrival(self) -> int:
-        """The number of the first message that can be fetched, in the order of arrival on the connection."""
-        return self._arrived[0].number
-
-    def pop(self) -> ReceivedDelivery | None:
-        """Remove the first message that has arrived, on any thread; `grant` has to be called on the loop's thread."""
-        try:
-            return self._arrived.popleft()
-        except IndexError:
-            return None
-
-    def wait_on_thread(self, timeout: float | None, grant_soon: Callable[[], None]) -> ReceivedDelivery | None:
-        """`pop` on another thread than the loop's, when there is a message.
-
-        Args:
-            timeout: seconds to wait; None for no limit.
-            grant_soon: has the loop's thread call `grant`.
-
-        Returns:
-            None if there was no message in time.
-
-        Raises:
-            MessagingError: the receiver, its session or its connection failed, and no message is left.
-        """
-        delivery: ReceivedDelivery | None = None
-
-        def has_message() -> bool:
-            nonlocal delivery
-            error = self._failure()
-            delivery = self.pop()
-            if delivery is None and error is not None:
-                raise error
-            return delivery is not None
-
-        waiting = object()
-        self._blocked.add(waiting)
-        try:
-            if self.needs_grant():
-                grant_soon()
-            self._session.condition.wait_on_thread(has_message, timeout, fetching=True)
-        except BaseException:
-            if delivery is not None:
-                self.put_back(delivery)
-            raise
-        finally:
-            self._blocked.discard(waiting)
-        return delivery
-
-    def _failure(self) -> MessagingError | None:
-        try:
-            self.check()
-        except MessagingError as error:
-            return error
-        return None
-
-    def put_back(self, delivery: ReceivedDelivery) -> None:
-        """Undo `pop`."""
-        self._arrived.appendleft(delivery)
-
-    def needs_grant(self) -> bool:
-        """True if `grant` would give credit."""
-        return self.window.is_due(len(self._arrived), self._waiting())
-
-    def decode(self, delivery: ReceivedDelivery) -> Message:
-        """The message of a delivery, which counts as fetched; on any thread.
-
-        Raises:
-            DecodeError: it cannot be decoded; it has to be rejected.
-        """
-        message = self._decoder.decode(delivery.data, delivery)
-        delivery.data = b""  # the program has it
-        self._acknowledgements.fetched(delivery)
-        return message
-
-    def release(self) -> None:
-        """Return all messages that were not fetched."""
-        arrived, self._arrived = self._arrived, deque()
-        # The last one first: each returns to the front of its queue.
-        for delivery in reversed(arrived):
-            delivery.settle(Outcome.RELEASED)
-
-    @property
-    def confirms(self) -> bool:
-        """See `DeliveryReceiver`."""
-        return self.resumable or (self._driver is not None and confirms_acknowledgements(self._driver.product))
-
-    def await_confirmation(self, delivery: ReceivedDelivery) -> None:
-        """See `DeliveryReceiver`."""
-        if delivery.delivery_tag is None:
-            delivery.confirmed = True
-        elif not self.resumable:
-            self._confirming[delivery.delivery_tag] = delivery
-
-    def grant(self) -> None:
-        """Give credit up to the capacity, once no more than the threshold is left.
-
-        A small portion would bring few messages, for which both ends are woken up. There is always credit when
-        nothing is left to be fetched.
-        """
-        missing = self.window.missing(len(self._arrived), self._waiting())
-        if missing > 0 and not self._draining and self.needs_grant():
-            self._flow(missing)
-
-    def _waiting(self) -> int:
-        """Calls of `fetch` that wait for a message."""
-        return self._fetching + len(self._blocked)
-
-    def _flow(self, credit: int) -> None:
-        if self._link is not None and self._driver is not None and self._state is LinkState.ATTACHED:
-            self.window.credit += credit
-            self._driver.engine.add_credit(self._link, credit)
-            self._driver.transport.flush_soon()
-
-    async def _drain(self) -> None:
-        """Have the broker send what it has for the credit given, and take the rest of the credit back."""
-        condition = self._session.condition
-        await condition.wait_for(lambda: self._failed() or not self.attaching, deadline_of(DRAIN_TIMEOUT))
-        if self._link is None or self._driver is None or self._arrived:
-            return
-        if not can_drain(self._driver.product):
-            await self._poll()
-            return
-        if not self._draining:
-            self._draining = True
-            extra = 1 if self.window.credit == 0 else 0
-            self.window.credit += extra
-            self._driver.engine.drain(self._link, extra)
-            self._driver.transport.flush_soon()
-        await condition.wait_for(lambda: not self._draining or self._failed(), deadline_of(DRAIN_TIMEOUT))
-
-    async def _poll(self) -> None:
-        """Give credit for a message and wait a moment for it. A message that comes later is kept for the next fetch."""
-        if self.window.credit == 0:
-            self._flow(1)
-        await self._session.condition.wait_for(lambda: bool(self._arrived) or self._failed(), deadline_of(POLL_TIMEOUT))
-
-    def _failed(self) -> bool:
-        self._session.check()
-        return self.error is not None
-
-    # LinkOwner
-
-    def listed(self) -> Mapping[int, Outcome | None]:
-        """See `Endpoint`."""
-        return self._unconfirmed.outcomes()
-
-    def discard_unknown(self) -> int:
-        """See `Endpoint`. The program does not know of messages that it has not fetched."""
-        self._unconfirmed.discard(self._arrived)
-        self._arrived.clear()
-        return len(self._unconfirmed)
-
-    def granted(self, link: Link) -> None:
-        """See `Endpoint`."""
-        if link.resumption is not None:
-            # The broker needs credit for the deliveries that it establishes again.
-            self._unconfirmed.keep(link.resumption.unsettled)
-            self._flow(len(self._unconfirmed))
-        self.grant()
-
-    def lose(self) -> None:
-        """See `Endpoint`. Messages that were not fetched come again, but with exactly-once, which keeps them."""
-        super().lose()
-        if not self.resumable:
-            self._arrived.clear()
-        self.window.clear()
-        self._draining = False
-        self._lose_confirmations()
-
-    def detach(self, *, with_session: bool = False) -> None:
-        """See `Endpoint`."""
-        self._lose_confirmations()
-        super().detach(with_session=with_session)
-
-    def _lose_confirmations(self) -> None:
-        """The link is gone. Messages come again unless the broker knows of their acknowledgement; nobody can tell."""
-        for delivery in self._confirming.values():
-            delivery.lost = True
-        self._confirming.clear()
-
-    def fail(self, error: MessagingError) -> None:
-        """See `Endpoint`. Messages that have arrived can still be fetched, but with exactly-once: they come again."""
-        super().fail(error)
-        if self.resumable:
-            self._arrived.clear()
-        self._draining = False
-        self._session.condition.notify()
-
-    def on_delivery(self, delivery: Delivery) -> None:
-        """See `LinkOwner`."""
-        assert self._driver is not None
-        self.window.credit -= 1
-        if delivery.link.resumption is None:
-            link, tag = delivery.link, delivery.delivery_tag
-            self._arrived.append(ReceivedDelivery(self, self._driver, link, tag, data_of(delivery)))
-        elif (added := self._unconfirmed.add(self, self._driver, delivery)) is not None:
-            self._arrived.append(added)
-        else:
-            self.grant()
-            return
-        self._owner.arrived(1)
-        self._notify_arrival()
-
-    def on_deliveries(self, batch: DeliveryBatch) -> None:
-        """See `LinkOwner`. Links that can be resumed have no batches."""
-        driver = self._driver
-        assert driver is not None
-        self.window.credit -= len(batch.deliveries)
-        link, arrived = batch.link, self._arrived
-        arrived.extend([ReceivedDelivery(self, driver, link, tag, data) for tag, data in batch.deliveries])
-        self._owner.arrived(len(batch.deliveries))
-        self._notify_arrival()
-
-    def on_too_large(self, event: MessageTooLarge) -> None:
-        """See `LinkOwner`."""
-        assert self._driver is not None
-        fate = "it was sent settled, and is lost" if event.settled else "it stays in the queue"
-        error = FetchError(
-            "amqp:link:message-size-exceeded",
-            f"receiver of {self.address.name!r} closed: a message has {event.size} bytes, connection option "
-            f"max_message_size allows {self._driver.engine.settings.max_message}; {fate}",
-        )
-        self._detach_link()
-        self.fail(error)
-
-    def _notify_arrival(self) -> None:
-        if self.window.credit < 0 and (used := self.window.used_late()):
-            self._flow(used)
-            self._return_excess(used)
-        if self._fetching or self._blocked:
-            self.grant()
-        self._session.condition.notify()
-
-    def on_settled(self, delivery_tag: int) -> None:
-        """See `LinkOwner`."""
-        self._unconfirmed.confirm(delivery_tag)
-        if (delivery := self._confirming.pop(delivery_tag, None)) is not None:
-            delivery.confirmed = True
-        self._session.condition.notify_answered()
-
-    def on_drained(self) -> None:
-        """See `LinkOwner`."""
-        self._draining = False
-        self.window.clear()
-        self.grant()
-        self._session.condition.notify()
+def link_of(receiver: Receiver) -> IncomingLink:
+    """The link of a receiver, for its synchronous form."""
+    return receiver._link

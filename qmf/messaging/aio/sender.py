@@ -1,145 +1,75 @@
-"""Senders: messages wait for capacity and credit, leave in order, and are sent again after a reconnect."""
+"""Senders, as programs hold them."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import itertools
-import time
-from collections import deque
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
-from qmf.bus.engine.link import Link
-from qmf.bus.engine.values import Outcome
-from qmf.messaging.aio.driver import Driver
-from qmf.messaging.aio.endpoint import Endpoint, EndpointSession
-from qmf.messaging.aio.failures import send_error
-from qmf.messaging.aio.link_states import LinkState
-from qmf.messaging.aio.outgoing import Answer, Outgoing, SenderTransactions, are_plain
-from qmf.messaging.aio.waiting import CLOSE_PATIENCE, deadline_of
+from qmf.messaging.addresses import Address
+from qmf.messaging.aio.outgoing_link import OutgoingLink
+from qmf.messaging.aio.waiting import deadline_of
+from qmf.messaging.attributes import FixedAttributes
 from qmf.messaging.constants import UNLIMITED, Constant
-from qmf.messaging.contents import FormattedData
-from qmf.messaging.exceptions import LinkClosed, MessagingError, SendError, Timeout
-from qmf.messaging.link_codec import MessageEncoder
+from qmf.messaging.exceptions import MessagingError
 from qmf.messaging.message import Message
-from qmf.messaging.resolution import passes_lists
-
-#: Messages that are sent in one call.
-_BATCH = 64
 
 
-class Sender(Endpoint):
-    """Sends messages to a node. Made by `Session.sender`.
+class Sender(FixedAttributes):
+    """Sends messages to a node. Made by `Session.sender`."""
 
-    Attributes:
-        capacity: messages that may be sent without an answer from the broker; an int, or `UNLIMITED`.
-        waits_for_credit: nothing can be sent before the next `on_credit`, which is certain to come.
-    """
+    __slots__ = ("_link",)
 
-    _sending = True
+    def __init__(self, link: OutgoingLink) -> None:
+        self._link = link
+        link.endpoint = self
 
-    __slots__ = (
-        "_accepted",
-        "_encoder",
-        "_late",
-        "_tags",
-        "_transactions",
-        "_unsettled",
-        "_waiting",
-        "capacity",
-        "waits_for_credit",
-    )
+    def __repr__(self) -> str:
+        return repr(self._link)
 
-    def __init__(
-        self,
-        session: EndpointSession,
-        address: str,
-        capacity: int | Constant,
-        durable: bool | None,
-        transactions: SenderTransactions | None,
-    ) -> None:
-        super().__init__(session, address)
-        self.capacity = capacity
-        self._transactions = transactions
-        self._waiting: deque[bytes | Outgoing] = deque()
-        self._encoder = MessageEncoder(self.address.subject, None if self.address.anonymous else self.address.name)
-        self._encoder.durable = durable
-        self._unsettled: dict[int, bytes | Outgoing] = {}
-        #: Messages that were accepted, which who waits for them does not know yet.
-        self._accepted: list[Outgoing] = []
-        #: Delivery tags with exactly-once.
-        self._tags = itertools.count(1)
-        #: The error of a message that nobody waited for; raised by the next call.
-        self._late: MessagingError | None = None
-        self.waits_for_credit = False
+    @property
+    def target(self) -> Address:
+        """The address; of a temporary node the one that the broker gave it."""
+        return self._link.node
+
+    @property
+    def capacity(self) -> int | Constant:
+        """Messages that may be sent without an answer from the broker; an int, or `UNLIMITED`."""
+        return self._link.capacity
+
+    @capacity.setter
+    def capacity(self, value: int | Constant) -> None:
+        self._link.capacity = value
 
     @property
     def durable(self) -> bool | None:
         """Whether messages that do not say so themselves are durable; None as False."""
-        return self._encoder.durable
+        return self._link.encoder.durable
 
     @durable.setter
     def durable(self, value: bool | None) -> None:
-        self._encoder.durable = value
+        self._link.encoder.durable = value
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`."""
+        return self._link.closed
+
+    def check_error(self) -> None:
+        """Raise why the sender cannot be used, if so."""
+        self._link.check()
+
+    def get_error(self) -> MessagingError | None:
+        """Why the sender failed, or None."""
+        return self._link.error
 
     def unsettled(self) -> int:
         """Number of messages that the broker has not answered yet."""
-        return len(self._waiting) + len(self._unsettled)
-
-    def waiting(self) -> int:
-        """Number of messages that were not sent yet."""
-        return len(self._waiting)
+        return self._link.unsettled()
 
     def available(self) -> int | Constant:
         """Number of messages that can be sent before the capacity is exhausted."""
-        if isinstance(self.capacity, Constant):
-            return UNLIMITED
-        return max(0, self.capacity - self.unsettled())
-
-    def post(self, data: bytes, answer: Answer | None) -> bool:
-        """Queue an encoded message on any thread; unless `waits_for_credit`, the loop's thread has to call `on_credit`.
-
-        Returns:
-            False if the capacity is exhausted, or the sender is not attached; nothing is queued then.
-        """
-        if self._state is not LinkState.ATTACHED or self._late is not None or self._session.failed:
-            return False
-        if not isinstance(self.capacity, Constant) and self.unsettled() >= self.capacity:
-            return False
-        outgoing = self._outgoing(data, answer)
-        self._waiting.append(outgoing)
-        if self.error is not None or self.closed:  # since this moment; it may not have been dropped
-            try:
-                self._waiting.remove(outgoing)
-            except ValueError:
-                return True
-            return False
-        return True
-
-    def wait_for_room(self, timeout: float | None) -> float:
-        """Wait for capacity on another thread than the loop's.
-
-        Returns:
-            the seconds that it has taken.
-
-        Raises:
-            Timeout: no capacity in time.
-            MessagingError: as of `send`.
-        """
-        begin = time.monotonic()
-        if not self._session.condition.wait_on_thread(self._has_room, timeout):
-            raise self._no_room(timeout)
-        return time.monotonic() - begin
-
-    def _no_room(self, timeout: float | None) -> Timeout:
-        return Timeout(f"no capacity to send to {self.address.name!r} within {timeout:g} s")
-
-    def _outgoing(self, data: bytes, answer: Answer | None) -> bytes | Outgoing:
-        if answer is None and type(data) is bytes and not self.resumable:
-            return data
-        return Outgoing(data, answer)
+        capacity = self._link.capacity
+        return UNLIMITED if isinstance(capacity, Constant) else max(0, capacity - self._link.unsettled())
 
     async def send(self, object: Any, sync: bool = True, timeout: float | None = None) -> None:
         """Send a message.
@@ -159,44 +89,15 @@ class Sender(Endpoint):
 
         Cancelling while waiting for capacity sends nothing; while waiting for acceptance, it leaves the outcome open.
         """
-        data = self._encoder.encode(object if isinstance(object, Message) else Message(object))
+        link = self._link
+        data = link.encoder.encode(object if isinstance(object, Message) else Message(object))
         answer = asyncio.get_running_loop().create_future() if sync else None
-        if not self.post(data, answer):
-            await self.send_encoded(data, sync, timeout)
+        if not link.post(data, answer):
+            await link.send_encoded(data, sync, timeout)
             return
-        self._start(answer)
+        link.start(answer)
         if answer is not None:
-            await self._wait(answer, timeout, deadline_of(timeout))
-
-    async def send_encoded(self, data: bytes, sync: bool, timeout: float | None, waited: float = 0.0) -> None:
-        """`send` of an encoded message, for which the caller has waited so many seconds of the timeout."""
-        deadline = deadline_of(None if timeout is None else timeout - waited)
-        if not self._has_room() and not await self._session.condition.wait_for(self._has_room, deadline):
-            raise self._no_room(timeout)
-        answer = asyncio.get_running_loop().create_future() if sync else None
-        self._waiting.append(self._outgoing(data, answer))
-        self._start(answer)
-        if answer is not None:
-            await self._wait(answer, timeout, deadline)
-
-    async def _wait(self, answer: asyncio.Future[None], timeout: float | None, deadline: float | None) -> None:
-        if deadline is None:
-            await answer
-            return
-        try:
-            async with asyncio.timeout_at(deadline):
-                await answer
-        except TimeoutError:
-            raise Timeout(f"no answer to a message to {self.address.name!r} within {timeout:g} s") from None
-
-    def _start(self, answer: Answer | None) -> None:
-        """Send what waits, where there is credit."""
-        if self.waits_for_credit:
-            return
-        if answer is not None and not self._unsettled:  # the program waits for the answer to this message alone
-            self.perform(self.on_credit)
-        else:
-            self.on_credit()
+            await link.wait_for_answer(answer, timeout, deadline_of(timeout))
 
     async def sync(self, timeout: float | None = None) -> None:
         """Wait until the broker has answered for everything that was sent.
@@ -205,29 +106,7 @@ class Sender(Endpoint):
             Timeout: not within `timeout` seconds.
             MessagingError: as of `send`.
         """
-        if not await self._session.condition.wait_for(self._is_settled, deadline_of(timeout)):
-            raise Timeout(f"{self.unsettled()} messages to {self.address.name!r} not answered within {timeout:g} s")
-        self.check_all()
-
-    async def finish(self, timeout: float | None = None) -> None:
-        """`sync` for a sender that is about to be closed: it ends when the broker no longer answers.
-
-        Raises:
-            Timeout: not within `timeout` seconds or, without `timeout`, no answer for `CLOSE_PATIENCE` seconds.
-            MessagingError: the error of an earlier message that no call has raised.
-        """
-        if self.error is not None:
-            self._raise_late()
-            return
-        if timeout is not None:
-            await self.sync(timeout)
-            return
-        while left := self.unsettled():
-            with contextlib.suppress(Timeout):
-                await self.sync(CLOSE_PATIENCE)
-            if self.unsettled() == left:
-                raise Timeout(f"no answer to {left} messages to {self.address.name!r} for {CLOSE_PATIENCE:g} s")
-        self.check_all()
+        await self._link.sync(timeout)
 
     async def close(self, timeout: float | None = None) -> None:
         """Wait until everything that was sent is answered, then close the link.
@@ -237,224 +116,10 @@ class Sender(Endpoint):
                 closed nevertheless, without the messages that wait.
             MessagingError: the error of an earlier message that no call has raised; the link is closed nevertheless.
         """
-        if self.closed:
-            return
-        deadline = deadline_of(timeout)
-        try:
-            await self.finish(timeout)
-        finally:
-            self.drop(LinkClosed(text=f"sender of {self.address.name!r} was closed"))
-            await self.close_link(deadline)
+        if not self.closed:
+            await self._link.close_orderly(timeout)
 
-    # For the session and the synchronous API; `encode` and `post` for any thread
 
-    def encode(self, message: Message) -> bytes:
-        """The encoded message, with the defaults of this sender."""
-        return self._encoder.encode(message)
-
-    def check_all(self) -> None:
-        """`check`, and the error of an earlier message, once."""
-        self._raise_late()
-        self.check()
-
-    def _raise_late(self) -> None:
-        if self._late is not None:
-            error, self._late = self._late, None
-            raise error
-
-    def drop(self, error: MessagingError) -> None:
-        """Give up all messages that are not answered."""
-        pending = [*self._unsettled.values()]
-        self._unsettled.clear()
-        while self._waiting:  # one by one: another thread may append
-            pending.append(self._waiting.popleft())
-        for outgoing in pending:
-            if isinstance(outgoing, Outgoing):
-                self._answer(outgoing, error)
-        self._session.condition.notify()
-
-    def fail(self, error: MessagingError) -> None:
-        """See `Endpoint`."""
-        super().fail(error)
-        pending = [*self._unsettled.values(), *self._waiting]
-        if pending and self._transactions is not None:
-            self._transactions.failed(error)
-        if self._late is None and any(not isinstance(item, Outgoing) or item.answer is None for item in pending):
-            self._late = error
-        self.drop(error)
-
-    def lose(self) -> None:
-        """See `Endpoint`. What was not answered is sent again, in order, before what waits."""
-        super().lose()
-        self._waiting.extendleft(reversed(self._unsettled.values()))
-        self._unsettled.clear()
-
-    def _has_room(self) -> bool:
-        self.check_all()
-        return isinstance(self.capacity, Constant) or self.unsettled() < self.capacity
-
-    def _is_settled(self) -> bool:
-        self.check_all()
-        return not self._waiting and not self._unsettled
-
-    # LinkOwner
-
-    def listed(self) -> Mapping[int, Outcome | None]:
-        """See `Endpoint`."""
-        sent = [item.delivery_tag for item in list(self._waiting) if isinstance(item, Outgoing)]
-        return dict.fromkeys(tag for tag in sent if tag is not None)
-
-    def discard_unknown(self) -> int:
-        """See `Endpoint`."""
-        return len(self.listed())
-
-    def granted(self, link: Link) -> None:
-        """See `Endpoint`."""
-        if link.resumption is not None:
-            self._drop_accepted(link.resumption.unsettled)
-        self._settled = self._settled or link.presettled
-        self._encoder.lists_as_data = self._driver is not None and not passes_lists(self._driver.product)
-        self.on_credit()
-
-    def _drop_accepted(self, unsettled: Mapping[int, Outcome | None]) -> None:
-        """Answer the messages that the broker has accepted; those that it has not are sent again, in order."""
-        again: deque[Outgoing] = deque()
-        waiting = self._waiting
-        while waiting and isinstance(outgoing := waiting[0], Outgoing) and (tag := outgoing.delivery_tag) is not None:
-            waiting.popleft()
-            if unsettled.get(tag) is Outcome.ACCEPTED:
-                self._answer(outgoing, None)
-            else:
-                again.append(outgoing)
-        waiting.extendleft(reversed(again))
-
-    def on_credit(self) -> None:
-        """See `LinkOwner`."""
-        if self.waits_for_credit:
-            self.waits_for_credit = False
-        if not self._waiting:
-            return
-        link, driver, transactions = self._link, self._driver, self._transactions
-        if link is None or driver is None or self._state is not LinkState.ATTACHED:
-            return
-        transaction = None if transactions is None else transactions.current
-        if transactions is not None and transaction is None:
-            return
-        waiting = self._waiting
-        sent = False
-        while waiting:
-            wanted = 1
-            if len(waiting) == 1:
-                count = self._send_one(driver, link, waiting[0], transaction)
-            else:
-                # By their places, since other threads append meanwhile, which would end an iteration with an error.
-                batch = [*map(waiting.__getitem__, range(min(len(waiting), _BATCH)))]
-                messages = [item.data if isinstance(item, Outgoing) else item for item in batch]
-                if self.resumable or not are_plain(messages, link.max_message):
-                    count = self._send_one(driver, link, batch[0], transaction)
-                else:
-                    wanted = len(messages)
-                    count = self._send_batch(driver, link, messages, transaction)
-            sent = sent or count > 0
-            if count < wanted:
-                self.waits_for_credit = True
-                break
-        if sent:
-            if transactions is not None:
-                transactions.used()
-            if self._settled:
-                self._session.condition.notify_answered()
-
-    def _send_batch(self, driver: Driver, link: Link, messages: list[bytes], transaction: bytes | None) -> int:
-        """Send the first messages that wait, as long as there is room; returns how many."""
-        taken: Iterator[bytes | Outgoing] = iter(self._waiting.popleft, None)
-        tags = driver.transport.send_all(link, messages, settled=self._settled, transaction=transaction)
-        if not self._settled:
-            # Without any bytecode in between: another thread that asks how many are unsettled counts each one once.
-            deque(map(self._unsettled.__setitem__, tags, taken), maxlen=0)
-        else:
-            for tag, item in zip(tags, taken, strict=False):
-                self._sent(tag, item)
-        return len(tags)
-
-    def _send_one(self, driver: Driver, link: Link, item: bytes | Outgoing, transaction: bytes | None) -> int:
-        """Send the first message that waits, if there is room, or refuse it; returns 1 then."""
-        data = item.data if isinstance(item, Outgoing) else item
-        if type(data) is bytes and not (self.resumable or (link.max_message and len(data) > link.max_message)):
-            tags = driver.transport.send_all(link, [data], settled=self._settled, transaction=transaction)
-            if tags:
-                self._sent(tags[0], self._waiting.popleft())
-            return len(tags)
-        outgoing = item if isinstance(item, Outgoing) else Outgoing(item, None)
-        if link.max_message and len(data) > link.max_message:
-            self._waiting.popleft()
-            reason = f"it has {len(data)} bytes, the broker takes {link.max_message}"
-            self._refused(outgoing, SendError(text=f"message to {self.address.name!r} is too large: {reason}"))
-            return 1
-        if not driver.transport.can_send(link):
-            return 0
-        if self.resumable and outgoing.delivery_tag is None:
-            outgoing.delivery_tag = next(self._tags)
-        tag = driver.engine.send(
-            link,
-            data,
-            settled=self._settled,
-            transaction=transaction,
-            delivery_tag=outgoing.delivery_tag,
-            message_format=data.message_format if isinstance(data, FormattedData) else 0,
-        )
-        self._sent(tag, self._waiting.popleft())
-        driver.transport.flush_soon()
-        return 1
-
-    def _sent(self, delivery_tag: int, item: bytes | Outgoing) -> None:
-        if not self._settled:
-            self._unsettled[delivery_tag] = item
-        elif isinstance(item, Outgoing):
-            self._answer(item, None)
-
-    def on_outcome(self, settled: OutcomeReceived) -> None:
-        """See `LinkOwner`."""
-        item = self._unsettled.pop(settled.delivery_tag, None)
-        if item is None:
-            return
-        outgoing = item if isinstance(item, Outgoing) else Outgoing(item, None)
-        if settled.outcome is Outcome.ACCEPTED:
-            self._answer(outgoing, None)
-        else:
-            error = send_error(self.address.name, settled.outcome.value, settled.condition, settled.description)
-            self._refused(outgoing, error)
-        self._session.condition.notify_answered()
-
-    def on_accepted(self, batch: AcceptedBatch) -> None:
-        """See `LinkOwner`."""
-        answered = map(self._unsettled.pop, batch.delivery_tags, itertools.repeat(None))
-        self._accepted += [item for item in answered if isinstance(item, Outgoing)]
-        if self._driver is None:
-            self._wake()
-        else:
-            self._driver.transport.call_last(self._wake)
-
-    def _wake(self) -> None:
-        """Tell who waits for the acceptance of messages, or for capacity."""
-        accepted, self._accepted = self._accepted, []
-        for outgoing in accepted:
-            self._answer(outgoing, None)
-        self._session.condition.notify_answered()
-
-    def _refused(self, outgoing: Outgoing, error: MessagingError) -> None:
-        if outgoing.answer is None or outgoing.answer.done():  # nobody waits, or no longer
-            self._late = error
-            self._session.report(self, error)
-        self._answer(outgoing, error)
-        if self._transactions is not None:
-            self._transactions.failed(error)
-        self._session.condition.notify()
-
-    def _answer(self, outgoing: Outgoing, error: MessagingError | None) -> None:
-        if outgoing.answer is None or outgoing.answer.done():
-            return
-        if error is None:
-            outgoing.answer.set_result(None)
-        else:
-            outgoing.answer.set_exception(error)
+def link_of(sender: Sender) -> OutgoingLink:
+    """The link of a sender, for its synchronous form."""
+    return sender._link

@@ -7,14 +7,14 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
+from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.acknowledgement import Acknowledgements, outcome_of
 from qmf.messaging.aio.coordinator_link import CoordinatorLink
 from qmf.messaging.aio.deliveries import ReceivedDelivery
-from qmf.messaging.aio.driver import Driver
-from qmf.messaging.aio.receiver import Receiver
-from qmf.messaging.aio.sender import Sender
+from qmf.messaging.aio.incoming_link import IncomingLink
+from qmf.messaging.aio.outgoing_link import OutgoingLink
 from qmf.messaging.aio.waiting import Condition, deadline_of
 from qmf.messaging.exceptions import MessagingError, Timeout, TransactionAborted, TransactionUnknown
 from qmf.messaging.message import Disposition
@@ -27,11 +27,11 @@ class TransactionalSession(Protocol):
     condition: Condition
 
     @property
-    def senders(self) -> Sequence[Sender]:
+    def senders(self) -> Sequence[OutgoingLink]:
         """Those that are open."""
 
     @property
-    def receivers(self) -> Sequence[Receiver]:
+    def receivers(self) -> Sequence[IncomingLink]:
         """Those that are open."""
 
     def check(self) -> None:
@@ -91,13 +91,13 @@ class Transactions:
 
     # For the connection
 
-    async def begin(self, driver: Driver, session: EngineSession) -> None:
+    async def begin(self, network: NetworkConnection, session: EngineSession) -> None:
         """Begin a transaction on a new connection.
 
         Raises:
             TransactionError: the broker has no transactions.
         """
-        self._coordinator = CoordinatorLink(driver, session)
+        self._coordinator = CoordinatorLink(network, session)
         await self._coordinator.declare()
 
     def lose(self) -> None:

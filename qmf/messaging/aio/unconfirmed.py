@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
+from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.deliveries import DeliveryReceiver, ReceivedDelivery, data_of
-from qmf.messaging.aio.driver import Driver
 
 
 class ResumableDelivery(ReceivedDelivery):
@@ -25,8 +25,8 @@ class ResumableDelivery(ReceivedDelivery):
 
     keeps_outcome = True
 
-    def __init__(self, receiver: DeliveryReceiver, driver: Driver, delivery: Delivery) -> None:
-        super().__init__(receiver, driver, delivery.link, delivery.delivery_tag, data_of(delivery))
+    def __init__(self, receiver: DeliveryReceiver, network: NetworkConnection, delivery: Delivery) -> None:
+        super().__init__(receiver, network, delivery.link, delivery.delivery_tag, data_of(delivery))
         self.outcome: Outcome | None = None
         self._condition = self._description = ""
 
@@ -50,9 +50,9 @@ class ResumableDelivery(ReceivedDelivery):
         del transaction
         self.settle(outcome, condition, description)
 
-    def resume(self, driver: Driver, delivery: Delivery) -> None:
+    def resume(self, network: NetworkConnection, delivery: Delivery) -> None:
         """The broker has established the delivery on another link."""
-        self._driver, self._link = driver, delivery.link
+        self._network, self._link = network, delivery.link
         if self.outcome is not None:
             self._report()
 
@@ -60,7 +60,7 @@ class ResumableDelivery(ReceivedDelivery):
         assert self.delivery_tag is not None
         assert self.outcome is not None
         # Without a connection this does nothing: the outcome is listed when the link is resumed.
-        self._driver.engine.set_outcome(
+        self._network.engine.set_outcome(
             self._link,
             self.delivery_tag,
             self.outcome,
@@ -69,7 +69,7 @@ class ResumableDelivery(ReceivedDelivery):
             self._description,
             failed=self.outcome is Outcome.MODIFIED,
         )
-        self._driver.transport.flush_soon()
+        self._network.transport.flush_soon()
 
 
 class UnconfirmedDeliveries:
@@ -89,14 +89,16 @@ class UnconfirmedDeliveries:
         """Number of deliveries with an outcome that is not confirmed."""
         return sum(delivery.outcome is not None for delivery in self._deliveries.values())
 
-    def add(self, receiver: DeliveryReceiver, driver: Driver, delivery: Delivery) -> ResumableDelivery | None:
+    def add(
+        self, receiver: DeliveryReceiver, network: NetworkConnection, delivery: Delivery
+    ) -> ResumableDelivery | None:
         """A message arrived; None for one that is only established again."""
         tag = delivery.delivery_tag
         assert tag is not None
         if (known := self._deliveries.get(tag)) is not None:
-            known.resume(driver, delivery)
+            known.resume(network, delivery)
             return None
-        added = self._deliveries[tag] = ResumableDelivery(receiver, driver, delivery)
+        added = self._deliveries[tag] = ResumableDelivery(receiver, network, delivery)
         return added
 
     def keep(self, tags: Container[int]) -> None:

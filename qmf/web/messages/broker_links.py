@@ -53,7 +53,8 @@ class Source:
     @property
     def failed(self) -> bool:
         """True if it can't be used any more."""
-        return self._session.failed or self._receiver.error is not None or self._receiver.closed
+        failed = self._session.get_error() is not None or self._receiver.get_error() is not None
+        return failed or self._session.closed or self._receiver.closed
 
     async def fetch(self, wait: float) -> Message | None:
         """The next message; None if there is none within `wait` seconds.
@@ -139,7 +140,7 @@ class BrokerLinks:
             MessagingError, Timeout: there is none.
         """
         async with self._opening:
-            if self._connection is None or self._connection.error is not None:
+            if self._connection is None or self._connection.get_error() is not None:
                 await self._drop_connection()
                 connection = self._make()
                 await connection.open(PATIENCE)
@@ -165,9 +166,7 @@ class BrokerLinks:
             MessagingError, Timeout: it is not.
         """
         connection = await self.connection()
-        if not connection.attached() and not await connection.condition.wait_for(
-            connection.attached, asyncio.get_running_loop().time() + PATIENCE
-        ):
+        if not await connection.wait_attached(PATIENCE):
             raise MessagingConnectionError(text=f"no connection to {connection.options.urls[0]}")
         return connection
 
@@ -247,7 +246,7 @@ class BrokerLinks:
 
 def _is_usable(sender: Sender) -> bool:
     try:
-        sender.check()
+        sender.check_error()
     except (MessagingError, LinkClosed):
         return False
     return True

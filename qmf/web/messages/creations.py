@@ -179,7 +179,7 @@ class _Transactions:
         self._senders: dict[Destination, Sender] = {}
 
     def is_usable(self, connection: Connection) -> bool:
-        return connection is self._connection and not self.session.failed
+        return connection is self._connection and self.session.get_error() is None and not self.session.closed
 
     async def send(self, key: _Key, destination: Destination, message: Message) -> None:
         sender = self._senders.get(destination)

@@ -130,7 +130,7 @@ async def _send(url: str, ledger: Ledger) -> None:
         ledger.accepted.update(batch)
         while len(ledger.accepted) - len(ledger.acknowledging) - GROUP * len(ledger.committed) > BACKLOG:
             await asyncio.sleep(0.01)
-            session.check()
+            session.check_error()
 
 
 async def _acknowledge(url: str, ledger: Ledger) -> None:
@@ -158,7 +158,7 @@ async def _move(url: str, ledger: Ledger) -> None:
             try:
                 message = await receiver.fetch(timeout=_NOTHING)
             except Empty:
-                session.check()
+                session.check_error()
                 continue
             name = str(message.content)
             ledger.received(name)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from qmf.bus.client.link_state import TRANSITIONS, BusLinkState, BusLinkTrigger
+from qmf.bus.client.link_state import TRANSITIONS, LinkState, LinkTrigger
 
 
-def test_every_link_can_be_closed_and_ends_with_its_connection() -> None:
-    for state in BusLinkState:
-        assert TRANSITIONS.next(state, BusLinkTrigger.CLOSE) in (BusLinkState.CLOSING, BusLinkState.CLOSED)
-        assert TRANSITIONS.next(state, BusLinkTrigger.END) is BusLinkState.CLOSED
-
-
-def test_nothing_leads_out_of_closed() -> None:
-    assert set(TRANSITIONS.rows[BusLinkState.CLOSED].values()) == {BusLinkState.CLOSED}
+def test_every_link_can_be_closed_and_survives_the_loss_of_its_connection() -> None:
+    for state in LinkState:
+        assert TRANSITIONS.next(state, LinkTrigger.CLOSE) is LinkState.CLOSED
+        final = state in (LinkState.FAILED, LinkState.CLOSED)
+        assert TRANSITIONS.next(state, LinkTrigger.LOSE) is (state if final else LinkState.DETACHED)

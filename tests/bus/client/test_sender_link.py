@@ -11,7 +11,7 @@ from support.recording import BusEvents, message
 from support.waiting import until
 
 from qmf.bus import AmqpBus, LinkLost
-from qmf.bus.client.persistent_link import MAX_REATTACHMENTS
+from qmf.bus.client.bus_link import MAX_REATTACHMENTS
 from qmf.bus.engine.values import Outcome
 from qmf.errors import DisconnectedError, LinkError, NetworkError
 

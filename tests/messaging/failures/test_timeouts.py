@@ -21,7 +21,7 @@ from qmf.messaging import (
     Timeout,
     TransactionUnknown,
 )
-from qmf.messaging.aio import sender as sender_module
+from qmf.messaging.aio import outgoing_link
 
 
 def test_every_call_ends_at_its_timeout(peer: ScriptedPeer, connection: Connection, session: Session) -> None:
@@ -81,7 +81,7 @@ def test_a_transaction_with_messages_that_are_not_answered(
 def test_closing_without_a_timeout_ends(
     peer: ScriptedPeer, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender_module, "CLOSE_PATIENCE", 0.2)
+    monkeypatch.setattr(outgoing_link, "CLOSE_PATIENCE", 0.2)
     session = connection.session()
     sender = session.sender("node", timeout=10)
     peer.silent = True

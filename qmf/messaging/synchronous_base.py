@@ -44,12 +44,12 @@ Registry: TypeAlias = dict[object, Endpoint]
 class _Core(Protocol):
     """A session, sender or receiver of `qmf.messaging.aio`."""
 
-    error: MessagingError | None
-
     @property
     def closed(self) -> bool: ...
 
-    def check(self) -> None: ...
+    def check_error(self) -> None: ...
+
+    def get_error(self) -> MessagingError | None: ...
 
 
 class ConnectedEndpoint(Endpoint):
@@ -79,11 +79,11 @@ class ConnectedEndpoint(Endpoint):
 
     def check_error(self) -> None:
         """Raise why this cannot be used, if so."""
-        self._core.check()
+        self._core.check_error()
 
     def get_error(self) -> MessagingError | None:
         """Why this failed, or None."""
-        return self._core.error
+        return self._core.get_error()
 
     def close(self, timeout: float | None = None) -> None:
         """Close it; see the class of the same name in `qmf.messaging.aio`."""

@@ -7,6 +7,7 @@ import socket
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import get_args
 
 import proton
 import pytest
@@ -18,11 +19,13 @@ from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.bus import AmqpBus, Binding, LinkLost, UrlError
+from qmf.bus.client.network_connection import HANDLERS
 from qmf.bus.engine.events import (
     ConnectionClosed,
     ConnectionOpened,
     Delivery,
     EngineEvent,
+    EventBatch,
     LinkRequested,
 )
 from qmf.bus.engine.values import Terminus
@@ -82,6 +85,10 @@ async def failure(bus: AmqpBus, timeout: float = 5.0) -> ConnectError:
     assert bus.url in str(caught.value)
     await bus.close()
     return caught.value
+
+
+def test_every_event_of_the_engine_has_a_handler() -> None:
+    assert set(HANDLERS) == set(get_args(EngineEvent)) | set(get_args(EventBatch))
 
 
 async def test_nobody_listens() -> None:
@@ -359,7 +366,7 @@ async def test_each_connection_has_a_container_id_of_its_own_unless_one_is_given
 async def test_a_broker_that_does_not_answer_the_close_delays_it_by_the_time_limit_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("qmf.bus.client.connection.CLOSE_PATIENCE", 0.05)
+    monkeypatch.setattr("qmf.bus.client.network_connection.CLOSE_PATIENCE", 0.05)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(WELCOME)

@@ -12,13 +12,16 @@ from typing import Any, Self
 
 from qmf.messaging import aio
 from qmf.messaging.addresses import Address
+from qmf.messaging.aio import receiver as aio_receiver
+from qmf.messaging.aio import sender as aio_sender
 from qmf.messaging.aio.deliveries import ReceivedDelivery
+from qmf.messaging.aio.session import core_of
 from qmf.messaging.blocking import MANY, BlockingAnswer, Wakeup
 from qmf.messaging.constants import UNLIMITED, Constant
-from qmf.messaging.endpoint import ConnectedEndpoint, Endpoint, Registry
 from qmf.messaging.exceptions import DecodeError, MessagingError, Timeout
 from qmf.messaging.loop import ConnectionLoop
 from qmf.messaging.message import Disposition, Message
+from qmf.messaging.synchronous_base import ConnectedEndpoint, Endpoint, Registry
 
 
 class Connection(Endpoint):
@@ -194,9 +197,10 @@ class Session(ConnectedEndpoint):
         if sync:
             self._loop.run(self._core.acknowledge(message, disposition, sync, timeout))
             return
-        self._core.check()
-        deliveries = self._core.take_unacknowledged(message)
-        self._loop.call_soon(functools.partial(self._core.settle, deliveries, disposition, confirm=False))
+        core = core_of(self._core)
+        core.check()
+        deliveries = core.acknowledgements.take(message)
+        self._loop.call_soon(functools.partial(core.settle, deliveries, disposition, confirm=False))
 
     def commit(self, timeout: float | None = None) -> None:
         """Commit the transaction; see `qmf.messaging.aio.Session.commit`."""
@@ -212,12 +216,13 @@ class Session(ConnectedEndpoint):
 
     def close(self, timeout: float | None = None) -> None:
         """Close the session; see `qmf.messaging.aio.Session.close`."""
-        cores = (self._core, *self._core.senders, *self._core.receivers)
+        core = core_of(self._core)
+        closed = (self._core, *(link.endpoint for link in (*core.senders, *core.receivers)))
         try:
             self._loop.run(self._core.close(timeout))
         finally:
-            for core in cores:
-                self._registry.pop(core, None)
+            for endpoint in closed:
+                self._registry.pop(endpoint, None)
 
 
 class Sender(ConnectedEndpoint):
@@ -227,19 +232,20 @@ class Sender(ConnectedEndpoint):
         session: that it belongs to.
     """
 
-    __slots__ = ("_wakeup", "session")
+    __slots__ = ("_link", "_wakeup", "session")
 
     _core: aio.Sender
 
     def __init__(self, core: aio.Sender, session: Session, loop: ConnectionLoop, registry: Registry) -> None:
         super().__init__(core, loop, registry)
         self.session = session
-        self._wakeup = Wakeup(loop, functools.partial(core.perform, core.on_credit))
+        link = self._link = aio_sender.link_of(core)
+        self._wakeup = Wakeup(loop, functools.partial(link.perform, link.on_credit))
 
     @property
     def target(self) -> Address:
         """The address; of a temporary node the one that the broker gave it."""
-        return self._core.node
+        return self._core.target
 
     @property
     def capacity(self) -> int | Constant:
@@ -270,16 +276,16 @@ class Sender(ConnectedEndpoint):
     def send(self, object: Any, sync: bool = True, timeout: float | None = None) -> None:
         """Send a message; see `qmf.messaging.aio.Sender.send`."""
         message = object if isinstance(object, Message) else Message(object)
-        core = self._core
-        data = core.encode(message)
+        link = self._link
+        data = link.encoder.encode(message)
         answer = BlockingAnswer() if sync else None
         self._loop.check_thread()
         waited = 0.0
-        if not core.post(data, answer):
+        if not link.post(data, answer):
             self._wakeup.posted = 0  # the loop's thread has the time now
-            waited = core.wait_for_room(timeout)
-            if not core.post(data, answer):  # no connection, or another thread was faster: the long way
-                self._loop.run(core.send_encoded(data, sync, timeout, waited))
+            waited = link.wait_for_room(timeout)
+            if not link.post(data, answer):  # no connection, or another thread was faster: the long way
+                self._loop.run(link.send_encoded(data, sync, timeout, waited))
                 return
         if answer is None:
             wakeup = self._wakeup
@@ -287,17 +293,17 @@ class Sender(ConnectedEndpoint):
             if wakeup.posted >= MANY:
                 wakeup.posted = 0
                 wakeup.let_run(if_busy=True)
-            elif not core.waits_for_credit:
+            elif not link.waits_for_credit:
                 wakeup()
             return
-        if not core.waits_for_credit:
+        if not link.waits_for_credit:
             self._wakeup()
         try:
             answered = answer.wait(None if timeout is None else timeout - waited)
         finally:
             answer.abandon()  # if the wait was interrupted or too long: a refusal is reported to the handler then
         if not answered:
-            raise Timeout(f"no answer to a message to {core.address.name!r} within {timeout:g} s")
+            raise Timeout(f"no answer to a message to {link.address.name!r} within {timeout:g} s")
 
     def sync(self, timeout: float | None = None) -> None:
         """Wait until the broker has answered for everything; see `qmf.messaging.aio.Sender.sync`."""
@@ -318,19 +324,20 @@ class Receiver(ConnectedEndpoint):
         session: that it belongs to.
     """
 
-    __slots__ = ("_wakeup", "session")
+    __slots__ = ("_link", "_wakeup", "session")
 
     _core: aio.Receiver
 
     def __init__(self, core: aio.Receiver, session: Session, loop: ConnectionLoop, registry: Registry) -> None:
         super().__init__(core, loop, registry)
         self.session = session
-        self._wakeup = Wakeup(loop, functools.partial(core.perform, core.grant))
+        link = self._link = aio_receiver.link_of(core)
+        self._wakeup = Wakeup(loop, functools.partial(link.perform, link.grant))
 
     @property
     def source(self) -> Address:
         """The address; of a temporary node the one that the broker gave it."""
-        return self._core.node
+        return self._core.source
 
     @property
     def capacity(self) -> int | Constant:
@@ -339,8 +346,8 @@ class Receiver(ConnectedEndpoint):
 
     @capacity.setter
     def capacity(self, value: int | Constant) -> None:
-        self._core.window.resize(value)
-        self._loop.call_soon(functools.partial(self._core.perform, self._core.adjust))
+        self._link.window.resize(value)
+        self._loop.call_soon(functools.partial(self._link.perform, self._link.adjust))
 
     @property
     def threshold(self) -> float:
@@ -349,7 +356,7 @@ class Receiver(ConnectedEndpoint):
 
     @threshold.setter
     def threshold(self, value: float) -> None:
-        self._core.window.threshold = value
+        self._link.window.threshold = value
         self._wakeup()
 
     def unsettled(self) -> int:
@@ -363,22 +370,22 @@ class Receiver(ConnectedEndpoint):
     def fetch(self, timeout: float | None = None) -> Message:
         """The next message; see `qmf.messaging.aio.Receiver.fetch`."""
         self._loop.check_process()
-        delivery = self._core.pop()
+        delivery = self._link.pop()
         if delivery is None:
             if timeout == 0:
                 return self._loop.run(self._core.fetch(timeout))
             self._loop.check_thread()
-            delivery = self._core.wait_on_thread(timeout, self._wakeup)
+            delivery = self._link.wait_on_thread(timeout, self._wakeup)
             if delivery is None:
-                return self._loop.run(self._core.fetch_last(timeout))
-        if self._core.needs_grant():
+                return self._loop.run(self._link.fetch_last(timeout))
+        if self._link.needs_grant():
             try:
-                self._wakeup.let_run(if_busy=self._core.available() >= MANY)
+                self._wakeup.let_run(if_busy=self._link.available() >= MANY)
             except BaseException:
-                self._core.put_back(delivery)
+                self._link.put_back(delivery)
                 raise
         try:
-            return self._core.decode(delivery)
+            return self._link.decode(delivery)
         except DecodeError as error:
             self._loop.call_soon(functools.partial(_reject, delivery, str(error)))
             raise

@@ -12,7 +12,7 @@ from support.recording import BusEvents, Inbox, message
 from support.waiting import until
 
 from qmf.bus import AmqpBus, Binding, LinkLost
-from qmf.bus.client.persistent_link import MAX_REATTACHMENTS
+from qmf.bus.client.bus_link import MAX_REATTACHMENTS
 
 TOPIC = "qmf.default.topic"
 

@@ -1,0 +1,388 @@
+"""One network connection of a client to a broker: its handshakes, and the events of its links passed to their owners.
+
+A `NetworkConnection` connects once and closes once; `persistent_connection.py` makes one after the other. Addresses,
+messages and attaching links again are matters of their owners.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+from qmf.bus.client.failures import (
+    FailureKind,
+    NetworkFailure,
+    failure_reason,
+    framing_reason,
+    handshake_reason,
+    unopened_reason,
+)
+from qmf.bus.engine.engine import Engine
+from qmf.bus.engine.events import (
+    AcceptedBatch,
+    ConnectionClosed,
+    ConnectionFailed,
+    ConnectionOpened,
+    CreditChanged,
+    Delivery,
+    DeliveryBatch,
+    Drained,
+    EngineEvent,
+    EventBatch,
+    LinkAttached,
+    LinkDetached,
+    LinkRequested,
+    MessageTooLarge,
+    OutcomeConfirmed,
+    OutcomeReceived,
+    SessionEnded,
+)
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.session import EngineSession
+from qmf.bus.engine.values import ConnectionSettings
+from qmf.bus.transport import AmqpTransport
+from qmf.bus.url import BusUrl
+
+#: Seconds that a broker has to confirm the end of a connection, or of a link.
+CLOSE_PATIENCE = 2.0
+
+
+class LinkOwner:
+    """Owner of a link; called on the loop's thread, must not block. What an owner does not override does nothing."""
+
+    __slots__ = ()
+
+    def on_attached(self) -> None:
+        """The broker granted the link."""
+
+    def on_detached(self, condition: str, description: str) -> None:
+        """The link is gone: refused, ended by the broker, or with its session."""
+
+    def on_credit(self) -> None:
+        """There is credit to send, or room after there was none."""
+
+    def on_delivery(self, delivery: Delivery) -> None:
+        """A message arrived."""
+
+    def on_deliveries(self, batch: DeliveryBatch) -> None:
+        """Messages arrived."""
+        for delivery in batch.events():
+            self.on_delivery(delivery)
+
+    def on_too_large(self, event: MessageTooLarge) -> None:
+        """A message was larger than the settings allow; the link is being detached."""
+
+    def on_outcome(self, settled: OutcomeReceived) -> None:
+        """The broker decided about a message."""
+
+    def on_accepted(self, batch: AcceptedBatch) -> None:
+        """The broker accepted messages."""
+        for settled in batch.events():
+            self.on_outcome(settled)
+
+    def on_settled(self, delivery_tag: int) -> None:
+        """The broker settled a received message."""
+
+    def on_drained(self) -> None:
+        """The broker has used or returned all credit."""
+
+
+class NetworkConnection:
+    """A network connection to a broker.
+
+    Attributes:
+        url: of the broker.
+        engine, transport: what links are opened with.
+        peer: what the broker said of itself when it opened the connection.
+        failure: the first reason for which the connection ended, or None.
+    """
+
+    def __init__(self, url: BusUrl, settings: ConnectionSettings, on_lost: Callable[[NetworkFailure], None]) -> None:
+        """Args:
+
+        url: of the broker.
+        settings: of the engine.
+        on_lost: called once if the connection ends after `connect` has succeeded and before `close`.
+        """
+        self.url = url
+        self.peer = ConnectionOpened("", frozenset())
+        self.failure: NetworkFailure | None = None
+        self.engine = Engine(settings)
+        self.transport = AmqpTransport(self.engine, self)
+        self._settings = settings
+        self._on_lost = on_lost
+        self._owners: dict[Link, LinkOwner] = {}
+        #: Owners of links on which we send: they may be waiting for room.
+        self._senders: dict[Link, LinkOwner] = {}
+        #: Done when the broker has confirmed our detach of a link, or is gone.
+        self._detaching: dict[Link, asyncio.Future[None]] = {}
+        self._session_owners: dict[EngineSession, Callable[[str, str], None]] = {}
+        self._loop = asyncio.get_running_loop()
+        self._opened: asyncio.Future[None] = self._loop.create_future()
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+        self._connected = False
+        #: The end is expected: nobody is notified of it.
+        self._closing = False
+
+    @property
+    def usable(self) -> bool:
+        """True while links can be opened."""
+        return self.failure is None and not self._closing
+
+    async def connect(self, tls: ssl.SSLContext | None, timeout: float) -> None:
+        """Connect, log in and open the connection. When this fails or is cancelled, the connection is closed.
+
+        Args:
+            tls: None for a connection without TLS.
+            timeout: seconds for everything together.
+
+        Raises:
+            NetworkFailure: the connection could not be made.
+        """
+        try:
+            async with asyncio.timeout(timeout) as limit:
+                await self._handshake(tls, timeout)
+        except BaseException as error:
+            stage = "connected, but no answer in AMQP" if self._connected else "no connection"
+            await self._discard()
+            if isinstance(error, TimeoutError) and limit.expired():
+                raise NetworkFailure(self.url, f"{stage} within {timeout:g} s") from None
+            if isinstance(error, OSError | UnicodeError):
+                raise NetworkFailure(self.url, handshake_reason(error, self.url)) from error
+            raise
+
+    async def _handshake(self, tls: ssl.SSLContext | None, timeout: float) -> None:
+        try:
+            await self._loop.create_connection(
+                lambda: self.transport,
+                self.url.host,
+                self.url.port,
+                ssl=tls,
+                server_hostname=self.url.host if tls is not None else None,
+                # Longer than our own time-out, whose error is better.
+                ssl_handshake_timeout=timeout + 1 if tls is not None else None,
+            )
+        except asyncio.CancelledError:
+            self._closing = True
+            self.transport.give_up()
+            raise
+        await self._opened
+
+    async def close(self, patience: float | None = None) -> None:
+        """Close the connection in good order, or at once if the broker does not answer within `patience` seconds.
+
+        Without `patience`, it is `CLOSE_PATIENCE`.
+
+        When this is cancelled, the transport is aborted.
+        """
+        self._closing = True
+        try:
+            if self.failure is None and self.transport.connected:
+                self.engine.close()
+                self.transport.flush_soon()
+                await _wait(self._ended, CLOSE_PATIENCE if patience is None else min(patience, CLOSE_PATIENCE))
+        except asyncio.CancelledError:
+            self.transport.abort()
+            raise
+        await self._discard()
+
+    async def _discard(self) -> None:
+        """Leave no transport behind, however far the connection has come."""
+        self._closing = True
+        if self._opened.done() and not self._opened.cancelled():
+            self._opened.exception()  # retrieved here; `connect` raises its own
+        if self.transport.connected:
+            self.transport.abort()
+            await asyncio.shield(self._ended)
+        else:
+            self.engine.free()
+
+    # Owners of links and sessions
+
+    def own(self, link: Link, owner: LinkOwner) -> None:
+        """Pass the events of a link to its owner from now on."""
+        self._owners[link] = owner
+        if link.is_sender:
+            self._senders[link] = owner
+
+    def disown(self, link: Link) -> None:
+        """Stop passing the events of a link."""
+        self._owners.pop(link, None)
+        self._senders.pop(link, None)
+
+    def own_session(self, session: EngineSession, on_ended: Callable[[str, str], None]) -> None:
+        """Call `on_ended` with condition and description when the broker ends a session."""
+        self._session_owners[session] = on_ended
+
+    def detach(self, link: Link) -> asyncio.Future[None]:
+        """End a link, whose owner gets no more events.
+
+        Returns:
+            done when the broker has confirmed that, or is gone.
+        """
+        self.disown(link)
+        confirmed = self._loop.create_future()
+        if link.detached:
+            confirmed.set_result(None)
+        else:
+            self._detaching[link] = confirmed
+            self.engine.detach(link)
+            self.transport.flush_soon()
+        return confirmed
+
+    # TransportOwner
+
+    def on_connected(self) -> None:
+        """See `TransportOwner`."""
+        self._connected = True
+
+    def on_writable(self) -> None:
+        """See `TransportOwner`."""
+        for owner in list(self._senders.values()):
+            owner.on_credit()
+
+    def on_event(self, event: EngineEvent | EventBatch) -> None:
+        """See `TransportOwner`."""
+        HANDLERS[type(event)](self, event)
+
+    def on_disconnected(self, error: Exception | None) -> None:
+        """See `TransportOwner`."""
+        if self._opened.done():
+            reason = "the broker closed the connection" if error is None else failure_reason(error, self.url)
+        else:
+            reason = unopened_reason(error, self.url)
+        failure = self._note(NetworkFailure(self.url, reason, FailureKind.LOST))
+        self._ended.set_result(None)
+        self._owners.clear()
+        self._senders.clear()
+        for confirmed in self._detaching.values():
+            _resolve(confirmed)
+        if not self._closing:
+            self._closing = True
+            self._on_lost(failure)
+
+    # Events
+
+    def _on_delivery(self, event: Delivery) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_delivery(event)
+
+    def _on_deliveries(self, event: DeliveryBatch) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_deliveries(event)
+
+    def _on_too_large(self, event: MessageTooLarge) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_too_large(event)
+
+    def _on_accepted(self, event: AcceptedBatch) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_accepted(event)
+
+    def _on_outcome(self, event: OutcomeReceived) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_outcome(event)
+
+    def _on_confirmed(self, event: OutcomeConfirmed) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_settled(event.delivery_tag)
+
+    def _on_credit(self, event: CreditChanged) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_credit()
+        self.engine.answer_drain(event.link)
+
+    def _on_drained(self, event: Drained) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_drained()
+
+    def _on_attached(self, event: LinkAttached) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_attached()
+
+    def _on_detached(self, event: LinkDetached) -> None:
+        if (confirmed := self._detaching.pop(event.link, None)) is not None:
+            _resolve(confirmed)
+        owner = self._owners.get(event.link)
+        self.disown(event.link)
+        if owner is not None:
+            owner.on_detached(event.condition, event.description)
+
+    def _on_requested(self, event: LinkRequested) -> None:
+        self.engine.refuse_link(event.link, "amqp:not-allowed", "this peer only opens links itself")
+
+    def _on_session_ended(self, event: SessionEnded) -> None:
+        on_ended = self._session_owners.pop(event.session, None)
+        if on_ended is not None and not event.answer:
+            on_ended(event.condition, event.description)
+
+    def _on_opened(self, event: ConnectionOpened) -> None:
+        self.peer = event
+        _resolve(self._opened)
+
+    def _on_closed(self, event: ConnectionClosed) -> None:
+        self._fail("the broker closed the connection", FailureKind.CLOSED, event)
+
+    def _on_failed(self, event: ConnectionFailed) -> None:
+        if event.authentication:
+            self._note(NetworkFailure(self.url, self._refusal(), FailureKind.AUTHENTICATION))
+        elif event.condition == "amqp:connection:framing-error" and not self._opened.done():
+            self._note(NetworkFailure(self.url, framing_reason(event.description, self.url), FailureKind.PROTOCOL))
+        elif event.condition == "amqp:resource-limit-exceeded" and "idle" in event.description:
+            self._fail("connection failed", FailureKind.SILENCE, event)
+        else:
+            self._fail("connection failed", FailureKind.CLOSED, event)
+
+    # Failures
+
+    def _refusal(self) -> str:
+        who = f"user {self._settings.username!r}" if self._settings.username is not None else "anonymous access"
+        if self.engine.sasl_mechanism:
+            return f"{who} was refused ({self.engine.sasl_mechanism})"
+        offered = " or ".join(self._settings.mechanisms or ())
+        return f"{who} was refused: the broker does not offer SASL {offered}"
+
+    def _fail(self, what: str, kind: FailureKind, event: ConnectionClosed | ConnectionFailed) -> None:
+        self._note(NetworkFailure(self.url, what, kind, event.condition, event.description))
+
+    def _note(self, failure: NetworkFailure) -> NetworkFailure:
+        """Remember the first failure, which `connect` raises if the connection was not open before; returns it."""
+        self.failure = self.failure or failure
+        if not self._opened.done():  # it may be cancelled
+            self._closing = True
+            self._opened.set_exception(self.failure)
+        return self.failure
+
+
+#: What is done with each event of the engine.
+HANDLERS: dict[type[EngineEvent | EventBatch], Callable[[NetworkConnection, Any], None]] = {
+    DeliveryBatch: NetworkConnection._on_deliveries,
+    AcceptedBatch: NetworkConnection._on_accepted,
+    Delivery: NetworkConnection._on_delivery,
+    MessageTooLarge: NetworkConnection._on_too_large,
+    OutcomeReceived: NetworkConnection._on_outcome,
+    OutcomeConfirmed: NetworkConnection._on_confirmed,
+    CreditChanged: NetworkConnection._on_credit,
+    Drained: NetworkConnection._on_drained,
+    LinkAttached: NetworkConnection._on_attached,
+    LinkDetached: NetworkConnection._on_detached,
+    LinkRequested: NetworkConnection._on_requested,
+    SessionEnded: NetworkConnection._on_session_ended,
+    ConnectionOpened: NetworkConnection._on_opened,
+    ConnectionClosed: NetworkConnection._on_closed,
+    ConnectionFailed: NetworkConnection._on_failed,
+}
+
+
+async def _wait(future: asyncio.Future[None], patience: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(patience):
+            await asyncio.shield(future)
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
