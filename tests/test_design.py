@@ -252,6 +252,24 @@ def test_only_the_brokers_management_imports_the_agent() -> None:
     assert wrong == []
 
 
+#: Modules of the broker, besides those of its protocols, that may know one: what puts the broker together, its options,
+#: and the bus inside the process, whose errors have AMQP's conditions as those of every bus.
+KNOW_A_PROTOCOL = {"server.py", "daemon/options.py", "local_bus.py"}
+
+
+def test_the_core_of_the_broker_knows_no_protocol() -> None:
+    broker = ROOT / "qmf" / "broker"
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: imports {name}"
+        for path in modules("qmf/broker")
+        if "protocols" not in path.parts
+        for line, name in imported(path)
+        if within(name, {"qmf.bus.engine", "qmf.bus.transport"})
+        or (within(name, {"qmf.broker.protocols"}) and path.relative_to(broker).as_posix() not in KNOW_A_PROTOCOL)
+    ]
+    assert wrong == []
+
+
 def test_only_the_command_of_the_web_starts_a_broker() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: imports {name}"

@@ -8,9 +8,10 @@ from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from qmf.broker.embedded import EmbeddedBroker
+    from qmf.broker.listener import ListenError
     from qmf.broker.nodes.counters import BrokerCounters
     from qmf.broker.nodes.settings import QueueLimits
-    from qmf.broker.server import Broker, ListenError
+    from qmf.broker.server import Broker
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -18,7 +19,8 @@ else:
             "qmf.broker.nodes.counters": "BrokerCounters",
             "qmf.broker.embedded": "EmbeddedBroker",
             "qmf.broker.nodes.settings": "QueueLimits",
-            "qmf.broker.server": "Broker ListenError",
+            "qmf.broker.listener": "ListenError",
+            "qmf.broker.server": "Broker",
         },
     )
 

@@ -13,10 +13,11 @@ class ClientInfo:
 
     Attributes:
         address: its address and port.
-        container: its container id, or empty.
+        container: its container id, or what names it in its protocol, or empty.
         user: the user that it has logged in as, or empty.
         mechanism: SASL mechanism that it used, or empty.
         properties: of its connection, such as `product`.
+        protocol: by which it communicates, such as ``AMQP 1.0``; empty before it has logged in.
     """
 
     address: str
@@ -24,3 +25,9 @@ class ClientInfo:
     user: str = ""
     mechanism: str = ""
     properties: Mapping[str, object] = attrs.field(factory=dict)
+    protocol: str = ""
+
+    @property
+    def host(self) -> str:
+        """The address without the port."""
+        return self.address.rpartition(":")[0]

@@ -6,10 +6,6 @@ from collections import Counter
 
 import attrs
 
-#: Sessions and links of a connection. Consoles and agents have one session and fewer than ten links.
-MAX_SESSIONS = 1_000
-MAX_LINKS = 1_000
-
 
 @attrs.frozen
 class ConnectionLimits:

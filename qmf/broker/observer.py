@@ -6,7 +6,9 @@ module, so that exchanges and queues, which notify them, need not know the class
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import asyncio
+from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import Protocol
 
 import attrs
@@ -24,7 +26,7 @@ class Traffic:
     """What went over a connection since it was made.
 
     Attributes:
-        frames_in, frames_out: frames of AMQP that the client sent, and that it was sent.
+        frames_in, frames_out: frames or packets of the protocol that the client sent, and that it was sent.
         octets_in, octets_out: the same in bytes, without those of TLS.
     """
 
@@ -36,7 +38,7 @@ class Traffic:
 
 @attrs.define
 class TransactionCounts:
-    """Transactions of a link to the coordinator.
+    """Transactions that were begun on a link.
 
     Attributes:
         started, committed, rolled_back: since the link was attached. Those that have not ended are open.
@@ -61,21 +63,31 @@ class BrokerClient(Hashable, Protocol):
         """What is known of the client."""
 
 
-class ConnectedClient(BrokerClient, Protocol):
-    """The connection of a client."""
+class ClientSession(BrokerClient, Protocol):
+    """A client on its connection, as its protocol presents it."""
+
+    @property
+    def ended(self) -> asyncio.Future[None]:
+        """Done when the connection is gone."""
 
     def traffic(self) -> Traffic:
         """What went over the connection so far."""
 
-    def close(self, condition: str, description: str) -> None:
-        """Close the connection with an AMQP error."""
+    def close(self, reason: str) -> None:
+        """Close the connection, and tell the client why. `ended` is done when it has answered."""
 
-    def end_session(self, session: Hashable, condition: str, description: str) -> None:
-        """End a session, with its links, with an AMQP error; `session` as of `ClientLink`."""
+    def abort(self) -> None:
+        """Close the connection at once."""
+
+    def end_session(self, session: Hashable, reason: str) -> None:
+        """End one of the sessions that its protocol has within a connection; `session` as of `ClientLink`."""
+
+    def on_node_deleted(self, node: Queue | Exchange) -> None:
+        """A node of the broker was deleted: its links to that node end."""
 
 
 class ClientLink(Hashable, Protocol):
-    """A link of a client. Compared by identity."""
+    """What a client sends or receives on: a link of AMQP, a subscription of another protocol. Compared by identity."""
 
     @property
     def name(self) -> str:
@@ -107,7 +119,7 @@ class ClientLink(Hashable, Protocol):
 
     @property
     def transactions(self) -> TransactionCounts | None:
-        """Those of a link to the coordinator; None for any other link."""
+        """Those that were begun on it; None for a link on which none can be begun."""
 
     @property
     def presettled(self) -> bool:
@@ -127,13 +139,13 @@ class BrokerObserver:
     The methods must not block or raise. `client` is None for what the broker does for itself.
     """
 
-    def on_connected(self, client: ConnectedClient) -> None:
+    def on_connected(self, client: ClientSession) -> None:
         """A client has connected and logged in."""
 
     def on_connection_refused(self, info: ClientInfo, reason: str) -> None:
         """A client could not log in, or there are too many connections."""
 
-    def on_disconnected(self, client: ConnectedClient) -> None:
+    def on_disconnected(self, client: ClientSession) -> None:
         """A client that had connected is gone; its links were reported before."""
 
     def on_declared_again(self, node: Queue | Exchange, client: BrokerClient) -> None:
@@ -178,10 +190,10 @@ class BrokerObserver:
     def on_threshold(self, queue: Queue, crossing: Crossing) -> None:
         """A queue has grown beyond a threshold, or has drained."""
 
-    def on_attached(self, client: ConnectedClient, link: ClientLink) -> None:
+    def on_attached(self, client: ClientSession, link: ClientLink) -> None:
         """A client has attached a link."""
 
-    def on_detached(self, client: ConnectedClient, link: ClientLink) -> None:
+    def on_detached(self, client: ClientSession, link: ClientLink) -> None:
         """A link of a client is about to be removed."""
 
 
@@ -189,99 +201,11 @@ class BrokerObservers(BrokerObserver):
     """Several observers, notified one after the other."""
 
     def __init__(self, *observers: BrokerObserver) -> None:
-        self._observers = observers
+        for name in vars(BrokerObserver):
+            if name.startswith("on_"):
+                setattr(self, name, partial(_notify, [getattr(observer, name) for observer in observers]))
 
-    def on_connected(self, client: ConnectedClient) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_connected(client)
 
-    def on_connection_refused(self, info: ClientInfo, reason: str) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_connection_refused(info, reason)
-
-    def on_disconnected(self, client: ConnectedClient) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_disconnected(client)
-
-    def on_declared_again(self, node: Queue | Exchange, client: BrokerClient) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_declared_again(node, client)
-
-    def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_exchange_declared(exchange, client)
-
-    def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_exchange_deleted(exchange, client)
-
-    def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_queue_declared(queue, client)
-
-    def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_queue_deleted(queue, client)
-
-    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_bound(exchange, queue, spec, client)
-
-    def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_unbound(exchange, queue, spec, client)
-
-    def on_topic_declared(self, topic: Topic) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_topic_declared(topic)
-
-    def on_topic_deleted(self, topic: Topic) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_topic_deleted(topic)
-
-    def on_policy_declared(self, policy: NodePolicy) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_policy_declared(policy)
-
-    def on_policy_deleted(self, policy: NodePolicy) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_policy_deleted(policy)
-
-    def on_redirected(self, source: Queue, target: Queue) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_redirected(source, target)
-
-    def on_redirection_ended(self, source: Queue, target: Queue) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_redirection_ended(source, target)
-
-    def on_threshold(self, queue: Queue, crossing: Crossing) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_threshold(queue, crossing)
-
-    def on_attached(self, client: ConnectedClient, link: ClientLink) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_attached(client, link)
-
-    def on_detached(self, client: ConnectedClient, link: ClientLink) -> None:
-        """See `BrokerObserver`."""
-        for observer in self._observers:
-            observer.on_detached(client, link)
+def _notify(methods: Iterable[Callable[..., None]], *args: object) -> None:
+    for method in methods:
+        method(*args)

@@ -1,27 +1,23 @@
-"""The broker: a listening socket, its connections, and their common registry of nodes."""
+"""The broker: its nodes, what it listens on, and the clients of its protocols."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import os
 import socket
 import ssl
 import uuid
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from qmf._users import Users
-from qmf._version import __version__
-from qmf.broker.connection_limits import MAX_LINKS, MAX_SESSIONS, ConnectionCounts, ConnectionLimits
+from qmf.broker.connection_limits import ConnectionLimits
+from qmf.broker.listener import BACKLOG, OPEN_TIMEOUT, Listener, ListenError
+from qmf.broker.logins import Logins
 from qmf.broker.nodes.counters import BrokerCounters
-from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.node_declaration import NodeDeclaration
-from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import QueueLimits, QueueSettings
 from qmf.broker.nodes.topics import PolicyKind
@@ -29,16 +25,9 @@ from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import Policy
 from qmf.broker.operations.principal import BROKER
 from qmf.broker.process_control import ProcessControl
-from qmf.broker.protocols.amqp.connection import ServerConnection
-from qmf.broker.protocols.amqp.resumable_links import ResumableLinks
-from qmf.broker.protocols.amqp.sasl import SaslEngine
-from qmf.broker.protocols.amqp.sole_connections import SOLE_CONNECTION, SoleConnections
-from qmf.bus.engine.engine import Engine
-from qmf.bus.engine.resumption import LINK_RESUMPTION
-from qmf.bus.engine.values import MAX_FRAME, MAX_MESSAGE, ConnectionSettings
-from qmf.bus.transport import AmqpTransport, PendingWrites
+from qmf.broker.protocols.amqp.protocol import AMQP_DEFAULTS, AmqpOptions, AmqpProtocol
+from qmf.broker.sessions import ClientSessions
 from qmf.bus.url import AMQP_PORT
-from qmf.errors import NetworkError
 
 if TYPE_CHECKING:
     from qmf.broker.management.agent import ManagementAgent
@@ -46,37 +35,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qmf.broker")
 
-#: Seconds that a client has from TCP connect to AMQP open, SASL and TLS included. qpidd allows 10, too.
-OPEN_TIMEOUT = 10.0
-#: Seconds without a frame after which a client counts as dead; it is asked for heartbeats at twice that rate. Clients
-#: that block in their own code send none meanwhile, so this is longer than what `AmqpBus` asks of a broker.
-IDLE_TIMEOUT = 120.0
-#: Connections that may wait at the listening socket until they are accepted.
-BACKLOG = 100
 #: Seconds between removals of messages whose time to live has ended; the default of qpidd's `--queue-purge-interval`.
 EXPIRY_INTERVAL = 600.0
-#: Passwords whose hashes are computed at the same time; each takes 16 MB and a processor.
-_CHECKS = 2
-#: Seconds that clients have to answer the broker's close.
-CLOSE_PATIENCE = 2.0
-
-
-class ListenError(NetworkError):
-    """The broker cannot listen.
-
-    Attributes:
-        host, port: the address that was asked for.
-        reason: the operating system's text.
-    """
-
-    def __init__(self, host: str, port: int, reason: str) -> None:
-        self.host = host
-        self.port = port
-        self.reason = reason
-        super().__init__(host, port, reason)
-
-    def __str__(self) -> str:
-        return f"cannot listen on {self.host} port {self.port}: {self.reason}"
 
 
 class Broker:
@@ -85,7 +45,6 @@ class Broker:
     Without `users`, everybody who can reach the port may use it; by default it listens on this machine only.
 
     Attributes:
-        host: address or name that it listens on.
         counters: totals; read them, but don't write.
         process: what consoles may change in the process of the broker, or None.
     """
@@ -103,12 +62,12 @@ class Broker:
         name: str | None = None,
         management: float | None = None,
         data_dir: Path | None = None,
-        idle_timeout: float | None = IDLE_TIMEOUT,
+        idle_timeout: float | None = AMQP_DEFAULTS.idle_timeout,
         open_timeout: float = OPEN_TIMEOUT,
-        max_frame: int = MAX_FRAME,
-        max_message: int = MAX_MESSAGE,
-        max_sessions: int = MAX_SESSIONS,
-        max_links: int = MAX_LINKS,
+        max_frame: int = AMQP_DEFAULTS.max_frame,
+        max_message: int = AMQP_DEFAULTS.max_message,
+        max_sessions: int = AMQP_DEFAULTS.max_sessions,
+        max_links: int = AMQP_DEFAULTS.max_links,
         total_limits: QueueLimits | None = None,
         publishes: bool = True,
         backlog: int = BACKLOG,
@@ -152,69 +111,60 @@ class Broker:
         process: what consoles may change in the process of the broker; None for nothing.
         policy: decides who may do what; None lets everybody who could log in do everything.
         """
-        self.host = host
         self.process = process
         self.counters = BrokerCounters()
-        self._port = port
+        self._listener = Listener(
+            host, port, ssl_context=ssl_context, backlog=backlog, open_timeout=open_timeout, listening=listening
+        )
+        self._logins = Logins(None if users is None else Users(users))
+        self._amqp_options = AmqpOptions(
+            name or f"qmf-broker-{uuid.uuid4()}",
+            idle_timeout=idle_timeout,
+            open_timeout=open_timeout,
+            max_frame=max_frame,
+            max_message=max_message,
+            max_sessions=max_sessions,
+            max_links=max_links,
+        )
         self._queues = tuple(queues)
         self._domains = tuple(domains)
         self._limits = limits
         self._total_limits = total_limits
-        self._max_links = max_links
-        self._ssl = ssl_context
-        self._settings = ConnectionSettings(
-            container=name or f"qmf-broker-{uuid.uuid4()}",
-            server=True,
-            idle_timeout=idle_timeout,
-            max_frame=max_frame,
-            max_message=max_message,
-            max_sessions=max_sessions,
-            mechanisms=None,  # of `SaslEngine`
-            capabilities=("ANONYMOUS-RELAY", "DELAYED_DELIVERY", "SHARED-SUBS", SOLE_CONNECTION, LINK_RESUMPTION),
-            properties={"product": "qmf-broker", "version": __version__},
-        )
-        self._users = None if users is None else Users(users)
-        self._checks: ThreadPoolExecutor | None = None
         self._name = name
         self._policy = policy
         self._interval = management
         self._publishes = publishes
-        self._backlog = backlog
         self._connection_limits = connection_limits or ConnectionLimits()
-        self._connection_counts = ConnectionCounts(self._connection_limits)
-        self._sole_connections = SoleConnections()
-        self._pending_writes = PendingWrites()
         self._expiry_interval = expiry_interval
-        self._socket = listening
         self._timestamps = timestamps
         self._patterns = {PolicyKind.QUEUE: tuple(queue_patterns), PolicyKind.TOPIC: tuple(topic_patterns)}
-        self._management: ManagementAgent | None = None
-        self._open_timeout = open_timeout
         self._data_dir = data_dir
+        self._management: ManagementAgent | None = None
         self._persistence: Persistence | None = None
         self._registry: NodeRegistry | None = None
-        self._operations: Operations | None = None
-        self._resumable: ResumableLinks | None = None
-        self._server: asyncio.Server | None = None
-        self._listening = False
+        self._sessions: ClientSessions | None = None
+        self._amqp: AmqpProtocol | None = None
         self._expiry: asyncio.TimerHandle | None = None
-        self._connections: set[ServerConnection] = set()
+
+    @property
+    def host(self) -> str:
+        """Address or name that it listens on."""
+        return self._listener.host
 
     @property
     def port(self) -> int:
         """TCP port; with port 0 the actual one, once started."""
-        return self._port
+        return self._listener.port
 
     @property
     def url(self) -> str:
         """URL that clients connect to."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'amqps' if self._ssl is not None else 'amqp'}://{host}:{self.port}"
+        return f"{'amqps' if self._listener.tls else 'amqp'}://{self._listener.authority}"
 
     @property
     def connections(self) -> int:
         """Number of clients."""
-        return len(self._connections)
+        return 0 if self._sessions is None else len(self._sessions)
 
     def set_users(self, users: Mapping[str, str]) -> None:
         """Let these users log in from now on, and no others; clients that are connected stay.
@@ -225,7 +175,7 @@ class Broker:
         Raises:
             UsersError: a hash is malformed; nothing has changed.
         """
-        self._users = Users(users)
+        self._logins.users = Users(users)
 
     async def start(self) -> None:
         """Listen.
@@ -249,34 +199,21 @@ class Broker:
         self._registry.timestamps = self._timestamps
         if self._data_dir is not None:
             self._open_data_dir(self._data_dir, self._registry)
-        self._operations = Operations(self._registry, self._policy)
-        self._create_nodes(self._registry, self._operations)
-        self._registry.on_deleted = self._on_node_deleted
-        self._resumable = ResumableLinks(self._operations)
-        self._listening = True
+        operations = Operations(self._registry, self._policy)
+        self._create_nodes(self._registry, operations)
+        self._sessions = ClientSessions(self._registry, self._connection_limits)
+        self._registry.on_deleted = self._sessions.on_node_deleted
+        self._amqp = AmqpProtocol(operations, self._sessions, self._logins, self._amqp_options)
         self._expiry = loop.call_later(self._expiry_interval, self._expire)
         try:
-            place: dict[str, Any] = (
-                {"host": self.host, "port": self._port} if self._socket is None else {"sock": self._socket}
-            )
-            self._server = await loop.create_server(
-                self._accept,
-                **place,
-                backlog=self._backlog,
-                ssl=self._ssl,
-                ssl_handshake_timeout=self._open_timeout if self._ssl is not None else None,
-            )
-        except (OSError, UnicodeError, OverflowError, ValueError) as error:
+            await self._listener.start(self._amqp.accept)
+        except ListenError:
             await self._close_data_dir()
-            raise ListenError(self.host, self._port, _reason(error)) from error
-        address = self._server.sockets[0].getsockname()
-        self._port = address[1]
-        if self._socket is not None:
-            self.host = address[0]
+            raise
         log.info("listening on %s", self.url)
         if self._interval is not None:
             try:
-                await self._start_management(self._operations, self._interval)
+                await self._start_management(operations, self._interval)
             except BaseException:
                 await self.close()
                 raise
@@ -286,33 +223,19 @@ class Broker:
 
         Returns when all are gone. A second call does nothing.
         """
-        self._listening = False
-        server, self._server = self._server, None
-        if server is None:
+        if not self._listener.stop():
             return
-        server.close()
         management, self._management = self._management, None
         if management is not None:
             await management.close()
-        if self._resumable is not None:
-            self._resumable.close()
+        if self._amqp is not None:
+            self._amqp.close()
         if self._expiry is not None:
             self._expiry.cancel()
-        connections = list(self._connections)
-        for connection in connections:
-            connection.close("amqp:connection:forced", "the broker is shutting down")
-        if connections:
-            ended = [connection.ended for connection in connections]
-            await asyncio.wait(ended, timeout=CLOSE_PATIENCE)
-            for connection in connections:
-                connection.transport.abort()
-            await asyncio.wait(ended)
-        with contextlib.suppress(TimeoutError):
-            # Newer asyncio waits for unfinished TLS handshakes, too; those end by their own time-out.
-            await asyncio.wait_for(server.wait_closed(), CLOSE_PATIENCE)
-        checks, self._checks = self._checks, None
-        if checks is not None:
-            checks.shutdown(cancel_futures=True)
+        if self._sessions is not None:
+            await self._sessions.close()
+        await self._listener.wait_closed()
+        self._logins.close()
         if self._registry is not None:
             self._registry.close()
         await self._close_data_dir()
@@ -354,64 +277,19 @@ class Broker:
         from qmf.broker.management.setup import BrokerSetup
 
         setup = BrokerSetup(
-            self._port, self._backlog, self._connection_limits.total, interval, self._publishes, self._data_dir
+            self._listener.authority,
+            self.port,
+            self._listener.backlog,
+            self._connection_limits.total,
+            interval,
+            self._publishes,
+            self._data_dir,
         )
-        self._management = ManagementAgent(
-            operations, name=self._name, host=self.host, setup=setup, process=self.process
-        )
+        self._management = ManagementAgent(operations, name=self._name, setup=setup, process=self.process)
         await self._management.start()
-
-    def _accept(self) -> AmqpTransport:
-        assert self._operations is not None
-        assert self._resumable is not None
-        return ServerConnection(
-            self._operations,
-            self._resumable,
-            self._engine(),
-            open_timeout=self._open_timeout,
-            max_links=self._max_links,
-            counts=self._connection_counts,
-            sole=self._sole_connections,
-            pending=self._pending_writes,
-            on_start=self._on_connection_start,
-            on_end=self._connections.discard,
-        ).transport
 
     def _expire(self) -> None:
         """Remove the messages whose time to live has ended; one that is the next to be delivered is removed earlier."""
         assert self._registry is not None
         self._registry.expire()
         self._expiry = asyncio.get_running_loop().call_later(self._expiry_interval, self._expire)
-
-    def _on_node_deleted(self, node: Queue | Exchange) -> None:
-        for connection in list(self._connections):
-            connection.on_node_deleted(node)
-
-    def _on_connection_start(self, connection: ServerConnection) -> None:
-        self.counters.connections += 1
-        self._connections.add(connection)
-        if not self._listening:  # its TLS handshake ended after `close` had looked for connections
-            connection.transport.abort()
-
-    def _engine(self) -> Engine:
-        return SaslEngine(self._settings, self._users, self._check_elsewhere)
-
-    def _check_elsewhere(self, check: Callable[[], bool], checked: Callable[[bool], None]) -> None:
-        """Compute the hash of a password on a thread: it takes some hundredths of a second, in which others go on."""
-        if self._checks is None:
-            self._checks = ThreadPoolExecutor(_CHECKS, thread_name_prefix="qmf-broker-users")
-        found = asyncio.get_running_loop().run_in_executor(self._checks, check)
-
-        def done(future: asyncio.Future[bool]) -> None:
-            if not future.cancelled():
-                checked(future.result())
-
-        found.add_done_callback(done)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno).lower()  # asyncio adds a sentence of its own to the system's text
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return str(error)

@@ -7,6 +7,7 @@ import pytest
 from qmf.broker import Broker, server
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.operations.operations import Operations
+from qmf.broker.protocols.amqp import protocol
 from qmf.broker.protocols.amqp.resumable_links import ResumableLinks
 
 
@@ -37,5 +38,5 @@ class VisibleBroker(Broker):
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(server, "NodeRegistry", make_registry)
-            patch.setattr(server, "ResumableLinks", make_resumable)
+            patch.setattr(protocol, "ResumableLinks", make_resumable)
             await super().start()

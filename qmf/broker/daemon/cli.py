@@ -30,9 +30,10 @@ from qmf.broker.daemon.reloading import Certificate, Reloader, hangup_handler
 from qmf.broker.daemon.security import print_hash
 from qmf.broker.daemon.security import warnings as security_warnings
 from qmf.broker.daemon.store_commands import run_store_command
+from qmf.broker.listener import ListenError
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.settings import QueueLimits
-from qmf.broker.server import Broker, ListenError
+from qmf.broker.server import Broker
 from qmf.connecting.loopback import is_loopback
 from qmf.connecting.tls import TlsError
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from qmf._completion import add_completion_option
 from qmf._version import __version__
-from qmf.broker.connection_limits import MAX_LINKS, MAX_SESSIONS
 from qmf.broker.daemon.config_file import config_arguments
 from qmf.broker.daemon.foreign_options import add_foreign_options
 from qmf.broker.daemon.pid_files import default_folder
 from qmf.broker.daemon.values import duration, number, port, positive, regular_expression, yes_or_no
+from qmf.broker.listener import BACKLOG, OPEN_TIMEOUT
 from qmf.broker.nodes.settings import QueueLimits
-from qmf.broker.server import BACKLOG, EXPIRY_INTERVAL, OPEN_TIMEOUT
-from qmf.bus.engine.values import MAX_MESSAGE
+from qmf.broker.protocols.amqp.protocol import AMQP_DEFAULTS
+from qmf.broker.server import EXPIRY_INTERVAL
 from qmf.bus.url import AMQP_PORT
 
 #: What is logged unless rules are given.
@@ -136,19 +136,23 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-message-size",
         type=positive,
-        default=MAX_MESSAGE,
+        default=AMQP_DEFAULTS.max_message,
         metavar="BYTES",
         help="the largest message that is taken (%(default)s)",
     )
     parser.add_argument(
         "--max-sessions",
         type=positive,
-        default=MAX_SESSIONS,
+        default=AMQP_DEFAULTS.max_sessions,
         metavar="N",
         help="sessions of one connection (%(default)s)",
     )
     parser.add_argument(
-        "--max-links", type=positive, default=MAX_LINKS, metavar="N", help="links of one connection (%(default)s)"
+        "--max-links",
+        type=positive,
+        default=AMQP_DEFAULTS.max_links,
+        metavar="N",
+        help="links of one connection (%(default)s)",
     )
 
 

@@ -39,7 +39,6 @@ class ManagementAgent:
         operations: Operations,
         *,
         name: str | None,
-        host: str,
         setup: BrokerSetup,
         process: ProcessControl | None,
     ) -> None:
@@ -49,7 +48,6 @@ class ManagementAgent:
         Args:
             operations: of the broker.
             name: of the broker, the instance in its agent's name; None for the machine's name and the port.
-            host: of the listening socket.
             setup: how the broker was started.
             process: what consoles may change in the process of the broker; None for nothing.
 
@@ -58,11 +56,12 @@ class ManagementAgent:
         """
         self._registry = registry = operations.registry
         self._sampler = StatisticsSampler()
+        machine = platform.node()
         self._agent = Agent(
             LocalBus(operations, f"{VENDOR}-{PRODUCT}-management"),
             vendor=VENDOR,
             product=PRODUCT,
-            instance=clip(name or f"{platform.node() or host}:{setup.port}", MAX_INSTANCE),
+            instance=clip(name or (f"{machine}:{setup.port}" if machine else setup.listening), MAX_INSTANCE),
             aliases=(ALIAS,),
             interval=setup.interval,
             publish_data=setup.publishes,
@@ -70,11 +69,10 @@ class ManagementAgent:
             clock=SamplingClock(self._sampler),
         )
         self._agent.register(*CLASSES, *EVENTS)
-        listening = f"[{host}]:{setup.port}" if ":" in host else f"{host}:{setup.port}"
-        objects = ObjectPublisher(self._agent, self._sampler, operations, listening)
+        objects = ObjectPublisher(self._agent, self._sampler, operations, setup.listening)
         objects.publish_existing(process, setup)
         self._before = registry.observer
-        events = EventPublisher(self._agent, registry, listening)
+        events = EventPublisher(self._agent, registry, setup.listening)
         registry.observer = BrokerObservers(self._before, objects, events)
 
     async def start(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from qmf.broker.management.refusals import not_implemented
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
-from qmf.broker.observer import ClientLink, ConnectedClient, TransactionCounts
+from qmf.broker.observer import ClientLink, ClientSession, TransactionCounts
 from qmf.models.broker import agent as model
 
 #: Connection properties in which clients of Qpid name their process.
@@ -24,7 +24,7 @@ class ManagedConnection(model.Connection, SampledObject):
         container: container id of the client.
     """
 
-    def __init__(self, vhost: model.Vhost, client: ConnectedClient, listening: str) -> None:
+    def __init__(self, vhost: model.Vhost, client: ClientSession, listening: str) -> None:
         """Args:
 
         vhost: that it belongs to.
@@ -49,7 +49,7 @@ class ManagedConnection(model.Connection, SampledObject):
             saslMechanism=sstr(info.mechanism),
             saslSsf=0,
             remoteProperties=properties,
-            protocol="AMQP 1.0",
+            protocol=sstr(info.protocol),
         )
         self.closing = False
         self.container = sstr(info.container)
@@ -89,11 +89,11 @@ class ManagedConnection(model.Connection, SampledObject):
     def close(self) -> None:
         """See the schema."""
         self.closing = True
-        self._client.close("amqp:connection:forced", "closed by management")
+        self._client.close("closed by management")
 
     def end_session(self, session: Hashable) -> None:
         """End a session of the connection; `session` as of `ClientLink`."""
-        self._client.end_session(session, "amqp:resource-deleted", "the session was ended by management")
+        self._client.end_session(session, "the session was ended by management")
 
 
 class ManagedSession(model.Session, SampledObject):

@@ -26,7 +26,7 @@ from qmf.broker.nodes.bindings import Binding, BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.topics import NodePolicy, PolicyKind, Topic
-from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink, ConnectedClient
+from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink, ClientSession
 from qmf.broker.operations.operations import Operations
 from qmf.broker.process_control import ProcessControl
 from qmf.models.broker import agent as model
@@ -75,8 +75,8 @@ class ObjectPublisher(BrokerObserver):
         self._queues: SampledObjects[Queue, ManagedQueue] = SampledObjects(agent)
         #: By exchange, queue and binding key.
         self._bindings: SampledObjects[_BindingKey, ManagedBinding] = SampledObjects(agent)
-        self._connections: SampledObjects[ConnectedClient, ManagedConnection] = SampledObjects(agent)
-        self._sessions: SampledObjects[tuple[ConnectedClient, Hashable], ManagedSession] = SampledObjects(agent)
+        self._connections: SampledObjects[ClientSession, ManagedConnection] = SampledObjects(agent)
+        self._sessions: SampledObjects[tuple[ClientSession, Hashable], ManagedSession] = SampledObjects(agent)
         self._subscriptions: SampledObjects[ClientLink, ManagedSubscription] = SampledObjects(agent)
         self._incoming: SampledObjects[ClientLink, ManagedIncoming] = SampledObjects(agent)
         self._outgoing: SampledObjects[ClientLink, ManagedOutgoing] = SampledObjects(agent)
@@ -122,12 +122,12 @@ class ObjectPublisher(BrokerObserver):
         for policy in registry.topics.policies:
             self.on_policy_declared(policy)
 
-    def on_connected(self, client: ConnectedClient) -> None:
+    def on_connected(self, client: ClientSession) -> None:
         """See `BrokerObserver`."""
         connection = ManagedConnection(self._vhost, client, self._listening)
         self._connections.add(client, connection, connection.address)
 
-    def on_disconnected(self, client: ConnectedClient) -> None:
+    def on_disconnected(self, client: ClientSession) -> None:
         """See `BrokerObserver`."""
         self._connections.remove(client)
 
@@ -184,7 +184,7 @@ class ObjectPublisher(BrokerObserver):
         self._queue_policies.remove(policy)
         self._topic_policies.remove(policy)
 
-    def on_attached(self, client: ConnectedClient, link: ClientLink) -> None:
+    def on_attached(self, client: ClientSession, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         connection = self._connections.get(client)
         if connection is None:
@@ -206,7 +206,7 @@ class ObjectPublisher(BrokerObserver):
         if queue_object is not None:
             queue_object.sample_consumers()
 
-    def on_detached(self, client: ConnectedClient, link: ClientLink) -> None:
+    def on_detached(self, client: ClientSession, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         connection = self._connections.get(client)
         if connection is None:

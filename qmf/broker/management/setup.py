@@ -19,13 +19,15 @@ class BrokerSetup:
     """Options of a broker.
 
     Attributes:
-        port, backlog: of the listening socket.
+        listening: host and port of the listening socket, as in a URL.
+        port, backlog: of the same.
         max_connections: limit of connections; 0 for none.
         interval: seconds between publications.
         publishes: changes are published; otherwise consoles have to query.
         data_dir: its data folder, or None.
     """
 
+    listening: str
     port: int
     backlog: int
     max_connections: int

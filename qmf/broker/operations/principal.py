@@ -8,8 +8,8 @@ import attrs
 
 from qmf.broker.observer import BrokerClient
 
-#: `Principal.protocol` of clients, and of programs in the broker's own process.
-AMQP, LOCAL = "AMQP 1.0", "local"
+#: `Principal.protocol` of programs in the broker's own process.
+LOCAL = "local"
 
 
 @attrs.frozen
@@ -19,7 +19,7 @@ class Principal:
     Attributes:
         user: name that it has logged in with; empty for none.
         address: where it comes from; empty for the broker itself.
-        protocol: by which it asks, `AMQP` or `LOCAL`; empty for the broker itself.
+        protocol: by which it asks, as in `ClientInfo`, or `LOCAL`; empty for the broker itself.
         client: what observers are told; None for the broker itself, and for the buses inside its process.
     """
 
@@ -29,10 +29,10 @@ class Principal:
     client: BrokerClient | None = attrs.field(default=None, eq=False, repr=False)
 
     @classmethod
-    def of(cls, client: BrokerClient, protocol: str = AMQP) -> Self:
+    def of(cls, client: BrokerClient) -> Self:
         """That of a client that has logged in."""
         info = client.info
-        return cls(info.user, info.address, protocol, client)
+        return cls(info.user, info.address, info.protocol, client)
 
     def __str__(self) -> str:
         return f"user {self.user!r}" if self.user else self.address or "the broker"

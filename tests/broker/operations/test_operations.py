@@ -18,9 +18,9 @@ from qmf.broker.nodes.settings import ExchangeSettings, OverflowPolicy, QueueLim
 from qmf.broker.nodes.topics import PolicyKind
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import Action, ObjectType, Operation, OperationRefused
-from qmf.broker.operations.principal import AMQP, BROKER, Principal
+from qmf.broker.operations.principal import BROKER, Principal
 
-BOB = Principal("bob", "127.0.0.1:5", AMQP)
+BOB = Principal("bob", "127.0.0.1:5", "AMQP 1.0")
 
 EXCHANGE = {"type": "topic", "alternate": "", "durable": False, "autodelete": False}
 QUEUE = {
@@ -248,11 +248,11 @@ def test_what_belongs_to_a_link_is_deleted_without_asking() -> None:
 
 def test_a_principal_is_made_from_a_client() -> None:
     class Client:
-        info = ClientInfo("10.0.0.1:99", user="bob")
+        info = ClientInfo("10.0.0.1:99", user="bob", protocol="AMQP 1.0")
 
     client = Client()
     principal = Principal.of(client)
-    assert principal == Principal("bob", "10.0.0.1:99", AMQP)
+    assert principal == Principal("bob", "10.0.0.1:99", "AMQP 1.0")
     assert principal.client is client
     assert [str(one) for one in (principal, Principal(address="10.0.0.1:99"), BROKER)] == [
         "user 'bob'",

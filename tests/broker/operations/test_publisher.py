@@ -14,9 +14,9 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
-from qmf.broker.operations.principal import AMQP, Principal
+from qmf.broker.operations.principal import Principal
 
-BOB = Principal("bob", "127.0.0.1:5", AMQP)
+BOB = Principal("bob", "127.0.0.1:5", "AMQP 1.0")
 
 
 def message(to: str | None = None, subject: str = "k") -> Message:

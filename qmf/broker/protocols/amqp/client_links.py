@@ -12,7 +12,7 @@ from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
-from qmf.broker.observer import ConnectedClient
+from qmf.broker.observer import ClientSession
 from qmf.broker.operations.grants import BrowseGrant, ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
@@ -57,7 +57,7 @@ class ClientLinks:
 
     def __init__(
         self,
-        client: ConnectedClient,
+        client: ClientSession,
         transport: AmqpTransport,
         operations: Operations,
         resumable: ResumableLinks,

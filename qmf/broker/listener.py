@@ -1,0 +1,121 @@
+"""A listening socket: hands the bytes of each connection, without those of TLS, to a protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import ssl
+from collections.abc import Callable
+from typing import Any
+
+from qmf.errors import NetworkError
+
+#: Seconds that a client has from TCP connect until it has logged in, TLS included. qpidd allows 10, too.
+OPEN_TIMEOUT = 10.0
+#: Connections that may wait at the listening socket until they are accepted.
+BACKLOG = 100
+#: Seconds that unfinished TLS handshakes may delay the end.
+_PATIENCE = 2.0
+
+
+class ListenError(NetworkError):
+    """The broker cannot listen.
+
+    Attributes:
+        host, port: the address that was asked for.
+        reason: the operating system's text.
+    """
+
+    def __init__(self, host: str, port: int, reason: str) -> None:
+        self.host = host
+        self.port = port
+        self.reason = reason
+        super().__init__(host, port, reason)
+
+    def __str__(self) -> str:
+        return f"cannot listen on {self.host} port {self.port}: {self.reason}"
+
+
+class Listener:
+    """A listening socket, TCP or TLS. It can be started again after it was closed.
+
+    Attributes:
+        host: address or name that it listens on.
+        port: with port 0 the actual one, once started.
+        tls: every connection is TLS.
+        backlog: connections that may wait to be accepted.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        ssl_context: ssl.SSLContext | None,
+        backlog: int,
+        open_timeout: float,
+        listening: socket.socket | None,
+    ) -> None:
+        """Args as of `Broker`."""
+        self.host = host
+        self.port = port
+        self.tls = ssl_context is not None
+        self.backlog = backlog
+        self._ssl = ssl_context
+        self._open_timeout = open_timeout
+        self._socket = listening
+        self._server: asyncio.Server | None = None
+
+    @property
+    def authority(self) -> str:
+        """Host and port, as in a URL."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    async def start(self, accept: Callable[[], asyncio.BaseProtocol]) -> None:
+        """Listen; `accept` makes the protocol of each connection.
+
+        Raises:
+            ListenError: the port is in use, or the host is not an address of this machine.
+        """
+        place: dict[str, Any] = (
+            {"host": self.host, "port": self.port} if self._socket is None else {"sock": self._socket}
+        )
+        try:
+            self._server = await asyncio.get_running_loop().create_server(
+                accept,
+                **place,
+                backlog=self.backlog,
+                ssl=self._ssl,
+                ssl_handshake_timeout=self._open_timeout if self._ssl is not None else None,
+            )
+        except (OSError, UnicodeError, OverflowError, ValueError) as error:
+            raise ListenError(self.host, self.port, _reason(error)) from error
+        address = self._server.sockets[0].getsockname()
+        self.port = address[1]
+        if self._socket is not None:
+            self.host = address[0]
+
+    def stop(self) -> bool:
+        """Accept no more connections; False if it does not listen."""
+        if self._server is None or not self._server.is_serving():
+            return False
+        self._server.close()
+        return True
+
+    async def wait_closed(self) -> None:
+        """Wait for the end of the socket; to be called after `stop`, when all clients are gone."""
+        server, self._server = self._server, None
+        if server is not None:
+            with contextlib.suppress(TimeoutError):
+                # Newer asyncio waits for unfinished TLS handshakes, too; those end by their own time-out.
+                await asyncio.wait_for(server.wait_closed(), _PATIENCE)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno).lower()  # asyncio adds a sentence of its own to the system's text
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return str(error)

@@ -1,0 +1,70 @@
+"""The clients of a broker, of all its protocols: who may connect, and their end with the broker's."""
+
+from __future__ import annotations
+
+import asyncio
+
+from qmf.broker.connection_limits import ConnectionCounts, ConnectionLimits
+from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.observer import ClientSession
+from qmf.broker.refusal import Reason, Refusal
+
+#: Seconds that clients have to answer the broker's close.
+CLOSE_PATIENCE = 2.0
+
+
+class ClientSessions:
+    """The clients that are connected to a broker."""
+
+    def __init__(self, registry: NodeRegistry, limits: ConnectionLimits) -> None:
+        self._registry = registry
+        self._counts = ConnectionCounts(limits)
+        #: Whether each one was admitted.
+        self._sessions: dict[ClientSession, bool] = {}
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def start(self, session: ClientSession) -> None:
+        """A client has connected, and will log in; with TLS, its handshake has ended."""
+        self._registry.counters.connections += 1
+        self._sessions[session] = False
+        if self._closed:  # its TLS handshake ended after `close` had looked for connections
+            session.abort()
+
+    def admit(self, session: ClientSession) -> Refusal | None:
+        """A client has logged in, and `info` is complete. If it is refused, its protocol is to close the connection."""
+        observer, info = self._registry.observer, session.info
+        if reason := self._counts.add(info.host, info.user):
+            observer.on_connection_refused(info, reason)
+            return Refusal(Reason.FULL, reason)
+        self._sessions[session] = True
+        observer.on_connected(session)
+        return None
+
+    def end(self, session: ClientSession) -> None:
+        """The connection of a client is gone, and all that it had."""
+        if self._sessions.pop(session):
+            self._counts.remove(session.info.host, session.info.user)
+            self._registry.observer.on_disconnected(session)
+
+    def on_node_deleted(self, node: Queue | Exchange) -> None:
+        """A node of the broker was deleted."""
+        for session in list(self._sessions):
+            session.on_node_deleted(node)
+
+    async def close(self) -> None:
+        """Close all connections; returns when they are gone."""
+        self._closed = True
+        sessions = list(self._sessions)
+        for session in sessions:
+            session.close("the broker is shutting down")
+        if sessions:
+            ended = [session.ended for session in sessions]
+            await asyncio.wait(ended, timeout=CLOSE_PATIENCE)
+            for session in sessions:
+                session.abort()
+            await asyncio.wait(ended)
