@@ -48,7 +48,7 @@ class Receiver:
     def deliver(self, entry: Entry) -> None:
         self.count += 1
         if not self.presettled:
-            self.queue.accept(entry)
+            self.queue.delivery.accept(entry)
 
     def room(self) -> int:
         return 1 << 30
@@ -96,7 +96,7 @@ def through_a_queue(count: int, *, presettled: bool, settings: QueueSettings | N
     assert isinstance(exchange, Exchange)
     registry.bind(exchange, queue, BindingSpec("k"))
     receiver = Receiver(queue, presettled)
-    queue.add_consumer(receiver)
+    queue.delivery.add_consumer(receiver)
     data = encoded("k")
 
     def run() -> None:
@@ -118,12 +118,12 @@ def stored(count: int, settings: QueueSettings | None = None) -> float:
     def run() -> None:
         for _ in range(count):
             registry.publish(queue, read_message(data, 0.0))
-        queue.add_consumer(receiver)
-        queue.dispatch()
-        queue.remove_consumer(receiver)
+        queue.delivery.add_consumer(receiver)
+        queue.delivery.dispatch()
+        queue.delivery.remove_consumer(receiver)
 
     taken = seconds(run)
-    assert (receiver.count, queue.depth()) == (ROUNDS * count, (0, 0))
+    assert (receiver.count, queue.contents.depth.count) == (ROUNDS * count, 0)
     return taken
 
 

@@ -119,7 +119,7 @@ class LocalSubscription(Subscription):
 
     def stop(self) -> None:
         """Call `on_message` no more, and forget the messages."""
-        self.queue.remove_consumer(self)
+        self.queue.delivery.remove_consumer(self)
         self._arrived.clear()
         self._unsettled.clear()
 
@@ -141,8 +141,8 @@ class LocalSubscription(Subscription):
     def _on_settled(self, entry: Entry) -> None:
         if entry in self._unsettled:
             del self._unsettled[entry]
-            self.queue.accept(entry)
-            self.queue.dispatch()
+            self.queue.delivery.accept(entry)
+            self.queue.delivery.dispatch()
 
 
 class LocalBus(Bus):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from qmf.broker.nodes.entries import DepthObserver, Entry
+from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.observers import DepthObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import OverflowPolicy
 
@@ -26,10 +27,10 @@ async def wait_for_room(queue: Queue, size: int, patience: float) -> bool:
     if _has_room(queue, size):
         return True
     departures = _Departures()
-    queue.observe(departures)
+    queue.contents.observers.add(departures)
     try:
         while not _has_room(queue, size):
-            if not queue.consumer_count:
+            if not queue.delivery.consumers:
                 return False
             departures.noticed.clear()
             async with asyncio.timeout(patience):
@@ -37,7 +38,7 @@ async def wait_for_room(queue: Queue, size: int, patience: float) -> bool:
     except TimeoutError:
         return False
     finally:
-        queue.ignore(departures)
+        queue.contents.observers.remove(departures)
     return True
 
 
@@ -51,9 +52,6 @@ class _Departures(DepthObserver):
         """See `DepthObserver`."""
         return False
 
-    def on_enqueued(self, entry: Entry) -> None:
-        """See `EntryObserver`: nothing."""
-
     def on_dequeued(self, entry: Entry) -> None:  # noqa: ARG002
         """See `EntryObserver`."""
         self.noticed.set()
@@ -61,4 +59,5 @@ class _Departures(DepthObserver):
 
 def _has_room(queue: Queue, size: int) -> bool:
     """True if the queue takes a message and loses none; an empty one takes or refuses it, but has none to lose."""
-    return queue.settings.overflow not in _LIMITING or queue.fits(1, size) or not queue.depth()[0]
+    depth = queue.contents.depth
+    return queue.settings.overflow not in _LIMITING or depth.fits(1, size) or not depth.count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from broker.nodes.parts import depth_of
 from support.recording import BusEvents, Inbox, message
 from support.waiting import until
 
@@ -60,7 +61,7 @@ async def test_a_slow_receiver_holds_its_window_and_loses_the_oldest_of_the_rest
         await bus.send(message(TOPIC, "a", str(number)), confirm=True)
     assert await inbox.wait(2) == ["0", "1"]
     queue = subscription.queue
-    assert (len(queue), queue.counters.dropped, queue.depth()[0]) == (4, 4, 4)
+    assert (len(queue.contents), queue.counters.dropped, queue.contents.depth.count) == (4, 4, 4)
     inbox.held[0].settle()
     inbox.held[0].settle()
     assert await inbox.wait(3) == ["0", "1", "6"]
@@ -68,7 +69,7 @@ async def test_a_slow_receiver_holds_its_window_and_loses_the_oldest_of_the_rest
     for held in inbox.held[1:]:
         held.settle()
     assert await inbox.wait(6) == ["0", "1", "6", "7", "8", "9"]
-    assert queue.depth() == (0, 0)
+    assert depth_of(queue) == (0, 0)
     await bus.close()
 
 
@@ -89,7 +90,7 @@ async def test_an_answer_loses_none_of_its_parts_to_a_slow_receiver() -> None:
             await bus.send(answer(text))
 
     sending = asyncio.create_task(send())
-    await until(lambda: subscription.queue.depth()[0] == 4, "the limit of the queue")
+    await until(lambda: subscription.queue.contents.depth.count == 4, "the limit of the queue")
     assert not sending.done()
     for number in range(10):
         await inbox.wait(number + 1)
@@ -109,7 +110,7 @@ async def test_an_answer_to_a_receiver_that_takes_nothing_ends() -> None:
         await bus.send(answer(str(number)))
     with pytest.raises(LinkError, match="no room for an answer in queue local_"):
         await bus.send(answer("2"))
-    assert (subscription.queue.depth()[0], subscription.queue.counters.dropped) == (2, 0)
+    assert (subscription.queue.contents.depth.count, subscription.queue.counters.dropped) == (2, 0)
     await bus.close()
 
 

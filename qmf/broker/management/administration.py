@@ -279,7 +279,7 @@ class Administration:
             raise MethodError(f"not-found: {what} failed. No such queue: {queue}")
         if not isinstance(source, Exchange):
             raise MethodError(f"not-found: {what} failed. No such exchange: {exchange}")
-        if target.exclusive and target.consumer_count:
+        if target.settings.exclusive and target.delivery.consumers:
             # Subscriptions of consoles and agents, and the broker's own, must not get other messages.
             raise MethodError(
                 f"resource-locked: Cannot {what.lower()} queue {queue}; it is exclusive to another session"
@@ -295,11 +295,11 @@ class Administration:
 
 def _check_deletable(queue: Queue, options: Mapping[str, object]) -> None:
     name = queue.name
-    if options.get("if_empty") and queue.depth()[0]:
+    if options.get("if_empty") and queue.contents.depth.count:
         raise MethodError(f"precondition-failed: Cannot delete queue {name}; queue not empty")
-    if options.get("if_unused") and queue.consumer_count + queue.browser_count:
+    if options.get("if_unused") and (queue.delivery.consumers or queue.delivery.browsers):
         raise MethodError(f"precondition-failed: Cannot delete queue {name}; queue in use")
-    if queue.exclusive and queue.consumer_count:
+    if queue.settings.exclusive and queue.delivery.consumers:
         # Consoles and the broker's own agent receive from such queues.
         raise MethodError(f"resource-locked: Cannot delete queue {name}; it is exclusive to another session")
 

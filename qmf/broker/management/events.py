@@ -155,7 +155,7 @@ class EventPublisher(BrokerObserver):
                     user=user,
                     qName=sstr(link.queue.name),
                     dest=sstr(link.name),
-                    excl=link.queue.exclusive,
+                    excl=link.queue.settings.exclusive,
                     args={},
                 )
             )
@@ -179,7 +179,7 @@ class EventPublisher(BrokerObserver):
             "disp": disp,
         }
         if isinstance(node, Queue):
-            self._raise(model.QueueDeclare(qName=sstr(node.name), excl=node.exclusive, **common))
+            self._raise(model.QueueDeclare(qName=sstr(node.name), excl=node.settings.exclusive, **common))
         else:
             self._raise(model.ExchangeDeclare(exName=sstr(node.name), exType=node.kind, **common))
 

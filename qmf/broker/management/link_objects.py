@@ -72,7 +72,7 @@ class ManagedSubscription(model.Subscription, SampledObject):
             name=sstr(link.name),
             browsing=link.browsing,
             acknowledged=not link.presettled,
-            exclusive=queue.exclusive,
+            exclusive=queue.settings.exclusive,
             # In AMQP 1.0, credit is per message; a window, where there is one, is known to the receiver alone.
             creditMode="CREDIT",
             arguments={},

@@ -94,9 +94,8 @@ class ManagedBroker(model.Broker, SampledObject):
         depth = depth_bytes = 0
         for queue in registry.queues:
             total.add(queue.counters)
-            count, size = queue.depth()
-            depth += count
-            depth_bytes += size
+            depth += queue.contents.depth.count
+            depth_bytes += queue.contents.depth.size
         self.uptime = max(0, round((registry.clock() - self._started) * 1e9))
         self.queueCount.set(len(registry.queues))
         _sample_queue(self, total, depth, depth_bytes)
@@ -119,26 +118,26 @@ class ManagedBroker(model.Broker, SampledObject):
     def query(self, type: str, name: str) -> model.BrokerQueryResult:
         """See the schema."""
         queue = self._administration.queue(type, name)
-        depth, size = queue.depth()
+        contents, delivery = queue.contents, queue.delivery
         results: dict[str, object] = {
             "name": queue.name,
-            "msgDepth": depth,
-            "byteDepth": size,
-            "consumerCount": queue.consumer_count,
+            "msgDepth": contents.depth.count,
+            "byteDepth": contents.depth.size,
+            "consumerCount": len(delivery.consumers),
         }
-        if queue.delayed_count:
-            results["delayedCount"] = queue.delayed_count
-        if queue.groups is not None:
+        if contents.delayed_count:
+            results["delayedCount"] = contents.delayed_count
+        if delivery.groups is not None:
             results["qpid.message_group_queue"] = {
-                "group_header_key": queue.groups.key,
+                "group_header_key": delivery.groups.key,
                 "group_state": [
                     {
                         "group_id": name,
                         "msg_count": count,
-                        "timestamp": queue.groups.began(name),
+                        "timestamp": delivery.groups.began(name),
                         "consumer": "" if owner is None else _name_of(owner),
                     }
-                    for name, (count, owner) in queue.groups.owners().items()
+                    for name, (count, owner) in delivery.groups.owners().items()
                 ],
             }
         return model.BrokerQueryResult(results=results)
@@ -232,7 +231,7 @@ class ManagedQueue(model.Queue, SampledObject):
             name=sstr(queue.name),
             durable=queue.settings.durable,
             autoDelete=queue.settings.auto_delete,
-            exclusive=queue.exclusive,
+            exclusive=queue.settings.exclusive,
             arguments=simple_map(queue.settings.arguments),
             altExchange=alternate,
         )
@@ -244,9 +243,9 @@ class ManagedQueue(model.Queue, SampledObject):
     def sample(self) -> None:
         """See `SampledObject`."""
         queue = self._queue
-        _sample_queue(self, queue.counters, *queue.depth())
+        _sample_queue(self, queue.counters, queue.contents.depth.count, queue.contents.depth.size)
         self.sample_consumers()
-        self.unackedMessages.set(queue.acquired_count)
+        self.unackedMessages.set(queue.contents.acquired_count)
         self.flowStopped = queue.flow is not None and queue.flow.stopped
         self.flowStoppedCount.set(queue.counters.flow_stops)
         self.redirectPeer = sstr("" if queue.redirected is None else queue.redirected.name)
@@ -254,7 +253,8 @@ class ManagedQueue(model.Queue, SampledObject):
 
     def sample_consumers(self) -> None:
         """Update the number of receivers; browsers are counted as well, as with qpidd."""
-        self.consumerCount.set(self._queue.consumer_count + self._queue.browser_count)
+        delivery = self._queue.delivery
+        self.consumerCount.set(len(delivery.consumers) + len(delivery.browsers))
 
     def count_binding(self, change: int) -> None:
         """A binding was created (1) or is about to be removed (-1)."""

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import attrs
 
-from qmf.broker.nodes.entries import DepthObserver, Entry
+from qmf.broker.nodes.depth import Depth
+from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.observers import DepthObserver
 from qmf.broker.nodes.settings import QueueSettings, Threshold
 
 #: Per cent of a limit that was asked for at which a queue is reported, where no threshold was asked for; the default of
@@ -33,14 +35,12 @@ class Crossing:
 class Alerts(DepthObserver):
     """Watches the depth of a queue."""
 
-    def __init__(
-        self, up: Threshold, down: Threshold, depth: Callable[[], tuple[int, int]], report: Callable[[Crossing], None]
-    ) -> None:
+    def __init__(self, up: Threshold, down: Threshold, depth: Depth, report: Callable[[Crossing], None]) -> None:
         """Args:
 
         up: depths at which the queue is reported.
         down: depths at which it has drained; half of `up` where they are missing, or not below those.
-        depth: returns the number and the bytes of the queue's messages.
+        depth: of the queue.
         report: called with what was crossed.
         """
         self._depth = depth
@@ -62,7 +62,7 @@ class Alerts(DepthObserver):
 
     def on_enqueued(self, entry: Entry) -> None:  # noqa: ARG002
         """See `EntryObserver`."""
-        count, size = self._depth()
+        count, size = self._depth.count, self._depth.size
         if self._size_low and self._size_up and size >= self._size_up:
             self._size_low = False
             self._report(Crossing(True, self._repeats, count, size))
@@ -72,7 +72,7 @@ class Alerts(DepthObserver):
 
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""
-        count, size = self._depth()
+        count, size = self._depth.count, self._depth.size
         count, size = count - 1, size - entry.size
         if not self._size_low and size <= self._size_down:
             self._size_low = True

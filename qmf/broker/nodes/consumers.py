@@ -16,7 +16,7 @@ from qmf.broker.nodes.orders import FifoOrder, Order
 class Consumer(Protocol):
     """A receiver of a queue's messages.
 
-    What is delivered is acquired: the consumer calls `Queue.accept`, `release` or `reject` with it later.
+    What is delivered is acquired: the consumer calls `Delivery.accept`, `release` or `reject` with it later.
 
     Attributes:
         selector: the messages that it takes; None for all.
@@ -45,7 +45,7 @@ class Consumer(Protocol):
 
 
 class Browser(Protocol):
-    """Reads the messages of a queue and leaves them there. It calls `Queue.on_browsed` for each."""
+    """Reads the messages of a queue and leaves them there. It calls `Order.on_browsed` for each."""
 
     def on_stored(self, entry: Entry) -> None:
         """A message waits in the queue now."""
@@ -73,6 +73,9 @@ class Consumers:
     """The consumers of a queue, which get messages in turn.
 
     Each entry is tried once with each selector: those that match wait in a list of the consumer.
+
+    Attributes:
+        all: in the order of their turns; changed here alone.
     """
 
     def __init__(self, order: Order, barred: Mapping[Entry, set[object]]) -> None:
@@ -83,12 +86,12 @@ class Consumers:
         """
         self._order = order
         self._barred = barred
-        self._all: deque[Consumer] = deque()
+        self.all: deque[Consumer] = deque()
         #: Entries that match the selectors, in their order. Those that are not available any more are left out later.
         self._chosen: dict[Consumer, deque[Entry]] = {}
 
     def __len__(self) -> int:
-        return len(self._all)
+        return len(self.all)
 
     @property
     def choose(self) -> bool:
@@ -97,14 +100,14 @@ class Consumers:
 
     def add(self, consumer: Consumer) -> None:
         """Add a consumer."""
-        self._all.append(consumer)
+        self.all.append(consumer)
         if (selector := consumer.selector) is not None:
             self._chosen[consumer] = deque(entry for entry in self._order if selector(entry.message))
 
     def remove(self, consumer: Consumer) -> None:
         """Remove a consumer. Does nothing when it was removed before."""
-        if consumer in self._all:
-            self._all.remove(consumer)
+        if consumer in self.all:
+            self.all.remove(consumer)
             self._chosen.pop(consumer, None)
 
     def on_added(self, entry: Entry) -> None:
@@ -125,7 +128,7 @@ class Consumers:
 
     def next_ready(self) -> Consumer | None:
         """The next consumer that is ready."""
-        consumers = self._all
+        consumers = self.all
         if len(consumers) == 1:
             return consumers[0] if consumers[0].ready() else None
         for _ in range(len(consumers)):
@@ -141,13 +144,13 @@ class Consumers:
         Returns:
             who got which, for the queue to take them out of the order; empty when nobody is ready, or nothing waits.
         """
-        if len(self._all) == 1:
-            consumer = self._all[0]
+        if len(self.all) == 1:
+            consumer = self.all[0]
             if (room := consumer.room()) <= 0 or not (entries := order.front(min(room, _TOGETHER))):
                 return []
             sent = consumer.deliver_all(entries)
             return [(consumer, entries if sent == len(entries) else entries[:sent])] if sent else []
-        rooms = [(consumer, room) for consumer in self._all if (room := consumer.room()) > 0]
+        rooms = [(consumer, room) for consumer in self.all if (room := consumer.room()) > 0]
         shares: dict[Consumer, list[Entry]] = {consumer: [] for consumer, _ in rooms}
         turns = deque(rooms)
         last = None
@@ -157,7 +160,7 @@ class Consumers:
             if room > 1:
                 turns.append((last, room - 1))
         if last is not None:  # it is the last one in the next turn, too
-            self._all.rotate(-1 - self._all.index(last))
+            self.all.rotate(-1 - self.all.index(last))
         delivered: list[tuple[Consumer, Sequence[Entry]]] = []
         for consumer, share in shares.items():
             if share and (sent := consumer.deliver_all(share)):
@@ -166,7 +169,7 @@ class Consumers:
 
     def next_match(self) -> tuple[Consumer, Entry] | None:
         """The next consumer that is ready and for which there is an entry, and the first such entry."""
-        consumers = self._all
+        consumers = self.all
         for _ in range(len(consumers)):
             consumer = consumers[0]
             consumers.rotate(-1)
@@ -176,7 +179,7 @@ class Consumers:
 
     def next_taker(self, entry: Entry, groups: MessageGroups | None) -> Consumer | None:
         """The next consumer that is ready, and may have an entry."""
-        consumers = self._all
+        consumers = self.all
         for _ in range(len(consumers)):
             consumer = consumers[0]
             consumers.rotate(-1)
@@ -191,7 +194,7 @@ class Consumers:
 
     def any_ready(self) -> bool:
         """True if a consumer is ready."""
-        return any(consumer.ready() for consumer in self._all)
+        return any(consumer.ready() for consumer in self.all)
 
     def _first_for(self, consumer: Consumer) -> Entry | None:
         chosen = self._chosen.get(consumer)

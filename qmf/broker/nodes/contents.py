@@ -1,73 +1,75 @@
-"""What is in a queue: its entries, in their order, counted; who comes, waits and receives is not known here."""
+"""What is in a queue: its entries, in their order, counted; who sends and who receives them is not known here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
 from qmf.broker.nodes.delays import Delays
-from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, DELAYED, GONE, DepthObserver, Entry, EntryObserver
+from qmf.broker.nodes.depth import Depth
+from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, DELAYED, GONE, Entry
 from qmf.broker.nodes.last_values import LastValueOrder
-from qmf.broker.nodes.memory import MemoryUse
 from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.observers import Observers
 from qmf.broker.nodes.orders import FifoOrder, Order
 from qmf.broker.nodes.priorities import PriorityOrder
 from qmf.broker.nodes.settings import QueueSettings
+from qmf.broker.nodes.timers import CallLater
 
-_UNLIMITED = 1 << 62
 
-
-class QueueContents:
-    """The entries of a queue; the base of `Queue`.
+class Contents:
+    """The entries of a queue: available ones in an order, delayed ones, acquired ones.
 
     Attributes:
-        name: of the queue.
-        settings: of the queue.
-        counters: read them, but don't write.
-        memory: what all queues hold together; None where that is not limited, or the queue does not count.
+        order: the available entries.
+        depth: number and bytes of all entries, with their limits; changed here alone.
+        counters: of the queue.
+        observers: notified of what happens to the entries.
         pager: of a queue that flows to disk: stores a message, and returns one that reads its data when it is needed,
             or None if the disk is full.
+        position: that of the newest entry.
+        mortal: number of entries that have a time to live.
+        given_up: messages that had to make room for others, until the queue has taken them from here.
     """
 
     def __init__(
-        self, name: str, settings: QueueSettings, broker_counters: BrokerCounters, clock: Callable[[], float]
+        self,
+        settings: QueueSettings,
+        broker_counters: BrokerCounters,
+        clock: Callable[[], float],
+        on_due: Callable[[Sequence[Entry]], None],
+        *,
+        call_later: CallLater | None = None,
+        within: Depth | None = None,
     ) -> None:
-        self.name = name
-        self.settings = settings
+        """Args:
+
+        settings: of the queue.
+        broker_counters: totals of the broker, which are counted along.
+        clock: returns seconds; for times to live and delivery times.
+        on_due: called with entries that are available now, since their time has come.
+        call_later: calls a function after some seconds; None to leave delayed messages delayed.
+        within: of the depth.
+        """
+        self.order = _order_of(settings)
+        self.depth = Depth(settings.limits, within)
         self.counters = QueueCounters()
-        self.memory: MemoryUse | None = None
+        self.observers = Observers()
         self.pager: Callable[[Message], Message | None] | None = None
+        self.position = 0
+        self.mortal = 0
+        self.given_up: list[Message] = []
         self._broker_counters = broker_counters
         self._clock = clock
-        self._order = _order_of(settings)
-        self._values = self._order if isinstance(self._order, LastValueOrder) else None
-        self._counts_turns = isinstance(self._order, PriorityOrder)
-        limits = settings.limits
-        self._most = _UNLIMITED if limits.count is None else limits.count
-        self._most_bytes = _UNLIMITED if limits.size is None else limits.size
-        #: Number and bytes of all entries.
-        self._count = self._size = 0
-        #: Entries that have a time to live.
-        self._mortal = 0
+        self._on_due = on_due
+        self._call_later = call_later
         self._acquired: dict[Entry, None] = {}
         #: Entries whose time has not come; None before there is one.
         self._delays: Delays | None = None
-        #: Entries that some consumers may not have again.
-        self._barred: dict[Entry, set[object]] = {}
-        #: Messages that had to make room for the one that is being put.
-        self._given_up: list[Message] = []
-        self._observers: tuple[EntryObserver, ...] = ()
-        #: Those of them that need not be notified of each entry; and whether there are others.
-        self._depth_observers: tuple[DepthObserver, ...] = ()
-        self._shows_each = False
 
     def __len__(self) -> int:
         """Number of messages that are available."""
-        return len(self._order)
-
-    def depth(self) -> tuple[int, int]:
-        """Number and bytes of the messages that are available, delayed or acquired."""
-        return self._count, self._size
+        return len(self.order)
 
     @property
     def acquired_count(self) -> int:
@@ -81,45 +83,138 @@ class QueueContents:
 
     def waiting(self) -> list[Entry]:
         """The available entries, in their order."""
-        return list(self._order)
+        return list(self.order)
 
     def is_readable(self, entry: Entry) -> bool:
         """True if a browser may read an entry: it is available, and no newer one has replaced it."""
-        return entry.state is AVAILABLE and self._order.is_current(entry)
+        return entry.state is AVAILABLE and self.order.is_current(entry)
 
-    def on_browsed(self, entry: Entry) -> None:
-        """A browser has read an entry."""
-        self._order.on_browsed(entry)
+    # Entries that come
 
-    def observe(self, observer: EntryObserver) -> None:
-        """Notify an observer of what happens to entries from now on."""
-        self._observers = (*self._observers, observer)
-        if isinstance(observer, DepthObserver):
-            self._depth_observers = (*self._depth_observers, observer)
+    def add(self, message: Message, size: int, record: int | None = None) -> Entry | None:
+        """Append a message, available or delayed.
+
+        Args:
+            message: which.
+            size: its bytes, as its sender sent it.
+            record: of a message that is recorded already.
+
+        Returns:
+            its entry; None if an older entry has this message now, in place of its own.
+        """
+        self.position += 1
+        entry = Entry(message, self.position, size)
+        entry.record = record
+        counters = self.counters
+        counters.enqueues += 1
+        counters.enqueued_bytes += size
+        self.depth.add(1, size)
+        if message.expires_at is not None:
+            self.mortal += 1
+        if message.deliver_at is not None and message.deliver_at > self._clock():
+            if self._delays is None:
+                self._delays = Delays(self._clock, self._call_later, self._end_delays)
+            entry.state = DELAYED
+            self._delays.add(entry)
+            replaced = None
         else:
-            self._shows_each = True
+            replaced = self.order.add(entry)
+        for observer in self.observers.all:
+            observer.on_enqueued(entry if replaced is None else replaced[0])
+        return entry if replaced is None or self._replace(entry, replaced[1]) else None
 
-    def ignore(self, observer: DepthObserver) -> None:
-        """Notify an observer no more. Does nothing for one that is not notified."""
-        self._observers = tuple(one for one in self._observers if one is not observer)
-        self._depth_observers = tuple(one for one in self._depth_observers if one is not observer)
+    def add_all(self, messages: Sequence[Message]) -> bool:
+        """Append messages in one go; False, and nothing is done, if they have to be looked at one by one."""
+        count, sizes = len(messages), [len(message.data) for message in messages]
+        size = sum(sizes)
+        depth = self.depth
+        if (
+            not depth.fits(count, size)
+            or not self.observers.are_quiet(depth.count + count, depth.size + size)
+            or any(message.deliver_at is not None for message in messages)
+        ):
+            return False
+        first = self.position + 1
+        self.position += count
+        self.counters.enqueues += count
+        self.counters.enqueued_bytes += size
+        depth.add(count, size)
+        self.mortal += sum([message.expires_at is not None for message in messages])
+        self.order.add_all(list(map(Entry, messages, range(first, first + count), sizes)))
+        return True
 
-    def fits(self, count: int, size: int) -> bool:
-        """True if the limits leave room for so many messages, of so many bytes together."""
-        return (
-            self._count + count <= self._most
-            and self._size + size <= self._most_bytes
-            and (self.memory is None or self.memory.fits(count, size))
-        )
+    def pass_through(self, message: Message, size: int, acquirer: object | None) -> Entry:
+        """A message is acquired as it comes, without a place in the order; nobody observes.
 
-    def has_memory(self, count: int, size: int) -> bool:
-        """True if the limits of all queues together leave room for that; negative numbers are what would go."""
-        return self.memory is None or self.memory.fits(count, size)
+        Args:
+            message, size: as of `add`.
+            acquirer: who has it; None if the message leaves the queue at once.
+        """
+        self.position += 1
+        counters = self.counters
+        counters.enqueues += 1
+        counters.enqueued_bytes += size
+        counters.acquires += 1
+        entry = Entry(message, self.position, size)
+        if acquirer is None:
+            entry.state = GONE
+        else:
+            entry.state = ACQUIRED
+            entry.acquirer = acquirer
+            self._acquired[entry] = None
+            self.depth.add(1, size)
+        return entry
+
+    def _replace(self, entry: Entry, displaced: Entry) -> bool:
+        """A message has replaced an older one, which an entry has now: `entry` that came, or the older one."""
+        self.counters.replaced += 1
+        if displaced is not entry:
+            self.remove(displaced)
+            return True
+        entry.state = DELAYED  # like a delayed one, it is not in the order
+        self.remove(entry)
+        return False
+
+    def _end_delays(self, due: Iterable[Entry]) -> None:
+        """The time of some entries has come: each is the newest of the queue now."""
+        for entry in due:
+            self.position += 1
+            entry.position = self.position
+            entry.state = AVAILABLE
+            if (replaced := self.order.add(entry)) is not None:
+                self._replace(entry, replaced[1])
+        self._on_due([entry for entry in due if entry.state is AVAILABLE])
+
+    # Entries that are taken, and come back
+
+    def acquire(self, entry: Entry, acquirer: object | None) -> None:
+        """Somebody has an available or delayed entry: a consumer, or the broker itself (None)."""
+        was_delayed = entry.state is DELAYED
+        entry.state = ACQUIRED
+        entry.acquirer = acquirer
+        self._acquired[entry] = None
+        if was_delayed and self._delays is not None:
+            self._delays.take(entry)
+        else:
+            self.order.take(entry)
+        self.counters.acquires += 1
+        for observer in self.observers.all:
+            observer.on_acquired(entry)
+
+    def acquire_all(self, entries: Sequence[Entry], acquirer: object) -> None:
+        """As `acquire`, for available entries, where no observer has to be notified of each."""
+        acquired = self._acquired
+        for entry in entries:
+            entry.state = ACQUIRED
+            entry.acquirer = acquirer
+            acquired[entry] = None
+        self.order.take_all(entries)
+        self.counters.acquires += len(entries)
 
     def take(self, count: int = 0, matches: Callable[[Message], bool] | None = None) -> list[Entry]:
         """Acquire available entries for the broker, in their order, then delayed ones.
 
-        The caller dequeues them, or puts them back.
+        The caller removes them, or puts them back (`Delivery.put_back`).
 
         Args:
             count: how many at most; 0 for all.
@@ -130,14 +225,30 @@ class QueueContents:
             if count and len(taken) >= count:
                 break
             if matches is None or matches(entry.message):
-                self._acquire(entry, None)
+                self.acquire(entry, None)
                 taken.append(entry)
         return taken
 
-    def dequeue(self, entry: Entry) -> None:
-        """An entry leaves the queue, whatever its state; the caller counts why."""
-        if entry.state is not GONE:
-            self._remove(entry)
+    def restore(self, entry: Entry) -> None:
+        """An acquired entry is available again or, if it never was, waits for its time again.
+
+        It is gone if a newer one has replaced it meanwhile.
+        """
+        del self._acquired[entry]
+        if self._delays is not None and entry in self._delays:
+            entry.state = DELAYED
+            self._delays.add(entry)
+        else:
+            entry.state = AVAILABLE
+            if not self.order.restore(entry):
+                entry.state = ACQUIRED
+                self._acquired[entry] = None
+                self.remove(entry)
+                self.counters.replaced += 1
+                return
+        for observer in self.observers.all:
+            observer.on_released(entry)
+        entry.acquirer = None
 
     def annotate(self, entry: Entry, annotations: bytes) -> bool:
         """A consumer that gives an entry back next has message annotations for it.
@@ -156,7 +267,7 @@ class QueueContents:
             return True
         message = entry.message.with_annotations(annotations)
         growth = len(message.data) - len(entry.message.data)
-        if growth > 0 and not self.fits(0, growth):
+        if growth > 0 and not self.depth.fits(0, growth):
             return False
         if entry.message.paged and self.pager is not None:
             paged = self.pager(message)
@@ -165,19 +276,55 @@ class QueueContents:
             message = paged
         entry.message = message
         entry.size += growth
-        self._size += growth
+        self.depth.add(0, growth)
         self.counters.enqueued_bytes += growth
-        if self.memory is not None:
-            self.memory.add(0, growth)
-        for observer in self._observers:
+        for observer in self.observers.all:
             observer.on_changed(entry, growth)
         return True
+
+    # Entries that go
+
+    def remove(self, entry: Entry) -> None:
+        """An entry leaves the queue, whatever its state; the caller counts why. Does nothing for one that is gone."""
+        state = entry.state
+        if state is GONE:
+            return
+        for observer in self.observers.all:
+            observer.on_dequeued(entry)
+        if self._delays is not None:
+            self._delays.forget(entry)
+        entry.state = GONE
+        self.depth.add(-1, -entry.size)
+        if entry.message.expires_at is not None:
+            self.mortal -= 1
+        if state is ACQUIRED:
+            del self._acquired[entry]
+        elif state is AVAILABLE:
+            self.order.take(entry)
+
+    def remove_acquired(self, entries: Iterable[Entry]) -> None:
+        """As `remove`, for many; does nothing for those that are not acquired."""
+        found = [entry for entry in entries if entry.state is ACQUIRED]
+        depth = self.depth
+        if self._delays is not None or not self.observers.are_quiet(depth.count, depth.size):
+            for entry in found:
+                self.remove(entry)
+            return
+        acquired = self._acquired
+        size = 0
+        for entry in found:
+            del acquired[entry]
+            entry.state = GONE
+            size += entry.size
+            if entry.message.expires_at is not None:
+                self.mortal -= 1
+        depth.add(-len(found), -size)
 
     def purge(self, count: int = 0, matches: Callable[[Message], bool] | None = None) -> int:
         """Remove available and delayed messages; arguments as of `take`. Returns their number."""
         taken = self.take(count, matches)
         for entry in taken:
-            self._remove(entry)
+            self.remove(entry)
         self.counters.purged += len(taken)
         return len(taken)
 
@@ -185,7 +332,7 @@ class QueueContents:
         """Remove all messages, since the queue is deleted; acquired ones, too."""
         entries = sorted([*self._acquired, *self._entries()], key=lambda entry: entry.position)
         for entry in entries:
-            self._remove(entry)
+            self.remove(entry)
         self.close()
         return [entry.message for entry in entries]
 
@@ -196,7 +343,7 @@ class QueueContents:
 
     def expire(self) -> int:
         """Remove the available and delayed messages whose time to live has ended; their number."""
-        if not self._mortal:
+        if not self.mortal:
             return 0
         now = self._clock()
         expired = [entry for entry in self._entries() if entry.message.is_expired(now)]
@@ -204,12 +351,19 @@ class QueueContents:
             self._expire(entry)
         return len(expired)
 
+    def expire_entry(self, entry: Entry) -> bool:
+        """Remove an available entry if its time to live has ended; True then."""
+        expired = entry.message.is_expired(self._clock())
+        if expired:
+            self._expire(entry)
+        return expired
+
     def oldest(self) -> Entry | None:
         """The entry to give up first where there is no room for a new one, or None. It may be acquired."""
-        oldest = self._order.oldest()
+        oldest = self.order.oldest()
         if self._acquired:
             acquired = next(iter(self._acquired))
-            if oldest is None or (acquired.position < oldest.position and not self._counts_turns):
+            if oldest is None or (acquired.position < oldest.position and not isinstance(self.order, PriorityOrder)):
                 return acquired
         if oldest is None and self._delays is not None:
             return next(iter(self._delays), None)
@@ -220,99 +374,17 @@ class QueueContents:
         if entry.state is not ACQUIRED:
             self.counters.dropped += 1
             self._broker_counters.dropped += 1
-        self._remove(entry)
-        self._given_up.append(entry.message)
-
-    def _is_quiet(self, count: int, size: int) -> bool:
-        """True if no observer has to be notified while the depth is at most this."""
-        return not self._observers or (
-            not self._shows_each and all(observer.is_quiet(count, size) for observer in self._depth_observers)
-        )
-
-    def _forget_all(self, entries: Sequence[Entry]) -> None:
-        """Entries that the queue has acquired leave it. No observer has to be notified; none is delayed, or barred."""
-        acquired = self._acquired
-        size = mortal = 0
-        for entry in entries:
-            del acquired[entry]
-            entry.state = GONE
-            size += entry.size
-            if entry.message.expires_at is not None:
-                mortal += 1
-        self._count -= len(entries)
-        self._size -= size
-        self._mortal -= mortal
-        if self.memory is not None:
-            self.memory.add(-len(entries), -size)
+        self.remove(entry)
+        self.given_up.append(entry.message)
 
     def _entries(self) -> list[Entry]:
         """The available entries in their order, then the delayed ones."""
-        return list(self._order) if self._delays is None else [*self._order, *self._delays]
+        return list(self.order) if self._delays is None else [*self.order, *self._delays]
 
     def _expire(self, entry: Entry) -> None:
-        self._remove(entry)
+        self.remove(entry)
         self.counters.expired += 1
         self._broker_counters.expired += 1
-
-    def _acquire(self, entry: Entry, acquirer: object | None) -> None:
-        was_delayed = entry.state is DELAYED
-        entry.state = ACQUIRED
-        entry.acquirer = acquirer
-        self._acquired[entry] = None
-        if was_delayed and self._delays is not None:
-            self._delays.take(entry)
-        else:
-            self._order.take(entry)
-        self.counters.acquires += 1
-        for observer in self._observers:
-            observer.on_acquired(entry)
-
-    def _restore(self, entry: Entry) -> None:
-        """An entry that was acquired is available again or, if it never was, waits for its time again."""
-        del self._acquired[entry]
-        if self._delays is not None and entry in self._delays:
-            entry.state = DELAYED
-            self._delays.add(entry)
-        elif not self._order_again(entry):
-            entry.state = ACQUIRED
-            self._acquired[entry] = None
-            self._remove(entry)
-            self.counters.replaced += 1
-            return
-        for observer in self._observers:
-            observer.on_released(entry)
-        entry.acquirer = None
-
-    def _order_again(self, entry: Entry) -> bool:
-        entry.state = AVAILABLE
-        return self._order.restore(entry)
-
-    def _remove(self, entry: Entry) -> None:
-        """An entry leaves the queue, whatever its state."""
-        for observer in self._observers:
-            observer.on_dequeued(entry)
-        if self._delays is not None:
-            self._delays.forget(entry)
-        if entry.state is ACQUIRED:
-            del self._acquired[entry]
-            entry.state = GONE
-        elif entry.state is DELAYED:
-            entry.state = GONE
-        else:
-            entry.state = GONE
-            self._order.take(entry)
-        self._forget(entry)
-
-    def _forget(self, entry: Entry) -> None:
-        entry.state = GONE
-        self._count -= 1
-        self._size -= entry.size
-        if self.memory is not None:
-            self.memory.add(-1, -entry.size)
-        if self._barred:
-            self._barred.pop(entry, None)
-        if entry.message.expires_at is not None:
-            self._mortal -= 1
 
 
 def _order_of(settings: QueueSettings) -> Order:

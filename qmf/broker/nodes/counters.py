@@ -5,6 +5,7 @@ from __future__ import annotations
 import attrs
 
 from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.observers import EntryObserver
 
 
 @attrs.define
@@ -97,8 +98,8 @@ class QueueCounters:
 _QUEUE_COUNTERS = tuple(field.name for field in attrs.fields(QueueCounters))
 
 
-class DurableCounts:
-    """Counts the durable messages of a durable queue; an `EntryObserver`."""
+class DurableCounts(EntryObserver):
+    """Counts the durable messages of a durable queue."""
 
     def __init__(self, counters: QueueCounters) -> None:
         self._counters = counters
@@ -108,11 +109,6 @@ class DurableCounts:
         if entry.message.durable:
             self._counters.durable_enqueues += 1
             self._counters.durable_enqueued_bytes += entry.size
-
-    def on_acquired(self, entry: Entry) -> None:
-        """See `EntryObserver`: nothing."""
-
-    on_released = on_acquired
 
     def on_changed(self, entry: Entry, growth: int) -> None:
         """See `EntryObserver`."""
@@ -126,8 +122,8 @@ class DurableCounts:
             self._counters.durable_dequeued_bytes += entry.size
 
 
-class PageCounts:
-    """Counts the messages of a queue whose contents are on the disk; an `EntryObserver`."""
+class PageCounts(EntryObserver):
+    """Counts the messages of a queue whose contents are on the disk."""
 
     def __init__(self, counters: QueueCounters) -> None:
         self._counters = counters
@@ -140,11 +136,6 @@ class PageCounts:
             self._paged.add(entry)
             self._counters.paged += 1
             self._counters.paged_bytes += entry.size
-
-    def on_acquired(self, entry: Entry) -> None:
-        """See `EntryObserver`: nothing."""
-
-    on_released = on_acquired
 
     def on_changed(self, entry: Entry, growth: int) -> None:
         """See `EntryObserver`."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import abc
 import enum
-from typing import Protocol
 
 from qmf.broker.nodes.message import Message
 
@@ -44,51 +42,3 @@ class Entry:
         self.linked = False
         self.acquirer: object | None = None
         self.record: int | None = None
-
-
-class EntryObserver(Protocol):
-    """Notified of what happens to the entries of a queue. A plain queue has no observers, and pays nothing for them.
-
-    The methods must not block or change the queue.
-    """
-
-    def on_enqueued(self, entry: Entry) -> None:
-        """An entry is in the queue."""
-
-    def on_acquired(self, entry: Entry) -> None:
-        """A consumer has acquired an entry; its `acquirer` is that consumer."""
-
-    def on_released(self, entry: Entry) -> None:
-        """An entry that was acquired is available again; its `message` may have one more failed delivery."""
-
-    def on_changed(self, entry: Entry, growth: int) -> None:
-        """An entry that is acquired has another message, with annotations; its size has grown by so many bytes."""
-
-    def on_dequeued(self, entry: Entry) -> None:
-        """An entry has left the queue. Its state still is the one that it had in the queue."""
-
-
-class DepthObserver(abc.ABC):
-    """An `EntryObserver` that looks at the depth of its queue alone, and need not be notified of each entry."""
-
-    @abc.abstractmethod
-    def is_quiet(self, count: int, size: int) -> bool:
-        """True if it does nothing while the depth is at most this, in messages and bytes, and grows or shrinks."""
-
-    @abc.abstractmethod
-    def on_enqueued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
-
-    def on_acquired(self, entry: Entry) -> None:  # noqa: B027 - the depth stays
-        """See `EntryObserver`: nothing."""
-
-    def on_released(self, entry: Entry) -> None:  # noqa: B027 - the depth stays
-        """See `EntryObserver`: nothing."""
-
-    def on_changed(self, entry: Entry, growth: int) -> None:  # noqa: ARG002
-        """See `EntryObserver`."""
-        self.on_enqueued(entry)
-
-    @abc.abstractmethod
-    def on_dequeued(self, entry: Entry) -> None:
-        """See `EntryObserver`."""

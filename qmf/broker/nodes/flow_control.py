@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from qmf.broker.nodes.counters import QueueCounters
-from qmf.broker.nodes.entries import DepthObserver, Entry
+from qmf.broker.nodes.depth import Depth
+from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.observers import DepthObserver
 from qmf.broker.nodes.settings import QueueSettings, Threshold
 
 log = logging.getLogger("qmf.broker")
@@ -37,14 +39,12 @@ class FlowControl(DepthObserver):
         stopped: senders are to get no more credit.
     """
 
-    def __init__(
-        self, name: str, settings: QueueSettings, counters: QueueCounters, depth: Callable[[], tuple[int, int]]
-    ) -> None:
+    def __init__(self, name: str, settings: QueueSettings, counters: QueueCounters, depth: Depth) -> None:
         """Args:
 
         name: of the queue.
         counters: of the queue.
-        depth: returns the number and the bytes of its messages.
+        depth: of the queue.
         settings: of the queue; without a depth at which the flow resumes, it is that at which it stops.
         """
         self.stopped = False
@@ -78,7 +78,7 @@ class FlowControl(DepthObserver):
 
         For a limit of bytes, messages are taken to be as large as those before.
         """
-        count, size = self._depth()
+        count, size = self._depth.count, self._depth.size
         promised = sum(max(0, sender.credit()) for sender in self._senders)
         free = _UNLIMITED
         if self._stop.count:
@@ -120,7 +120,7 @@ class FlowControl(DepthObserver):
         """See `EntryObserver`."""
         if self.stopped:
             return
-        count, size = self._depth()
+        count, size = self._depth.count, self._depth.size
         if self._reached(count, size):
             self.stopped = True
             self._counters.flow_stops += 1
@@ -132,7 +132,7 @@ class FlowControl(DepthObserver):
         """See `EntryObserver`."""
         if not self.stopped:
             return
-        count, size = self._depth()
+        count, size = self._depth.count, self._depth.size
         if _below(count - 1, self._resume.count) and _below(size - entry.size, self._resume.size):
             self.resume()
 

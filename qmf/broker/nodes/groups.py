@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import attrs
 
 from qmf.broker.nodes.entries import ACQUIRED, Entry
+from qmf.broker.nodes.observers import EntryObserver
 
 #: The group of messages without one.
 NO_GROUP = "qpid.no-group"
@@ -23,8 +24,8 @@ class _Group:
     arrived: int = 0
 
 
-class MessageGroups:
-    """The groups of a queue; an `EntryObserver`.
+class MessageGroups(EntryObserver):
+    """The groups of a queue.
 
     A group belongs to the consumer that acquires one of its messages, and is free again when that consumer has none of
     them any more: all consumers share the groups, and messages of a group are processed in their order.
@@ -70,9 +71,6 @@ class MessageGroups:
     def on_released(self, entry: Entry) -> None:
         """See `EntryObserver`."""
         self._leave(self._groups[self._name(entry)])
-
-    def on_changed(self, entry: Entry, growth: int) -> None:
-        """See `EntryObserver`: annotations are no part of groups."""
 
     def on_dequeued(self, entry: Entry) -> None:
         """See `EntryObserver`."""

@@ -38,21 +38,16 @@ class LastValueOrder(FifoOrder):
         #: Those of them that are not replaced.
         self._kept: set[Entry] = set()
 
-    def put(self, entry: Entry) -> tuple[Entry, Entry | None]:
-        """Add a new entry, in place of an older one where that is to be replaced.
-
-        Returns:
-            the entry that has the new message, which is an older one where a message is replaced in place; and the
-            entry that has the message which was replaced, or None. If that is not `entry`, it still has to be taken.
-        """
+    def add(self, entry: Entry) -> tuple[Entry, Entry] | None:
+        """See `Order`."""
         key = entry.message.header_text(self._key)
         old = self._latest.get(key)
         if old is None or old in self._kept or self._replacement is Replacement.AT_END:
             self._latest[key] = entry
             super().add(entry)
-            if old in self._kept:
+            if old is None or old in self._kept:
                 self._kept.discard(old)
-                old = None
+                return None
             return entry, old
         old.message, entry.message = entry.message, old.message
         old.size, entry.size = entry.size, old.size

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.observers import EntryObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import Lifetime
 from qmf.broker.nodes.timers import CallLater, Cancellable
@@ -27,7 +28,7 @@ class Lifetimes:
         """A queue was created."""
         settings = queue.settings
         if settings.auto_delete and settings.lifetime in (Lifetime.EMPTY, Lifetime.UNUSED_AND_EMPTY):
-            queue.observe(_EmptyWatch(self, queue))
+            queue.contents.observers.add(_EmptyWatch(self, queue))
 
     def check(self, queue: Queue) -> None:
         """Something of a queue has changed: delete it now, or later, if it is to be deleted."""
@@ -68,7 +69,7 @@ def _is_due(queue: Queue) -> bool:
     settings = queue.settings
     if not settings.auto_delete:
         return False
-    unused, empty = not queue.consumer_count and not queue.browser_count, not queue.depth()[0]
+    unused, empty = not queue.delivery.consumers and not queue.delivery.browsers, not queue.contents.depth.count
     match settings.lifetime:
         case Lifetime.UNUSED:
             return unused
@@ -80,22 +81,14 @@ def _is_due(queue: Queue) -> bool:
             return False  # it is deleted with its link
 
 
-class _EmptyWatch:
-    """An `EntryObserver` that looks when a queue becomes empty."""
+class _EmptyWatch(EntryObserver):
+    """Looks when a queue becomes empty."""
 
     def __init__(self, lifetimes: Lifetimes, queue: Queue) -> None:
         self._lifetimes = lifetimes
         self._queue = queue
 
-    def on_enqueued(self, entry: Entry) -> None:
-        """See `EntryObserver`: nothing."""
-
-    on_acquired = on_released = on_enqueued
-
-    def on_changed(self, entry: Entry, growth: int) -> None:
-        """See `EntryObserver`: nothing."""
-
     def on_dequeued(self, entry: Entry) -> None:  # noqa: ARG002
         """See `EntryObserver`."""
-        if self._queue.depth()[0] == 1:  # this one
+        if self._queue.contents.depth.count == 1:  # this one
             self._lifetimes.check_soon(self._queue)

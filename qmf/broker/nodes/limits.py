@@ -5,59 +5,56 @@ from __future__ import annotations
 import abc
 import logging
 from collections.abc import Callable
-from typing import Protocol
 
-from qmf.broker.nodes.entries import ACQUIRED, Entry
+from qmf.broker.nodes.contents import Contents
+from qmf.broker.nodes.entries import ACQUIRED
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.settings import OverflowPolicy, QueueSettings
 
 log = logging.getLogger("qmf.broker")
 
 
-class BoundedQueue(Protocol):
-    """What a policy uses of `Queue`, where all this is described."""
-
-    name: str
-    settings: QueueSettings
-
-    @property
-    def on_limit(self) -> Callable[[], None]:
-        """See `Queue`."""
-
-    def depth(self) -> tuple[int, int]:
-        """See `Queue`."""
-
-    def fits(self, count: int, size: int) -> bool:
-        """See `Queue`."""
-
-    def has_memory(self, count: int, size: int) -> bool:
-        """See `Queue`."""
-
-    def expire(self) -> int:
-        """See `Queue`."""
-
-    def oldest(self) -> Entry | None:
-        """See `Queue`."""
-
-    def give_up(self, entry: Entry) -> None:
-        """See `Queue`."""
-
-
 class Overflow(abc.ABC):
     """Decides whether a full queue takes a message."""
 
+    def __init__(self, name: str) -> None:
+        """Args:
+
+        name: of the queue.
+        """
+        self._name = name
+
     @abc.abstractmethod
-    def make_room(self, queue: BoundedQueue, message: Message) -> bool:
-        """True if the message is to be taken; where that needs room, there is now."""
+    def admit(self, contents: Contents, message: Message) -> Message | None:
+        """The message, as the queue is to keep it; None if it has no room, and is refused or dropped."""
+
+    def drops(self, contents: Contents, message: Message) -> bool:  # noqa: ARG002
+        """True if a message that was not admitted is dropped; False if it is refused to its sender."""
+        return False
+
+    def has_room(self, contents: Contents, count: int, size: int) -> bool:
+        """True if so many messages, of so many bytes together, would be taken, whatever happens to others for that."""
+        return contents.depth.fits_within(count, size)
+
+    def refusal(self, contents: Contents, message: Message) -> str:
+        """Why a message was refused, in qpidd's words."""
+        depth, size = contents.depth, len(message.data)
+        which, exceeded = f"Maximum depth exceeded on {self._name}", depth
+        if depth.within is not None and not depth.within.fits(1, size):
+            which, exceeded = "Maximum depth of all queues exceeded", depth.within
+        return f"{which}: {exceeded}, increment=[count: 1, size: {size}]"
 
 
 class Reject(Overflow):
     """The new message is refused."""
 
-    def make_room(self, queue: BoundedQueue, message: Message) -> bool:
+    def admit(self, contents: Contents, message: Message) -> Message | None:
         """See `Overflow`."""
-        queue.expire()
-        return queue.fits(1, len(message.data))
+        return message if self.has_room(contents, 1, len(message.data)) else None
+
+    def has_room(self, contents: Contents, count: int, size: int) -> bool:
+        """See `Overflow`."""
+        return contents.depth.fits(count, size) or (contents.expire() > 0 and contents.depth.fits(count, size))
 
 
 class Ring(Overflow):
@@ -66,78 +63,109 @@ class Ring(Overflow):
     What has expired goes first.
     """
 
-    def __init__(self, *, strict: bool, priorities: bool, keeps_large: bool) -> None:
+    def __init__(self, name: str, *, strict: bool, priorities: bool, keeps_large: bool) -> None:
         """Args:
 
+        name: of the queue.
         strict: the new message is refused if the oldest is acquired.
         priorities: the queue has levels of priority.
         keeps_large: a message above the limit is kept alone; otherwise it is refused.
         """
+        super().__init__(name)
         self._strict = strict
         self._keeps_large = keeps_large
         self._priorities = priorities
         self._reported = False
 
-    def make_room(self, queue: BoundedQueue, message: Message) -> bool:
+    def admit(self, contents: Contents, message: Message) -> Message | None:
         """See `Overflow`."""
-        queue.expire()
-        size = len(message.data)
-        if queue.fits(1, size):
-            return True
-        limit = queue.settings.limits.size
-        if limit is not None and size > limit and not self._keeps_large:
-            return False
-        count, held = queue.depth()
-        if not queue.has_memory(1 - count, size - held):
-            return False  # other queues need the memory: giving up all messages would not help
+        contents.expire()
+        depth, size = contents.depth, len(message.data)
+        if depth.fits(1, size):
+            return message
+        if self._is_large(contents, size) and not self._keeps_large:
+            return None
+        if not depth.fits_within(1 - depth.count, size - depth.size):
+            return None  # other queues need the memory: giving up all messages would not help
         if not self._reported:
             self._reported = True
-            log.warning("queue %s is full: its receiver is too slow; dropping the oldest messages", queue.name)
-        while not queue.fits(1, size):
-            oldest = queue.oldest()
+            log.warning("queue %s is full: its receiver is too slow; dropping the oldest messages", self._name)
+        while not depth.fits(1, size):
+            oldest = contents.oldest()
             if oldest is None:
                 break  # how large a message of a client may be is limited elsewhere
             if self._strict and oldest.state is ACQUIRED:
                 break
             if self._priorities and oldest.message.priority > message.priority:
                 break
-            queue.give_up(oldest)
-        return queue.fits(1, size) or (not queue.depth()[0] and queue.has_memory(1, size))
+            contents.give_up(oldest)
+        return message if depth.fits(1, size) or (not depth.count and depth.fits_within(1, size)) else None
+
+    def drops(self, contents: Contents, message: Message) -> bool:
+        """See `Overflow`: one with a lower priority than all that wait is dropped."""
+        if self._strict or not self._priorities or self._is_large(contents, len(message.data)):
+            return False
+        oldest = contents.order.oldest()
+        return oldest is not None and oldest.message.priority > message.priority
+
+    def refusal(self, contents: Contents, message: Message) -> str:
+        """See `Overflow`."""
+        limit, size = contents.depth.limits.size, len(message.data)
+        if not self._strict and self._is_large(contents, size):
+            return f"Message larger than configured maximum depth on {self._name}: size={size}, max-size={limit}"
+        return super().refusal(contents, message)
+
+    @staticmethod
+    def _is_large(contents: Contents, size: int) -> bool:
+        limit = contents.depth.limits.size
+        return limit is not None and size > limit
 
 
 class SelfDestruct(Overflow):
     """The queue is deleted."""
 
-    def make_room(self, queue: BoundedQueue, message: Message) -> bool:
+    def __init__(self, name: str, delete: Callable[[], None]) -> None:
+        """Args:
+
+        name: of the queue.
+        delete: deletes it.
+        """
+        super().__init__(name)
+        self._delete = delete
+
+    def admit(self, contents: Contents, message: Message) -> Message | None:
         """See `Overflow`."""
-        if not queue.has_memory(1, len(message.data)):
-            return False
-        log.warning("queue %s has reached its limit, and is deleted", queue.name)
-        queue.on_limit()
-        return True
+        if not contents.depth.fits_within(1, len(message.data)):
+            return None
+        log.warning("queue %s has reached its limit, and is deleted", self._name)
+        self._delete()
+        return message
 
 
 class FlowToDisk(Overflow):
     """The queue takes the message, and keeps it in its store."""
 
-    def make_room(self, queue: BoundedQueue, message: Message) -> bool:  # noqa: ARG002
-        """See `Overflow`."""
-        queue.expire()
-        return True
+    def admit(self, contents: Contents, message: Message) -> Message | None:
+        """See `Overflow`; a full disk has no room."""
+        contents.expire()
+        if contents.pager is None or contents.depth.fits(1, len(message.data)):
+            return message
+        return contents.pager(message)
 
 
-def overflow_of(settings: QueueSettings) -> Overflow:
-    """The object that carries out the policy of a queue."""
+def overflow_of(name: str, settings: QueueSettings, delete: Callable[[], None]) -> Overflow:
+    """The object that carries out the policy of a queue; arguments as of `SelfDestruct`."""
     match settings.overflow:
         case OverflowPolicy.RING | OverflowPolicy.RING_STRICT:
             return Ring(
+                name,
                 strict=settings.overflow is OverflowPolicy.RING_STRICT,
                 priorities=bool(settings.priorities),
                 keeps_large=settings.keeps_large,
             )
         case OverflowPolicy.SELF_DESTRUCT:
-            return SelfDestruct()
+            return SelfDestruct(name, delete)
         case OverflowPolicy.FLOW_TO_DISK:
-            return FlowToDisk()
-        case _:
-            return Reject()
+            return FlowToDisk(name)
+        case OverflowPolicy.REJECT:
+            return Reject(name)

@@ -21,8 +21,19 @@ class Order(abc.ABC):
     """
 
     @abc.abstractmethod
-    def add(self, entry: Entry) -> None:
-        """Add a new entry."""
+    def add(self, entry: Entry) -> tuple[Entry, Entry] | None:
+        """Add a new entry.
+
+        Returns:
+            None; or, if its message replaces an older one, the entries that have the new message and the older one
+            now: either `entry` and an older entry, which the caller has to take, or an older entry, which keeps its
+            place, and `entry`, which was not added.
+        """
+
+    def add_all(self, entries: Sequence[Entry]) -> None:
+        """Add new entries, where none is replaced."""
+        for entry in entries:
+            self.add(entry)
 
     @abc.abstractmethod
     def restore(self, entry: Entry) -> bool:
@@ -31,6 +42,11 @@ class Order(abc.ABC):
     @abc.abstractmethod
     def take(self, entry: Entry) -> None:
         """An entry is not available any more."""
+
+    def take_all(self, entries: Sequence[Entry]) -> None:
+        """Entries, mostly the first, are not available any more."""
+        for entry in entries:
+            self.take(entry)
 
     @abc.abstractmethod
     def first(self) -> Entry | None:
@@ -73,14 +89,15 @@ class FifoOrder(Order):
         self._entries: deque[Entry] = deque()
         self._available = 0
 
-    def add(self, entry: Entry) -> None:
-        """See `Order`."""
+    def add(self, entry: Entry) -> tuple[Entry, Entry] | None:
+        """See `Order`: nothing is replaced, but by subclasses."""
         entry.linked = True
         self._entries.append(entry)
         self._available += 1
+        return None
 
-    def extend(self, entries: Sequence[Entry]) -> None:
-        """Add new entries."""
+    def add_all(self, entries: Sequence[Entry]) -> None:
+        """See `Order`."""
         for entry in entries:
             entry.linked = True
         self._entries.extend(entries)
@@ -95,7 +112,7 @@ class FifoOrder(Order):
         return list(islice(self, most))
 
     def take_all(self, entries: Sequence[Entry]) -> None:
-        """Entries, mostly the first, are not available any more."""
+        """See `Order`."""
         self._available -= len(entries)
         self.first()  # drops them where they are the first
         if len(self._entries) > 2 * self._available + _SLACK:

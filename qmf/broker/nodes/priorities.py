@@ -41,7 +41,7 @@ class PriorityOrder(Order):
         return 0 if priority <= self._lowest else min(priority - self._lowest, len(self._levels) - 1)
 
     def add(self, entry: Entry) -> None:
-        """See `Order`."""
+        """See `Order`: nothing is replaced."""
         self._level_of(entry).add(entry)
 
     def restore(self, entry: Entry) -> bool:

@@ -13,6 +13,7 @@ from qmf._extras import install_hint
 from qmf.broker.nodes.alerts import Alerts, Crossing, thresholds
 from qmf.broker.nodes.bindings import Binding, BindingRefused, BindingSpec
 from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
+from qmf.broker.nodes.depth import Depth
 from qmf.broker.nodes.exchanges import (
     EXCHANGE_TYPES,
     DefaultExchange,
@@ -23,7 +24,6 @@ from qmf.broker.nodes.exchanges import (
     TopicExchange,
 )
 from qmf.broker.nodes.lifetimes import Lifetimes
-from qmf.broker.nodes.memory import MemoryUse
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration, NodeDeclarationError
 from qmf.broker.nodes.queues import Queue
@@ -81,7 +81,7 @@ class NodeRegistry(Router):
         clock: returns seconds; for times to live.
         observer: notified of what is created and deleted; may be replaced.
         on_deleted: called after a node was deleted; may be replaced.
-        memory: what all queues hold together; None where that is not limited.
+        depth: of all queues together; None where that is not limited.
         recorder: records durable nodes and their messages; None for a broker that keeps nothing over a restart.
         timestamps: messages that come get the time as an annotation.
         topics: the topics and policies.
@@ -119,7 +119,7 @@ class NodeRegistry(Router):
         self.timestamps = False
         self.topics = Topics(self)
         self.limits = limits or QueueLimits()
-        self.memory = None if total_limits is None else MemoryUse(total_limits)
+        self.depth = None if total_limits is None else Depth(total_limits)
         self._subscription_limits = _subscription_limits(self.limits)
         self._call_later = call_later
         self._lifetimes = Lifetimes(self.delete_queue, call_later)
@@ -203,23 +203,29 @@ class NodeRegistry(Router):
         alternate = self._alternate(settings.alternate)
         if settings.durable:
             self.warn_durable(f"queue {name}")
-        queue = Queue(name, settings, self.counters, self.clock, self._call_later)
-        if settings.overflow is not OverflowPolicy.FLOW_TO_DISK:
-            queue.memory = self.memory
-        if settings.filter:
-            try:
-                queue.set_filter(compile_selector(settings.filter))
-            except SelectorError as error:
-                raise NodeDeclarationError(f"qpid.filter: {error}") from error
+        try:
+            selector = compile_selector(settings.filter) if settings.filter else None
+        except SelectorError as error:
+            raise NodeDeclarationError(f"qpid.filter: {error}") from error
+        queue = Queue(
+            name,
+            settings,
+            self.counters,
+            self.clock,
+            call_later=self._call_later,
+            within=None if settings.overflow is OverflowPolicy.FLOW_TO_DISK else self.depth,
+            selector=selector,
+            alternate=None if alternate is None else _Alternate(self, alternate, alternate.name),
+            delete=self.delete_queue,
+        )
         if alternate is not None:
             alternate.alternate_users += 1
-            queue.alternate = _Alternate(self, alternate, alternate.name)
-        queue.on_limit = partial(self.delete_queue, queue)
         self._queues[name] = queue
         self._default_bindings[name] = Binding(queue, BindingSpec(name))
         self._lifetimes.watch(queue)
         if up := thresholds(settings):
-            queue.observe(Alerts(up, settings.alert_down, queue.depth, partial(self._on_crossed, queue)))
+            contents = queue.contents
+            contents.observers.add(Alerts(up, settings.alert_down, contents.depth, partial(self._on_crossed, queue)))
         self.observer.on_queue_declared(queue, client)
         return queue
 
@@ -263,7 +269,7 @@ class NodeRegistry(Router):
             for binding in exchange.bindings(queue):
                 exchange.unbind(queue, binding.spec.key)
                 self._delete_unused(exchange)
-        for message in queue.abandon():
+        for message in queue.contents.abandon():
             if queue.alternate is not None and queue.alternate.reroute(message):
                 self.counters.abandoned_to_alternate += 1
             else:
@@ -341,7 +347,7 @@ class NodeRegistry(Router):
     def expire(self) -> None:
         """Remove the messages whose time to live has ended, in all queues."""
         for queue in list(self._queues.values()):
-            queue.expire()
+            queue.contents.expire()
 
     def close(self) -> None:
         """Delete no more queues, and deliver no more messages, later; end what exchanges have begun."""
@@ -349,7 +355,7 @@ class NodeRegistry(Router):
         for exchange in self._exchanges.values():
             exchange.close()
         for queue in self._queues.values():
-            queue.close()
+            queue.contents.close()
 
     # Declaring
 

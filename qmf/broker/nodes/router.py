@@ -75,7 +75,7 @@ class Router:
             if node.enqueue(message):
                 node.counters.by_name += 1
                 return _ROUTED
-            self.refusal = (node.redirected or node).refusal(message)
+            self.refusal = node.refusal(message)
             self.counters.rejected += 1
             return _QUEUE_FULL
         result = self._publish_to_exchange(node, message)
@@ -173,7 +173,7 @@ class Router:
                 binding.matched += 1
                 copies += 1
             else:
-                self.refusal = (queue.redirected or queue).refusal(message)
+                self.refusal = queue.refusal(message)
         if copies:
             if copies > 1:
                 counters.copies += copies - 1
@@ -205,9 +205,9 @@ class Router:
         sent = 0
         for entry in taken:
             if send(entry.message):
-                source.dequeue(entry)
+                source.contents.remove(entry)
                 sent += 1
-        source.put_back(taken)
+        source.delivery.put_back(taken)
         return sent
 
     def move(
@@ -220,7 +220,7 @@ class Router:
             count: how many at most; 0 for all.
             matches: chooses the messages; None for all.
         """
-        return self._send_again(source, source.take(count, matches), target.enqueue)
+        return self._send_again(source, source.contents.take(count, matches), target.enqueue)
 
     def reroute(
         self,
@@ -238,6 +238,6 @@ class Router:
         def send(message: Message) -> bool:
             return self.publish(exchange, message) is not RoutingResult.QUEUE_FULL
 
-        moved = self._send_again(queue, queue.take(count, matches), send)
+        moved = self._send_again(queue, queue.contents.take(count, matches), send)
         queue.counters.rerouted += moved
         return moved

@@ -25,7 +25,7 @@ class ConsumeGrant:
 
     def begin(self, consumer: Consumer) -> None:
         """Let a consumer have messages from now on."""
-        self.queue.add_consumer(consumer)
+        self.queue.delivery.add_consumer(consumer)
 
 
 @attrs.frozen
@@ -40,7 +40,7 @@ class BrowseGrant:
 
     def begin(self, browser: Browser) -> None:
         """Show the messages to a browser from now on."""
-        self.queue.add_browser(browser)
+        self.queue.delivery.add_browser(browser)
 
 
 @attrs.frozen

@@ -186,9 +186,9 @@ class Operations:
     def purge(
         self, principal: Principal, queue: Queue, count: int = 0, matches: Callable[[Message], bool] | None = None
     ) -> int:
-        """Remove waiting messages of a queue; see `Queue.purge`."""
+        """Remove waiting messages of a queue; see `Contents.purge`."""
         self.ask(principal, Operation(Action.PURGE, ObjectType.QUEUE, queue.name))
-        return queue.purge(count, matches)
+        return queue.contents.purge(count, matches)
 
     def move(
         self,

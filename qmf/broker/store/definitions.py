@@ -223,7 +223,7 @@ class DefinitionRecorder(BrokerObserver):
 
     def _set_pager(self, queue: Queue) -> None:
         if queue.settings.overflow is OverflowPolicy.FLOW_TO_DISK:
-            queue.pager = self._pages.page
+            queue.contents.pager = self._pages.page
 
     def _restore_binding(self, definition: Definition) -> None:
         fields = definition.fields

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import attrs
 
 from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.observers import EntryObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, OnStored
 from qmf.broker.store.store import Store
@@ -58,7 +59,7 @@ class Journal:
     def attach(self, queue: Queue, definition: int) -> None:
         """Record what happens to a durable queue from now on."""
         queue.recorder = self
-        queue.observe(QueueJournal(self, queue, definition))
+        queue.contents.observers.add(QueueJournal(self, queue, definition))
 
     def add_message(self, queue: Queue, definition: int, entry: Entry) -> None:
         """A persistent message is in a durable queue."""
@@ -142,7 +143,7 @@ class Journal:
         for queue, entry in failed.entries:
             if entry.record is not None:
                 entry.record = None
-                queue.dequeue(entry)
+                queue.contents.remove(entry)
         for entry, record in failed.acknowledged:
             entry.record = record
         kept = {record for _, record in failed.acknowledged}
@@ -163,8 +164,8 @@ class Journal:
         self.flush()
 
 
-class QueueJournal:
-    """The journal of one durable queue; an `EntryObserver`."""
+class QueueJournal(EntryObserver):
+    """The journal of one durable queue."""
 
     def __init__(self, journal: Journal, queue: Queue, definition: int) -> None:
         self._journal = journal
@@ -175,12 +176,6 @@ class QueueJournal:
         """See `EntryObserver`. An entry that was recovered is recorded already."""
         if entry.message.durable and entry.record is None:
             self._journal.add_message(self._queue, self._definition, entry)
-
-    def on_acquired(self, entry: Entry) -> None:
-        """See `EntryObserver`: an acquired message is still stored."""
-
-    def on_released(self, entry: Entry) -> None:
-        """See `EntryObserver`."""
 
     def on_changed(self, entry: Entry, growth: int) -> None:  # noqa: ARG002
         """See `EntryObserver`."""

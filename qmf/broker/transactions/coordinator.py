@@ -54,13 +54,13 @@ class Coordinator:
         Raises:
             TransactionFailed: there is no memory for it; the transaction can only be rolled back.
         """
-        size, memory = len(publication.message.data), self._registry.memory
+        size, depth = len(publication.message.data), self._registry.depth
         if sum(each.size for each in self._transactions.values()) + size > MAX_TRANSACTION_BYTES:
             transaction.refused = f"the open transactions of a client may have {MAX_TRANSACTION_BYTES} bytes"
-        elif memory is not None and not memory.fits(1, size):
-            transaction.refused = f"Maximum depth of all queues exceeded: {memory}"
+        elif depth is not None and not depth.fits(1, size):
+            transaction.refused = f"Maximum depth of all queues exceeded: {depth}"
         else:
-            transaction.add(publication, memory)
+            transaction.add(publication, depth)
             return
         raise TransactionFailed(Refusal(Reason.FULL, transaction.refused))
 
@@ -96,7 +96,7 @@ class Coordinator:
         """
         transaction = self.find(id)
         del self._transactions[id]
-        transaction.release(self._registry.memory)
+        transaction.release(self._registry.depth)
         if fail:
             transaction.roll_back()
             transaction.let_go()
@@ -129,6 +129,6 @@ class Coordinator:
         """Roll back those of the transactions that are open."""
         for id in ids:
             if (transaction := self._transactions.pop(id, None)) is not None:
-                transaction.release(self._registry.memory)
+                transaction.release(self._registry.depth)
                 transaction.roll_back()
                 transaction.let_go()

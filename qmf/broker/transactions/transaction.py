@@ -11,9 +11,9 @@ from typing import Protocol
 
 import attrs
 
+from qmf.broker.nodes.depth import Depth
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.flow_control import FlowControl
-from qmf.broker.nodes.memory import MemoryUse
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, Recorder
 from qmf.broker.nodes.registry import NodeRegistry
@@ -57,13 +57,13 @@ class Transaction:
     refused: str = ""
     held: dict[FlowControl, tuple[int, int]] = attrs.field(factory=dict)
 
-    def add(self, publication: Publication, memory: MemoryUse | None) -> None:
-        """Keep a message until the transaction ends; `memory` counts it, if all messages are limited."""
+    def add(self, publication: Publication, depth: Depth | None) -> None:
+        """Keep a message until the transaction ends; `depth` counts it, if all messages are limited."""
         size = len(publication.message.data)
         self.sent.append(publication)
         self.size += size
-        if memory is not None:
-            memory.add(1, size)
+        if depth is not None:
+            depth.add(1, size)
 
     def hold(self, flows: Iterable[FlowControl], size: int) -> None:
         """A message of so many bytes is for queues with flow control: it takes room there until `let_go`."""
@@ -78,10 +78,10 @@ class Transaction:
             flow.hold(-count, -size)
         self.held.clear()
 
-    def release(self, memory: MemoryUse | None) -> None:
+    def release(self, depth: Depth | None) -> None:
         """The transaction ends: its messages are in their queues, or gone. To be called once, before that."""
-        if memory is not None:
-            memory.add(-len(self.sent), -self.size)
+        if depth is not None:
+            depth.add(-len(self.sent), -self.size)
 
     def commit(self, registry: NodeRegistry, on_committed: Callable[[NotStored | None], None]) -> None:
         """Let everything take effect: at once, or when it is on the disk, if durable queues are concerned.
@@ -103,9 +103,9 @@ class Transaction:
         for queue, count in counts.items():
             if not queue.has_room(count, sizes[queue]):
                 raise TransactionFull(f"queue {queue.name!r} is full")
-        memory = registry.memory
-        limited = [queue for queue in counts if queue.memory is not None]
-        if memory is not None and not memory.fits(
+        depth = registry.depth
+        limited = [queue for queue in counts if queue.contents.depth.within is not None]
+        if depth is not None and not depth.fits(
             sum(counts[queue] for queue in limited), sum(sizes[queue] for queue in limited)
         ):
             raise TransactionFull("the queues of the broker are full")
@@ -124,7 +124,7 @@ class Transaction:
             if error is None:
                 self._acknowledge()
                 for queue, entries in held.items():
-                    queue.release_held(entries)
+                    queue.delivery.offer(entries)
             else:
                 self.roll_back()
             on_committed(error)

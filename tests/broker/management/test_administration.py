@@ -246,8 +246,8 @@ async def test_malformed_messages_match_no_filter_and_are_not_lost() -> None:
         _ = damaged.headers
     queue.enqueue(damaged)
     administration = Administration(Operations(registry))
-    queue.purge(0, message_filter(FILTER))
+    queue.contents.purge(0, message_filter(FILTER))
     administration.reroute(queue, 0, "amq.match", {})
-    assert len(queue) == 1
+    assert len(queue.contents) == 1
     administration.reroute(queue, 0, "amq.topic", {})
-    assert len(queue) == 0
+    assert len(queue.contents) == 0

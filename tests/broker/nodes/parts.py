@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from qmf.broker.nodes.consumers import AlternateExchange
 from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.message import Message
@@ -79,11 +80,24 @@ def text_of(message: Message) -> str:
 
 
 def queue(
-    overflow: OverflowPolicy = OverflowPolicy.RING, count: int | None = 10, size: int | None = 1000, **settings: Any
+    overflow: OverflowPolicy = OverflowPolicy.RING,
+    count: int | None = 10,
+    size: int | None = 1000,
+    *,
+    alternate: AlternateExchange | None = None,
+    delete: Callable[[Queue], None] = lambda _: None,
+    **settings: Any,
 ) -> tuple[Queue, BrokerCounters, Clock]:
     counters, clock = BrokerCounters(), Clock()
     limits = QueueLimits(count, size)
-    made = Queue("q", QueueSettings(overflow=overflow, limits=limits, **settings), counters, clock)
+    made = Queue(
+        "q",
+        QueueSettings(overflow=overflow, limits=limits, **settings),
+        counters,
+        clock,
+        alternate=alternate,
+        delete=delete,
+    )
     return made, counters, clock
 
 
@@ -100,11 +114,16 @@ def put(it: Queue, texts: str) -> None:
 def drain(it: Queue) -> list[str]:
     """What a new consumer gets and accepts."""
     consumer = RecordingConsumer(presettled=True)
-    it.add_consumer(consumer)
-    it.dispatch()
-    it.remove_consumer(consumer)
+    it.delivery.add_consumer(consumer)
+    it.delivery.dispatch()
+    it.delivery.remove_consumer(consumer)
     return consumer.delivered
 
 
+def depth_of(it: Queue) -> tuple[int, int]:
+    """Number and bytes of all messages."""
+    return it.contents.depth.count, it.contents.depth.size
+
+
 def waiting(it: Queue) -> list[str]:
-    return [text_of(entry.message) for entry in it.waiting()]
+    return [text_of(entry.message) for entry in it.contents.waiting()]

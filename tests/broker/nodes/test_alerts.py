@@ -17,16 +17,16 @@ from qmf.broker.observer import BrokerObserver
 def watched(up: Threshold, down: Threshold) -> tuple[Queue, list[Crossing]]:
     it, _, _ = queue(count=None, size=None)
     crossings: list[Crossing] = []
-    it.observe(Alerts(up, down, it.depth, crossings.append))
+    it.contents.observers.add(Alerts(up, down, it.contents.depth, crossings.append))
     return it, crossings
 
 
 def test_a_queue_is_reported_once_until_it_has_drained() -> None:
     it, crossings = watched(Threshold(4), Threshold())
     put(it, "abcdef")
-    it.purge(3)
+    it.contents.purge(3)
     assert crossings == [Crossing(True, True, 4, 4)]
-    it.purge(1)
+    it.contents.purge(1)
     put(it, "abcd")
     assert crossings[1:] == [Crossing(False, False, 2, 2), Crossing(True, True, 4, 4)]
 
@@ -34,9 +34,9 @@ def test_a_queue_is_reported_once_until_it_has_drained() -> None:
 def test_bytes_have_thresholds_of_their_own_and_draining_too() -> None:
     it, crossings = watched(Threshold(None, 5), Threshold(None, 1))
     put(it, "abcde")
-    it.purge(3)
+    it.contents.purge(3)
     assert crossings == [Crossing(True, False, 5, 5)]
-    it.purge(1)
+    it.contents.purge(1)
     assert crossings[1:] == [Crossing(False, False, 1, 1)]
 
 
@@ -69,5 +69,5 @@ def test_observers_of_the_broker_are_notified() -> None:
     registry.observer = Observer()
     it = registry.declare_queue("q", QueueSettings(alert_up=Threshold(2)))
     put(it, "ab")
-    it.purge()
+    it.contents.purge()
     assert seen == [("q", True), ("q", False)]

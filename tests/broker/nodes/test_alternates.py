@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from broker.nodes.parts import RecordingConsumer, encoded
+from broker.nodes.parts import RecordingConsumer, depth_of, encoded
 
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
@@ -27,13 +27,13 @@ def queues(registry: NodeRegistry, **settings: object) -> tuple[Queue, Queue]:
 
 def delivered(it: Queue, count: int) -> RecordingConsumer:
     consumer = RecordingConsumer(credit=count)
-    it.add_consumer(consumer)
-    it.dispatch()
+    it.delivery.add_consumer(consumer)
+    it.delivery.dispatch()
     return consumer
 
 
 def subjects(it: Queue) -> list[str]:
-    return [entry.message.subject for entry in it.waiting()]
+    return [entry.message.subject for entry in it.contents.waiting()]
 
 
 def test_rejected_messages() -> None:
@@ -42,9 +42,9 @@ def test_rejected_messages() -> None:
     for text in "ab":
         registry.publish(it, message(text))
     consumer = delivered(it, 2)
-    it.reject(consumer.entries[0])
-    it.accept(consumer.entries[1])
-    assert (subjects(left), it.counters.rejected, it.depth()) == (["a"], 1, (0, 0))
+    it.delivery.reject(consumer.entries[0])
+    it.delivery.accept(consumer.entries[1])
+    assert (subjects(left), it.counters.rejected, depth_of(it)) == (["a"], 1, (0, 0))
 
 
 def test_messages_that_failed_too_often() -> None:
@@ -53,7 +53,7 @@ def test_messages_that_failed_too_often() -> None:
     registry.publish(it, message("a"))
     consumer = delivered(it, 9)
     for _ in range(5):
-        it.release(consumer.entries[-1:], failed=True)
+        it.delivery.release(consumer.entries[-1:], failed=True)
     assert (len(consumer.entries), subjects(left), it.counters.rejected) == (2, ["a"], 1)
 
 
@@ -88,4 +88,4 @@ def test_rings_that_lead_to_each_other_lose_the_oldest() -> None:
         registry.bind(fanout, it, BindingSpec())
     for text in "abc":
         registry.publish(fanout, message(text))
-    assert (one.depth()[0], two.depth()[0]) == (1, 1)
+    assert (one.contents.depth.count, two.contents.depth.count) == (1, 1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from broker.nodes.parts import Clock, RecordingConsumer, drain, message, put, text_of, waiting
+from broker.nodes.parts import Clock, RecordingConsumer, depth_of, drain, message, put, text_of, waiting
 
 from qmf.broker.nodes import delivery_times
 from qmf.broker.nodes.counters import BrokerCounters
@@ -60,7 +60,7 @@ def delayed(text: str, at: float, expires: float | None = None, **headers: objec
 def make(limits: QueueLimits | None = None, **settings: Any) -> tuple[Queue, Time]:
     times = Time()
     made = QueueSettings(limits=limits or QueueLimits(), **settings)
-    return Queue("q", made, BrokerCounters(), times.clock, times.call_later), times
+    return Queue("q", made, BrokerCounters(), times.clock, call_later=times.call_later), times
 
 
 def test_a_message_is_delivered_at_its_time_behind_those_that_wait() -> None:
@@ -68,28 +68,28 @@ def test_a_message_is_delivered_at_its_time_behind_those_that_wait() -> None:
     it.enqueue(delayed("later", 20))
     it.enqueue(delayed("soon", 10))
     put(it, "a")
-    assert (len(it), it.depth(), it.delayed_count) == (1, (3, 10), 2)
+    assert (len(it.contents), depth_of(it), it.contents.delayed_count) == (1, (3, 10), 2)
     times.go_to(9.9)
     assert waiting(it) == ["a"]
     times.go_to(10)
     assert waiting(it) == ["a", "soon"]
     put(it, "b")
     times.go_to(30)
-    assert (drain(it), it.depth(), it.delayed_count) == (["a", "soon", "b", "later"], (0, 0), 0)
+    assert (drain(it), depth_of(it), it.contents.delayed_count) == (["a", "soon", "b", "later"], (0, 0), 0)
 
 
 def test_a_consumer_that_waits_gets_it_at_once() -> None:
     it, times = make()
     consumer = RecordingConsumer()
-    it.add_consumer(consumer)
+    it.delivery.add_consumer(consumer)
     it.enqueue(delayed("later", 10))
     it.enqueue(delayed("past", 0))
     put(it, "a")
     assert consumer.delivered == ["past", "a"]
     times.go_to(10)
     assert consumer.delivered == ["past", "a", "later"]
-    it.release(consumer.entries)
-    assert it.depth() == (3, 6 + 4)
+    it.delivery.release(consumer.entries)
+    assert depth_of(it) == (3, 6 + 4)
 
 
 def test_a_selector_and_a_browser_see_it_when_it_is_available() -> None:
@@ -100,9 +100,9 @@ def test_a_selector_and_a_browser_see_it_when_it_is_available() -> None:
         def on_stored(self, entry: Entry) -> None:
             stored.append(text_of(entry.message))
 
-    it.add_browser(Noting())
+    it.delivery.add_browser(Noting())
     consumer = RecordingConsumer(selector=lambda candidate: candidate.header_text("size") == "big")
-    it.add_consumer(consumer)
+    it.delivery.add_consumer(consumer)
     it.enqueue(delayed("big", 10, size="big"))
     it.enqueue(delayed("small", 10, size="small"))
     assert (stored, consumer.delivered) == ([], [])
@@ -115,36 +115,36 @@ def test_one_that_expires_first_is_never_delivered() -> None:
     it.enqueue(delayed("a", 10, expires=5))
     it.enqueue(delayed("b", 10, expires=5))
     times.clock.now = 6
-    assert (it.expire(), it.depth(), it.delayed_count) == (2, (0, 0), 0)
+    assert (it.contents.expire(), depth_of(it), it.contents.delayed_count) == (2, (0, 0), 0)
     it.enqueue(delayed("c", 20, expires=15))
     times.go_to(20)
-    assert (drain(it), it.depth()) == ([], (0, 0))
+    assert (drain(it), depth_of(it)) == ([], (0, 0))
 
 
 def test_a_purge_removes_it_and_deleting_the_queue_stops_the_timer() -> None:
     it, times = make()
     it.enqueue(delayed("a", 10))
     put(it, "b")
-    assert (it.purge(), it.depth()) == (2, (0, 0))
+    assert (it.contents.purge(), depth_of(it)) == (2, (0, 0))
     it.enqueue(delayed("c", 10))
-    assert [text_of(each) for each in it.abandon()] == ["c"]
+    assert [text_of(each) for each in it.contents.abandon()] == ["c"]
     times.go_to(20)
-    assert (it.depth(), len(it)) == ((0, 0), 0)
+    assert (depth_of(it), len(it.contents)) == ((0, 0), 0)
 
 
 def test_what_is_moved_waits_in_the_other_queue_and_what_is_put_back_waits_again() -> None:
     it, times = make()
     it.enqueue(delayed("a", 10))
-    taken = it.take()
-    assert (it.delayed_count, it.acquired_count) == (0, 1)
-    it.put_back(taken)
-    assert (it.delayed_count, it.acquired_count, waiting(it)) == (1, 0, [])
-    other = Queue("other", QueueSettings(), BrokerCounters(), times.clock, times.call_later)
-    for entry in it.take():
+    taken = it.contents.take()
+    assert (it.contents.delayed_count, it.contents.acquired_count) == (0, 1)
+    it.delivery.put_back(taken)
+    assert (it.contents.delayed_count, it.contents.acquired_count, waiting(it)) == (1, 0, [])
+    other = Queue("other", QueueSettings(), BrokerCounters(), times.clock, call_later=times.call_later)
+    for entry in it.contents.take():
         assert other.enqueue(entry.message)
-        it.dequeue(entry)
+        it.contents.remove(entry)
     times.go_to(10)
-    assert (it.depth(), waiting(other)) == ((0, 0), ["a"])
+    assert (depth_of(it), waiting(other)) == ((0, 0), ["a"])
 
 
 def test_messages_of_a_commit_wait_for_both() -> None:
@@ -156,7 +156,7 @@ def test_messages_of_a_commit_wait_for_both() -> None:
     it.held = None
     times.go_to(15)
     assert (waiting(it), len(held)) == ([], 2)
-    it.release_held(held)
+    it.delivery.offer(held)
     times.go_to(15)
     assert waiting(it) == ["a"]
     times.go_to(20)
@@ -171,7 +171,7 @@ def test_limits_count_it_and_a_ring_drops_it_last() -> None:
     ring, times = make(QueueLimits(count=2), overflow=OverflowPolicy.RING)
     ring.enqueue(delayed("a", 10))
     put(ring, "bc")
-    assert (waiting(ring), ring.delayed_count) == (["c"], 1)
+    assert (waiting(ring), ring.contents.delayed_count) == (["c"], 1)
     ring.enqueue(delayed("d", 5))
     ring.enqueue(delayed("e", 20))
     times.go_to(30)
@@ -185,7 +185,7 @@ def test_a_last_value_takes_effect_at_its_time(replacement: Replacement) -> None
     it.enqueue(message("old", key="k"))
     assert waiting(it) == ["old"]
     times.go_to(10)
-    assert (waiting(it), it.depth()) == (["new"], (1, 3))
+    assert (waiting(it), depth_of(it)) == (["new"], (1, 3))
 
 
 def read(**annotations: object) -> Message:

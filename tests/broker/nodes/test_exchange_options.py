@@ -29,7 +29,7 @@ def exchange(registry: NodeRegistry, name: str = "x", kind: str = "direct", **se
 
 
 def subjects(it: Queue) -> list[str]:
-    return [entry.message.subject for entry in it.waiting()]
+    return [entry.message.subject for entry in it.contents.waiting()]
 
 
 @pytest.mark.parametrize("kind", ["direct", "topic", "fanout", "headers"])
@@ -40,7 +40,7 @@ def test_messages_are_numbered_from_0_and_numbers_wrap(kind: str) -> None:
     for number in (0, 0, (1 << 63) - 1, None):
         it.sequence = number or it.sequence
         registry.publish(it, message("k", colour="red"))
-    found = [entry.message for entry in queue.waiting()]
+    found = [entry.message for entry in queue.contents.waiting()]
     numbers = [0, 1, (1 << 63) - 1, -(1 << 63)]
     assert [one.headers["qpid.msg_sequence"] for one in found] == numbers
     assert [one.fields.message_annotations["qpid.msg_sequence"] for one in found] == numbers
@@ -76,7 +76,7 @@ def test_an_exclusive_binding_replaces_the_others_with_its_key_and_no_message_is
         registry.bind(it, queue, BindingSpec("k", {EXCLUSIVE_BINDING: 1}))
         assert [binding.queue for binding in it.route(message("k"))] == [queue]
         registry.publish(it, message("k", number=number))
-    assert [len(queue) for queue in queues] == [3, 3, 3]
+    assert [len(queue.contents) for queue in queues] == [3, 3, 3]
     assert it.binding_count == 2
     registry.bind(it, queues[0], BindingSpec("k"))
     assert len(it.route(message("k"))) == 2
@@ -92,7 +92,7 @@ def test_what_no_binding_matches_goes_to_the_alternate_exchange_and_no_further()
     registry.bind(last, unused, BindingSpec())
     assert registry.publish(it, message("k")) is RoutingResult.ROUTED
     assert registry.publish(it, message("other")) is RoutingResult.DISCARDED
-    assert (subjects(queue), len(unused), registry.counters.discarded) == (["k"], 0, 1)
+    assert (subjects(queue), len(unused.contents), registry.counters.discarded) == (["k"], 0, 1)
     assert (it.counters.discarded, alternate.counters.received) == (2, 2)
     for one in (alternate, last):
         with pytest.raises(ExchangeInUse, match=f"Cannot delete {one.name}, in use as alternate-exchange"):
@@ -137,7 +137,7 @@ def test_a_queue_with_several_matching_bindings_gets_a_message_once_and_the_firs
     for key in ("a.#", "#", "*.b"):
         registry.bind(it, queue, BindingSpec(key))
     registry.publish(it, message("a.b"))
-    assert len(queue) == 1
+    assert len(queue.contents) == 1
     assert sum(binding.matched for binding in it.bindings(queue)) == 1
 
 
@@ -153,7 +153,7 @@ def test_a_message_that_one_of_several_queues_refuses_is_refused_to_its_sender()
     assert registry.publish(it, message("1")) is RoutingResult.ROUTED
     assert registry.publish(it, message("2")) is RoutingResult.QUEUE_FULL
     assert registry.refusal.startswith("Maximum depth exceeded on small")
-    assert (len(small), len(large), registry.counters.rejected) == (1, 2, 1)
+    assert (len(small.contents), len(large.contents), registry.counters.rejected) == (1, 2, 1)
 
 
 def test_of_many_bindings_to_a_topic_exchange_those_that_match_count() -> None:
@@ -163,4 +163,4 @@ def test_of_many_bindings_to_a_topic_exchange_those_that_match_count() -> None:
         registry.bind(it, queue, BindingSpec(f"a.{number}.*"))
     registry.publish(it, message("a.77.x"))
     assert [binding.spec.key for binding in it.bindings(queue) if binding.matched] == ["a.77.*"]
-    assert len(queue) == 1
+    assert len(queue.contents) == 1

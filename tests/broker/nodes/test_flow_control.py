@@ -17,9 +17,9 @@ def test_the_flow_stops_at_one_depth_and_resumes_below_another() -> None:
     put(it, "cd")
     resumed: list[bool] = []
     flow.when_resumed(lambda: resumed.append(True))
-    it.purge(2)
+    it.contents.purge(2)
     assert (flow.stopped, it.counters.flow_stops, resumed) == (True, 1, [])
-    it.purge(1)
+    it.contents.purge(1)
     assert (flow.stopped, resumed) == (False, [True])
     put(it, "abc")
     assert (flow.stopped, it.counters.flow_stops, resumed) == (True, 2, [True])
@@ -30,7 +30,7 @@ def test_bytes_stop_the_flow_too_and_without_another_depth_it_resumes_below_the_
     assert it.flow is not None
     it.enqueue(message("123456"))
     assert it.flow.stopped
-    it.purge()
+    it.contents.purge()
     assert not it.flow.stopped
 
 

@@ -21,8 +21,8 @@ def grouped(groups: str) -> Queue:
 def consumers(it: Queue, *credits: int) -> list[RecordingConsumer]:
     made = [RecordingConsumer(credit=credit) for credit in credits]
     for consumer in made:
-        it.add_consumer(consumer)
-    it.dispatch()
+        it.delivery.add_consumer(consumer)
+    it.delivery.dispatch()
     return made
 
 
@@ -30,29 +30,29 @@ def test_a_group_belongs_to_the_consumer_that_has_one_of_its_messages() -> None:
     it = grouped("abaab")
     one, two = consumers(it, 9, 9)
     assert (one.delivered, two.delivered) == (["a0", "a2", "a3"], ["b1", "b4"])
-    assert it.groups is not None
-    assert it.groups.owners() == {"a": (3, one), "b": (2, two)}
+    assert it.delivery.groups is not None
+    assert it.delivery.groups.owners() == {"a": (3, one), "b": (2, two)}
 
 
 def test_a_group_is_free_when_its_messages_are_settled() -> None:
     it = grouped("aab")
     one, two = consumers(it, 1, 9)
     assert (one.delivered, two.delivered) == (["a0"], ["b2"])
-    it.accept(one.entries[0])
-    it.dispatch()
+    it.delivery.accept(one.entries[0])
+    it.delivery.dispatch()
     assert two.delivered == ["b2", "a1"]
     for entry in two.entries:
-        it.accept(entry)
-    assert it.groups is not None
-    assert it.groups.owners() == {}
+        it.delivery.accept(entry)
+    assert it.delivery.groups is not None
+    assert it.delivery.groups.owners() == {}
 
 
 def test_a_group_is_free_when_its_messages_are_given_back_and_keeps_its_order() -> None:
     it = grouped("aaa")
     one, two = consumers(it, 2, 0)
-    it.remove_consumer(one)
+    it.delivery.remove_consumer(one)
     two.credit = 9
-    it.release(reversed(one.entries))
+    it.delivery.release(reversed(one.entries))
     assert two.delivered == ["a0", "a1", "a2"]
 
 
@@ -62,8 +62,8 @@ def test_messages_without_a_group_are_a_group() -> None:
     it.enqueue(message("2"))
     one, two = consumers(it, 1, 1)
     assert (one.delivered, two.delivered) == (["1"], [])
-    assert it.groups is not None
-    assert list(it.groups.owners()) == [NO_GROUP]
+    assert it.delivery.groups is not None
+    assert list(it.delivery.groups.owners()) == [NO_GROUP]
 
 
 @given(st.text("abc", max_size=20), st.lists(st.tuples(st.integers(0, 1), st.sampled_from("agr")), max_size=40))
@@ -79,12 +79,12 @@ def test_no_two_consumers_have_messages_of_a_group_and_their_order_is_kept(
             entry = consumer.entries.pop(0)
             if step == "a":
                 accepted.append(text_of(entry.message))
-                it.accept(entry)
+                it.delivery.accept(entry)
             else:
-                it.release([entry])
+                it.delivery.release([entry])
                 continue
         consumer.credit = 2 - len(consumer.entries)
-        it.dispatch()
+        it.delivery.dispatch()
         held = [{text[0] for text in one.delivered} for one in both]
         assert not held[0] & held[1]
-    assert it.depth()[0] == len(groups) - len(accepted)
+    assert it.contents.depth.count == len(groups) - len(accepted)

@@ -52,22 +52,22 @@ def registry(timers: Timers) -> NodeRegistry:
 def used(registry: NodeRegistry, it: Queue) -> None:
     """A consumer comes and goes."""
     consumer = RecordingConsumer()
-    it.add_consumer(consumer)
-    it.dispatch()
+    it.delivery.add_consumer(consumer)
+    it.delivery.dispatch()
     for entry in consumer.entries:
-        it.accept(entry)
-    it.remove_consumer(consumer)
+        it.delivery.accept(entry)
+    it.delivery.remove_consumer(consumer)
     registry.on_unused(it)
 
 
 def test_after_the_last_use(registry: NodeRegistry) -> None:
     kept, it = registry.declare_queue("kept"), registry.declare_queue("q", QueueSettings(auto_delete=True))
     other = RecordingConsumer()
-    it.add_consumer(other)
+    it.delivery.add_consumer(other)
     used(registry, it)
     used(registry, kept)
     assert set(registry.queues) == {kept, it}
-    it.remove_consumer(other)
+    it.delivery.remove_consumer(other)
     registry.on_unused(it)
     registry.on_unused(it)
     assert set(registry.queues) == {kept}
@@ -78,10 +78,10 @@ def test_some_time_after_the_last_use(registry: NodeRegistry, timers: Timers) ->
     used(registry, it)
     assert [timer.seconds for timer in timers.made] == [30]
     again = RecordingConsumer()
-    it.add_consumer(again)
+    it.delivery.add_consumer(again)
     timers.fire()
     assert registry.find("q") is it
-    it.remove_consumer(again)
+    it.delivery.remove_consumer(again)
     registry.on_unused(it)
     timers.fire()
     assert registry.find("q") is None
@@ -106,11 +106,11 @@ def test_when_it_is_empty(registry: NodeRegistry, timers: Timers) -> None:
     it = registry.declare_queue("q", QueueSettings(auto_delete=True, lifetime=Lifetime.EMPTY))
     used(registry, registry.declare_queue("other"))
     put(it, "ab")
-    it.purge()
+    it.contents.purge()
     put(it, "c")
     timers.fire()
     assert registry.find("q") is it
-    it.purge()
+    it.contents.purge()
     timers.fire()
     assert registry.find("q") is None
 
@@ -119,8 +119,8 @@ def test_when_it_is_empty_and_unused(registry: NodeRegistry, timers: Timers) -> 
     it = registry.declare_queue("q", QueueSettings(auto_delete=True, lifetime=Lifetime.UNUSED_AND_EMPTY))
     put(it, "a")
     browser = RecordingConsumer(credit=0)
-    it.add_consumer(browser)
-    it.remove_consumer(browser)
+    it.delivery.add_consumer(browser)
+    it.delivery.remove_consumer(browser)
     registry.on_unused(it)
     timers.fire()
     assert registry.find("q") is it

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from broker.nodes.parts import RecordingConsumer, drain, message, put, queue, waiting
+from broker.nodes.parts import RecordingConsumer, depth_of, drain, message, put, queue, waiting
 from hypothesis import given
 from hypothesis import strategies as st
 
 from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import OverflowPolicy
 
 REJECT, RING, STRICT = OverflowPolicy.REJECT, OverflowPolicy.RING, OverflowPolicy.RING_STRICT
@@ -42,10 +43,10 @@ def test_the_reason_is_that_of_qpidd() -> None:
 def test_acquired_messages_count() -> None:
     it, _, _ = queue(REJECT, 3)
     consumer = RecordingConsumer(credit=2)
-    it.add_consumer(consumer)
+    it.delivery.add_consumer(consumer)
     put(it, "abc")
     assert not it.enqueue(message("d"))
-    it.accept(consumer.entries[0])
+    it.delivery.accept(consumer.entries[0])
     assert it.enqueue(message("e"))
 
 
@@ -53,17 +54,17 @@ def test_a_ring_forgets_what_is_acquired_and_a_strict_one_refuses() -> None:
     for overflow in (RING, STRICT):
         it, counters, _ = queue(overflow, 3)
         consumer = RecordingConsumer(credit=1)
-        it.add_consumer(consumer)
+        it.delivery.add_consumer(consumer)
         put(it, "abc")
         taken = it.enqueue(message("d"))
         if overflow is STRICT:
             assert (taken, waiting(it), it.counters.refused) == (False, ["b", "c"], 1)
-            it.accept(consumer.entries[0])
+            it.delivery.accept(consumer.entries[0])
             put(it, "de")
             assert waiting(it) == ["c", "d", "e"]
         else:
             assert (taken, waiting(it), counters.dropped) == (True, ["b", "c", "d"], 0)
-            it.release(consumer.entries)
+            it.delivery.release(consumer.entries)
             assert waiting(it) == ["b", "c", "d"]
 
 
@@ -110,13 +111,12 @@ def test_expired_messages_make_room_before_others_are_dropped_or_refused() -> No
 
 
 def test_a_queue_may_destroy_itself(caplog: pytest.LogCaptureFixture) -> None:
-    it, _, _ = queue(OverflowPolicy.SELF_DESTRUCT, 2)
-    deleted: list[bool] = []
-    it.on_limit = lambda: deleted.append(True)
+    deleted: list[Queue] = []
+    it, _, _ = queue(OverflowPolicy.SELF_DESTRUCT, 2, delete=deleted.append)
     put(it, "ab")
     assert not deleted
     put(it, "c")
-    assert deleted
+    assert deleted == [it]
     assert "queue q has reached its limit" in caplog.text
 
 
@@ -128,7 +128,7 @@ def test_a_queue_that_flows_to_disk_takes_everything() -> None:
         paged.append(one.data)
         return one
 
-    it.pager = page
+    it.contents.pager = page
     put(it, "abcd")
     assert (paged, drain(it)) == ([b"c", b"d"], list("abcd"))
 
@@ -150,12 +150,20 @@ class Loop:
 
 
 def test_what_a_ring_gives_up_goes_to_the_alternate_exchange_even_in_a_circle() -> None:
-    it, _, _ = queue(RING, 2)
     loop = Loop()
+    it, _, _ = queue(RING, 2, alternate=loop)
     loop.back = it.enqueue  # type: ignore[method-assign]
-    it.alternate = loop
     put(it, "abc")
-    assert (loop.seen, it.depth()[0]) == ([b"a"], 2)
+    assert (loop.seen, it.contents.depth.count) == ([b"a"], 2)
+
+
+def test_what_a_consumer_has_is_sent_there_even_if_the_new_message_is_delivered_at_once() -> None:
+    loop = Loop()
+    it, _, _ = queue(RING, 1, alternate=loop)
+    loop.back = lambda message: False  # type: ignore[method-assign]
+    it.delivery.add_consumer(RecordingConsumer())
+    put(it, "ab")
+    assert loop.seen == [b"a"]
 
 
 @given(st.lists(st.integers(1, 9), max_size=40), st.integers(1, 5), st.integers(3, 20))
@@ -167,7 +175,7 @@ def test_limits_are_never_exceeded(sizes: list[int], count: int, size: int) -> N
             text = chr(65 + number) * length
             if it.enqueue(message(text)):
                 taken.append(text)
-            depth = it.depth()
+            depth = depth_of(it)
             assert depth[0] <= count
             assert depth[1] <= size
-        assert waiting(it) == (taken if overflow is REJECT else taken[len(taken) - len(it) :])
+        assert waiting(it) == (taken if overflow is REJECT else taken[len(taken) - len(it.contents) :])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from broker.nodes.parts import RecordingConsumer, drain, message, put, queue, text_of, waiting
+from broker.nodes.parts import RecordingConsumer, depth_of, drain, message, put, queue, text_of, waiting
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,9 +120,9 @@ def write(it: Queue, process: str) -> None:
 def browse(it: Queue) -> list[str]:
     """What `lvqtest --mode browse` shows."""
     found = []
-    for entry in it.waiting():
-        if it.is_readable(entry):
-            it.on_browsed(entry)
+    for entry in it.contents.waiting():
+        if it.contents.is_readable(entry):
+            it.contents.order.on_browsed(entry)
             found.append(text_of(entry.message))
     return found
 
@@ -160,7 +160,7 @@ def test_with_a_key_of_its_own_a_new_value_goes_to_the_end() -> None:
         it.enqueue(message(text, symbol=symbol))
     assert browse(it) == ["2", "3", "4"]
     it.enqueue(message("5", symbol="IBM"))
-    assert (browse(it), it.depth(), it.counters.replaced) == (["3", "4", "5"], (3, 3), 2)
+    assert (browse(it), depth_of(it), it.counters.replaced) == (["3", "4", "5"], (3, 3), 2)
 
 
 @pytest.mark.parametrize("replacement", list(Replacement))
@@ -168,21 +168,21 @@ def test_an_acquired_value_is_left_to_its_consumer_and_dropped_if_it_comes_back_
     it = last_values(replacement)
     it.enqueue(message("old", headers={KEY: "a"}))
     consumer = RecordingConsumer(credit=1)
-    it.add_consumer(consumer)
-    it.dispatch()
+    it.delivery.add_consumer(consumer)
+    it.delivery.dispatch()
     it.enqueue(message("new", headers={KEY: "a"}))
-    assert it.depth()[0] == 2
-    it.release(consumer.entries)
-    assert (waiting(it), it.depth(), it.counters.replaced) == (["new"], (1, 3), 1)
+    assert it.contents.depth.count == 2
+    it.delivery.release(consumer.entries)
+    assert (waiting(it), depth_of(it), it.counters.replaced) == (["new"], (1, 3), 1)
 
 
 def test_a_value_that_came_back_is_not_replaced() -> None:
     it = last_values(Replacement.IN_PLACE)
     it.enqueue(message("old", headers={KEY: "a"}))
     consumer = RecordingConsumer(credit=1)
-    it.add_consumer(consumer)
-    it.dispatch()
-    it.release(consumer.entries)
+    it.delivery.add_consumer(consumer)
+    it.delivery.dispatch()
+    it.delivery.release(consumer.entries)
     it.enqueue(message("new", headers={KEY: "a"}))
     it.enqueue(message("newest", headers={KEY: "a"}))
     assert waiting(it) == ["old", "newest"]
@@ -207,11 +207,11 @@ class Reader:
 def test_a_browser_that_is_behind_sees_the_newest_value_once() -> None:
     it = last_values(Replacement.IN_PLACE)
     reader = Reader()
-    it.add_browser(reader)
+    it.delivery.add_browser(reader)
     it.enqueue(message("old", headers={KEY: "a"}))
     it.enqueue(message("new", headers={KEY: "a"}))
-    assert [text_of(entry.message) for entry in reader.entries if it.is_readable(entry)] == ["new"]
-    it.remove_browser(reader)
+    assert [text_of(entry.message) for entry in reader.entries if it.contents.is_readable(entry)] == ["new"]
+    it.delivery.remove_browser(reader)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("pbg")), max_size=60), st.sampled_from(Replacement))
@@ -224,13 +224,13 @@ def test_the_last_value_of_each_key_is_never_lost(steps: list[tuple[str, str]], 
             latest[key] = f"{key}{number}"
         elif step == "b":
             assert sorted(browse(it)) == sorted(latest.values())
-        elif (first := next(iter(it.waiting()), None)) is not None:
+        elif (first := next(iter(it.contents.waiting()), None)) is not None:
             consumer = RecordingConsumer(credit=1)
-            it.add_consumer(consumer)
-            it.dispatch()
-            it.remove_consumer(consumer)
-            it.accept(first)
+            it.delivery.add_consumer(consumer)
+            it.delivery.dispatch()
+            it.delivery.remove_consumer(consumer)
+            it.delivery.accept(first)
             if latest[text_of(first.message)[0]] == text_of(first.message):
                 del latest[text_of(first.message)[0]]
-        assert it.depth() == (len(it), sum(entry.size for entry in it.waiting()))
+        assert depth_of(it) == (len(it.contents), sum(entry.size for entry in it.contents.waiting()))
     assert sorted(browse(it)) == sorted(latest.values())

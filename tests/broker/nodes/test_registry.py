@@ -93,7 +93,7 @@ def test_what_deleted_queues_counted_is_kept() -> None:
     it = registry.declare_queue("q")
     it.enqueue(message())
     it.enqueue(message())
-    it.purge(1)
+    it.contents.purge(1)
     registry.delete_queue(it)
     registry.delete_queue(it)
     assert (registry.deleted_queues.enqueues, registry.deleted_queues.purged, registry.counters.abandoned) == (

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
-from broker.nodes.parts import Clock, RecordingConsumer, message, text_of
+from broker.nodes.parts import Clock, RecordingConsumer, depth_of, message, text_of
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.alerts import Alerts, Crossing
@@ -48,12 +48,14 @@ class Broker:
             self.registry.bind(exchange, self.queue, BindingSpec("key"))
             self.registry.bind(exchange, other, BindingSpec("key"))
         self.crossings: list[Crossing] = []
-        self.queue.observe(Alerts(Threshold(6, None), Threshold(), self.queue.depth, self.crossings.append))
+        self.queue.contents.observers.add(
+            Alerts(Threshold(6, None), Threshold(), self.queue.contents.depth, self.crossings.append)
+        )
         self.consumers = [RecordingConsumer(0, presettled) for _ in range(consumers)]
         self.other = RecordingConsumer(0)
         for consumer in self.consumers:
-            self.queue.add_consumer(consumer)
-        other.add_consumer(self.other)
+            self.queue.delivery.add_consumer(consumer)
+        other.delivery.add_consumer(self.other)
         self.refused: list[str] = []
         self.accepted = [0] * consumers
 
@@ -70,7 +72,7 @@ class Broker:
     def give(self, credit: list[int]) -> None:
         for consumer, more in zip(self.consumers, credit, strict=True):
             consumer.credit += more
-        self.queue.dispatch()
+        self.queue.delivery.dispatch()
 
     def accept(self, counts: list[int], *, together: bool) -> None:
         for number, (consumer, count) in enumerate(zip(self.consumers, counts, strict=True)):
@@ -78,16 +80,16 @@ class Broker:
             entries = consumer.entries[begin : begin + count]
             self.accepted[number] += len(entries)
             if together:
-                self.queue.accept_all(entries)
+                self.queue.delivery.accept_all(entries)
             else:
                 for entry in entries:
-                    self.queue.accept(entry)
-        self.queue.dispatch()
+                    self.queue.delivery.accept(entry)
+        self.queue.delivery.dispatch()
 
     def state(self) -> dict[str, Any]:
         def of(queue: Queue) -> list[Any]:
-            waiting = [text_of(entry.message)[:4] for entry in queue.waiting()]
-            return [attrs.asdict(queue.counters), queue.depth(), queue.acquired_count, waiting]
+            waiting = [text_of(entry.message)[:4] for entry in queue.contents.waiting()]
+            return [attrs.asdict(queue.counters), depth_of(queue), queue.contents.acquired_count, waiting]
 
         exchanges = [self.registry.find(name) for name in ("amq.fanout", "amq.direct", "amq.topic")]
         queues = [self.registry.find("q"), self.registry.find("other")]
@@ -157,8 +159,8 @@ def test_what_a_consumer_does_not_take_stays() -> None:
 
     broker = Broker(QueueSettings(), 0, presettled=False)
     slow = Slow(100)
-    broker.queue.add_consumer(slow)
+    broker.queue.delivery.add_consumer(slow)
     broker.publish("q", [message(str(number)) for number in range(5)], together=True)
     assert slow.delivered == ["0", "1"]
-    assert [text_of(entry.message) for entry in broker.queue.waiting()] == ["2", "3", "4"]
-    assert (broker.queue.depth(), broker.queue.acquired_count) == ((5, 5), 2)
+    assert [text_of(entry.message) for entry in broker.queue.contents.waiting()] == ["2", "3", "4"]
+    assert (depth_of(broker.queue), broker.queue.contents.acquired_count) == ((5, 5), 2)

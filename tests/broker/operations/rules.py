@@ -48,7 +48,12 @@ def state(registry: NodeRegistry) -> tuple[Mapping[str, object], *tuple[object, 
     """All that operations change, but for what belongs to the broker's own agent."""
     return (
         {
-            queue.name: (queue.depth()[0], queue.consumer_count, queue.browser_count, queue.redirected)
+            queue.name: (
+                queue.contents.depth.count,
+                len(queue.delivery.consumers),
+                len(queue.delivery.browsers),
+                queue.redirected,
+            )
             for queue in registry.queues
         },
         {exchange.name: [(b.queue.name, b.spec) for b in exchange.all_bindings()] for exchange in registry.exchanges},

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import qmf.broker
+from qmf.broker.nodes.contents import Contents
+from qmf.broker.nodes.delivery import Delivery
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
@@ -35,7 +37,9 @@ CHANGES = {
         "reroute",
     },
     Topics: {"create_topic", "delete_topic", "create_policy", "delete_policy", "create_by_policy"},
-    Queue: {"enqueue", "enqueue_all", "put", "recover", "purge", "add_consumer", "add_browser"},
+    Queue: {"enqueue", "enqueue_all", "recover"},
+    Contents: {"add_all", "pass_through", "purge"},
+    Delivery: {"add_consumer", "add_browser"},
     Exchange: {"bind", "unbind"},
 }
 NAMES = set[str]().union(*CHANGES.values())

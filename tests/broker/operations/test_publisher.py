@@ -48,7 +48,7 @@ def test_a_node_is_asked_for_once() -> None:
         ("access exchange 'amq.topic'", None),
         ("publish exchange 'amq.topic'", None),
     ]
-    assert len(q) == 6
+    assert len(q.contents) == 6
 
 
 def test_with_rules_about_keys_each_message_to_an_exchange_is_asked_for() -> None:
@@ -88,7 +88,7 @@ def test_the_relay_asks_for_addresses_and_does_not_tell_what_is_there() -> None:
     for node, address in ((None, "none"), (queue(operations, "q"), "q")):
         with pytest.raises(OperationRefused):
             publisher.publish(node, message(address))
-    assert len(queue(operations, "q")) == 2
+    assert len(queue(operations, "q").contents) == 2
 
 
 @pytest.mark.parametrize("relay", [True, False])
@@ -106,7 +106,7 @@ def test_another_policy_is_asked_again(relay: bool) -> None:
             publisher.admit(queue(operations, "q"), message("q"))
     operations.policy = Rules()
     publisher.publish(queue(operations, "q"), message("q"))
-    assert len(queue(operations, "q")) == 2
+    assert len(queue(operations, "q").contents) == 2
 
 
 def test_a_right_ends_with_its_node() -> None:
@@ -130,4 +130,4 @@ def test_what_was_admitted_is_published_though_the_policy_is_another_one() -> No
     publication = operations.publisher(BOB).admit(queue(operations, "q"), message())
     operations.policy = Rules(lambda *_: True)
     publication.publish()
-    assert len(queue(operations, "q")) == 1
+    assert len(queue(operations, "q").contents) == 1

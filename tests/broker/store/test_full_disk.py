@@ -99,7 +99,7 @@ async def test_acknowledgements_are_stored_on_a_full_disk_and_new_messages_refus
             await connection.close()
         async with VisibleBroker(port=0, data_dir=disk / "data") as broker:
             (queue,) = broker.registry.queues
-            assert queue.depth()[0] == sent - 10 + 1
+            assert queue.contents.depth.count == sent - 10 + 1
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ async def test_a_broker_starts_on_a_full_disk_and_stores_what_is_acknowledged(tm
             await connection.close()
         async with VisibleBroker(port=0, data_dir=disk / "data") as broker:
             (queue,) = broker.registry.queues
-            assert queue.depth()[0] == 10
+            assert queue.contents.depth.count == 10
 
 
 async def test_a_transaction_that_only_acknowledges_is_committed_on_a_full_disk(
@@ -153,4 +153,4 @@ async def test_a_transaction_that_only_acknowledges_is_committed_on_a_full_disk(
         await connection.close()
     async with VisibleBroker(port=0, data_dir=tmp_path) as broker:
         (queue,) = broker.registry.queues
-        assert queue.depth()[0] == 2
+        assert queue.contents.depth.count == 2

@@ -28,7 +28,7 @@ def damage(file: Path, first: int, last: int, pattern: bytes = b"\0") -> None:
 async def starts(folder: Path) -> dict[str, int]:
     """A broker on the folder: its queues with their depths."""
     async with VisibleBroker(port=0, data_dir=folder) as broker:
-        return {queue.name: queue.depth()[0] for queue in broker.registry.queues}
+        return {queue.name: queue.contents.depth.count for queue in broker.registry.queues}
 
 
 @pytest.mark.parametrize("pattern", [b"\0", b"\xff", b"\x0d"])

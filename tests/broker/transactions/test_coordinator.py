@@ -81,9 +81,9 @@ def test_a_commit_lets_everything_take_effect(registry: NodeRegistry, coordinato
         admitted(registry, *each) for each in ((one, message("a")), (two, message("b")), (None, message("nowhere")))
     ]
     transaction.acquisitions.append(acquired)
-    assert (len(one), len(two)) == (0, 0)
+    assert (len(one.contents), len(two.contents)) == (0, 0)
     assert discharge(coordinator, id) is None
-    assert (len(one), len(two), acquired) == (1, 1, Acquired(commits=1))
+    assert (len(one.contents), len(two.contents), acquired) == (1, 1, Acquired(commits=1))
     with pytest.raises(TransactionFailed, match="no open transaction"):
         coordinator.find(id)
 
@@ -94,7 +94,7 @@ def test_a_roll_back_lets_nothing_take_effect(registry: NodeRegistry, coordinato
     coordinator.find(id).sent.append(admitted(registry, it, message("a")))
     coordinator.find(id).acquisitions.append(acquired)
     assert discharge(coordinator, id, fail=True) is None
-    assert (len(it), acquired) == (0, Acquired(roll_backs=1))
+    assert (len(it.contents), acquired) == (0, Acquired(roll_backs=1))
 
 
 def test_a_full_queue_aborts_the_whole(registry: NodeRegistry, coordinator: Coordinator) -> None:
@@ -107,7 +107,7 @@ def test_a_full_queue_aborts_the_whole(registry: NodeRegistry, coordinator: Coor
     coordinator.find(id).acquisitions.append(acquired)
     text = "the transaction was rolled back: queue 'small' is full"
     assert discharge(coordinator, id) == Refusal(Reason.ROLLED_BACK, text)
-    assert (len(small), len(large), acquired) == (0, 0, Acquired(roll_backs=1))
+    assert (len(small.contents), len(large.contents), acquired) == (0, 0, Acquired(roll_backs=1))
 
 
 def test_exchanges_count_for_the_queues_behind_them(registry: NodeRegistry, coordinator: Coordinator) -> None:
@@ -118,7 +118,7 @@ def test_exchanges_count_for_the_queues_behind_them(registry: NodeRegistry, coor
     refusal = discharge(coordinator, id)
     assert refusal is not None
     assert "'small' is full" in refusal.description
-    assert len(small) == 0
+    assert len(small.contents) == 0
 
 
 def test_an_unknown_transaction_cannot_be_discharged(coordinator: Coordinator) -> None:

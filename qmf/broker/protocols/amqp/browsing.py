@@ -26,7 +26,7 @@ class BrowsingLink(OutgoingLink):
 
     def __init__(self, transport: AmqpTransport, link: Link, queue: Queue, selector: Selector | None = None) -> None:
         super().__init__(transport, link, queue, selector)
-        self._ahead: deque[Entry] = deque(queue.waiting())
+        self._ahead: deque[Entry] = deque(queue.contents.waiting())
 
     def browse(self, grant: BrowseGrant) -> None:
         """Read the messages of the queue from now on; takes the place of `attach`."""
@@ -43,10 +43,11 @@ class BrowsingLink(OutgoingLink):
 
     def dispatch(self) -> None:
         """See `OutgoingLink`."""
+        contents = self.queue.contents
         while self._ahead and self.ready():
             entry = self._ahead.popleft()
-            if self.queue.is_readable(entry) and (self.selector is None or self.selector(entry.message)):
-                self.queue.on_browsed(entry)
+            if contents.is_readable(entry) and (self.selector is None or self.selector(entry.message)):
+                contents.order.on_browsed(entry)
                 self.deliver(entry)
 
     def on_outcome(self, event: OutcomeReceived) -> None:
@@ -62,6 +63,6 @@ class BrowsingLink(OutgoingLink):
 
     def on_detached(self) -> None:
         """See `OutgoingLink`."""
-        self.queue.remove_browser(self)
+        self.queue.delivery.remove_browser(self)
         self._ahead.clear()
         self._unsettled.clear()

@@ -189,7 +189,7 @@ class ClientLinks:
                 return
             self._resumable.remove(ended)
         end_link(self._operations, ended, nodes, self._principal)
-        if subscription is not None and subscription.settings.no_local and not subscription.consumer_count:
+        if subscription is not None and subscription.settings.no_local and not subscription.delivery.consumers:
             subscription.exclude("")
         self._subscriptions.on_detached(link, subscription, closed=closed)
         if (coordinator := self._coordinator_links.pop(link, None)) is not None:
@@ -260,7 +260,7 @@ class ClientLinks:
                 grant, filters = self._bind_queue(link, source, node)
                 granted = attrs.evolve(granted, filters=filters)
         queue, browse = grant.queue, isinstance(grant, BrowseGrant)
-        if queue.exclusive and queue.consumer_count:
+        if queue.settings.exclusive and queue.delivery.consumers:
             raise LinkRefused("amqp:resource-locked", f"queue {queue.name!r} belongs to another link")
         self._bind(link, node, queue)
         selector, applied = self._selector(source)
@@ -296,7 +296,7 @@ class ClientLinks:
         self._selector(source)  # refused before anything is created
         grant, granted = self._subscriptions.open(link, source, exchange)
         queue = grant.queue
-        if queue.exclusive and queue.consumer_count:
+        if queue.settings.exclusive and queue.delivery.consumers:
             raise LinkRefused("amqp:resource-locked", f"subscription {queue.name!r} has a receiver")
         self._bind(link, exchange, queue)
         outgoing = OutgoingLink(self._transport, link, queue)

@@ -182,7 +182,7 @@ def describe_node(
     """What a node is: capabilities, and properties by the names of the request."""
     if isinstance(node, Queue):
         settings: QueueSettings | ExchangeSettings = node.settings
-        properties: dict[str, object] = {"supported-dist-modes": "move", "exclusive": node.exclusive}
+        properties: dict[str, object] = {"supported-dist-modes": "move", "exclusive": node.settings.exclusive}
         for name, value in settings.arguments.items():
             if name in requested.queue.arguments and isinstance(value, bool | int | str):
                 properties[name] = value

@@ -45,6 +45,7 @@ class OutgoingLink:
         self.link = link
         self.transfers = 0
         self.presettled = link.presettled
+        self._contents, self._delivery = queue.contents, queue.delivery
         self._transport = transport
         self._unsettled: dict[int, Entry] = {}
         #: Messages with an outcome within a transaction.
@@ -85,12 +86,12 @@ class OutgoingLink:
 
     def count_waiting(self) -> int:
         """Messages that the client could get with more credit."""
-        return len(self.queue)
+        return len(self._contents)
 
     def dispatch(self) -> None:
         """There is credit or room: deliver what waits."""
-        if len(self.queue):
-            self.queue.dispatch()
+        if len(self._contents):
+            self._delivery.dispatch()
 
     def ready(self) -> bool:
         """See `Consumer`."""
@@ -145,15 +146,14 @@ class OutgoingLink:
         elif entry is not None:
             self.settle(entry, event)
         else:
-            self.queue.dispatch()
+            self._delivery.dispatch()
 
     def on_accepted(self, delivery_tags: Iterable[int]) -> None:
         """The client accepted and settled messages: they are done."""
         pop = self._unsettled.pop
-        queue = self.queue
-        queue.accept_all([entry for tag in delivery_tags if (entry := pop(tag, None)) is not None])
-        if len(queue):
-            queue.dispatch()
+        self._delivery.accept_all([entry for tag in delivery_tags if (entry := pop(tag, None)) is not None])
+        if len(self._contents):
+            self._delivery.dispatch()
 
     def _settle_held(self, entry: Entry | None, event: OutcomeReceived) -> None:
         """The client accepts a message, and waits until the broker has settled it: when that is stored."""
@@ -173,25 +173,25 @@ class OutgoingLink:
 
     def settle(self, entry: Entry, event: OutcomeReceived, *, transactional: bool = False) -> None:
         """Let the outcome of a message take effect."""
-        queue = self.queue
+        delivery = self._delivery
         if event.outcome is Outcome.ACCEPTED:
-            queue.accept(entry, transactional=transactional)
-            if len(queue):
-                queue.dispatch()
+            delivery.accept(entry, transactional=transactional)
+            if len(self._contents):
+                delivery.dispatch()
         elif event.outcome is Outcome.REJECTED:
-            queue.reject(entry)
-            queue.dispatch()
+            delivery.reject(entry)
+            delivery.dispatch()
         else:
             if event.annotations:
                 self._annotate(entry, event.annotations)
             if event.undeliverable:
-                queue.bar(entry, self)
-            queue.release([entry], failed=event.outcome is Outcome.MODIFIED and event.failed)
+                delivery.bar(entry, self)
+            delivery.release([entry], failed=event.outcome is Outcome.MODIFIED and event.failed)
 
     def _annotate(self, entry: Entry, annotations: bytes) -> None:
         """Merge the annotations of a modified message into its own; where that is not possible, it stays as it was."""
         try:
-            if self.queue.annotate(entry, annotations):
+            if self._contents.annotate(entry, annotations):
                 return
             reason = "the queue has no room for them"
         except DecodeError as error:
@@ -227,18 +227,18 @@ class OutgoingLink:
         del self._acquired[acquisition]
         event = acquisition.event
         if event.final or self.link.detached:
-            self.queue.release([acquisition.entry], failed=True)
+            self._delivery.release([acquisition.entry], failed=True)
         else:
             self._transport.engine.reopen_sent(self.link, event.delivery_tag)
             self._unsettled[event.delivery_tag] = acquisition.entry
 
     def on_detached(self) -> None:
         """The link is gone: what was unsettled goes back to the queue, as delivered once more."""
-        self.queue.remove_consumer(self)
+        self._delivery.remove_consumer(self)
         entries = list(self._unsettled.values())
         self._unsettled.clear()
         # A queue of this link alone is about to be deleted.
-        self.queue.release(entries, failed=not self.queue.exclusive)
+        self._delivery.release(entries, failed=not self.queue.settings.exclusive)
 
 
 @attrs.frozen(eq=False)

@@ -191,8 +191,8 @@ class ResumableOutgoingLink(OutgoingLink):
                 failed.append(entry)
             else:
                 self.settle(entry, OutcomeReceived(self.link, tag, outcome))
-        self.queue.release(failed, failed=True)
-        self.queue.release(returned)
+        self.queue.delivery.release(failed, failed=True)
+        self.queue.delivery.release(returned)
         self._resuming = deque(self._unsettled)
         return dict.fromkeys(self._unsettled)
 

@@ -117,7 +117,7 @@ class ClientSubscriptions:
             closed: the client has closed it, and has not just detached it.
         """
         queue = self._named.pop(link, queue)
-        if closed and queue is not None and SUBSCRIPTION in queue.settings.arguments and not queue.consumer_count:
+        if closed and queue is not None and SUBSCRIPTION in queue.settings.arguments and not queue.delivery.consumers:
             self._operations.delete_owned(Principal.of(self._client), queue)
 
     def _read(self, link: Link, source: Terminus, exchange: Exchange) -> Subscription:
@@ -161,7 +161,7 @@ class ClientSubscriptions:
     def _replace(self, found: object, wanted: Subscription) -> None:
         if not isinstance(found, Queue) or SUBSCRIPTION not in found.settings.arguments:
             raise LinkRefused("amqp:resource-locked", f"{wanted.name!r} exists, and is no subscription")
-        if found.consumer_count:
+        if found.delivery.consumers:
             raise LinkRefused("amqp:resource-locked", f"subscription {wanted.name!r} is in use with other filters")
         self._operations.delete(Principal.of(self._client), found)
 

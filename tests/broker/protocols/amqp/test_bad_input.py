@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from broker.nodes.parts import depth_of
 from broker.raw_clients import AMQP, connect, frame, usable
 from broker.visible_broker import VisibleBroker
 from hypothesis import given
@@ -212,7 +213,7 @@ async def test_an_abandoned_transaction_is_rolled_back() -> None:
         writer.close()
         await until(lambda: broker.connections == 0, "the end of the connection")
         (queue,) = broker.registry.queues
-        assert queue.depth() == (0, 0)
+        assert depth_of(queue) == (0, 0)
 
 
 VALUES = (

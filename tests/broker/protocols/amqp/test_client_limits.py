@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from broker.nodes.parts import depth_of
 from broker.raw_clients import Client, connect, dropped, usable
 from broker.visible_broker import VisibleBroker
 from support.recording import message
@@ -102,7 +103,7 @@ async def test_messages_above_the_limit_of_all_queues_are_refused_until_there_is
 
 async def test_open_transactions_count_and_an_abandoned_one_lets_go() -> None:
     async with VisibleBroker(port=0, total_limits=QueueLimits(3, None)) as broker:
-        memory = broker.registry.memory
+        memory = broker.registry.depth
         assert memory is not None
         connection = await Connection.establish(broker.url, timeout=30)
         session = await connection.session(transactional=True)
@@ -130,4 +131,4 @@ async def test_a_transaction_with_a_refused_message_is_rolled_back(monkeypatch: 
             await session.commit()
         await connection.close()
         (queue,) = broker.registry.queues
-        assert queue.depth() == (0, 0)
+        assert depth_of(queue) == (0, 0)

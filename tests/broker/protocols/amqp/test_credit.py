@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
+from broker.nodes.parts import depth_of
 from broker.raw_clients import Client, connect
 from broker.visible_broker import VisibleBroker
 from support.recording import message
@@ -94,10 +95,10 @@ async def test_a_sender_gets_credit_for_what_the_queue_can_take() -> None:
     async with broker_with(Threshold(5)) as (broker, queue):
         sender = await Sender.attach(broker, "q")
         assert await sender.send_all() == 5
-        assert (queue.depth()[0], queue.flow is not None and queue.flow.stopped) == (5, True)
-        queue.purge(2)
+        assert (queue.contents.depth.count, queue.flow is not None and queue.flow.stopped) == (5, True)
+        queue.contents.purge(2)
         assert await sender.send_all() == 2
-        assert (queue.depth()[0], queue.counters.flow_stops) == (5, 2)
+        assert (queue.contents.depth.count, queue.counters.flow_stops) == (5, 2)
         await close(sender)
 
 
@@ -105,9 +106,9 @@ async def test_between_two_depths_there_is_no_credit() -> None:
     async with broker_with(Threshold(300), Threshold(100)) as (broker, queue):
         sender = await Sender.attach(broker, "q")
         assert await sender.send_all() == 300
-        queue.purge(200)
+        queue.contents.purge(200)
         assert await sender.credit() == 0
-        queue.purge(1)
+        queue.contents.purge(1)
         assert await sender.send_all() == 201
         await close(sender)
 
@@ -118,7 +119,7 @@ async def test_the_usual_window_is_not_exceeded() -> None:
         assert await sender.credit() == 500
         await sender.send(500)
         assert 250 < await sender.credit() <= 500
-        assert queue.depth()[0] == 500
+        assert queue.contents.depth.count == 500
         await close(sender)
 
 
@@ -130,9 +131,9 @@ async def test_senders_share_what_the_queue_can_take() -> None:
         assert min(credits) >= 3
         # Those that send nothing keep nobody waiting, and the queue does not get longer by their credit.
         assert await senders[2].send_all() == 12
-        assert queue.depth()[0] == 12
+        assert queue.contents.depth.count == 12
         assert [await sender.credit() for sender in senders] == [0, 0, 0]
-        queue.purge(1)
+        queue.contents.purge(1)
         assert sum([await sender.send_all() for sender in senders]) <= 3
         await close(*senders)
 
@@ -143,7 +144,7 @@ async def test_a_sender_that_is_gone_leaves_its_share() -> None:
         await close(gone)
         await until(lambda: broker.connections == 1, "the end of a client")
         assert await stays.send_all() == 10
-        assert queue.depth()[0] == 10
+        assert queue.contents.depth.count == 10
         await close(stays)
 
 
@@ -155,7 +156,7 @@ async def test_bytes_limit_credit_by_the_size_of_messages() -> None:
             await sender.send(credit, "x" * 10_000)
             sent += credit
         assert 9 <= sent <= 11
-        assert queue.depth()[1] < 120_000
+        assert depth_of(queue)[1] < 120_000
         await close(sender)
 
 
@@ -168,9 +169,9 @@ async def test_messages_that_were_on_their_way_when_credit_was_taken_back() -> N
         other = await Sender.attach(broker, "q")
         assert await other.credit() == 5
         await one.client.exchange(OutcomeReceived, 11)
-        assert queue.depth()[0] == 10
+        assert queue.contents.depth.count == 10
         assert [await one.credit(), await other.credit()] == [0, 0]
-        queue.purge()
+        queue.contents.purge()
         assert await one.send_all() + await other.send_all() == 10
         await close(one, other)
 
@@ -185,7 +186,7 @@ async def test_links_to_exchanges(exchange: str, most: int) -> None:
         broker.registry.bind(node, plain, BindingSpec("other"))
         sender = await Sender.attach(broker, exchange)
         assert await sender.send_all() == most
-        assert queue.depth()[0] == 5
+        assert queue.contents.depth.count == 5
         # A queue that is too long concerns those alone whose messages go there.
         late = await Sender.attach(broker, exchange)
         expected = 0 if exchange == "amq.fanout" else 1
@@ -193,7 +194,7 @@ async def test_links_to_exchanges(exchange: str, most: int) -> None:
         if expected:
             await late.send(1, subject="other")
             assert await late.credit() == 500
-        queue.purge()
+        queue.contents.purge()
         assert 0 < await sender.credit() <= 5
         await close(sender, late)
 
@@ -207,7 +208,7 @@ async def test_a_queue_that_is_bound_later_counts_when_it_gets_a_message() -> No
         broker.registry.bind(node, queue, BindingSpec("s"))
         await sender.send(500)
         assert await sender.credit() == 0
-        queue.purge()
+        queue.contents.purge()
         assert 0 < await sender.credit() <= 5
         await close(sender)
 
@@ -224,7 +225,7 @@ async def test_what_is_in_open_transactions_takes_room() -> None:
         await session.rollback()
         await other.send(1)
         assert await other.send_all() >= 8
-        assert queue.depth()[0] == 10
+        assert queue.contents.depth.count == 10
         await connection.close()
         await close(other)
 
@@ -237,12 +238,12 @@ async def test_a_transaction_may_be_larger_than_the_queue_and_the_next_one_waits
         for number in range(8):
             await sender.send(Message(str(number)))
         await session.commit()
-        assert queue.depth()[0] == 8
+        assert queue.contents.depth.count == 8
         other = await Sender.attach(broker, "q")
         assert await other.credit() == 0
-        queue.purge()
+        queue.contents.purge()
         await sender.send(Message("again"))
         await session.commit()
-        assert queue.depth()[0] == 1
+        assert queue.contents.depth.count == 1
         await connection.close()
         await close(other)

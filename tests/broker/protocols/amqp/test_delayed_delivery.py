@@ -36,7 +36,7 @@ async def test_a_delayed_message_comes_later() -> None:
         with pytest.raises(Empty):
             await receiver.fetch(timeout=0)
         (queue,) = broker.registry.queues
-        assert (queue.delayed_count, queue.depth()[0]) == (1, 3)
+        assert (queue.contents.delayed_count, queue.contents.depth.count) == (1, 3)
         await connection.close()
 
 
@@ -83,7 +83,7 @@ async def test_a_delayed_message_survives_a_restart_with_its_time(tmp_path: Path
         with pytest.raises(Empty):
             await receiver.fetch(timeout=0)
         (queue,) = broker.registry.queues
-        assert queue.delayed_count == 1
+        assert queue.contents.delayed_count == 1
         await connection.close()
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
+from broker.nodes.parts import depth_of
 from broker.raw_clients import Client, connect, frame
 from broker.visible_broker import VisibleBroker
 from support.waiting import until
@@ -75,14 +76,14 @@ async def test_annotations_of_the_outcome_are_merged_into_those_of_the_message()
             await receive(client)
             modify(client, {Symbol("x-replaced"): [1, "two"], Symbol("x-new"): True}, failed=True)
             queue = queue_of(broker)
-            await until(lambda: len(queue) == 1, "the message is back")
+            await until(lambda: len(queue.contents) == 1, "the message is back")
             await until(lambda: queue.counters.releases == 1, "released")
         async with client_of(broker) as client:
             again = decode_message((await receive(client)).data)
             assert again.message_annotations == {"x-kept": "old", "x-replaced": [1, "two"], "x-new": True}
             assert (again.delivery_count, again.subject, again.body) == (1, "s", b"body")
             assert again.application_properties == {"a": 1}
-            assert queue.depth()[1] > len(data)
+            assert depth_of(queue)[1] > len(data)
 
 
 async def test_merged_annotations_are_there_after_a_restart(tmp_path: Path) -> None:
@@ -95,7 +96,7 @@ async def test_merged_annotations_are_there_after_a_restart(tmp_path: Path) -> N
             await receive(client)
             modify(client, {Symbol("x-new"): 7})
             queue = queue_of(broker)
-            await until(lambda: len(queue) == 1, "the message is back")
+            await until(lambda: len(queue.contents) == 1, "the message is back")
     async with VisibleBroker(port=0, data_dir=tmp_path) as broker, client_of(broker) as client:
         again = decode_message((await receive(client)).data)
         assert again.message_annotations == {"x-kept": "old", "x-new": 7}
@@ -112,7 +113,7 @@ async def test_annotations_that_cannot_be_merged_are_left_out_and_the_log_says_s
             with caplog.at_level(logging.WARNING, "qmf.broker"):
                 modify(client, annotations)
                 queue = queue_of(broker)
-                await until(lambda: len(queue) == 1, "the message is back")
+                await until(lambda: len(queue.contents) == 1, "the message is back")
             assert "queue q: ignored the annotations of a modified message" in caplog.text
         async with client_of(broker) as client:
             assert decode_message((await receive(client)).data).message_annotations == {"x-kept": "old"}

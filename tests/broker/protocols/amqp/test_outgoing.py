@@ -60,7 +60,7 @@ async def test_a_receiver_that_gives_credit_and_reads_nothing_needs_no_memory() 
             await bus.send(message(TOPIC, "k", body), confirm=True)
         await inbox.wait(sent + 100)
         ((connection, outgoing),) = [(c, link) for c, link in attached.seen if c.info.container == "client"]
-        assert len(outgoing.queue) <= 100
+        assert len(outgoing.queue.contents) <= 100
         assert connection.transport.engine.backlog(outgoing.link) < 1_000_000
         await bus.close()
         await other.close()

@@ -85,7 +85,7 @@ async def test_what_has_come_before_the_link_ended_is_published() -> None:
         await until(lambda: not broker.connections, "the end of the connection")
         process.resume()
         (queue,) = broker.registry.queues
-        await until(lambda: len(queue) == 5, "the messages")
+        await until(lambda: len(queue.contents) == 5, "the messages")
 
 
 async def test_a_deleted_exchange_does_not_wait_for_its_queries() -> None:

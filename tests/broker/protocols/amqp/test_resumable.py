@@ -84,7 +84,7 @@ async def peer_of(user: str, broker: VisibleBroker) -> Peer:
 def depth(broker: VisibleBroker, name: str = "q") -> tuple[int, int]:
     """Messages that wait in a queue, and those that wait or are unsettled."""
     (queue,) = [queue for queue in broker.registry.queues if queue.name == name]
-    return len(queue), queue.depth()[0]
+    return len(queue.contents), queue.contents.depth.count
 
 
 def suspended(broker: VisibleBroker) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import proton
 import pytest
+from broker.nodes.parts import depth_of
 from broker.raw_clients import AMQP, Client, connect, dropped, frame, usable
 from broker.visible_broker import VisibleBroker
 from support.recording import message, text
@@ -87,7 +88,7 @@ async def test_a_sender_that_settles_second_gets_outcomes_first_and_credit_after
         outcomes = {event.outcome for event in client.seen if isinstance(event, OutcomeReceived)}
         assert outcomes == {Outcome.ACCEPTED}
         (queue,) = broker.registry.queues
-        assert queue.depth()[0] == 1_500
+        assert queue.contents.depth.count == 1_500
 
 
 @pytest.mark.parametrize("stored", [False, True])
@@ -101,7 +102,7 @@ async def test_a_receiver_that_settles_second_waits_for_the_broker(stored: bool,
         client.engine.set_outcome(link, tag_of(delivery), Outcome.ACCEPTED)
         await client.exchange(OutcomeConfirmed)
         (queue,) = broker.registry.queues
-        assert queue.depth() == (0, 0)
+        assert depth_of(queue) == (0, 0)
 
 
 async def test_a_message_that_is_undeliverable_here_goes_to_another_link() -> None:
@@ -116,7 +117,7 @@ async def test_a_message_that_is_undeliverable_here_goes_to_another_link() -> No
         again = deliveries(client)[2]
         assert (text(again.data), decode_message(again.data).delivery_count) == ("b", 1)
         (queue,) = broker.registry.queues
-        assert len(queue) == 1
+        assert len(queue.contents) == 1
         second = await receiver(client, 10, "other")
         await client.exchange(Delivery, 4)
         (other,) = deliveries(client, second)
@@ -147,7 +148,7 @@ async def test_what_is_given_back_has_its_place_again(outcome: Outcome, count: i
             client.engine.settle(link, tag_of(delivery), outcome)
         client.writer.write(client.engine.output())
         (queue,) = broker.registry.queues
-        await until(lambda: len(queue) == 2, "both messages")
+        await until(lambda: len(queue.contents) == 2, "both messages")
         client.engine.add_credit(link, 2)
         await client.exchange(Delivery, 4)
         again = deliveries(client)[2:]
@@ -164,7 +165,7 @@ async def test_a_rejected_message_leaves_the_queue() -> None:
         client.engine.add_credit(link, 1)
         await client.exchange(Delivery, 2)
         (queue,) = broker.registry.queues
-        assert (queue.counters.rejected, queue.depth()[0]) == (1, 1)
+        assert (queue.counters.rejected, queue.contents.depth.count) == (1, 1)
 
 
 async def test_a_drain_is_answered_when_nothing_waits_any_more() -> None:

@@ -32,7 +32,7 @@ def test_a_message_that_no_memory_is_left_for_is_refused_until_there_is_room() -
         "Maximum depth of all queues exceeded: current=[count: 4, size: 4], max=[count: 4], "
         "increment=[count: 1, size: 1]"
     )
-    one.purge(1)
+    one.contents.purge(1)
     put(two, "e")
     assert not one.enqueue(message("f"))
     nodes.delete_queue(two)
@@ -54,7 +54,7 @@ def test_a_ring_gives_up_its_own_messages_only_and_only_where_that_helps() -> No
     put(other, "xy")
     put(ring, "cd")
     assert (waiting(ring), waiting(other)) == (["c", "d"], ["x", "y"])
-    ring.purge()
+    ring.contents.purge()
     put(other, "zu")
     assert not ring.enqueue(message("e"))
     assert waiting(other) == ["x", "y", "z", "u"]
@@ -72,27 +72,27 @@ def test_what_consumers_have_counts_until_it_is_settled() -> None:
     nodes = registry(2)
     one = queue(nodes, "one")
     consumer = RecordingConsumer()
-    one.add_consumer(consumer)
+    one.delivery.add_consumer(consumer)
     put(one, "ab")
     assert not one.enqueue(message("c"))
-    one.accept(consumer.entries[0])
+    one.delivery.accept(consumer.entries[0])
     put(one, "c")
-    assert nodes.memory is not None
+    assert nodes.depth is not None
     for entry in consumer.entries:
-        one.accept(entry)
-    assert (nodes.memory.count, nodes.memory.size) == (0, 0)
+        one.delivery.accept(entry)
+    assert (nodes.depth.count, nodes.depth.size) == (0, 0)
 
 
 @pytest.mark.parametrize("settled", [False, True])
 def test_nothing_is_counted_twice(settled: bool) -> None:
     nodes = registry()
     one = queue(nodes, "one")
-    one.add_consumer(RecordingConsumer(credit=1, presettled=settled))
+    one.delivery.add_consumer(RecordingConsumer(credit=1, presettled=settled))
     put(one, "abc")
-    assert nodes.memory is not None
-    assert nodes.memory.count == one.depth()[0]
+    assert nodes.depth is not None
+    assert nodes.depth.count == one.contents.depth.count
     drain(one)
-    assert nodes.memory.count == one.depth()[0] == (0 if settled else 1)
+    assert nodes.depth.count == one.contents.depth.count == (0 if settled else 1)
 
 
 def test_a_transaction_that_has_no_room_in_all_queues_together_takes_no_effect() -> None:
@@ -116,5 +116,5 @@ def test_a_queue_that_flows_to_disk_does_not_count() -> None:
     nodes.recorder = Recording()  # type: ignore[assignment]
     paging = queue(nodes, "paging", OverflowPolicy.FLOW_TO_DISK)
     put(paging, "abc")
-    assert nodes.memory is not None
-    assert nodes.memory.count == 0
+    assert nodes.depth is not None
+    assert nodes.depth.count == 0

@@ -1,0 +1,35 @@
+"""Observers of a queue."""
+
+from __future__ import annotations
+
+from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.observers import DepthObserver, EntryObserver, Observers
+
+
+class Few(DepthObserver):
+    def is_quiet(self, count: int, size: int) -> bool:
+        return count < 3
+
+
+def test_all_are_quiet_while_the_depth_is_small_unless_one_needs_each_entry() -> None:
+    observers = Observers()
+    assert (observers.are_quiet(9, 9), observers.need_each) == (True, False)
+    few, each = Few(), EntryObserver()
+    observers.add(few)
+    assert (observers.are_quiet(2, 9), observers.are_quiet(3, 9), observers.need_each) == (True, False, False)
+    observers.add(each)
+    assert (observers.are_quiet(2, 9), observers.need_each, observers.all) == (False, True, (few, each))
+    observers.remove(each)
+    observers.remove(each)
+    assert (observers.are_quiet(2, 9), observers.need_each, observers.all) == (True, False, (few,))
+
+
+def test_an_entry_that_changed_is_a_change_of_the_depth() -> None:
+    seen: list[object] = []
+
+    class Noting(Few):
+        def on_enqueued(self, entry: Entry) -> None:
+            seen.append(entry)
+
+    Noting().on_changed(entry := object(), 3)  # type: ignore[arg-type]
+    assert seen == [entry]
