@@ -1,0 +1,148 @@
+"""Rules: what a line of the file says, and whether it matches a lookup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from qmf.acl.users import replace_placeholders, restore_placeholders
+from qmf.acl.words import ALL, DEFAULT_EXCHANGE, LIMITS, PLACEHOLDERS, WITH_PLACEHOLDERS, Outcome, can_match
+from qmf.bus.topics import TopicTable
+
+
+@attrs.frozen
+class Lookup:
+    """A question: may a user do something?
+
+    Attributes:
+        user: with realm, such as ``bob@QPID``.
+        action, object_type: words of `qmf.acl.words`.
+        name: of the object.
+        properties: what is known of the object and the operation, as text; None if only the name is asked for: the
+            other properties of rules are not compared then.
+        publishing: a message is published: `name` is the exchange and ``routingkey`` the key. `DEFAULT_EXCHANGE` in a
+            rule is the exchange without a name then, and a key that contains a placeholder matches no rule about keys.
+    """
+
+    user: str
+    action: str
+    object_type: str
+    name: str = ""
+    properties: Mapping[str, str] | None = attrs.field(factory=dict)
+    publishing: bool = False
+
+    def __str__(self) -> str:
+        properties = "".join(f" {name}={value}" for name, value in (self.properties or {}).items())
+        return f"{self.user} {self.action} {self.object_type} {self.name!r}{properties}"
+
+
+@attrs.frozen(eq=False)
+class Rule:
+    """A line ``acl ...``.
+
+    Attributes:
+        line: in the file, from 1.
+        text: the line.
+        outcome: what it decides.
+        subject: the user, the group or `ALL`, as written.
+        users: whom it is for; None for all.
+        action: None for all.
+        object_type: None for all.
+        properties: that a lookup has to have, by the names in rules, aliases resolved.
+    """
+
+    line: int
+    text: str
+    outcome: Outcome
+    subject: str
+    users: frozenset[str] | None
+    action: str | None
+    object_type: str | None
+    properties: Mapping[str, str]
+    _topics: TopicTable[str] = attrs.field(init=False, repr=False, factory=TopicTable)
+
+    def __attrs_post_init__(self) -> None:
+        if "routingkey" in self.properties:
+            self._topics.add(self.properties["routingkey"], "")
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.text}"
+
+    @property
+    def is_default(self) -> bool:
+        """It is for all users, actions and objects."""
+        return self.users is None and self.action is None
+
+    def concerns_user(self, user: str) -> bool:
+        """It is for a user."""
+        return self.users is None or user in self.users
+
+    def concerns(self, action: str, object_type: str) -> bool:
+        """It can match a lookup of this kind."""
+        return (
+            self.action in (None, action)
+            and self.object_type in (None, object_type)
+            and can_match(action, object_type, self.properties)
+        )
+
+    def mismatch(self, lookup: Lookup) -> str | None:
+        """The property because of which a lookup, of which `concerns` holds, does not match; None if it matches."""
+        for name, value in self.properties.items():
+            if name == "name":
+                matches = self._matches_name(value, lookup)
+            elif lookup.properties is None or (name in LIMITS and LIMITS[name].property in lookup.properties):
+                matches = True
+            elif name not in lookup.properties:
+                matches = False
+            elif name == "routingkey":
+                matches = self._matches_key(lookup.properties[name], lookup)
+            else:
+                matches = _matches_text(_replaced(name, value, lookup.user), lookup.properties[name])
+            if not matches:
+                return name
+        return None
+
+    def exceeded(self, lookup: Lookup) -> str | None:
+        """The limit that a lookup which matches does not keep; None if it keeps all."""
+        for name, value in self.properties.items():
+            limit = LIMITS.get(name)
+            if limit is None or lookup.properties is None or (bound := int(value)) == 0:
+                continue
+            try:
+                number = int(lookup.properties[limit.property])
+            except ValueError:
+                return name
+            if number > bound if limit.upper else number < bound:
+                return name
+        return None
+
+    def _matches_name(self, value: str, lookup: Lookup) -> bool:
+        if lookup.publishing and value == DEFAULT_EXCHANGE:
+            return not lookup.name
+        return _matches_text(_replaced("name", value, lookup.user), lookup.name)
+
+    def _matches_key(self, key: str, lookup: Lookup) -> bool:
+        if lookup.publishing and _has_placeholder(key):
+            return False
+        if _has_placeholder(self.properties["routingkey"]):
+            key = restore_placeholders(key, lookup.user)
+        return bool(self._topics.match(key))
+
+
+def described(rule: Rule) -> str:
+    """Whom and what a rule is for, without what it decides."""
+    properties = "".join(f" {name}={value}" for name, value in rule.properties.items())
+    return f"{rule.subject} {rule.action or ALL} {rule.object_type or ALL}{properties}"
+
+
+def _has_placeholder(text: str) -> bool:
+    return any(placeholder in text for placeholder in PLACEHOLDERS)
+
+
+def _replaced(name: str, value: str, user: str) -> str:
+    return replace_placeholders(value, user) if name in WITH_PLACEHOLDERS and "${" in value else value
+
+
+def _matches_text(pattern: str, text: str) -> bool:
+    return text.startswith(pattern[:-1]) if pattern.endswith("*") else text == pattern
