@@ -24,6 +24,11 @@ _OPTIONAL = {
 }
 
 
+def acl() -> int:
+    """Run `qmf-acl`."""
+    return _run("qmf-acl", "qmf.tools.acl.cli", None)
+
+
 def broker() -> int:
     """Run `qmf-broker`."""
     return _run("qmf-broker", "qmf.broker.daemon.cli", None)

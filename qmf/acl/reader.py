@@ -63,6 +63,7 @@ class _Reader:
     warnings: list[Problem] = attrs.field(factory=list)
     groups: dict[str, set[str]] = attrs.field(factory=dict)
     group_lines: dict[str, int] = attrs.field(factory=dict)
+    used_groups: set[str] = attrs.field(factory=set)
     rules: list[Rule] = attrs.field(factory=list)
     quotas: Mapping[str, dict[str, int]] = attrs.field(factory=lambda: {"connections": {}, "queues": {}})
     #: The group that the next line continues, if one does.
@@ -130,6 +131,7 @@ class _Reader:
                 return set()
             if member not in self.groups:
                 raise _Fault(f'Sub-group "{member}" not defined yet. (A user has a realm: {member}@QPID)')
+            self.used_groups.add(member)
             return self.groups[member]
         if "@" not in member or (member.endswith("@") and member.count("@") == 1):
             raise _Fault(f"Username '{member}' must contain a realm")
@@ -149,6 +151,7 @@ class _Reader:
             raise _Fault(f'{kind} quota value "{number}" cannot be converted to a 16-bit unsigned integer.')
         if int(number) > MAX_QUOTA:
             raise _Fault(f'{kind} quota value "{number}" exceeds maximum configuration setting of {MAX_QUOTA}')
+        self.used_groups.update(tokens[3:])
         for name in tokens[3:]:
             for user in self.groups.get(name, {name}):
                 self.quotas[kind][user] = int(number)
@@ -238,6 +241,7 @@ class _Reader:
             of_all,
             {name: frozenset(members) for name, members in self.groups.items()},
             self.group_lines,
+            self.used_groups,
             {kind: Quotas(users) for kind, users in self.quotas.items()},
             self.warnings,
         )

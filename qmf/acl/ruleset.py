@@ -97,6 +97,7 @@ class RuleSet:
         connection_default: the rule for the connections of all users from all hosts; None: they are allowed.
         groups: members, by name.
         group_lines: where groups are defined.
+        used_groups: names in quotas and other groups.
         quotas: of ``connections`` and ``queues``.
         warnings: of what has no effect.
     """
@@ -108,6 +109,7 @@ class RuleSet:
     connection_default: HostRule | None
     groups: Mapping[str, Collection[str]]
     group_lines: Mapping[str, int]
+    used_groups: Collection[str]
     quotas: Mapping[str, Quotas]
     warnings: Sequence[Problem]
     _concerning: dict[tuple[str, str, str], Sequence[Rule]] = attrs.field(init=False, factory=dict, repr=False)

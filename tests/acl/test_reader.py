@@ -48,7 +48,7 @@ def unknown_host(host: str) -> str:
     raise OSError(f"no host {host}")
 
 
-def test_the_example_of_the_manual():
+def test_the_example_of_the_manual() -> None:
     rules = read(MANUAL, "users.acl")
     assert rules.groups["publisher"] == {
         *("kim@QPID", "martin@QPID", "ted@QPID", "rob@QPID"),
@@ -145,12 +145,12 @@ def test_the_example_of_the_manual():
         ),
     ],
 )
-def test_errors_name_the_line(text, found):
+def test_errors_name_the_line(text: str, found: list[str] | None) -> None:
     assert found is None or problems(text) == found
     assert problems(text)
 
 
-def test_all_errors_are_reported_in_the_words_of_qpidd():
+def test_all_errors_are_reported_in_the_words_of_qpidd() -> None:
     with pytest.raises(AclError) as caught:
         read("group g\nacl allow all all\nacl allow all eat\n", "users.acl")
     assert str(caught.value) == (
@@ -159,7 +159,7 @@ def test_all_errors_are_reported_in_the_words_of_qpidd():
     )
 
 
-def test_comments_and_blank_lines_stand_anywhere_but_behind_a_rule():
+def test_comments_and_blank_lines_stand_anywhere_but_behind_a_rule() -> None:
     rules = read(
         "#acl deny all all\n\n  \t\ngroup g a@QPID \\\n# within a group\n b@QPID\nacl allow g all\n", "users.acl"
     )
@@ -167,40 +167,40 @@ def test_comments_and_blank_lines_stand_anywhere_but_behind_a_rule():
     assert problems(" # indented") != []
 
 
-def test_a_group_may_be_named_before_its_members():
+def test_a_group_may_be_named_before_its_members() -> None:
     assert read("group g \\\n a@QPID", "users.acl").groups["g"] == {"a@QPID"}
 
 
-def test_a_name_is_a_group_only_from_its_definition_on():
+def test_a_name_is_a_group_only_from_its_definition_on() -> None:
     rules = read("acl deny g create queue\ngroup g a@QPID\nacl allow g create queue", "users.acl")
-    assert [rule.users for rule in rules.rules] == [{"g"}, {"a@QPID"}]
+    assert [rule.users for rule in rules.rules] == [frozenset({"g"}), frozenset({"a@QPID"})]
     assert [warning.line for warning in rules.warnings] == [1]
 
 
-def test_quotas_of_a_group_are_those_of_each_member():
+def test_quotas_of_a_group_are_those_of_each_member() -> None:
     rules = read("group g a@QPID b@QPID\nquota queues 5 all g\nquota queues 0 b@QPID\n", "users.acl")
     quota = rules.quotas["queues"]
     assert [quota.limit(user) for user in ("a@QPID", "b@QPID", "c@QPID")] == [5, 0, 5]
     assert rules.quotas["connections"].limit("a@QPID") is None
 
 
-def test_users_that_no_quota_names_have_none_where_there_are_quotas():
+def test_users_that_no_quota_names_have_none_where_there_are_quotas() -> None:
     assert read("quota connections 5 a@QPID", "users.acl").quotas["connections"].limit("b@QPID") == 0
 
 
-def test_older_names_of_limits():
+def test_older_names_of_limits() -> None:
     rule = read("acl allow all create queue maxqueuesize=5 maxqueuecount=6", "users.acl").rules[0]
     assert rule.properties == {"queuemaxsizeupperlimit": "5", "queuemaxcountupperlimit": "6"}
 
 
-def test_a_property_that_stands_twice_is_that_of_the_first():
+def test_a_property_that_stands_twice_is_that_of_the_first() -> None:
     rules = read("acl allow all create queue name=a name=b", "users.acl")
     assert rules.rules[0].properties == {"name": "a"}
     assert "name=b" in rules.warnings[0].message
 
 
 @given(st.text(alphabet=st.sampled_from('acl groupqt\\\n#@=*" 0é\x00$')))
-def test_any_text_is_read_or_has_errors_with_lines(text):
+def test_any_text_is_read_or_has_errors_with_lines(text: str) -> None:
     found: tuple[Problem, ...] = ()
     try:
         rules = read(text, "users.acl", resolver=unknown_host)

@@ -18,11 +18,11 @@ def publishes(text: str, user: str, exchange: str, key: str) -> bool:
     return read(text, "users.acl").decide(lookup).allows
 
 
-def test_nothing_is_allowed_without_a_rule():
+def test_nothing_is_allowed_without_a_rule() -> None:
     assert decide("", "bob@QPID", "create", "queue", "q") == "deny"
 
 
-def test_the_first_rule_that_matches_decides():
+def test_the_first_rule_that_matches_decides() -> None:
     text = "acl allow bob@QPID create queue name=b*\nacl deny-log all create queue\nacl allow all all\n"
     assert decide(text, "bob@QPID", "create", "queue", "box") == "allow"
     assert decide(text, "bob@QPID", "create", "queue", "abox") == "deny-log"
@@ -30,7 +30,7 @@ def test_the_first_rule_that_matches_decides():
     assert decide(text, "ann@QPID", "purge", "queue", "box") == "allow"
 
 
-def test_the_last_rule_for_everything_is_the_default_and_rules_below_it_count():
+def test_the_last_rule_for_everything_is_the_default_and_rules_below_it_count() -> None:
     text = "acl deny all all\nacl allow bob@QPID purge queue\n"
     assert decide(text, "bob@QPID", "purge", "queue", "q") == "allow"
     # An earlier one is a rule as others.
@@ -38,12 +38,12 @@ def test_the_last_rule_for_everything_is_the_default_and_rules_below_it_count():
     assert decide(text, "bob@QPID", "purge", "queue", "q") == "deny"
 
 
-def test_members_of_groups_and_of_groups_within():
+def test_members_of_groups_and_of_groups_within() -> None:
     text = "group inner a@QPID\ngroup outer inner b@QPID\nacl allow outer consume queue\n"
     assert [decide(text, f"{name}@QPID", "consume", "queue", "q") for name in "abc"] == ["allow", "allow", "deny"]
 
 
-def test_a_property_that_the_lookup_lacks_does_not_match():
+def test_a_property_that_the_lookup_lacks_does_not_match() -> None:
     text = "acl deny all access exchange type=topic\nacl allow all all\n"
     assert decide(text, "a@QPID", "access", "exchange", "x") == "allow"
     assert decide(text, "a@QPID", "access", "exchange", "x", type="topic") == "deny"
@@ -55,7 +55,7 @@ def test_a_property_that_the_lookup_lacks_does_not_match():
 @pytest.mark.parametrize(
     ("size", "outcome"), [("9", "deny-log"), ("10", "allow-log"), ("20", "allow-log"), ("21", "deny-log")]
 )
-def test_a_limit_that_is_exceeded_denies(size, outcome):
+def test_a_limit_that_is_exceeded_denies(size: str, outcome: str) -> None:
     text = (
         "acl allow-log all create queue queuemaxsizelowerlimit=10 queuemaxsizeupperlimit=20\n"
         "acl allow all all\n"
@@ -63,13 +63,13 @@ def test_a_limit_that_is_exceeded_denies(size, outcome):
     assert decide(text, "a@QPID", "create", "queue", "q", maxqueuesize=size) == outcome
 
 
-def test_limits_of_zero_are_kept_by_all_and_those_of_nothing_known_don_t_match():
+def test_limits_of_zero_are_kept_by_all_and_those_of_nothing_known_don_t_match() -> None:
     assert decide("acl allow all create queue maxqueuecount=0", "a@Q", "create", "queue", maxqueuecount="9") == "allow"
     assert decide("acl allow all create queue maxqueuecount=9", "a@Q", "create", "queue") == "deny"
     assert decide("acl allow all create queue maxqueuecount=9", "a@Q", "create", "queue", maxqueuecount="x") == "deny"
 
 
-def test_the_decision_names_the_limit():
+def test_the_decision_names_the_limit() -> None:
     rules = read("acl allow all create queue maxqueuecount=9", "users.acl")
     decision = rules.decide(Lookup("a@QPID", "create", "queue", "q", {"maxqueuecount": "10"}))
     assert str(decision) == "deny: line 1: acl allow all create queue maxqueuecount=9 (exceeds queuemaxcountupperlimit)"
@@ -84,7 +84,7 @@ def test_the_decision_names_the_limit():
         ("q-${user}-*", "q-bob_smith-1"),
     ],
 )
-def test_placeholders_stand_for_the_user(name, value):
+def test_placeholders_stand_for_the_user(name: str, value: str) -> None:
     text = f"acl allow all bind exchange name={name}\nacl allow all bind exchange queuename={name}"
     assert decide(text, "bob.smith@a.b", "bind", "exchange", value, queuename="q", routingkey="") == "allow"
     assert decide(text, "bob.smith@a.b", "bind", "exchange", "x", queuename=value, routingkey="") == "allow"
@@ -93,7 +93,7 @@ def test_placeholders_stand_for_the_user(name, value):
     )
 
 
-def test_routing_keys_match_as_in_a_topic_exchange():
+def test_routing_keys_match_as_in_a_topic_exchange() -> None:
     text = "acl allow all publish exchange name=x routingkey=stocks.*.#\n"
     assert [publishes(text, "a@Q", "x", key) for key in ("stocks.ibm", "stocks.ibm.usd", "stocks", "news.ibm")] == [
         *(True, True),
@@ -102,21 +102,21 @@ def test_routing_keys_match_as_in_a_topic_exchange():
     assert not publishes(text, "a@Q", "y", "stocks.ibm")
 
 
-def test_keys_with_the_user():
+def test_keys_with_the_user() -> None:
     text = "acl allow all publish exchange name=x routingkey=${user}.#\n"
     assert publishes(text, "bob@QPID", "x", "bob.news")
     assert not publishes(text, "ann@QPID", "x", "bob.news")
     assert not publishes(text, "bob@QPID", "x", "${user}.news")
 
 
-def test_the_exchange_without_a_name():
+def test_the_exchange_without_a_name() -> None:
     text = "acl allow all publish exchange name=amq.default routingkey=q\n"
     assert publishes(text, "a@Q", "", "q")
     assert not publishes(text, "a@Q", "", "r")
     assert not publishes(text, "a@Q", "amq.default", "q")
 
 
-def test_messages_are_looked_up_only_if_there_are_rules_about_publishing():
+def test_messages_are_looked_up_only_if_there_are_rules_about_publishing() -> None:
     def rules(text: str) -> bool:
         return read(text, "users.acl").has_publish_rules
 
@@ -126,7 +126,7 @@ def test_messages_are_looked_up_only_if_there_are_rules_about_publishing():
     assert rules("acl allow bob@QPID all queue")
 
 
-def test_rules_for_connections():
+def test_rules_for_connections() -> None:
     text = (
         "acl deny all create connection host=10.0.0.1,10.0.0.9\n"
         "acl allow bob@QPID create connection host=10.0.0.5\n"
@@ -148,14 +148,14 @@ def test_rules_for_connections():
     assert read("", "users.acl").decide_connection("ann@QPID", "10.0.0.1").allows
 
 
-def test_names_of_hosts_are_resolved_when_the_file_is_read():
+def test_names_of_hosts_are_resolved_when_the_file_is_read() -> None:
     rules = read("acl deny all create connection host=near", "users.acl", resolver=lambda _: "10.0.0.5")
     assert not rules.decide_connection("a@Q", "10.0.0.5").allows
     assert not rules.decide_connection("a@Q", "::ffff:10.0.0.5").allows
     assert rules.decide_connection("a@Q", "10.0.0.6").allows
 
 
-def test_rules_that_were_passed_over_have_reasons():
+def test_rules_that_were_passed_over_have_reasons() -> None:
     text = (
         "acl allow ann@QPID create queue\n"
         "acl allow all create queue name=tmp.*\n"
