@@ -65,7 +65,7 @@ def _matches_something(rule: Rule) -> bool:
 
 def _unused_groups(rules: RuleSet) -> Iterator[tuple[int, str]]:
     subjects = {rule.subject for rule in [*rules.rules, *(found.rule for found in rules.hosts)]}
-    subjects |= rules.used_groups
+    subjects.update(rules.used_groups)
     for name, line in rules.group_lines.items():
         if not rules.groups[name]:
             yield line, f'the group "{name}" has no members'
