@@ -5,6 +5,6 @@ windows are made of smaller ones, `statements` and `rows` the SQL, `windows` the
 the samples of a class in a lake, `day` the roll-up of its days one after the other, `job` the work of the command on a
 lake in a local folder.
 
-`partials` merges aggregates of some samples to those of larger windows: `stream_partials` those of a stream's newest
-samples, as values of all classes together (`families`), `stored_partials` those that `optimize` stores beside files.
+`partials` merges aggregates of a stream's newest samples (`stream_partials`) to those of larger windows, as values of
+all classes together (`families`).
 """

@@ -12,9 +12,8 @@ from qmf.pipeline.aggregation.columns import coarser
 from qmf.pipeline.aggregation.members import window_seconds
 from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS, carry
 from qmf.pipeline.aggregation.source import ClassSource, day_start_ns
-from qmf.pipeline.aggregation.stored_partials import merged_rows, stored
 from qmf.pipeline.aggregation.windows import rolled_up
-from qmf.pipeline.aggregation.zones import UTC, Span, WindowGrid, Zone, base_seconds
+from qmf.pipeline.aggregation.zones import UTC, Span, Zone, base_seconds
 from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.lake.days import NS_PER_DAY
 
@@ -57,7 +56,7 @@ class ClassRollup:
         base = base_seconds(self.sizes, self.zone)
         made: dict[str, str] = {}
         try:
-            if not self._make_base(day, base, spans):
+            if not self._roll_up(self.source.of_day(self.zone, day), base, _BASE, spans):
                 yield made
                 return
             for size in sorted(seconds, key=seconds.__getitem__):
@@ -81,17 +80,6 @@ class ClassRollup:
         for table in (_CARRIED, _NEXT, _PRESENT, _EARLIER):
             self.connection.execute(f"drop table if exists {table}")
         self._carries = False
-
-    def _make_base(self, day: str, seconds: int, spans: Sequence[Span]) -> bool:
-        """Make the table of the rows from which those of all sizes are made; False for no samples."""
-        paths = stored(self.source, day, seconds) if self.zone.is_utc else None
-        if paths is None:
-            return self._roll_up(self.source.of_day(self.zone, day), seconds, _BASE, spans)
-        carried = _CARRIED if self._carries else None
-        grid = WindowGrid(seconds)
-        with merged_rows(self.connection, paths, self.source, grid, carried, continued=self.continued) as sql:
-            self.connection.execute(f"create temp table {_BASE} as {sql}")
-        return True
 
     def _roll_up(
         self, source: ClassSource, seconds: int, table: str, spans: Sequence[Span] = (), where: str = ""

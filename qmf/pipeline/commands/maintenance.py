@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import sys
 
 from qmf.pipeline.commands.base import (
@@ -33,13 +32,10 @@ def _optimize_options(parser: argparse.ArgumentParser) -> None:
 
 def _optimize(options: argparse.Namespace) -> None:
     check_lake(options.lake)
-    lake = open_lake(options)
-    done = maintenance.optimize(lake, before=options.before, target_bytes=max(1, int(options.target_mb * _MB)))
+    done = maintenance.optimize(
+        open_lake(options), before=options.before, target_bytes=max(1, int(options.target_mb * _MB))
+    )
     print_line(f"Combined {done.combined} files into {done.written}")
-    if importlib.util.find_spec("duckdb") is not None:
-        from qmf.pipeline.aggregation.stored_partials import store_partials
-
-        store_partials(lake)
 
 
 def _retain_options(parser: argparse.ArgumentParser) -> None:
