@@ -22,20 +22,20 @@ from typing import Any
 
 from pipeline_lake import SECOND
 
-from qmf.pipeline.aggregation.job import roll_up_lake
-from qmf.pipeline.aggregation.tables import RollupOptions
 from qmf.pipeline.audit.job import audit_lake
 from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.audit.spark_job import audit_on_spark
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.recording.buffers import RowBuffers
-from qmf.pipeline.recording.lake_writer import LakeWriter
+from qmf.pipeline.record.buffers import RowBuffers
+from qmf.pipeline.record.lake_writer import LakeWriter
 from qmf.pipeline.report.collect import ReportOptions, collect
 from qmf.pipeline.report.source import end_of_recording
 from qmf.pipeline.report.time_range import parse_time_range
-from qmf.pipeline.rollup.job import rollup_batch
+from qmf.pipeline.rollup.job import roll_up_lake
+from qmf.pipeline.rollup.spark_job import rollup_batch
+from qmf.pipeline.rollup.tables import RollupOptions
 from qmf.pipeline.spark import session
 from qmf.schema import Style, read_schema
 

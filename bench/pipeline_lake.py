@@ -19,8 +19,8 @@ import psutil
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.recording.buffers import RowBuffers, RowConverter
-from qmf.pipeline.recording.lake_writer import LakeWriter
+from qmf.pipeline.record.buffers import RowBuffers, RowConverter
+from qmf.pipeline.record.lake_writer import LakeWriter
 from qmf.schema import TYPES, ClassSchema, Statistic
 
 OBJECTS = 100

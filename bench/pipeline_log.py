@@ -28,8 +28,8 @@ from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.maintenance import optimize, vacuum
 from qmf.pipeline.lake.row_columns import DATE
-from qmf.pipeline.recording.buffers import RowBuffers, RowConverter
-from qmf.pipeline.recording.lake_writer import SMALL_FILES, LakeWriter
+from qmf.pipeline.record.buffers import RowBuffers, RowConverter
+from qmf.pipeline.record.lake_writer import SMALL_FILES, LakeWriter
 
 DAY_COMMITS = 8640
 INTERVAL = 10 * 10**9

@@ -24,9 +24,9 @@ import pyarrow.parquet
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.recording.buffers import RowBuffers, RowConverter
-from qmf.pipeline.recording.lake_writer import LakeWriter
-from qmf.pipeline.recording.writer_state import PendingBatch, WriterState, state_folder
+from qmf.pipeline.record.buffers import RowBuffers, RowConverter
+from qmf.pipeline.record.lake_writer import LakeWriter
+from qmf.pipeline.record.writer_state import PendingBatch, WriterState, state_folder
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
 
 INTERVAL = 10.0

@@ -31,11 +31,11 @@ import pyarrow.dataset
 from pipeline_lake import CLASS, SECOND, VALUES, each_size, fill, peak, peaks
 from pyspark.sql import functions as F
 
-from qmf.pipeline.aggregation.job import roll_up_lake
-from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.rollup.job import rollup_batch
+from qmf.pipeline.rollup.job import roll_up_lake
+from qmf.pipeline.rollup.spark_job import rollup_batch
+from qmf.pipeline.rollup.tables import RollupOptions, rollup_table
 from qmf.pipeline.spark import session
 
 #: The values of a sample.

@@ -79,8 +79,8 @@ class Ours:
         from qmf.pipeline.kinds import RowKind
         from qmf.pipeline.lake.columns import ClassVersion
         from qmf.pipeline.lake.delta_lake import DeltaLake
-        from qmf.pipeline.recording.buffers import RowBuffers, RowConverter
-        from qmf.pipeline.recording.lake_writer import LakeWriter
+        from qmf.pipeline.record.buffers import RowBuffers, RowConverter
+        from qmf.pipeline.record.lake_writer import LakeWriter
 
         self._objects, self._buffers, self._table = RowKind.OBJECTS, RowBuffers(), ClassVersion.from_schema(CLASS)
         self._cells = RowConverter(self._table)

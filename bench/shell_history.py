@@ -38,8 +38,8 @@ from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.maintenance import TARGET_BYTES
 from qmf.pipeline.lake.table_paths import class_path
-from qmf.pipeline.recording.buffers import RowBuffers
-from qmf.pipeline.recording.lake_writer import LakeWriter
+from qmf.pipeline.record.buffers import RowBuffers
+from qmf.pipeline.record.lake_writer import LakeWriter
 
 #: Milliseconds that the answer may take.
 LIMIT = 1000.0

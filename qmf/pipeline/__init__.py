@@ -1,6 +1,6 @@
 """The data pipeline: records a bus in a lake of Delta tables, and processes the lake in this process or with Spark.
 
-`lake` owns the files, `recording` writes them, `spark` gives Spark access to them, as `frames.Frames` and as the data
+`lake` owns the files, `record` writes them, `spark` gives Spark access to them, as `frames.Frames` and as the data
 source `qmf`. `rollup`, `correlate`, `audit` and `report` are the jobs; `commands` and `cli` are `qmf-pipeline`.
 
 The pipeline is a console: it never imports the agent's side, except to publish alerts. pyarrow and pyspark are imported
@@ -16,7 +16,7 @@ from qmf._lazy import lazy_exports
 if TYPE_CHECKING:
     from qmf.pipeline.errors import LakeError, MissingExtraError, PipelineError
     from qmf.pipeline.lake.delta_lake import DeltaLake
-    from qmf.pipeline.recording.lake_recorder import LakeRecorder, RecorderCounts
+    from qmf.pipeline.record.lake_recorder import LakeRecorder, RecorderCounts
 else:
     # Spark starts Python for each stream: it loads the lake, and no console.
     __getattr__, __dir__ = lazy_exports(
@@ -24,7 +24,7 @@ else:
         {
             "qmf.pipeline.errors": "LakeError MissingExtraError PipelineError",
             "qmf.pipeline.lake.delta_lake": "DeltaLake",
-            "qmf.pipeline.recording.lake_recorder": "LakeRecorder RecorderCounts",
+            "qmf.pipeline.record.lake_recorder": "LakeRecorder RecorderCounts",
         },
     )
 

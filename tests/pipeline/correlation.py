@@ -15,7 +15,7 @@ from qmf.pipeline.correlate.batch import BatchResult, correlate_batch
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.recording.buffers import Cells
+from qmf.pipeline.record.buffers import Cells
 from qmf.schema import TYPES, Argument, EventSchema
 
 OPENED = ClassVersion.from_schema(

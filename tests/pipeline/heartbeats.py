@@ -6,8 +6,8 @@ from pipeline.lakes import recorded
 
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.recording.buffers import Cells, RowBuffers
-from qmf.pipeline.recording.lake_writer import LakeWriter
+from qmf.pipeline.record.buffers import Cells, RowBuffers
+from qmf.pipeline.record.lake_writer import LakeWriter
 
 DAY = 86_400 * 10**9
 RUN = "00000000000000000001_1"

@@ -11,8 +11,8 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_columns import KIND_COLUMNS
-from qmf.pipeline.recording.buffers import Cells, RowBuffers
-from qmf.pipeline.recording.lake_writer import LakeWriter
+from qmf.pipeline.record.buffers import Cells, RowBuffers
+from qmf.pipeline.record.lake_writer import LakeWriter
 
 SECOND = 10**9
 RUN = "00000000000000000001_1"

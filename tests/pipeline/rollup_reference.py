@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-from qmf.pipeline.aggregation.members import NumberMember
+from qmf.pipeline.rollup.members import NumberMember
 from qmf.schema import Style
 
 SECOND = 10**9

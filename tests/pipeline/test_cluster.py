@@ -25,15 +25,15 @@ from support.waiting import wait_until
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.aggregation.job import roll_up_lake  # noqa: E402
-from qmf.pipeline.aggregation.stream import RollupStream  # noqa: E402
-from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table  # noqa: E402
 from qmf.pipeline.audit.job import audit_lake  # noqa: E402
 from qmf.pipeline.audit.options import AuditOptions  # noqa: E402
 from qmf.pipeline.correlate import parse_rules  # noqa: E402
 from qmf.pipeline.correlate.alert_table import AlertTable  # noqa: E402
 from qmf.pipeline.correlate.batch import correlate_batch  # noqa: E402
 from qmf.pipeline.correlate.options import CorrelateOptions  # noqa: E402
+from qmf.pipeline.rollup.job import roll_up_lake  # noqa: E402
+from qmf.pipeline.rollup.stream import RollupStream  # noqa: E402
+from qmf.pipeline.rollup.tables import RollupOptions, rollup_table  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -49,8 +49,8 @@ from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate import spark_job as rules_job
 from qmf.pipeline.correlate.options import CorrelateOptions
-from qmf.pipeline.rollup import job, tasks
-from qmf.pipeline.aggregation.tables import RollupOptions
+from qmf.pipeline.rollup import spark_job, tasks
+from qmf.pipeline.rollup.tables import RollupOptions
 from qmf.pipeline.spark import session
 master, lake, out = sys.argv[1:4]
 quick = json.loads(sys.argv[4])
@@ -59,7 +59,7 @@ spark = session(master, partitions=2, settings={**quick, "spark.executor.memory"
 print("application", spark.sparkContext.applicationId, flush=True)
 tasks.TASK_SAMPLES = spark_job.TASK_ROWS = rules_job.TASK_ROWS = 30
 options = RollupOptions(lake=lake, out=out, sizes=("1m", "1h"))
-rows = job.rollup_batch(spark, options, lambda _text: None)
+rows = spark_job.rollup_batch(spark, options, lambda _text: None)
 executors = spark.sparkContext.parallelize(range(8), 8).map(lambda _: os.environ["SPARK_EXECUTOR_DIRS"]).collect()
 print("executors", json.dumps(sorted(set(executors))))
 print("rows", rows)
@@ -68,7 +68,7 @@ rules = parse_rules(sys.argv[5], "rules.toml")
 rules_job.correlate_on_spark(spark, CorrelateOptions(lake=lake, out=out + "/alerts", rules=rules), lambda _text: None)
 with closing(spark_job.SparkAuditStream(AuditOptions(lake, out + "/audit-stream"), spark)) as stream:
     stream.step()
-with closing(job.SparkRollupStream(options, spark)) as stream:
+with closing(spark_job.SparkRollupStream(options, spark)) as stream:
     stream.step(last=True)
 spark.stop()
 """

@@ -14,7 +14,11 @@ from xdist.scheduler import LoadScopeScheduling
 #: Folders and files with Spark or a browser, by the session that they share.
 _SESSIONS = {
     "Browser": ("tests/web/pages/test_browser.py",),
-    "Spark 1": ("tests/docs/test_pipeline.py", "tests/pipeline/rollup/"),
+    "Spark 1": (
+        "tests/docs/test_pipeline.py",
+        "tests/pipeline/rollup/test_frames.py",
+        "tests/pipeline/rollup/test_spark_job.py",
+    ),
     "Spark 2": (
         "tests/docs/test_pipeline_correlate.py",
         "tests/pipeline/audit/test_job.py",
@@ -37,7 +41,7 @@ _LONG = (
     "tests/codegen/test_invented.py",
     "tests/docs/",
     "tests/pipeline/correlate/test_end_to_end.py",
-    "tests/pipeline/recording/test_recorder.py",
+    "tests/pipeline/record/test_recorder.py",
     "tests/e2e/",
     "tests/examples/",
     "tests/shell/terminal/",

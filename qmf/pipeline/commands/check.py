@@ -8,7 +8,7 @@ import itertools
 from qmf.pipeline.commands.base import Subcommand, check_lake, open_lake, print_line
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake.checking import LakeCheck
-from qmf.pipeline.recording.checking import check_pending
+from qmf.pipeline.record.checking import check_pending
 
 
 def _options(parser: argparse.ArgumentParser) -> None:

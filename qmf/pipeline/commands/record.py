@@ -17,13 +17,13 @@ from qmf.pipeline.commands.base import (
     print_or_stop,
 )
 from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.recording.lake_recorder import (
+from qmf.pipeline.record.lake_recorder import (
     DEFAULT_CELLS,
     DEFAULT_INTERVAL,
     LakeRecorder,
     RecorderCounts,
 )
-from qmf.pipeline.recording.properties import REFRESH
+from qmf.pipeline.record.properties import REFRESH
 
 
 def _options(parser: argparse.ArgumentParser) -> None:

@@ -5,10 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from qmf.pipeline.aggregation.job import roll_up_lake
-from qmf.pipeline.aggregation.stream import RollupStream
-from qmf.pipeline.aggregation.stream_job import follow_lake
-from qmf.pipeline.aggregation.tables import RollupOptions
 from qmf.pipeline.commands.base import (
     Subcommand,
     add_classes,
@@ -22,6 +18,10 @@ from qmf.pipeline.commands.base import (
     storage_of,
 )
 from qmf.pipeline.lake.location import is_local
+from qmf.pipeline.rollup.job import roll_up_lake
+from qmf.pipeline.rollup.stream import RollupStream
+from qmf.pipeline.rollup.stream_job import follow_lake
+from qmf.pipeline.rollup.tables import RollupOptions
 from qmf.views.times import parse_duration
 
 
@@ -85,14 +85,14 @@ def _needs_spark(options: argparse.Namespace, rollup_options: RollupOptions) -> 
 
 def _run_on_spark(options: argparse.Namespace, rollup_options: RollupOptions) -> None:
     with spark_session(options) as spark:
-        from qmf.pipeline.rollup import job
+        from qmf.pipeline.rollup import spark_job
 
         if not options.stream:
-            _print_rows(job.rollup_batch(spark, rollup_options, print_line), rollup_options)
+            _print_rows(spark_job.rollup_batch(spark, rollup_options, print_line), rollup_options)
             return
 
         def make(chosen: RollupOptions) -> RollupStream:
-            return job.SparkRollupStream(chosen, spark)
+            return spark_job.SparkRollupStream(chosen, spark)
 
         _follow(options, rollup_options, make)
 

@@ -38,7 +38,9 @@ def _try_options(parser: argparse.ArgumentParser) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     from qmf.pipeline.correlate.rule_checks import check_rules
+    from qmf.pipeline.correlate.rule_file import read_text
     from qmf.pipeline.correlate.rule_table import RuleError
+    from qmf.pipeline.notifying.config_file import config_errors
 
     errors: list[str] = []
     lake = None
@@ -47,7 +49,8 @@ def _check(options: argparse.Namespace) -> None:
         lake = DeltaLake(options.lake)
     for file in options.files:
         try:
-            rules, missing = check_rules(file, lake, options.schema)
+            others = [error.at(file) for error in config_errors(read_text(file), folder=Path(file).parent)]
+            rules, missing = check_rules(file, lake, options.schema, others)
         except RuleError as error:
             errors += str(error).splitlines()
             continue

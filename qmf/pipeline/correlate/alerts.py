@@ -19,6 +19,9 @@ from qmf.schema import Severity
 #: The label with the name of the rule, as Prometheus names it.
 NAME_LABEL = "alertname"
 
+#: The label with the name of the severity, by which alerts are routed.
+SEVERITY_LABEL = "severity"
+
 #: The change of a row about an alert that is pending.
 PENDING = "pending"
 

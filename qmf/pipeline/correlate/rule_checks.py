@@ -8,11 +8,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from qmf.pipeline.correlate.alerts import NAME_LABEL
+from qmf.pipeline.correlate.alerts import NAME_LABEL, SEVERITY_LABEL
 from qmf.pipeline.correlate.expressions import functions_of
 from qmf.pipeline.correlate.message_templates import wrong_formats
 from qmf.pipeline.correlate.plan import read_plan
-from qmf.pipeline.correlate.rule_file import load_rules, read_text
+from qmf.pipeline.correlate.rule_file import load_rules
 from qmf.pipeline.correlate.rule_table import RuleError
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader
@@ -24,8 +24,6 @@ from qmf.pipeline.lake.columns import ClassVersion, ColumnType
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass, place
 from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE, HASH
 from qmf.pipeline.lake.table_paths import class_path, kind_path
-from qmf.pipeline.notifying.active_alert import SEVERITY_LABEL
-from qmf.pipeline.notifying.config_file import config_errors
 from qmf.schema import read_schema
 
 #: What templates of Prometheus have in doubled braces, which here are plain braces.
@@ -33,7 +31,7 @@ _PROMETHEUS = re.compile(r"\{\{[^{}]*[$|][^{}]*\}\}|\{\{-?\s*(?:if|else|end|rang
 
 
 def check_rules(
-    file: str, lake: DeltaLake | None = None, schemas: Sequence[Path] = ()
+    file: str, lake: DeltaLake | None = None, schemas: Sequence[Path] = (), others: Sequence[str] = ()
 ) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
     """Check a file of rules.
 
@@ -42,15 +40,16 @@ def check_rules(
         lake: whose classes the rules must fit.
         schemas: files of schemas, in XML, with classes that count as well. Without a lake and without schemas, the
             file is checked alone.
+        others: errors that were found in the file's other tables, to be reported with those of the rules.
 
     Returns:
         the rules, and a text for each class that is not known.
 
     Raises:
-        RuleError: a line for each error, also in the tables of notifications.
+        RuleError: a line for each error.
         QmfError: the lake or a schema can't be read.
     """
-    rules = _load(file)
+    rules = _load(file, others)
     wrong: list[str] = []
     missing: tuple[str, ...] = ()
     if lake is not None or schemas:
@@ -62,17 +61,16 @@ def check_rules(
     return rules, missing
 
 
-def _load(file: str) -> tuple[Rule, ...]:
-    """The rules of a file, whose tables of notifications are checked as well."""
+def _load(file: str, others: Sequence[str]) -> tuple[Rule, ...]:
+    """The rules of a file, if there is no error in any of its tables."""
     wrong: list[str] = []
     rules: tuple[Rule, ...] = ()
     try:
         rules = load_rules(file)
     except RuleError as error:
         wrong += str(error).splitlines()
-    found = [error.at(file) for error in config_errors(read_text(file), folder=Path(file).parent)]
-    # Both readers report wrong syntax.
-    wrong += [text for text in found if text not in wrong]
+    # Each reader of the file reports wrong syntax.
+    wrong += [text for text in others if text not in wrong]
     if wrong:
         raise RuleError("\n".join(wrong))
     return rules

@@ -54,7 +54,7 @@ def arrow_table(columns: Columns, rows: Sequence[tuple[object, ...]]) -> Any:
 
     Args:
         columns: of each row, in order.
-        rows: at least one; cells as `qmf.pipeline.recording.conversion` makes them.
+        rows: at least one; cells as `qmf.pipeline.record.conversion` makes them.
     """
     pa = import_pyarrow()
     schema = arrow_schema(columns)

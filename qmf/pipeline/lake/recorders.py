@@ -1,6 +1,6 @@
 """The recorders of a lake that is a folder, as others see them: by the files of their states.
 
-What these files mean is in `qmf.pipeline.recording.writer_state`.
+What these files mean is in `qmf.pipeline.record.writer_state`.
 """
 
 from __future__ import annotations

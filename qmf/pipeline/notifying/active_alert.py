@@ -7,10 +7,7 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.correlate.alerts import NAME_LABEL, SUMMARY, Alert, AlertState
-
-#: The label with the name of the severity, by which alerts are routed.
-SEVERITY_LABEL = "severity"
+from qmf.pipeline.correlate.alerts import NAME_LABEL, SEVERITY_LABEL, SUMMARY, Alert, AlertState
 
 _FNV_OFFSET, _FNV_PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 

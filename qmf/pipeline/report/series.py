@@ -10,14 +10,14 @@ from contextlib import closing
 
 import attrs
 
-from qmf.pipeline.aggregation.day import ClassRollup
-from qmf.pipeline.aggregation.members import window_seconds
-from qmf.pipeline.aggregation.source import ClassSource, class_sources
-from qmf.pipeline.aggregation.windows import rolled_up
 from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.report.own import own_object
 from qmf.pipeline.report.source import ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange
+from qmf.pipeline.rollup.day import ClassRollup
+from qmf.pipeline.rollup.members import window_seconds
+from qmf.pipeline.rollup.source import ClassSource, class_sources
+from qmf.pipeline.rollup.windows import rolled_up
 from qmf.schema import TYPES, ClassSchema, Style
 from qmf.views.counters import is_counter
 

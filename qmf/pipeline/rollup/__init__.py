@@ -1,11 +1,27 @@
-"""Roll-ups on Spark: the work of `qmf.pipeline.aggregation`, done by the executors.
+"""Samples of objects as one row per object, time window and member, computed by DuckDB.
 
-An executor runs the same statements on the same columns, so the rows are the same. `tasks` divides a lake into pieces
-of work, `job` is the command's work, `frames` rolls up samples that are in a frame of Spark.
+Most of it needs neither Spark nor Java. `members` has the numbers that a class has, `columns` the table and how larger
+windows are made of smaller ones, `statements` and `rows` the SQL, `windows` the roll-up of samples of a class, `source`
+the samples of a class in a lake, `day` the roll-up of its days one after the other, `job` and `stream` the work of the
+command in its process.
+
+`partials` merges aggregates of a stream's newest samples (`stream_partials`) to those of larger windows, as values of
+all classes together (`families`).
+
+On Spark, executors run the same statements on the same columns, so the rows are the same: `tasks` divides a lake into
+pieces of work, `spark_job` is the command's work, `frames` rolls up samples that are in a frame of Spark.
 """
 
 from __future__ import annotations
 
-from qmf.pipeline.rollup.frames import coarser, rollup
+from typing import TYPE_CHECKING
+
+from qmf._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from qmf.pipeline.rollup.frames import coarser, rollup
+else:
+    # Only what runs on Spark needs pyspark.
+    __getattr__, __dir__ = lazy_exports(__name__, {"qmf.pipeline.rollup.frames": "coarser rollup"})
 
 __all__ = ["coarser", "rollup"]

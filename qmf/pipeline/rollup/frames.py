@@ -9,14 +9,14 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from qmf.pipeline.aggregation.columns import KEY, ROLLUP_COLUMNS
-from qmf.pipeline.aggregation.columns import coarser as coarser_rows
-from qmf.pipeline.aggregation.members import number_members, window_seconds
-from qmf.pipeline.aggregation.source import sample_columns
-from qmf.pipeline.aggregation.windows import rolled_up
 from qmf.pipeline.duckdb_queries import connect
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.rollup.columns import KEY, ROLLUP_COLUMNS
+from qmf.pipeline.rollup.columns import coarser as coarser_rows
+from qmf.pipeline.rollup.members import number_members, window_seconds
+from qmf.pipeline.rollup.source import sample_columns
+from qmf.pipeline.rollup.windows import rolled_up
 
 #: Rows of a batch that goes back to Spark.
 BATCH_ROWS = 50_000

@@ -20,13 +20,6 @@ from typing import Any
 import attrs
 from pyspark.sql import SparkSession
 
-from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
-from qmf.pipeline.aggregation.day import ClassRollup
-from qmf.pipeline.aggregation.rows import LOOK_BACK_DAYS
-from qmf.pipeline.aggregation.source import ClassSource
-from qmf.pipeline.aggregation.stream_windows import WindowRange, WindowRollup
-from qmf.pipeline.aggregation.tables import OUT, PARTITIONS, RollupOptions, rollup_table
-from qmf.pipeline.aggregation.zones import UTC, Zone
 from qmf.pipeline.duckdb_queries import duckdb_errors, quoted, text
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.days import NS_PER_DAY
@@ -36,7 +29,14 @@ from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import GROUP_ROWS, TableFile
 from qmf.pipeline.lake.table_log import LOG
+from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS
+from qmf.pipeline.rollup.day import ClassRollup
 from qmf.pipeline.rollup.frames import executor_connection
+from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
+from qmf.pipeline.rollup.source import ClassSource
+from qmf.pipeline.rollup.stream_windows import WindowRange, WindowRollup
+from qmf.pipeline.rollup.tables import OUT, PARTITIONS, RollupOptions, rollup_table
+from qmf.pipeline.rollup.zones import UTC, Zone
 from qmf.pipeline.spark.tasks import run_tasks
 
 #: Samples of a task; a day of a class that has more is divided by its objects.

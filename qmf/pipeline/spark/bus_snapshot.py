@@ -19,7 +19,7 @@ from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema, arrow_table, columns_of
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.recording.buffers import Cells, RowConverter
+from qmf.pipeline.record.buffers import Cells, RowConverter
 from qmf.schema import ClassKey
 
 

@@ -28,7 +28,7 @@ from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
 
 if TYPE_CHECKING:
-    from qmf.pipeline.recording.spool import Spool
+    from qmf.pipeline.record.spool import Spool
 
 #: Files of one micro-batch at most, about: what limits its memory.
 DEFAULT_FILES = 1000
@@ -172,7 +172,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The end of the next micro-batch."""
         if self._spooled is not None and self._spool is None:
-            from qmf.pipeline.recording.spool import Spool  # loads the console, which no other stream needs
+            from qmf.pipeline.record.spool import Spool  # loads the console, which no other stream needs
 
             self._spool = Spool(self._spooled[0], self._place.url, self._spooled[1])
         files = None if isinstance(limit, ReadAllAvailable) else self._limit

@@ -18,8 +18,8 @@ from qmf.pipeline.lake.arrow import arrow_table, columns_of, with_text
 from qmf.pipeline.lake.checking import LakeCheck
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_columns import DATE
-from qmf.pipeline.recording.lake_writer import LakeWriter
-from qmf.pipeline.recording.writer_state import PENDING, PendingBatch, WriterState, state_folder
+from qmf.pipeline.record.lake_writer import LakeWriter
+from qmf.pipeline.record.writer_state import PENDING, PendingBatch, WriterState, state_folder
 
 
 def gap(seq: int) -> object:

@@ -11,10 +11,10 @@ import pytest
 from pipeline import rollup_reference
 from pipeline.shop import PACKAGE, TILL
 
-from qmf.pipeline.aggregation.columns import ROLLUP_COLUMNS
-from qmf.pipeline.aggregation.members import number_members
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS
+from qmf.pipeline.rollup.members import number_members
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 

@@ -16,17 +16,17 @@ from qmf.console.aio import Client
 from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
 from qmf.models.host import schema as host
 from qmf.pipeline import LakeRecorder
-from qmf.pipeline.aggregation.members import number_members
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.table_paths import class_path
+from qmf.pipeline.rollup.members import number_members
 from qmf.schema import ClassSchema, Style
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.aggregation.job import roll_up_lake
-from qmf.pipeline.aggregation.tables import RollupOptions, rollup_table
+from qmf.pipeline.rollup.job import roll_up_lake
+from qmf.pipeline.rollup.tables import RollupOptions, rollup_table
 
 pytestmark = pytest.mark.slow
 

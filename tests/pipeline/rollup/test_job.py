@@ -1,169 +1,214 @@
-"""The job `rollup` as a batch on Spark: the table is that of the job in one process."""
+"""The job `rollup` in this process: its tables, and what it refuses."""
 
 from __future__ import annotations
 
-import math
-from contextlib import closing
-from decimal import Decimal
+import shutil
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pytest
 from pipeline.lakes import Shop
 from pipeline.shop import TILL
 
-from qmf.pipeline import LakeError
-from qmf.pipeline.aggregation.source import class_sources
-from qmf.pipeline.aggregation.stream_windows import WindowRange
-from qmf.pipeline.aggregation.tables import PARTITIONS, RollupOptions, rollup_schema, rollup_table
+from qmf.pipeline import LakeError, PipelineError
+from qmf.pipeline.cli import main
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.schema import TYPES, ClassSchema, Statistic
+from qmf.pipeline.lake.maintenance import optimize
+from qmf.pipeline.rollup.tables import RollupOptions, rollup_table
+from qmf.schema import TYPES, ClassSchema, Property, Statistic
 
-pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
+pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
+pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.aggregation.job import roll_up_lake
-from qmf.pipeline.aggregation.stream import RollupStream
-from qmf.pipeline.rollup import job, tasks
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-pytestmark = pytest.mark.slow
+from qmf.pipeline.rollup.job import roll_up_lake
 
 DAY = 86_400
-OTHER = attrs.evolve(ClassVersion.from_schema(TILL), package="p/q", name="ä b")
-TEXTS = attrs.evolve(OTHER, name="texts", columns=OTHER.columns[:1])
+
+
+@pytest.fixture(params=[0, 300_000], ids=["each class", "together"], autouse=True)
+def values_together(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Classes are rolled up one by one, or together as those of small lakes are."""
+    monkeypatch.setattr("qmf.pipeline.rollup.job.MAX_VALUES", request.param)
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
-    made = Shop(tmp_path / "lake")
-    for number in range(4):
-        made.put((1, 10 + number), (DAY - 5, 20), (DAY + 7, 25 + number), object=f"till-{number}")
-    made.put((1, 5), (61, 3), table=OTHER, serviceCount=2, serviceMin=1, serviceMax=9, serviceAvg=4)
-    made.put((1, 0), table=TEXTS, name="x")
-    return made
+    return Shop(tmp_path / "lake")
+
+
+@pytest.fixture
+def options(shop: Shop) -> RollupOptions:
+    return RollupOptions(lake=shop.root, out=f"{shop.root}/_tables", sizes=("1m",))
 
 
 def ignore(_text: str) -> None:
     """Ignore a line of output."""
 
 
-def table(options: RollupOptions, by: str = "batch") -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = rollup_table(options, by).delta().to_pyarrow_table().to_pylist()
+def rows(options: RollupOptions, *names: str) -> list[tuple[Any, ...]]:
+    """Start of the window in seconds, object, and some columns, of the member `sales`."""
+    table = rollup_table(options, "batch")
+    found = [row for row in table.delta().to_pyarrow_table().to_pylist() if row["member"] == "sales"]
     return sorted(
-        rows, key=lambda row: tuple(str(row[name]) for name in ("size", "class", "window_start", "object", "member"))
+        (int(row["window_start"].timestamp()), row["object"], *(row[name] for name in names)) for row in found
     )
 
 
-@pytest.mark.parametrize(("limit", "timezone"), [(2, "UTC"), (5_000_000, "Europe/Berlin")])
-def test_it_writes_what_the_job_in_one_process_writes(
-    spark: SparkSession, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, timezone: str
-) -> None:
-    monkeypatch.setattr(tasks, "TASK_SAMPLES", limit)  # days are divided by their objects
-    there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"), sizes=("1m", "1h"), timezone=timezone)
-    here = attrs.evolve(there, out=str(tmp_path / "here"))
+def files(options: RollupOptions) -> list[tuple[str, str]]:
+    """Size and day of each file of the table."""
+    table = rollup_table(options, "batch")
+    return sorted((file.path.split("/")[0].partition("=")[2], file.date or "") for file in table.snapshot().files)
+
+
+def test_what_two_recorders_recorded_counts_once(tmp_path: Path, options: RollupOptions) -> None:
+    for name, times in (("one", range(0, 100, 10)), ("two", range(0, 180, 10))):
+        shop = Shop(tmp_path / "lake", run=f"run_{name}", name=name)
+        shop.beat(*times)
+        shop.put(*((at + 1, at * at) for at in times))
+    roll_up_lake(options, ignore)
+    assert rows(options, "samples", "delta", "resets") == [
+        (0, "one", 6, 2500.0, 0),
+        (60, "one", 6, 110.0**2 - 2500, 0),
+        (120, "one", 6, 170.0**2 - 110.0**2, 0),
+    ]
+
+
+def test_a_repeated_batch_is_the_same_and_late_data_changes_its_day_only(shop: Shop, options: RollupOptions) -> None:
+    shop.put((1, 10), (61, 20), (90, 25), (DAY + 1, 30))
     lines: list[str] = []
-    count = roll_up_lake(here, ignore)
-    for _ in range(2):  # again, it replaces its rows
-        lines.clear()
-        assert job.rollup_batch(spark, there, lines.append) == count
-        assert table(there) == table(here)
-    # Where it takes long, there are lines of progress as well.
-    assert "org.example.shop:till by 1m: 12 samples became 12 rows" in lines
+    assert roll_up_lake(options, lines.append) == 3
+    assert lines[0] == "org.example.shop:till by 1m: 4 samples became 3 rows"
+    assert rows(options, "delta", "samples") == [(0, "one", 0, 1), (60, "one", 15, 2), (DAY, "one", 5, 1)]
+    assert roll_up_lake(options, ignore) == 3
+    assert rows(options, "delta", "samples") == [(0, "one", 0, 1), (60, "one", 15, 2), (DAY, "one", 5, 1)]
+    shop.put((30, 14))
+    assert roll_up_lake(options, ignore) == 3
+    assert rows(options, "delta", "rate") == [
+        (0, "one", 4, 4 / 29),
+        (60, "one", 11, 11 / 60),
+        (DAY, "one", 5, 5 / (DAY + 1 - 90)),
+    ]
 
 
-def test_readers_that_choose_rows_find_them(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
-    scale = ClassVersion.from_schema(
-        ClassSchema(package="p", name="scale", statistics=(Statistic(name="load", type=TYPES["double"]),))
+def test_sizes_and_days(shop: Shop, options: RollupOptions) -> None:
+    shop.put((1, 10), (61, 20), (DAY + 1, 30), (2 * DAY + 1, 40))
+    chosen = RollupOptions(
+        lake=options.lake, out=options.out, sizes=("1m", "1h"), first="1970-01-01", last="1970-01-02"
     )
-    shop.put(*((second, 0) for second in range(2)), table=scale, load=math.inf)
-    huge = Decimal((1 << 64) - 1)
-    shop.put((3, huge), object="huge", table=OTHER)  # type: ignore[arg-type]
-    there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"))
-    here = attrs.evolve(there, out=str(tmp_path / "here"))
-    job.rollup_batch(spark, there, ignore)
-    roll_up_lake(here, ignore)
-    for options in (there, here):
-        delta = rollup_table(options, "batch").delta()
-        for column in ("class", "object", "member", "samples", "first", "last", "last_exact", "window_start", "mean"):
-            for value in {row[column] for row in table(options)} - {None}:
-                found = delta.to_pyarrow_table(filters=[(column, "=", value)])
-                assert found.num_rows == sum(row[column] == value for row in table(options)), (column, value)
-    limits = [rollup_table(options, "batch").delta().get_add_actions(flatten=True) for options in (there, here)]
-    assert {str(name) for name in limits[0].schema.names} == {str(name) for name in limits[1].schema.names}
+    assert roll_up_lake(chosen, ignore) == 3 + 2
+    days = ["1970-01-01", "1970-01-02"]
+    assert files(options) == [(size, day) for size in ("1h", "1m") for day in days]
 
 
-def test_a_table_of_an_earlier_version_gets_what_it_lacks(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
-    there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"), late="60s")
-    here = attrs.evolve(there, out=str(tmp_path / "here"))
-    schema = rollup_schema()
-    earlier = schema.remove(schema.get_field_index("last_created_ns"))
-    for options in (there, here):
-        for by in ("batch", "stream"):
-            LakeTable(f"{options.out}/{by}").create(earlier, PARTITIONS)
-    job.rollup_batch(spark, there, ignore)
-    roll_up_lake(here, ignore)
-    assert table(there) == table(here)
-    with closing(job.SparkRollupStream(there, spark)) as ours, closing(RollupStream(here)) as theirs:
-        assert ours.step() == theirs.step() > 0
-    assert table(there, "stream") == table(here, "stream")
-    for options in (there, here):
-        found = rollup_table(options, "batch").delta().to_pyarrow_table(filters=[("class", "=", "till")])
-        assert found.num_rows == 12
+def test_a_batch_of_one_day_begins_with_the_samples_before(shop: Shop, options: RollupOptions) -> None:
+    shop.put((1, 10), object="idle")
+    shop.put((DAY + 1, 7), object="noon")
+    shop.put((2 * DAY - 10, 100), (2 * DAY + 10, 120), (2 * DAY + 70, 150))
+    shop.put((2 * DAY + 5, 12), object="idle")
+    shop.put((2 * DAY + 6, 9), object="noon")
+    shop.put((2 * DAY + 7, 3), object="new")
+    roll_up_lake(options, ignore)
+    whole = [row for row in rows(options, "delta", "rate", "before_ns") if row[0] >= 2 * DAY]
+    assert [(row[1], row[2]) for row in whole] == [("idle", 2), ("new", 0), ("noon", 2), ("one", 20), ("one", 30)]
+    shutil.rmtree(options.out)
+    day = "1970-01-03"
+    chosen = RollupOptions(lake=options.lake, out=options.out, sizes=("1h", "1m"), first=day, last=day)
+    roll_up_lake(chosen, ignore)
+    found = rows(options, "delta", "rate", "before_ns")
+    hours = {row for row in found if row not in whole}
+    assert [row for row in found if row in whole] == sorted([*whole, *whole[:3]])  # hours of the others are the same
+    assert {row[:3] for row in hours} == {(2 * DAY, "one", 50)}
 
 
-def test_days_and_classes(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
-    there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"))
-    here = attrs.evolve(there, out=str(tmp_path / "here"))
-    job.rollup_batch(spark, there, ignore)
-    roll_up_lake(here, ignore)
-    shop.put((DAY + 20, 99), (30, 99))
-    shop.put((DAY + 20, 99), table=OTHER)
-    day = "1970-01-02"
-    job.rollup_batch(spark, attrs.evolve(there, first=day, last=day, classes=("till",)), ignore)
-    roll_up_lake(attrs.evolve(here, first=day, last=day, classes=("till",)), ignore)
-    assert table(there) == table(here)
-    assert [row["delta"] for row in table(there) if row["object"] == "one" and row["class"] == "till"] == [0]
-    written = rollup_table(there, "batch")
-    assert (written.version(), written.last_batch("rollup")) == (2, 2)  # the table, then one commit for each batch
+def test_a_batch_replaces_its_days_sizes_and_classes_only(shop: Shop, options: RollupOptions) -> None:
+    other = attrs.evolve(ClassVersion.from_schema(TILL), name="other")
+    shop.put((1, 10), (DAY + 1, 20))
+    shop.put((1, 10), (DAY + 1, 20), table=other)
+    roll_up_lake(attrs.evolve(options, sizes=("1m", "1h")), ignore)
+    shop.put((2, 13), (DAY + 2, 40))
+    shop.put((2, 13), (DAY + 2, 40), table=other)
+    chosen = attrs.evolve(options, sizes=("1h",), classes=("till",), first="1970-01-02", last="1970-01-02")
+    assert roll_up_lake(chosen, ignore) == 1
+    table = rollup_table(options, "batch")
+    found = table.delta().to_pyarrow_table().to_pylist()
+    changed = {(row["class"], row["size"], row["_date"]) for row in found if row["samples"] == 2}
+    assert changed == {("till", "1h", "1970-01-02")}
+    assert len(found) == 8
 
 
-def test_a_stream_writes_what_the_stream_in_one_process_writes(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
-    there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"), sizes=("1m", "1h"), late="60s")
-    here = attrs.evolve(there, out=str(tmp_path / "here"))
-    for last in (False, True, False, True):
-        with closing(job.SparkRollupStream(there, spark)) as ours, closing(RollupStream(here)) as theirs:
-            assert ours.step(last=last) == theirs.step(last=last)
-            assert attrs.evolve(ours.counts, busy=0) == attrs.evolve(theirs.counts, busy=0)
-        assert table(there, "stream") == table(here, "stream")
-        # One commit for each that wrote something, and one that made the table.
-        assert rollup_table(there, "stream").version() == rollup_table(there, "stream").last_batch("rollup")
-        if last:
-            shop.put((DAY + 100, 40), (DAY + 250, 50), object="till-1")
+def test_files_that_were_combined(shop: Shop, options: RollupOptions) -> None:
+    shop.put((1, 10))
+    shop.put((2, 11))
+    assert optimize(shop.lake).combined == 2
+    roll_up_lake(options, ignore)
+    assert rows(options, "delta", "samples") == [(0, "one", 1, 2)]
 
 
-def test_relative_paths_are_those_of_the_program(
-    spark: SparkSession, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_versions_of_a_class(shop: Shop, options: RollupOptions) -> None:
+    old = ClassSchema(
+        package=TILL.package,
+        name=TILL.name,
+        properties=(Property(name="name", type=TYPES["sstr"], index=True),),
+        statistics=(Statistic(name="sales", type=TYPES["count64"]), Statistic(name="Extra", type=TYPES["uint8"])),
+    )
+    shop.put((1, 10), table=ClassVersion.from_schema(old))
+    shop.put((2, 12), (DAY + 3, 5))
+    roll_up_lake(options, ignore)
+    assert rows(options, "delta", "samples") == [(0, "one", 2, 2), (DAY, "one", 5, 1)]
+
+
+def test_versions_that_disagree(shop: Shop, options: RollupOptions) -> None:
+    other = ClassSchema(
+        package=TILL.package, name=TILL.name, statistics=(Statistic(name="sales", type=TYPES["float"]),)
+    )
+    shop.put((1, 10.5), table=ClassVersion.from_schema(other))
+    shop.put((2, 12))
+    with pytest.raises(LakeError, match="versions disagree about sales"):
+        roll_up_lake(options, ignore)
+
+
+def test_a_class_without_numbers(shop: Shop, options: RollupOptions) -> None:
+    named = ClassSchema(package=TILL.package, name="sign", statistics=(Statistic(name="text", type=TYPES["sstr"]),))
+    shop.put((1, 10), table=ClassVersion.from_schema(named))
+    assert roll_up_lake(options, ignore) == 0
+
+
+def test_what_is_refused(shop: Shop, options: RollupOptions) -> None:
+    with pytest.raises(PipelineError, match="no lake, or nothing in it yet"):
+        roll_up_lake(options, ignore)
+    shop.put((1, 10))
+    with pytest.raises(PipelineError, match="no class 'nothing'"):
+        roll_up_lake(RollupOptions(lake=options.lake, out=options.out, classes=("nothing",)), ignore)
+    with pytest.raises(PipelineError, match="part of a day"):
+        roll_up_lake(RollupOptions(lake=options.lake, out=options.out, sizes=("7m",)), ignore)
+
+
+def test_an_unknown_time_zone_is_refused(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.put((1, 10))
+    for name in ("Europe", "Nowhere/Town", "../x", ""):
+        assert main(["rollup", "--lake", shop.root, "--timezone", name]) == 2
+        assert capsys.readouterr().err == f"qmf-pipeline: {name}: not a time zone such as Europe/Berlin or UTC\n"
+    assert main(["rollup", "--lake", shop.root, "--timezone", "Europe/Berlin", "--size", "1d"]) == 0
+    assert (Path(shop.root) / "_tables" / "rollup" / "Europe" / "Berlin" / "batch" / "_delta_log").is_dir()
+
+
+def test_a_damaged_file_is_named_in_one_line(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    shop.put((1, 10))
+    (file,) = (Path(shop.root) / "objects").rglob("*.parquet")
+    file.write_bytes(file.read_bytes()[:-20])
+    assert main(["rollup", "--lake", shop.root]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"qmf-pipeline: {shop.root}")
+    assert file.name in error
+    assert error.count("\n") == 1
+
+
+def test_the_command_needs_no_spark(
+    shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # the executors have another working directory
-    there = RollupOptions(lake="lake", out="there", late="60s")
-    here = attrs.evolve(there, out="here")
-    assert job.rollup_batch(spark, there, ignore) == roll_up_lake(here, ignore)
-    assert table(there) == table(here)
-    for at in (DAY + 200, DAY + 400):
-        shop.put((at, 60), object="till-1")
-        with closing(job.SparkRollupStream(there, spark)) as ours, closing(RollupStream(here)) as theirs:
-            assert ours.step() == theirs.step()
-        assert table(there, "stream") == table(here, "stream")
-
-
-def test_a_table_that_an_executor_lacks_is_an_error(shop: Shop, tmp_path: Path) -> None:
-    (source,) = class_sources(shop.root, ["till"])
-    options = RollupOptions(lake=shop.root, out=str(tmp_path / "out"))
-    windows = WindowRange(source, "1m", 0, 60 * 10**9, last=False)
-    assert list(tasks.WindowTask(options, windows, is_first=True).run())
-    with pytest.raises(LakeError, match="no such table"):
-        list(tasks.WindowTask(options, windows, is_first=False).run())
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    shop.put((1, 10))
+    assert main(["rollup", "--lake", shop.root]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"Wrote 1 rows to {shop.root}/_tables/rollup"

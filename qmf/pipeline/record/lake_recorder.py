@@ -1,0 +1,285 @@
+"""The recorder: a console that writes what it receives into a lake, and counts what it wrote and what is missing.
+
+Notifications become rows on the event loop, see `notifications`; commits run in a thread, so that a slow disk doesn't
+delay the bus. A commit is due when the oldest row has waited for the interval, or when enough cells wait. Killed at any
+moment, the recorder loses the rows that waited, and no more. While the disk is full, it holds the rows and tries again,
+until they are too many; any other failure of the file system ends it with `LakeError`. What was being committed at a
+kill or a failure is completed at the next start, see `writer_state`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import attrs
+
+from qmf.console.aio import Client
+from qmf.pipeline.errors import NoSpaceError
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.runs import SILENCE_NS, agents_of_others
+from qmf.pipeline.record.buffers import RowBuffers
+from qmf.pipeline.record.held_messages import PATIENCE, HeldMessage
+from qmf.pipeline.record.lake_writer import CommitCounts, LakeWriter
+from qmf.pipeline.record.notifications import NotificationRows
+from qmf.pipeline.record.properties import REFRESH
+from qmf.pipeline.record.writer_state import HELD, Interruption, PendingBatch, WriterState, state_folder
+
+#: Seconds that a row waits at most: what a kill can lose.
+DEFAULT_INTERVAL = 10.0
+
+#: Cells that wait at most: about 100 MB of Python objects.
+DEFAULT_CELLS = 1_000_000
+
+#: Commits from one look for other recorders of the same agents to the next; the first one is after the second commit.
+_OTHERS_COMMITS = 360
+
+log = logging.getLogger("qmf.pipeline")
+
+#: A full disk ends a recorder when so many times the cells wait that make a commit due.
+_HELD_COMMITS = 4
+
+#: Seconds between checks whether a commit is due.
+_TICK = 0.1
+
+
+@attrs.frozen
+class RecorderCounts:
+    """What a recorder did so far.
+
+    Attributes:
+        written: rows and tables committed.
+        lost: messages that agents numbered and that never arrived.
+        invalid_values: values that didn't fit their type, stored as null.
+        completed: rows of an interrupted run that the start committed.
+    """
+
+    written: CommitCounts = attrs.field(factory=CommitCounts)
+    lost: int = 0
+    invalid_values: int = 0
+    completed: int = 0
+
+
+class LakeRecorder:
+    """Records one bus into one lake, from `run` until it is cancelled or `stop` is called."""
+
+    def __init__(
+        self,
+        client: Client,
+        lake: DeltaLake,
+        *,
+        name: str = "recorder",
+        interval: float = DEFAULT_INTERVAL,
+        max_cells: int = DEFAULT_CELLS,
+        state: Path | None = None,
+        patience: float = PATIENCE,
+        refresh: float = REFRESH,
+        clock: Callable[[], int] = time.time_ns,
+        on_commit: Callable[[CommitCounts], None] | None = None,
+        on_ready: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Make a recorder; it connects and writes nothing yet.
+
+        Args:
+            client: to listen to; not opened yet.
+            lake: to write to.
+            name: of the writer, unique among the recorders of one lake.
+            interval: seconds that a row waits at most.
+            max_cells: cells that wait at most before a commit is due.
+            state: folder for the states of recorders on this machine; None for the lake itself, and for the user's
+                folder of application states where the lake is not a folder.
+            patience: seconds that messages of a new class wait for its schema, before they are left untyped.
+            refresh: seconds after which agents are asked for objects without a row, so that each has one.
+            clock: nanoseconds since 1970.
+            on_commit: called on the loop after each commit.
+            on_ready: called on the loop when the connection and its subscriptions stand: what is published from then
+                on is recorded.
+        """
+        self._client = client
+        self._lake = lake
+        self._name = name
+        self._interval = interval
+        self._max_cells = max_cells
+        self._on_commit = on_commit
+        self._on_ready = on_ready
+        self._started_ns = clock()
+        self.run_id = f"{self._started_ns:020d}_{os.getpid()}"
+        self._buffers = RowBuffers()
+        self._rows = NotificationRows(client, self._buffers, self.run_id, clock, patience=patience, refresh=refresh)
+        self._counts = RecorderCounts()
+        self._writer = LakeWriter(lake, name)
+        self._state = WriterState(state_folder(lake, name, state))
+        self._clock = clock
+        self._first_batch = self._batch = 1
+        self._damaged: Sequence[str] = ()
+        #: The batch for which there was no room; rows that come meanwhile wait.
+        self._unwritten: PendingBatch | None = None
+        self._tried = 0.0
+        #: Messages that the run before held.
+        self._restored: Sequence[HeldMessage] = ()
+        #: Runs of other recorders with the number of agents that both record, and those that were told of.
+        self._others: Mapping[str, int] = {}
+        self._told: dict[str, int] = {}
+        self._reported_invalid = 0
+        self._stop = asyncio.Event()
+
+    @property
+    def counts(self) -> RecorderCounts:
+        """What it did so far."""
+        return attrs.evolve(self._counts, lost=self._rows.lost, invalid_values=self._rows.invalid_values)
+
+    def stop(self) -> None:
+        """End `run` after a last commit."""
+        self._stop.set()
+
+    async def run(self) -> None:
+        """Record until `stop`.
+
+        Raises:
+            LakeError: the file system failed, or another process records under this name.
+            ConnectError: no connection to the bus at the start. After later losses it waits for the connection, and
+                records a gap.
+        """
+        with self._state.locked():
+            await self._record()
+            await asyncio.to_thread(self._state.end)
+
+    async def _record(self) -> None:
+        interruption = await asyncio.to_thread(self._start)
+        if interruption is not None:
+            self._rows.add_gap("killed", interruption.run, 0, since_ns=interruption.last_ns)
+            self._damaged = interruption.damaged
+            for name in self._damaged:
+                self._rows.add_gap("damaged", f"{interruption.run} {name}", 0, since_ns=interruption.last_ns)
+        unlisten = self._client.listen(self._rows.on_notification)
+        try:
+            if await self._open():
+                self._rows.held.restore(self._restored)
+                if interruption is None:
+                    # Otherwise the mark stays until the rows about the interruption are stored.
+                    self._state.mark(self.run_id, self._clock())
+                self._on_ready()
+                await self._watch()
+        finally:
+            self._rows.stop_asking()
+            await self._client.close()
+            unlisten()
+            self._rows.close()
+        await self._flush()
+
+    async def _open(self) -> bool:
+        """Open the client, which may wait for its broker; False if `stop` came first."""
+        opening = asyncio.create_task(self._client.open())
+        stopping = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({opening, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not opening.done():
+                return False
+            await opening
+            return True
+        finally:
+            opening.cancel()
+            stopping.cancel()
+            await asyncio.gather(opening, stopping, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        while not self._stop.is_set():
+            self._rows.refresh()
+            if self._is_due():
+                await self._flush()
+            try:
+                async with asyncio.timeout(min(_TICK, self._interval)):
+                    await self._stop.wait()
+            except TimeoutError:
+                continue
+
+    def _is_due(self) -> bool:
+        if self._unwritten is not None:
+            return time.monotonic() - self._tried >= self._interval
+        waited = max(self._buffers.age(), self._rows.held.age())
+        return self._buffers.cells >= self._max_cells or waited >= self._interval
+
+    async def _flush(self) -> None:
+        invalid_values = self._rows.invalid_values
+        if invalid_values > self._reported_invalid:
+            self._rows.add_gap("misfit", "", invalid_values - self._reported_invalid)
+            self._reported_invalid = invalid_values
+        if self._unwritten is not None and not await self._write(self._unwritten, again=True):
+            return
+        waiting, held = self._buffers.take(), self._rows.held.changed()
+        if not waiting and held is None:
+            return
+        tables = await asyncio.to_thread(self._writer.tables, waiting)
+        await self._write(PendingBatch(self._batch, self.run_id, self._clock(), tables, held))
+
+    async def _write(self, batch: PendingBatch, *, again: bool = False) -> bool:
+        """Commit a batch; False where there is no room for it, and it was kept.
+
+        Raises:
+            LakeError: the file system failed otherwise, or too much waits already, or the recorder ends.
+        """
+        try:
+            written = await asyncio.to_thread(self._commit, batch, again=again)
+        except NoSpaceError as error:
+            if self._stop.is_set() or self._buffers.cells >= _HELD_COMMITS * self._max_cells:
+                raise
+            if self._unwritten is None:
+                log.error("%s; rows wait until there is room", error)
+            self._unwritten, self._tried = batch, time.monotonic()
+            return False
+        if self._unwritten is not None:
+            log.warning("there is room again: recording goes on")
+            self._unwritten = None
+        self._counts = attrs.evolve(self._counts, written=self._counts.written + written)
+        for run, count in sorted(self._others.items() - self._told.items()):
+            if run not in self._told:
+                log.warning("%s records %d of these agents, too: its rows count, or these", run, count)
+                self._rows.add_gap("recorded twice", run, count)
+            self._told[run] = count
+        if self._on_commit is not None and written.tables:
+            self._on_commit(written)
+        return True
+
+    # -- in the thread
+
+    def _start(self) -> Interruption | None:
+        """Complete what an interrupted run left."""
+        self._lake.create()
+        interruption = self._state.interruption()
+        if interruption is not None:
+            for batch in interruption.batches:
+                written = self._writer.write(batch.number, batch.tables, again=True)
+                self._state.complete(batch)
+                self._counts = attrs.evolve(self._counts, completed=self._counts.completed + written.rows)
+        if interruption is None or HELD not in interruption.damaged:
+            self._restored = self._state.held()
+        self._first_batch = self._batch = self._writer.next_batch()
+        self._rows.versions[:] = [item.version for item in self._lake.classes()]
+        return interruption
+
+    def _commit(self, batch: PendingBatch, *, again: bool) -> CommitCounts:
+        """Commit a batch; `again` if a part of it may have been committed."""
+        self._state.store(batch)
+        # Only now: the rows that tell of an interruption before this run are stored with its first batch.
+        self._state.mark(self.run_id, batch.time_ns)
+        for name in self._damaged:
+            self._state.remove_file(name)
+        self._damaged = ()
+        written = self._writer.write(batch.number, batch.tables, again=again)
+        self._state.complete(batch)
+        if (self._batch - self._first_batch) % _OTHERS_COMMITS == 1:
+            self._others = self._find_others(batch.time_ns)
+        self._batch += 1
+        self._writer.combine()
+        return written
+
+    def _find_others(self, now_ns: int) -> Mapping[str, int]:
+        """Runs of other recorders that record the same agents now, with how many these are."""
+        own = {agent.name for agent in tuple(self._client.agents)}
+        # Runs that ended before this one began are not others.
+        found = agents_of_others(self._lake, self.run_id, max(now_ns - SILENCE_NS, self._started_ns))
+        return {run: len(agents & own) for run, agents in found.items() if agents & own}

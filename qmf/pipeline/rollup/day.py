@@ -1,0 +1,158 @@
+"""The roll-up of a day of a class, by DuckDB: all sizes of windows, and what was known before the day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.lake.days import NS_PER_DAY
+from qmf.pipeline.rollup.columns import coarser
+from qmf.pipeline.rollup.members import window_seconds
+from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS, carry
+from qmf.pipeline.rollup.source import ClassSource, day_start_ns
+from qmf.pipeline.rollup.windows import rolled_up
+from qmf.pipeline.rollup.zones import UTC, Span, Zone, base_seconds
+
+_ROWS, _BASE, _CARRIED, _NEXT = "qmf_rows", "qmf_rows_base", "qmf_carried", "qmf_next"
+_PRESENT, _EARLIER = "qmf_present", "qmf_earlier"
+_HOUR_NS, _DAY = 3600 * 10**9, 86_400
+
+
+@attrs.define
+class ClassRollup:
+    """Rolls up the days of one class, in their order. It holds temporary tables until it is closed.
+
+    Attributes:
+        connection: to DuckDB.
+        source: the samples.
+        sizes: of the windows.
+        continued: counters outlive restarts of their agents.
+        zone: of the days.
+    """
+
+    connection: Any
+    source: ClassSource
+    sizes: Sequence[str]
+    continued: bool
+    zone: Zone = UTC
+    _carries: bool = attrs.field(default=False, init=False)
+
+    @contextmanager
+    def day(self, day: str) -> Iterator[Mapping[str, str]]:
+        """Roll up a day of the time zone.
+
+        Yields:
+            a table for each size; none where there are no samples.
+        """
+        start, end = self.zone.start_ns(day), self.zone.end_ns(day)
+        spans = self.zone.spans(start, end)
+        if not self._carries:
+            self._look_back(day, start)
+        seconds = {size: window_seconds(size) for size in self.sizes}
+        base = base_seconds(self.sizes, self.zone)
+        made: dict[str, str] = {}
+        try:
+            if not self._roll_up(self.source.of_day(self.zone, day), base, _BASE, spans):
+                yield made
+                return
+            for size in sorted(seconds, key=seconds.__getitem__):
+                if seconds[size] == base:
+                    made[size] = _BASE
+                    continue
+                finer = next((known for known in reversed(made) if seconds[size] % seconds[known] == 0), None)
+                table = f"{_ROWS}_{size}"
+                rows = coarser(_BASE if finer is None else made[finer], seconds[size], spans)
+                self.connection.execute(f"create temp table {table} as {rows}")
+                made[size] = table
+            if any(day_start_ns(date) + NS_PER_DAY > end for date in self.source.days):
+                self._carry(_BASE, end)
+            yield made
+        finally:
+            for table in {_BASE, *made.values()}:
+                self.connection.execute(f"drop table if exists {table}")
+
+    def close(self) -> None:
+        """Drop the tables."""
+        for table in (_CARRIED, _NEXT, _PRESENT, _EARLIER):
+            self.connection.execute(f"drop table if exists {table}")
+        self._carries = False
+
+    def _roll_up(
+        self, source: ClassSource, seconds: int, table: str, spans: Sequence[Span] = (), where: str = ""
+    ) -> bool:
+        """Make a table of the rows of some samples; False for no samples."""
+        if not source.days:
+            return False
+        samples = source.sql(self.connection)
+        with rolled_up(
+            self.connection,
+            f"(select * from {samples} as s where {where})" if where else samples,
+            source.members,
+            package=source.package,
+            name=source.name,
+            seconds=seconds,
+            continued=self.continued,
+            carried=_CARRIED if self._carries else None,
+            spans=spans,
+        ) as rows:
+            if rows is not None:
+                self.connection.execute(f"create temp table {table} as {rows}")
+            return rows is not None
+
+    def _carry(self, table: str, until_ns: int) -> None:
+        """Remember the last samples, for the days from a time on."""
+        known = _CARRIED if self._carries else None
+        oldest = until_ns - LOOK_BACK_DAYS * NS_PER_DAY
+        self.connection.execute(f"create temp table {_NEXT} as {carry(table, known, oldest)}")
+        self.connection.execute(f"drop table if exists {_CARRIED}")
+        self.connection.execute(f"alter table {_NEXT} rename to {_CARRIED}")
+        self._carries = True
+
+    def _look_back(self, day: str, start: int) -> None:
+        """Find the last samples before a day: those of its objects and members, newest first, until none is missing."""
+        ranges, own = self._earlier(start), self.source.of_day(self.zone, day)
+        if not ranges or not own.days:
+            return
+        present = ", ".join(
+            f"case when bool_or({quoted(member.value)} is not null) then {text(member.name)} end"
+            for member in self.source.members
+            if member.linked
+        )
+        samples = own.sql(self.connection)
+        self.connection.execute(
+            f"create or replace temp table {_PRESENT} as select agent, object, unnest(members) as member "
+            f"from (select _agent as agent, _object as object, [{present}] as members from {samples} "
+            "where _statistics group by all)"
+        )
+        for earlier in ranges:
+            known = f"exists (select 1 from {_CARRIED} as c where {_SAME} and w.member = c.member)"
+            self.connection.execute(f"delete from {_PRESENT} as w where member is null{f' or {known}' * self._carries}")
+            if not self.connection.execute(f"select 1 from {_PRESENT} limit 1").fetchall():
+                break
+            wanted = (
+                f"_statistics and exists (select 1 from {_PRESENT} as w where w.object = s._object "
+                "and w.agent is not distinct from s._agent)"
+            )
+            # Most objects that begin on this day have no samples before: then the columns of values aren't read.
+            found = f"select 1 from {earlier.sql(self.connection)} as s where {wanted} limit 1"
+            if self.connection.execute(found).fetchall() and self._roll_up(earlier, _DAY, _EARLIER, where=wanted):
+                self._carry(_EARLIER, start)
+                self.connection.execute(f"drop table {_EARLIER}")
+
+    def _earlier(self, start: int) -> list[ClassSource]:
+        """The samples before a time, newest first, in parts: those of the last hour, and of each day in UTC."""
+        oldest = start - LOOK_BACK_DAYS * NS_PER_DAY
+        times = [(start - _HOUR_NS, start)]
+        for date in sorted(self.source.days, reverse=True):
+            first = day_start_ns(date)
+            if first < start and first + NS_PER_DAY > oldest:
+                times.append((max(first, oldest), min(first + NS_PER_DAY, start)))
+        parts = (self.source.of_times(*item) for item in times)
+        return [part for part in parts if part.days]
+
+
+_SAME = "w.object = c.object and w.agent is not distinct from c.agent"

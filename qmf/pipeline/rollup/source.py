@@ -1,0 +1,210 @@
+"""The samples of a class in a lake, by day: what the roll-up of a day reads. The only access of roll-ups to files."""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.duckdb_queries import parquet_files, quoted
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.arrow import arrow_schema
+from qmf.pipeline.lake.classes import choose_classes, columns_of_versions
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType
+from qmf.pipeline.lake.days import NS_PER_DAY
+from qmf.pipeline.lake.days import day as utc_day
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import is_local
+from qmf.pipeline.lake.row_columns import Columns
+from qmf.pipeline.lake.runs import LeftOut, RecordedRuns, counted_condition
+from qmf.pipeline.lake.table_files import TableFile
+from qmf.pipeline.rollup.members import NumberMember, number_members
+from qmf.pipeline.rollup.zones import Zone
+
+#: The columns of samples that a roll-up reads besides the values.
+_COLUMNS = (
+    ("_run", ColumnType.TEXT),
+    ("_seq", ColumnType.INT64),
+    ("_ts_ns", ColumnType.INT64),
+    ("_received_ns", ColumnType.INT64),
+    ("_agent", ColumnType.TEXT),
+    ("_epoch", ColumnType.INT64),
+    ("_object", ColumnType.TEXT),
+    ("_create_ns", ColumnType.INT64),
+    ("_delete_ns", ColumnType.INT64),
+    ("_statistics", ColumnType.BOOL),
+)
+
+
+@attrs.frozen
+class ClassSource:
+    """The samples of one class.
+
+    Attributes:
+        versions: of the class.
+        members: its numbers.
+        days: the files by day, each with its table.
+        left_out: rows that don't count, since another recorder has them too.
+        where: condition in SQL for the samples to read; empty for all.
+    """
+
+    versions: Sequence[ClassVersion]
+    members: Sequence[NumberMember]
+    days: Mapping[str, Sequence[tuple[LakeTable, TableFile]]]
+    left_out: Sequence[LeftOut] = ()
+    where: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        versions: Sequence[ClassVersion],
+        files: Iterable[tuple[LakeTable, TableFile]],
+        left_out: Sequence[LeftOut] = (),
+    ) -> ClassSource:
+        """The samples in some files, but for those that are left out.
+
+        Raises:
+            LakeError: versions disagree about a type.
+        """
+        columns_of_versions(RowKind.OBJECTS, versions)  # refuses versions that cannot be read together
+        return cls(versions, number_members(versions), {}).with_files(files, left_out)
+
+    def with_files(self, files: Iterable[tuple[LakeTable, TableFile]], left_out: Sequence[LeftOut] = ()) -> ClassSource:
+        """The samples of the same class in other files, but for those that are left out."""
+        days: dict[str, list[tuple[LakeTable, TableFile]]] = defaultdict(list)
+        for table, file in files:
+            if file.date is not None:
+                days[file.date].append((table, file))
+        return attrs.evolve(self, days=dict(days), left_out=left_out)
+
+    @property
+    def package(self) -> str:
+        """The package of the class."""
+        return self.versions[0].package
+
+    @property
+    def name(self) -> str:
+        """The name of the class."""
+        return self.versions[0].name
+
+    def between(self, first: str | None, last: str | None) -> list[str]:
+        """The days with samples, in order, from one day to another; None for no limit."""
+        return [day for day in sorted(self.days) if (first or day) <= day <= (last or day)]
+
+    def zone_days(self, zone: Zone, first: str | None, last: str | None) -> list[str]:
+        """The days of a time zone that may have samples, in order, from one of them to another; None for no limit."""
+        return [day for day in zone.days_of(list(self.days)) if (first or day) <= day <= (last or day)]
+
+    def of_day(self, zone: Zone, day: str) -> ClassSource:
+        """The samples of one day of a time zone."""
+        if zone.is_utc:
+            return attrs.evolve(self, days={day: self.days.get(day, ())})
+        return self.of_times(zone.start_ns(day), zone.end_ns(day))
+
+    def of_times(self, first_ns: int, end_ns: int) -> ClassSource:
+        """The samples from one time until before another one."""
+        days = {}
+        for date in self.between(utc_day(first_ns), utc_day(end_ns - 1)):
+            files = [
+                (table, file)
+                for table, file in self.days[date]
+                if (file.last_ns is None or file.last_ns >= first_ns)
+                and (file.first_ns is None or file.first_ns < end_ns)
+            ]
+            if files:
+                days[date] = files
+        times = f"(_ts_ns >= {first_ns} and _ts_ns < {end_ns})"
+        return attrs.evolve(self, days=days, where=f"({self.where}) and {times}" if self.where else times)
+
+    def samples(self, first: str | None, last: str | None) -> int:
+        """The number of rows of some days, as of `between`."""
+        return sum(file.rows for day in self.between(first, last) for _, file in self.days[day])
+
+    def sql(self, connection: Any, days: Sequence[str] | None = None) -> str:
+        """The samples, with all columns of the members, as SQL for a connection to DuckDB.
+
+        Args:
+            connection: to DuckDB.
+            days: those of these days; None for all.
+        """
+        found = self._sql(connection, sorted(self.days) if days is None else days)
+        return f"(select * from {found} where {self.where})" if self.where else found
+
+    def _sql(self, connection: Any, days: Sequence[str]) -> str:
+        columns = dict(sample_columns(self.versions, self.members))
+        names = ", ".join(quoted(name) for name in columns)
+        files = [item for day in days for item in self.days[day]]
+        where = self._where(days)
+        if all(is_local(table.url) for table, _ in files):
+            found = parquet_files([file.url for _, file in files], ", union_by_name = true")
+            if len(self.versions) == 1:
+                return f"(select {names} from {found}{where})"
+            # Columns of versions that none of the files has.
+            connection.register(_EMPTY, arrow_schema(tuple(columns.items())).empty_table())
+            return f"(select {names} from (select * from {found} union all by name select * from {_EMPTY}){where})"
+        parts: list[str] = []
+        for table in dict.fromkeys(table for table, _ in files):
+            own = [file for of, file in files if of is table]
+            name = f"qmf_files_{len(parts)}"
+            connection.register(name, table.dataset(own, arrow_schema(tuple(columns.items()))))
+            parts.append(f"select {names} from {name}{where}")
+        return f"({' union all '.join(parts)})"
+
+    def _where(self, days: Sequence[str]) -> str:
+        """The condition for rows of some days that count."""
+        if not days or not self.left_out:
+            return ""
+        first, end = day_start_ns(min(days)), day_start_ns(max(days)) + NS_PER_DAY
+        condition = counted_condition([row for row in self.left_out if row.first_ns < end and row.end_ns > first])
+        return f" where {condition}" if condition else ""
+
+
+_EMPTY = "qmf_no_samples"
+
+
+def sample_columns(versions: Sequence[ClassVersion], members: Sequence[NumberMember]) -> Columns:
+    """The columns that a roll-up of some members of a class reads.
+
+    Raises:
+        LakeError: versions disagree about a type.
+    """
+    types = dict(columns_of_versions(RowKind.OBJECTS, versions))
+    own = dict.fromkeys(name for member in members for name in member.columns)
+    return (*_COLUMNS, *((name, types[name]) for name in own))
+
+
+def class_sources(lake: str, names: Iterable[str] = (), storage: Mapping[str, str] | None = None) -> list[ClassSource]:
+    """The samples of the classes of a lake.
+
+    Args:
+        lake: a folder, or a URL that the library's object stores know.
+        names: of classes, with or without ``package:``; none for all.
+        storage: options of the object store.
+
+    Raises:
+        LakeError: no lake, no such class, or versions disagree about a type.
+    """
+    delta = DeltaLake(lake, storage)
+    left_out = RecordedRuns(delta).left_out()
+    return [
+        ClassSource.of(
+            versions,
+            [
+                (delta.table(path), file)
+                for path in delta.tables_of(versions)
+                if delta.table(path).version() is not None
+                for file in delta.table(path).snapshot().files
+            ],
+            left_out,
+        )
+        for versions in choose_classes(delta.class_versions(), names)
+    ]
+
+
+def day_start_ns(day: str) -> int:
+    """The time at which a day begins."""
+    return int(datetime.datetime.fromisoformat(f"{day}T00:00:00+00:00").timestamp()) * 10**9

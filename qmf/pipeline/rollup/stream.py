@@ -1,0 +1,333 @@
+"""The job `rollup` as a stream, in this process: it follows a lake and writes each window once, when it is complete.
+
+A window is complete when a sample was recorded that is later than its end by the time that late samples have. Then its
+samples are read from the lake and rolled up as a batch does, so the rows are those of a batch. What must survive a kill
+is committed together with the rows, as numbers of the application in the log of the table: up to which time the windows
+of each class and size are written, and what was read of the lake. What is last known of each counter and gauge is in
+the rows themselves.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors, text
+from qmf.pipeline.errors import LakeError
+from qmf.pipeline.rollup.following import FollowedClass, LakeFollower
+from qmf.pipeline.rollup.members import window_seconds
+from qmf.pipeline.rollup.source import ClassSource
+from qmf.pipeline.rollup.stream_partials import MAX_VALUES, Found, NewSamples, StreamPartials
+from qmf.pipeline.rollup.stream_windows import END_NS, WindowRange, WindowRollup, ahead_ns, is_ahead
+from qmf.pipeline.rollup.tables import OUT, PARTITIONS, WRITER, RollupOptions, rollup_table
+from qmf.views.times import parse_duration
+
+#: Names of the application's numbers in the table's log.
+_LATEST, _OPEN, _READ, _WRITTEN = "rollup latest", "rollup open ", "rollup read ", "rollup written "
+
+
+@attrs.frozen
+class StreamCounts:
+    """What a stream did from its start.
+
+    Attributes:
+        read: samples.
+        late: samples of windows that were written before, which are left out.
+        ahead: samples from the future, by more than late ones may be late and a minute, which are left out.
+        rows: written.
+        commits: that wrote them.
+        busy: seconds at work.
+    """
+
+    read: int = 0
+    late: int = 0
+    ahead: int = 0
+    rows: int = 0
+    commits: int = 0
+    busy: float = 0.0
+
+    def __str__(self) -> str:
+        commits = "1 commit" if self.commits == 1 else f"{self.commits} commits"
+        return (
+            f"{self.read} samples read, {self.rows} rows written in {commits}, {self.busy:.1f} s; "
+            f"{self.late} came too late, {self.ahead} are from the future"
+        )
+
+
+@attrs.frozen
+class _Written:
+    """How far the windows of a class and a size are written.
+
+    Attributes:
+        until: start of the first window that isn't complete.
+        is_open: rows of later windows are in the table, and will be replaced.
+    """
+
+    until: int = -END_NS
+    is_open: bool = False
+
+
+class RollupStream:
+    """Follows one lake. Belongs to one thread; close it at the end."""
+
+    def __init__(self, options: RollupOptions, *, in_memory: bool = True) -> None:
+        """Begin where the last stream into the same table ended.
+
+        Args:
+            options: of the roll-up; `first` and `last` are ignored.
+            in_memory: partial aggregates of new samples are kept, so that complete windows are not read again.
+
+        Raises:
+            PipelineError: not a size of windows.
+            LakeError: the table cannot be read.
+        """
+        options.check()
+        self.counts = StreamCounts()
+        self._options = options
+        self._late = parse_duration(options.late)
+        self._table = rollup_table(options, "stream")
+        self._latest = self._table.last_batch(_LATEST)
+        self._written: dict[str, _Written] = {}
+        self._follower = LakeFollower(
+            options.lake, options.classes, lambda path: self._table.last_batch(f"{_READ}{path}"), options.storage
+        )
+        self._connection = connect()
+        self._connection.execute("set timezone = 'UTC'")
+        # What is new is little, and a thread has memory of its own.
+        self._connection.execute("set threads = 1")
+        self._windows = WindowRollup(self._connection, options)
+        self._partials: StreamPartials | None = None
+        if in_memory:
+            self._partials = StreamPartials(
+                self._connection,
+                options.sizes,
+                ahead_ns(options.late),
+                continued=options.continued,
+                zone=options.zone,
+            )
+        self._known: set[str] = set()
+
+    def close(self) -> None:
+        """Release what is held."""
+        self._connection.close()
+
+    def step(self, *, last: bool = False) -> int:
+        """Read what is new, and write the windows that are complete.
+
+        Args:
+            last: write also those that are not complete yet; a later stream replaces them.
+
+        Returns:
+            rows written.
+
+        Raises:
+            LakeError: the lake cannot be read, or the table cannot be written.
+        """
+        started = time.monotonic()
+        try:
+            with duckdb_errors(self._options.lake):
+                classes = self._follower.look()
+                self._read(classes)
+                return self._write([item.source for item in classes], last=last)
+        except FileNotFoundError as error:
+            raise LakeError(f"{self._options.lake}: {error}") from error
+        finally:
+            self.counts = attrs.evolve(self.counts, busy=self.counts.busy + time.monotonic() - started)
+
+    # -- what is new
+
+    def _read(self, classes: Sequence[FollowedClass]) -> None:
+        """Read what is new, and count it."""
+        new: list[NewSamples] = []
+        room = MAX_VALUES
+        for item in classes:
+            samples = self._samples(item)
+            if samples is not None and samples.values <= room:
+                room -= samples.values
+                new.append(samples)
+                if samples.since is None:
+                    continue
+            elif self._partials is not None and (samples is not None or item.new):
+                self._partials.lacks(item.name, _last_ns(item))
+            if item.new:
+                self._count(self._found_in_files(item))
+        if self._partials is not None and new:
+            found = self._partials.add(new, {item.name: self._written_until(item.source) for item in classes})
+            self._count(found)
+
+    def _samples(self, item: FollowedClass) -> NewSamples | None:
+        """The samples of a class that belong into memory; None for none."""
+        if self._partials is None:
+            return None
+        is_known = item.name in self._known
+        self._known.add(item.name)
+        since = min(self._progress(item.source, size).until for size in self._options.sizes)
+        files = [
+            (table, file)
+            for files in item.source.days.values()
+            for table, file in files
+            if file.last_ns is None or file.last_ns >= since
+        ]
+        if is_known or set(files) == set(item.new):
+            return NewSamples(item.source, item.new) if item.new else None
+        # What an earlier stream had read of windows that are not complete is read again, together with what is new:
+        # new rows may be in the same files as others, if files were combined.
+        if since > -END_NS:
+            self._partials.lacks(item.name, since - 1)
+        if item.new and self._found_in_files(item).late:
+            # What is left out of windows must not be known before later ones, either.
+            self._partials.lacks(item.name, _last_ns(item))
+            return None
+        return NewSamples(item.source, files, since) if files else None
+
+    def _found_in_files(self, item: FollowedClass) -> Found:
+        """Figures of the new samples of a class, from where they are."""
+        written = self._written_until(item.source)
+        source = ClassSource.of(item.source.versions, item.new)
+        ahead = is_ahead(self._options.late)
+        ((read, early, late, latest),) = self._connection.execute(
+            f"select count(*), count(*) filter ({ahead}), count(*) filter (not {ahead} and _ts_ns < {written}), "
+            f"max(_ts_ns) filter (not {ahead}) from {source.sql(self._connection, list(source.days))} where _statistics"
+        ).fetchall()
+        return Found(read, early, late, latest)
+
+    def _count(self, found: Found) -> None:
+        self.counts = attrs.evolve(
+            self.counts,
+            read=self.counts.read + found.read,
+            ahead=self.counts.ahead + found.ahead,
+            late=self.counts.late + found.late,
+        )
+        if found.latest is not None:
+            self._latest = found.latest if self._latest is None else max(found.latest, self._latest)
+
+    def _written_until(self, source: ClassSource) -> int:
+        return max(self._progress(source, size).until for size in self._options.sizes)
+
+    # -- writing
+
+    def _write(self, sources: Iterable[ClassSource], *, last: bool) -> int:
+        """Write windows; returns the number of rows."""
+        if self._latest is None:
+            return 0
+        if self._partials is not None:
+            self._partials.close(self._latest - self._late)
+        ranges = []
+        for source in sources:
+            for size in self._options.sizes if source.members else ():
+                start = self._progress(source, size).until
+                end = max(self._options.zone.floor_ns(self._latest - self._late, window_seconds(size)), start)
+                if end > start or last:
+                    ranges.append(WindowRange(source, size, start, end, last))
+        rows = self._roll_up(ranges) if ranges else []
+        changed = []
+        for windows, made in zip(ranges, rows, strict=True):
+            before = self._written[windows.key]
+            if made:
+                changed.append((windows, before))
+            if made or not before.is_open:
+                self._written[windows.key] = _Written(windows.end, last)
+        if changed:
+            self._commit(changed)
+            self.counts = attrs.evolve(self.counts, rows=self.counts.rows + sum(rows), commits=self.counts.commits + 1)
+        complete = [item.until for item in self._written.values() if not item.is_open]
+        if self._partials is not None and complete:
+            self._partials.forget_before(min(complete))
+        return sum(rows)
+
+    def _roll_up(self, ranges: Sequence[WindowRange]) -> list[int]:
+        """Make the rows of windows; returns the number of each range."""
+        self._connection.execute(f"drop table if exists {OUT}")
+        made: dict[str, int] = {}
+        here: dict[str, list[WindowRange]] = {}
+        for windows in ranges:
+            if self._is_here(windows):
+                here.setdefault(windows.size, []).append(windows)
+            else:
+                made[windows.key] = self._windows.roll_up(windows)
+        if self._partials is not None:
+            for windows in ranges:
+                if windows.key in made:
+                    self._partials.unseed(windows)
+            for size, chosen in here.items():
+                made |= self._merge(size, chosen)
+        if ranges[0].last:
+            # What is known includes samples of windows that aren't complete.
+            self._windows.forget()
+        return [made[windows.key] for windows in ranges]
+
+    def _merge(self, size: str, ranges: Sequence[WindowRange]) -> dict[str, int]:
+        """Make the rows of windows of one size from partials in memory; returns their numbers by key of the range."""
+        assert self._partials is not None
+        for windows in ranges:
+            if self._partials.needs_seed(windows):
+                self._partials.seed(windows, self._windows.known(windows))
+            self._windows.forget_range(windows)
+        rows = self._partials.roll_up(size, ranges)
+        return {windows.key: count for windows, count in zip(ranges, rows, strict=True)}
+
+    def _is_here(self, windows: WindowRange) -> bool:
+        """True if partials of all samples of some windows are in memory."""
+        if self._partials is None or not self._partials.has(windows):
+            return False
+        if any(row.end_ns > windows.start for row in windows.source.left_out):
+            # Partials have the samples of all recorders.
+            self._partials.lacks(f"{windows.source.package}:{windows.source.name}", windows.start)
+            return False
+        return True
+
+    def _commit(self, changed: Sequence[tuple[WindowRange, _Written]]) -> None:
+        """Write the rows together with how far they go.
+
+        Args:
+            changed: what was rolled up, and how far it was written before.
+        """
+        numbers = {f"{_READ}{path}": at for path, at in self._follower.positions.items()}
+        for windows, _ in changed:
+            numbers |= {f"{_WRITTEN}{windows.key}": windows.end, f"{_OPEN}{windows.key}": int(windows.last)}
+        if self._latest is not None:
+            numbers[_LATEST] = self._latest
+        unfinished = [
+            f"(size = {text(windows.size)} and package = {text(windows.source.package)} "
+            f"and class = {text(windows.source.name)} and first_ns >= {windows.start})"
+            for windows, before in changed
+        ]
+        is_open = any(before.is_open for _, before in changed)
+        self._store(" or ".join(unfinished) if is_open else None, numbers)
+
+    def _store(self, where: str | None, numbers: Mapping[str, int]) -> None:
+        """Commit the rows that were made.
+
+        Args:
+            where: condition for the rows that they replace; None for none.
+            numbers: to commit with them.
+        """
+        options: dict[str, Any] = {
+            "writer": WRITER,
+            "batch": (self._table.last_batch(WRITER) or 0) + 1,
+            "partition_by": PARTITIONS,
+            "numbers": numbers,
+        }
+        rows = self._connection.sql(f"from {OUT}")
+        if where is None:
+            self._table.append(rows, optional=False, **options)
+        else:
+            self._table.replace(rows, where=where, **options)
+
+    def _progress(self, source: ClassSource, size: str) -> _Written:
+        """How far the windows of a class and a size are written."""
+        key = WindowRange(source, size, 0, 0, last=False).key
+        if key not in self._written:
+            until = self._table.last_batch(f"{_WRITTEN}{key}")
+            is_open = bool(self._table.last_batch(f"{_OPEN}{key}"))
+            self._written[key] = _Written() if until is None else _Written(until, is_open)
+        return self._written[key]
+
+
+def _last_ns(item: FollowedClass) -> int:
+    """The latest time in the files of a class, or a later one."""
+    times = [file.last_ns for files in item.source.days.values() for _, file in files]
+    return END_NS if None in times else max((time for time in times if time is not None), default=-END_NS)

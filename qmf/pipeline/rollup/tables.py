@@ -1,0 +1,129 @@
+"""The tables of roll-ups: what to compute, and where the rows go.
+
+Batches and streams write the same rows, each to a Delta table of its own, with all classes and all sizes::
+
+    OUT/batch     OUT/stream      columns `size` and `_date`, by which they are partitioned, then those of `columns`
+    OUT/ZONE/batch and so on      of days in a time zone other than UTC
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import absolute
+from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS
+from qmf.pipeline.rollup.members import window_seconds
+from qmf.pipeline.rollup.zones import UTC, Zone, base_seconds
+
+
+@attrs.frozen(kw_only=True)
+class RollupOptions:
+    """Options of a rollup.
+
+    Attributes:
+        lake: path, or any URL that Spark reads.
+        out: folder of the tables.
+        sizes: of the windows, see `window_seconds`.
+        classes: names, with or without ``package:``; none for all.
+        first, last: days of a batch, ``2030-01-31``, both included; None for no limit.
+        late: how long a stream waits for late data.
+        continued: counters outlive restarts of their agents, as those do that an agent only forwards.
+        timezone: whose days windows begin with, see `Zone`.
+        storage: options of the object stores of both.
+    """
+
+    lake: str
+    out: str
+    sizes: tuple[str, ...] = ("1m",)
+    classes: tuple[str, ...] = ()
+    first: str | None = None
+    last: str | None = None
+    late: str = "10 minutes"
+    continued: bool = False
+    timezone: str = "UTC"
+    storage: Mapping[str, str] = attrs.field(factory=dict)
+
+    def check(self) -> None:
+        """Check the sizes and the time zone.
+
+        Raises:
+            PipelineError: not a size of windows, or not a time zone.
+        """
+        for size in self.sizes:
+            window_seconds(size)
+        self.zone.check()
+
+    @property
+    def zone(self) -> Zone:
+        """The time zone."""
+        return Zone(self.timezone)
+
+    @property
+    def base_seconds(self) -> int:
+        """As of that function."""
+        return base_seconds(self.sizes, self.zone)
+
+
+#: The columns by which the tables are partitioned: size of the windows, and day in their time zone.
+PARTITIONS = ("size", DATE)
+
+#: The temporary table in which a job collects its rows, with the columns by which the job's tables are partitioned.
+OUT = "qmf_out"
+
+#: The columns with statistics: what rows are chosen by. Those of values would hide rows from readers by the library
+#: where an infinity or a number of more than 64 bits is among them.
+STATISTICS = ("window_start", "package", "class", "agent", "object", "member", "first_ns", "last_ns")
+
+#: The writer of the tables, in their logs.
+WRITER = "rollup"
+
+
+def rollup_table(options: RollupOptions, by: str) -> LakeTable:
+    """A table of roll-ups; `by` is ``batch`` or ``stream``. Each time zone has tables of its own."""
+    folder = "" if options.zone.is_utc else f"{options.timezone}/"
+    return LakeTable(f"{absolute(options.out)}/{folder}{by}", options.storage, statistics=STATISTICS)
+
+
+def rollup_schema() -> Any:
+    """The columns of the tables, as an Arrow schema."""
+    pa = import_pyarrow()
+    types = {
+        "timestamptz": pa.timestamp("us", "UTC"),
+        "varchar": pa.string(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+    }
+    fields = [(name, types.get(type) or pa.decimal128(38, 0)) for name, type in ROLLUP_COLUMNS.items()]
+    return pa.schema([*((name, pa.string()) for name in PARTITIONS), *fields])
+
+
+def class_name(versions: Sequence[ClassVersion]) -> str:
+    """The name of a class with its package."""
+    return f"{versions[0].package}:{versions[0].name}"
+
+
+def add_rows(connection: Any, out: str, table: str, size: str, zone: Zone = UTC) -> int:
+    """Add rows of one size to a table with the columns of the job's tables; returns their number.
+
+    Args:
+        connection: to DuckDB.
+        out: the table.
+        table: with the rows, or a query in parentheses.
+        size: of the windows.
+        zone: of their days.
+    """
+    columns = ", ".join(f"{quoted(name)} {type}" for name, type in ROLLUP_COLUMNS.items())
+    connection.execute(f"create temp table if not exists {out} (size varchar, {DATE} varchar, {columns})")
+    local = "window_start" if zone.is_utc else f"timezone({text(zone.name)}, window_start)"
+    rows = f"select {text(size)} as size, strftime({local}, '%Y-%m-%d') as {DATE}, * from {table}"
+    ((count,),) = connection.execute(f"insert into {out} {rows}").fetchall()
+    return int(count)

@@ -1,0 +1,119 @@
+"""The roll-up of the samples of one class, by DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.duckdb_queries import import_duckdb
+from qmf.pipeline.rollup import rows, statements
+from qmf.pipeline.rollup.members import NumberMember
+from qmf.pipeline.rollup.statements import ClassSamples
+from qmf.pipeline.rollup.zones import Span, WindowGrid
+
+#: The table of windows that `sample_windows` makes.
+WINDOWS = "qmf_windows"
+
+_KEYS, _CORRECTIONS = "qmf_keys", "qmf_corrections"
+
+
+@contextmanager
+def rolled_up(
+    connection: Any,
+    source: str,
+    members: Sequence[NumberMember],
+    *,
+    package: str,
+    name: str,
+    seconds: int,
+    continued: bool,
+    carried: str | None = None,
+    spans: Sequence[Span] = (),
+) -> Iterator[str | None]:
+    """Roll up samples of one class.
+
+    Args:
+        connection: to DuckDB; temporary tables are made in it, and dropped at the end of the block.
+        source: the samples as SQL, a table or a function.
+        members: of the class, at least one.
+        package, name: of the class.
+        seconds: of a window.
+        continued: counters outlive restarts of their agents: only a lower value is a restart.
+        carried: a table with `rows.CARRIED_COLUMNS`: what was last known before the samples.
+        spans: the days in which the samples are, of another zone than UTC; then `seconds` divides `ZONE_STEP`.
+
+    Yields:
+        SQL that selects a row per object, window and member, with the columns of the table of roll-ups; None for no
+        samples.
+    """
+    with sample_windows(connection, source, members, seconds=seconds, continued=continued, spans=spans) as samples:
+        yield None if samples is None else rows.rows(samples, package, name, WINDOWS, carried)
+
+
+@contextmanager
+def sample_windows(
+    connection: Any,
+    source: str,
+    members: Sequence[NumberMember],
+    *,
+    seconds: int,
+    continued: bool,
+    spans: Sequence[Span] = (),
+) -> Iterator[ClassSamples | None]:
+    """Aggregate samples to a row per object and window, in the table `WINDOWS`; see `statements.windows`.
+
+    Args:
+        connection, source, members, seconds, continued, spans: as of `rolled_up`.
+
+    Yields:
+        what the table was made of, with the table of its keys; None for no samples, and then there is no table.
+    """
+    samples = ClassSamples(source, members, WindowGrid(seconds, spans), continued, _KEYS)
+    try:
+        connection.execute(f"create temp table {_KEYS} as {statements.keys(source)}")
+        if not connection.execute(f"select 1 from {_KEYS} limit 1").fetchall():
+            yield None
+            return
+        ((steady,),) = connection.execute(statements.steady(_KEYS)).fetchall()
+        yield _make_windows(connection, attrs.evolve(samples, steady=bool(steady)))
+    finally:
+        for table in (_KEYS, WINDOWS, _CORRECTIONS):
+            connection.execute(f"drop table if exists {table}")
+
+
+def _make_windows(connection: Any, samples: ClassSamples) -> ClassSamples:
+    """Make the table of windows; returns what is known of the samples now."""
+    # Most samples have all members and need no more than 64 bits, and then it takes half the time. Whether they do is
+    # known afterwards.
+    samples = _aggregate(connection, samples)
+    (lacks,) = connection.execute(statements.missing(samples, WINDOWS)).fetchall()
+    sparse = tuple(number for number, lack in enumerate(lacks) if lack)
+    if sparse:
+        connection.execute(f"drop table {WINDOWS}")
+        samples = _aggregate(connection, attrs.evolve(samples, sparse=sparse, steady=False))
+    if samples.counters:
+        _correct(connection, samples)
+    return samples
+
+
+def _aggregate(connection: Any, samples: ClassSamples) -> ClassSamples:
+    duckdb = import_duckdb()
+    if not samples.large:
+        try:
+            connection.execute(f"create temp table {WINDOWS} as {statements.windows(samples)}")
+            return samples
+        except (duckdb.ConversionException, duckdb.OutOfRangeException):
+            samples = attrs.evolve(samples, large=True)
+    connection.execute(f"create temp table {WINDOWS} as {statements.windows(samples)}")
+    return samples
+
+
+def _correct(connection: Any, samples: ClassSamples) -> None:
+    """Walk the counters again, in the order of arrival, where it is not that of the times."""
+    ((back,),) = connection.execute(f"select count(*) from {WINDOWS} where {statements.went_back(samples)}").fetchall()
+    if back:
+        connection.execute(f"create temp table {_CORRECTIONS} as {statements.corrections(samples, WINDOWS)}")
+        connection.execute(statements.corrected(samples, WINDOWS, _CORRECTIONS))
