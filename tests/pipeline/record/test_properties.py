@@ -155,7 +155,7 @@ async def test_an_object_that_never_changes_is_in_each_hour(tmp_path: Path) -> N
         reader.refresh()
         at = DAY_START + (HOURS - 1) * HOUR
         (key,) = reader.classes()
-        state = {item.name: item.values for item in reader.state(key, at).objects}
+        state = {item.object_id.object_name: item.data.values for item in reader.state(key, at).objects}
         assert state["stuck"]["turns"] == 480
         series = reader.series([key], ("a:b:c", "stuck"), ["turns"], DAY_START, at)
         assert [sample.values["turns"] for sample in series.samples] == [480] * HOURS
