@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from qmf.schema import ClassSchema, Statistic, Style
+from qmf.schema import ClassSchema, Statistic
+from qmf.views.fields import main_entry
 
 #: Values of a class that are shown by default, if there is room.
 SHOWN = 8
@@ -49,6 +50,5 @@ def important_statistics(
 
 
 def _rank(item: Statistic, objects: Sequence[Mapping[str, object]]) -> int:
-    entry = item.entries[-1 if item.type.style is Style.MMA else 0].name
-    values = {value for one in objects if isinstance(value := one.get(entry), int | float)}
+    values = {value for one in objects if isinstance(value := one.get(main_entry(item)), int | float)}
     return 0 if len(values) > 1 else 1 if any(values) or not objects else _ZERO

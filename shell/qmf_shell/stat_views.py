@@ -8,9 +8,9 @@ import attrs
 
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Kind
+from qmf.views.fields import sorted_by
 from qmf.views.text import listing, natural_key, plural
 from qmf_shell.commands.agents import run as agents_table
-from qmf_shell.objects.fields import sorted_by
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.value_cells import free_cell
 from qmf_shell.parsing.command import BoundArguments

@@ -18,7 +18,6 @@ from typing import Any
 
 import attrs
 
-from qmf.schema import Style
 from qmf.views.conditions.fields import Field, shown
 from qmf.views.conditions.literals import Ago, boolean, moment, number
 from qmf.views.conditions.tree import And, Comparison, Condition, ConditionError, Has, Not, Operator, Or, Search
@@ -264,9 +263,7 @@ def _wire_value(field: Field, sign: Operator, text: str) -> int | str | None:
     if not field.type.is_integer:
         return None
     value = moment(field, text) if field.is_time else number(field, text)
-    # Averages are sent as whole numbers by some agents and as fractions by others.
-    averaged = field.type.style is Style.MMA
-    return value if isinstance(value, int) and not averaged and -(2**63) <= value < 2**64 else None
+    return value if isinstance(value, int) and -(2**63) <= value < 2**64 else None
 
 
 def _wire_has(field: Field) -> list[object]:

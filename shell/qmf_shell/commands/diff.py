@@ -9,12 +9,13 @@ from typing import TypeGuard
 import attrs
 
 from qmf.errors import NotFoundError
-from qmf.schema import ClassKey, Kind, Style
+from qmf.schema import ClassKey, Kind
 from qmf.views.conditions.words import Word
+from qmf.views.fields import ObjectField, fields_of
 from qmf.views.rates import counter_growth
 from qmf.views.text import clean, natural_key
 from qmf_shell.commands.at import inside, past_context
-from qmf_shell.objects.fields import ObjectField, fields_of, find_field
+from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import GoneError, find_object, matching_classes
 from qmf_shell.objects.selecting import known_schemas, select_objects
 from qmf_shell.objects.value_cells import value_cell
@@ -181,10 +182,10 @@ class _Comparison:
     def _values(self, old: ObjectRecord, new: ObjectRecord, columns: set[str]) -> Iterator[tuple[Cell, ...]]:
         """The values of an object that are different: name, before, after, and by how much."""
         for field in fields_of(new.schema).values():
-            if not _is_compared(field, new) if not columns else field.name not in columns:
+            if not field.is_main if not columns else field.name not in columns:
                 continue
             one, two = old.values.get(field.name), new.values.get(field.name)
-            if one == two or field.type is None:
+            if one == two:
                 continue
             cells = [
                 value_cell(self.after, field.type, value, field.unit, measured=field.statistic) for value in (one, two)
@@ -192,25 +193,16 @@ class _Comparison:
             yield field.name, *cells, _difference(field, old, new)
 
 
-def _is_compared(field: ObjectField, item: ObjectRecord) -> bool:
-    """True for one value of each statistic: of a hilo the value, of an mma the average."""
-    statistic = item.schema.statistic(field.element) if field.statistic else None
-    if statistic is None or statistic.type.style not in (Style.HILO, Style.MMA):
-        return True
-    entries = [entry.name for entry in statistic.entries]
-    return field.name == entries[0 if statistic.type.style is Style.HILO else -1]
-
-
 def _difference(field: ObjectField, old: ObjectRecord, new: ObjectRecord) -> Cell:
     one, two = old.values.get(field.name), new.values.get(field.name)
-    if not _is_number(one) or not _is_number(two) or field.type is None:
+    if not _is_number(one) or not _is_number(two):
         return None
     if field.counter:
         again = old.identity.key.agent_epoch != new.identity.key.agent_epoch or old.created != new.created
         grown = two if again else counter_growth(field.type, one, two)
     else:
         grown = two - one
-    if field.type.base in ("absTime", "deltaTime"):
+    if field.is_time:
         return Duration(int(grown))
     return Quantity(round(grown, 6) if isinstance(grown, float) else grown, field.unit)
 

@@ -9,10 +9,11 @@ import attrs
 
 from qmf.errors import NotFoundError
 from qmf.schema import QmfType
+from qmf.views.fields import ObjectField
 from qmf.views.rates import RateTracker, counter_growth
 from qmf.views.text import clean, plural
 from qmf_shell.commands.at import inside, past_context
-from qmf_shell.objects.fields import ObjectField, find_field
+from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import GoneError, find_object, object_label
 from qmf_shell.objects.period import Period, split_period
 from qmf_shell.objects.selecting import known_schemas
@@ -138,14 +139,9 @@ class _Chart:
         for line in self._lines:
             field = line.field
             value = from_core(sample.values.get(field.name), "")
-            cell = (
-                None
-                if field.type is None
-                else value_cell(self._context, field.type, value, field.unit, measured=field.statistic)
-            )
-            cells.append(cell)
+            cells.append(value_cell(self._context, field.type, value, field.unit, measured=field.statistic))
             rate: float | None = None
-            if line.field.counter and field.type is not None and _is_number(value):
+            if line.field.counter and _is_number(value):
                 rate = self._rate(line, field.type, value, sample, notes)
             if line.rated:
                 cells.append(None if rate is None else Quantity(round(rate, 3), field.unit))

@@ -10,11 +10,12 @@ import attrs
 
 from qmf.errors import NotFoundError
 from qmf.schema import ClassSchema
+from qmf.views.fields import ObjectField
 from qmf.views.rates import RateTracker
 from qmf.views.text import clean, listing
 from qmf.views.units import per_second
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
-from qmf_shell.objects.fields import TIME_TYPES, ObjectField, find_field
+from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.objects.value_cells import value_cell
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
@@ -91,9 +92,9 @@ class _Drawing:
         value = None if now is None else now.values.get(field.name)
         number: float | None = float(value) if isinstance(value, int | float) else None
         name, cell, unit = clean(field.name), self._cell(field, value), field.unit
-        if field.type is not None and field.type.base in TIME_TYPES:
+        if field.is_time:
             unit = "nanosecond" if field.type.base == "deltaTime" else None
-        if field.counter and not self.total and field.type is not None:
+        if field.counter and not self.total:
             epoch = self.target.identity.key.agent_epoch
             number = self.rates.update(field.name, field.type, value, at, epoch)
             unit = per_second(field.unit)
@@ -105,8 +106,6 @@ class _Drawing:
         return PlotSeries(name, tuple(points), cell, unit)
 
     def _cell(self, field: ObjectField, value: object) -> Cell:
-        if field.type is None:
-            return None
         return value_cell(self.context, field.type, value, field.unit, measured=True)
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import attrs
 
 from qmf.views.columns import important_statistics
+from qmf.views.fields import ObjectField, sorted_by
 from qmf.views.rates import RateTracker
 from qmf.views.text import clean, plural
 from qmf.views.units import per_second
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.columns import value_columns
-from qmf_shell.objects.fields import ObjectField, find_field, sorted_by
+from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.selecting import classes_with, known_schemas
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
@@ -117,7 +118,7 @@ class _Top:
 
     def _value(self, item: ObjectRecord, at: float, by_rate: bool) -> object:
         value = item.values.get(self.field.name)
-        if not by_rate or self.field.type is None:
+        if not by_rate:
             return None if isinstance(value, bool) else value
         key = item.identity.key
         return self.rates.update(key, self.field.type, value, at, key.agent_epoch)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 import attrs
 
 from qmf.schema import ClassKey, ClassSchema, QmfType
-from qmf.views.counters import is_counter
+from qmf.views.fields import fields_of
 from qmf.views.rates import ChangeTracker, RateTracker
 from qmf.views.text import clean, plural
 from qmf_shell.commands.list import LIST
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, column_names, value_columns
 from qmf_shell.objects.default_columns import default_columns
-from qmf_shell.objects.fields import TIME_TYPES, fields_of
 from qmf_shell.objects.lookup import matching_classes
 from qmf_shell.objects.object_records import object_record, record_of, value_name
 from qmf_shell.objects.selecting import SelectedObjects, compile_selection, find_objects, select_objects
@@ -152,13 +151,8 @@ class _ValueWatcher:
 
     def _counter(self, schema: ClassSchema, name: str) -> QmfType | None:
         """The type of a value that is a counter; None if it is not."""
-        item = schema.statistic(name)
-        if item is not None and is_counter(schema.package, item):
-            return item.type
-        found = item or schema.property(name)
-        if self._all_integers and found is not None and found.type.is_integer and found.type.base not in TIME_TYPES:
-            return found.type
-        return None
+        field = fields_of(schema).get(name)
+        return field.type if field is not None and field.grows(all_integers=self._all_integers) else None
 
 
 @attrs.define

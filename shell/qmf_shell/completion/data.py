@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 
 from qmf.schema import Access, Argument, ClassSchema, Kind, Method, Property
+from qmf.views.fields import ObjectField, fields_of
 from qmf_shell.completion.kinds import ArgumentNames
-from qmf_shell.objects.fields import ObjectField, fields_of
 from qmf_shell.parsing.method_arguments import find_method
 from qmf_shell.parsing.registry import Registry
 from qmf_shell.session.context import Context
@@ -65,14 +65,9 @@ def method_of(data: CompletionData, target: str, method: str) -> Method | None:
     return None
 
 
-def target_fields(data: CompletionData, target: str) -> Iterator[ObjectField]:
+def target_fields(data: CompletionData, target: str) -> Iterable[ObjectField]:
     """The fields of the classes of `target`, each name once."""
-    seen: set[str] = set()
-    for schema in classes_of(data, target):
-        for field in fields_of(schema).values():
-            if field.name not in seen:
-                seen.add(field.name)
-                yield field
+    return fields_of(*classes_of(data, target)).values()
 
 
 def settable_properties(data: CompletionData, target: str) -> list[Property]:

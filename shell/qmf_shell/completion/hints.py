@@ -13,7 +13,7 @@ from qmf.schema import Argument, Direction
 from qmf.views.conditions.words import split_partial
 from qmf.views.text import one_line
 from qmf_shell.completion.analysis import analyse
-from qmf_shell.completion.data import CompletionData, classes_of, free_inputs, method_of
+from qmf_shell.completion.data import CompletionData, classes_of, free_inputs, method_of, target_fields
 from qmf_shell.completion.kinds import (
     AnyOf,
     ArgumentNames,
@@ -32,7 +32,6 @@ from qmf_shell.completion.kinds import (
     ValueOf,
 )
 from qmf_shell.completion.suggestions import suggest
-from qmf_shell.objects.fields import fields_of
 from qmf_shell.objects.schema_text import about_argument, about_field, about_method
 from qmf_shell.parsing.command import AnyCommand
 from qmf_shell.parsing.method_arguments import value_text
@@ -119,10 +118,9 @@ def _values(kind: CompletionKind, request: CompletionRequest, data: CompletionDa
             found = suggest(attrs.evolve(request, kind=kind), data) if request.prefix else []
             return [HintPart(found[0].shown, True), HintPart(f"  {found[0].meta}")] if len(found) == 1 else []
         case ValueOf(target, name):
-            for schema in classes_of(data, target):
-                for field in fields_of(schema).values():
-                    if field.name.lower() == name.lower():
-                        return [HintPart(field.name, True), HintPart(f"  {one_line(about_field(field))}")]
+            for field in target_fields(data, target):
+                if field.name.lower() == name.lower():
+                    return [HintPart(field.name, True), HintPart(f"  {one_line(about_field(field))}")]
             return []
         case SettableValue(target, name):
             for schema in classes_of(data, target):

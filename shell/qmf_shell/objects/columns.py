@@ -8,11 +8,12 @@ import attrs
 
 from qmf.schema import ClassSchema, Property, Statistic, Style
 from qmf.views.conditions import value_names
+from qmf.views.fields import COMMON_FIELDS, ObjectField, fields_of
 from qmf.views.text import clean
-from qmf_shell.objects.fields import COMMON_FIELDS, TIME_TYPES, ObjectField, field_value, fields_of, find_field
+from qmf_shell.objects.fields import field_value, find_field
 from qmf_shell.objects.value_cells import property_cell, statistic_cell, value_cell
 from qmf_shell.parsing.selection import ParsedSelection
-from qmf_shell.results.cells import Cell, Instant
+from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import CellForm, Role, TableColumn
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
@@ -42,13 +43,13 @@ class ValueColumn:
     def column_as(self, form: CellForm) -> TableColumn:
         """The column, with cells of this form."""
         title = self.item.name if self.item is not None else self.field.name
-        if self.field.name in ("created", "updated"):
+        if self.field.member is None and self.field.is_time:
             return TableColumn(title, Role.TIME)
         compound = isinstance(self.item, Statistic) and self.item.type.style in (Style.HILO, Style.MMA)
         if not self.field.is_number:
             brief = form is CellForm.BRIEF
             return TableColumn(clean(title), wraps=not brief, shortens=brief, key=title)
-        unit = None if self.field.type is not None and self.field.type.base in TIME_TYPES else self.field.unit
+        unit = None if self.field.is_time else self.field.unit
         if compound and form is not CellForm.BRIEF:
             return TableColumn(clean(title), wraps=True, key=title, form=form, unit=unit)
         return TableColumn(clean(title), Role.NUMBER, key=title, form=form, unit=unit)
@@ -60,8 +61,6 @@ class ValueColumn:
         if isinstance(self.item, Statistic):
             return statistic_cell(context, self.item, target.values, complete=complete)
         value = field_value(target, self.field)
-        if self.field.type is None:
-            return Instant(value) if isinstance(value, int) else None if value is None else str(value)
         return value_cell(context, self.field.type, value, self.field.unit, measured=self.field.statistic)
 
 
@@ -74,7 +73,7 @@ def value_columns(schemas: Sequence[ClassSchema], wanted: Iterable[str]) -> list
     found: dict[str, ValueColumn] = {}
     for name in wanted:
         if name.lower() in ALL_COLUMNS:
-            elements = dict.fromkeys(field.element for schema in schemas for field in fields_of(schema).values())
+            elements = dict.fromkeys(field.element for field in fields_of(*schemas).values())
             more = [_value_column(schemas, element) for element in elements]
         else:
             more = [_value_column(schemas, name)]
@@ -85,14 +84,7 @@ def value_columns(schemas: Sequence[ClassSchema], wanted: Iterable[str]) -> list
 
 def _value_column(schemas: Sequence[ClassSchema], name: str) -> ValueColumn:
     field = find_field(schemas, name)
-    is_element = field.element.lower() == name.lower()
-    if field.type is None or not is_element:
-        return ValueColumn(field)
-    for schema in schemas:
-        item = schema.property(field.element) or schema.statistic(field.element)
-        if item is not None:
-            return ValueColumn(field, item)
-    return ValueColumn(field)
+    return ValueColumn(field, field.member if field.element.lower() == name.lower() else None)
 
 
 def column_names(selection: ParsedSelection) -> list[str]:

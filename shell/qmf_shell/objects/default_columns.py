@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from qmf.schema import ClassSchema, Style
 from qmf.views.columns import important_statistics
-from qmf_shell.objects.fields import fields_of
+from qmf.views.fields import fields_of
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 
@@ -14,9 +14,8 @@ from qmf_shell.session.context import Context
 def remembered_columns(context: Context, name: ClassName, schemas: Sequence[ClassSchema]) -> list[str]:
     """The columns that the user chose for a class, except those that its schema no longer has; empty: none."""
     known = {"index", "agent", "broker", "created", "updated", "all", "*"}
-    for schema in schemas:
-        for field in fields_of(schema).values():
-            known |= {field.name.lower(), field.element.lower()}
+    for field in fields_of(*schemas).values():
+        known |= {field.name.lower(), field.element.lower()}
     return [item for item in context.columns.names(name) if item.lower() in known]
 
 

@@ -19,8 +19,9 @@ from qmf._atomic_files import replaced_file
 from qmf._extras import install_hint
 from qmf.errors import CallerError
 from qmf.schema import ClassSchema
+from qmf.views.fields import fields_of
 from qmf_shell.objects.columns import ALL_COLUMNS, value_columns
-from qmf_shell.objects.fields import fields_of, find_field
+from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.object_records import COMMON_NAMES, file_record, value_name
 from qmf_shell.objects.selecting import SelectedObjects
 from qmf_shell.render.csv_lines import csv_text, flat_record
@@ -83,9 +84,7 @@ class _WriteRecords(Protocol):
 def _text_writer(suffix: str, schemas: Sequence[ClassSchema], chosen: Sequence[str] | None) -> _WriteRecords:
     match suffix:
         case ".csv":
-            fields = (
-                [] if chosen is not None else [value_name(name) for schema in schemas for name in fields_of(schema)]
-            )
+            fields = [] if chosen is not None else [value_name(name) for name in fields_of(*schemas)]
             return partial(_write_csv, names=[*COMMON_NAMES[1:], *fields])
         case ".json":
             return _write_json
@@ -157,7 +156,7 @@ def _names(schemas: Sequence[ClassSchema], rows: Sequence[Row], chosen: Sequence
     front = COMMON_NAMES[1:]
     if chosen is not None:
         return [*front, *dict.fromkeys(value_name(find_field(schemas, name).name) for name in chosen)]
-    fields = (value_name(name) for schema in schemas for name in fields_of(schema))
+    fields = (value_name(name) for name in fields_of(*schemas))
     return list(dict.fromkeys((*front, *fields, *(name for row in rows for name in row))))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from qmf.errors import NotFoundError
-from qmf.schema import TYPES, ClassSchema
+from qmf.schema import ClassSchema
 from qmf.views.conditions import (
     Condition,
     ConditionError,
@@ -21,9 +21,10 @@ from qmf.views.conditions import (
     searched_words,
 )
 from qmf.views.conditions.fields import shown
+from qmf.views.fields import fields_of
 from qmf.views.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS
-from qmf_shell.objects.fields import field_value, fields_of, find_field
+from qmf_shell.objects.fields import field_value, find_field
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.short_ids import ShortIds
 
@@ -82,15 +83,13 @@ def field_finder(
                 reason = f"{name}: rates are compared in the filter of a live screen only"
                 raise ConditionError(reason) from None
             raise
-        common = field.type is None
-        times = field.name in ("created", "updated")
         return Field(
             name=field.name,
             read=lambda item: field_value(record(item), field),
-            type=(TYPES["absTime"] if times else TYPES["lstr"]) if common else field.type,
+            type=field.type,
             unit=field.unit,
             parse=(lambda text: _short_id(text, ids)) if field.is_reference else None,
-            wire_name="" if common else field.name,
+            wire_name=field.wire_name,
         )
 
     return find
@@ -107,7 +106,7 @@ def _short_id(text: str, ids: ShortIds) -> ObjectKey | None:
 
 
 def _search_text(schemas: Sequence[ClassSchema], columns: Sequence[str]) -> Callable[[ObjectRecord], str]:
-    every = {field.name.lower(): field for schema in schemas for field in fields_of(schema).values()}
+    every = {field.name.lower(): field for field in fields_of(*schemas).values()}
     wanted = [name.lower() for name in columns]
     whole = any(name in ALL_COLUMNS for name in wanted)
     texts = [field for name, field in every.items() if (whole or name in wanted) and not field.is_number]

@@ -42,7 +42,7 @@ def record_of(context: Context, item: ObjectRecord, columns: Sequence[ValueColum
     record = {name: common[name] for name in ("id", "index")}
     for column in columns:
         # Fields such as `created` are no values of the class.
-        key = column.column.key if column.field.type is None else value_name(column.column.key)
+        key = column.column.key if column.field.member is None else value_name(column.column.key)
         record[key] = column.cell(context, item, complete=True)
     return record
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from qmf.schema import Argument, Direction, Method, Property
+from qmf.views.fields import ObjectField
 from qmf.views.text import plural
-from qmf_shell.objects.fields import ObjectField
 from qmf_shell.parsing.method_arguments import value_text
 
 #: Directions of arguments as shown to the user.
@@ -37,8 +37,8 @@ def bounds_text(item: Argument | Property) -> list[str]:
 
 def about_field(field: ObjectField) -> str:
     """Type, unit and description of a field."""
-    parts = [field.type.name if field.type else "", field.unit or ""]
-    return ", ".join(part for part in parts if part) + (f": {field.desc}" if field.desc else "")
+    kind = field.type if field.member is None else field.member.type
+    return ", ".join(filter(None, (kind.name, field.unit))) + (f": {field.desc}" if field.desc else "")
 
 
 def about_method(method: Method) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from qmf.views.fields import ObjectField
 from qmf.views.units import parse_number
-from qmf_shell.objects.fields import ObjectField
 from qmf_shell.screens.rows import Level
 
 #: Of statistics in percent, if nothing else was said.

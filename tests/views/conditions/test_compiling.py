@@ -212,7 +212,6 @@ def test_a_caller_may_read_values_itself() -> None:
         ("sold > 1.5", []),
         ("sold < 1e30", []),
         ("price > 1", []),
-        ("waiting > 1", []),
         ("built > 5m", []),
         ("not sold > 1", []),
         ("sold > 1 or orders", []),

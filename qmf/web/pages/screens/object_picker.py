@@ -54,7 +54,7 @@ async def pick_value(visit: Visit) -> PlottedValue | None:
         if object_box.value not in ids:
             object_box.set_value(next(iter(ids), None))
         columns = columns_of(site.catalogue.versions(package, name)).values()
-        values = {item.name: item.title for item in columns if item.is_number and item.statistic}
+        values = {item.name: item.title for item in columns if item.is_number and item.field.statistic}
         value_box.set_options(values)
         if value_box.value not in values:
             value_box.set_value(next(iter(values), None))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qmf.console.aio import ObjectId, RemoteObject
-from qmf.schema import TYPES, ClassSchema, Style
+from qmf.console.aio import RemoteObject
+from qmf.schema import ClassSchema
 from qmf.views.columns import important_statistics
-from qmf.views.counters import is_counter
-from qmf.views.text import clean, natural_key
+from qmf.views.fields import COMMON_FIELDS, fields_of, main_entry
+from qmf.views.text import clean
 from qmf.views.units import plural_unit
 from qmf.web.pages.views.queue_columns import queue_columns
-from qmf.web.pages.views.value_columns import RATE, ValueColumn
+from qmf.web.pages.views.value_columns import RATE, ValueColumn, rate_column
 from qmf.web.pages.views.value_texts import object_index
 
 #: Statistics that are shown if nothing was chosen.
@@ -32,62 +32,18 @@ def _value(name: str) -> Callable[[RemoteObject], object]:
 
 def columns_of(schemas: Sequence[ClassSchema]) -> dict[str, ValueColumn]:
     """Every column of a class by its name: the object, its properties, its statistics with rates, then the rest."""
-    found: dict[str, ValueColumn] = {
-        "index": ValueColumn("index", "Object", object_index, desc="What the object is called among those of its class")
-    }
-    for schema in schemas:
-        for item in schema.properties:
-            found.setdefault(
-                item.name,
-                ValueColumn(
-                    item.name, clean(item.name), _value(item.name), item.type, item.unit, clean(item.desc or "")
-                ),
-            )
-    for schema in schemas:
-        for statistic in schema.statistics:
-            counter = is_counter(schema.package, statistic)
-            for at, entry in enumerate(statistic.entries):
-                samples = statistic.type.style is Style.MMA and at == 0
-                kind = TYPES["uint64"] if samples else TYPES[statistic.type.base]
-                desc = clean(((statistic.desc or "") + entry.v1_suffix).strip())
-                unit = "sample" if samples else statistic.unit
-                found.setdefault(
-                    entry.name,
-                    ValueColumn(entry.name, clean(entry.name), _value(entry.name), kind, unit, desc, True, counter),
-                )
-            if counter:
-                name = statistic.name + RATE
-                found.setdefault(
-                    name,
-                    ValueColumn(
-                        name,
-                        f"{clean(statistic.name)}/s",
-                        _value(statistic.name),
-                        TYPES["double"],
-                        statistic.unit,
-                        f"Growth per second of {clean(statistic.name)}"
-                        + (f", in {plural_unit(statistic.unit)}" if statistic.unit else ""),
-                        True,
-                        rate=statistic.name,
-                    ),
-                )
+    found = {"index": ValueColumn(COMMON_FIELDS["index"], object_index, "Object")}
+    for field in fields_of(*schemas).values():
+        found.setdefault(field.name, ValueColumn(field, _value(field.name)))
+        if field.counter:
+            unit = f", in {plural_unit(field.unit)}" if field.unit else ""
+            column = rate_column(field, f"{clean(field.name)}/s", f"Growth per second of {clean(field.name)}{unit}")
+            found.setdefault(column.name, column)
     for column in queue_columns(schemas):
         found.setdefault(column.name, column)
-    common = (
-        ValueColumn("agent", "Agent", lambda obj: obj.agent, desc="The agent that has the object"),
-        ValueColumn(
-            "updated",
-            "Updated",
-            lambda obj: obj.timestamps.update,
-            TYPES["absTime"],
-            desc="When its agent sent what is shown",
-        ),
-        ValueColumn(
-            "created", "Created", lambda obj: obj.timestamps.create, TYPES["absTime"], desc="When it was created"
-        ),
-    )
-    for column in common:
-        found.setdefault(column.name, column)
+    found.setdefault("agent", ValueColumn(COMMON_FIELDS["agent"], lambda obj: obj.agent, "Agent"))
+    found.setdefault("updated", ValueColumn(COMMON_FIELDS["updated"], lambda obj: obj.timestamps.update, "Updated"))
+    found.setdefault("created", ValueColumn(COMMON_FIELDS["created"], lambda obj: obj.timestamps.create, "Created"))
     return found
 
 
@@ -115,15 +71,13 @@ def _important(
     """The names of the values that tell the objects of a class apart."""
     chosen: list[str] = []
     important = important_statistics(schemas, (obj.data.values for obj in objects), SHOWN)
-    styles = {item.name: item for schema in schemas for item in schema.statistics}
+    statistics = {item.name: item for schema in schemas for item in schema.statistics}
     if len(important) < SHOWN:
-        key = {item.name for schema in schemas for item in schema.properties if item.index}
-        plain = [name for name, column in columns.items() if column.type and not column.statistic and name not in key]
+        properties = {item.name: item for schema in reversed(schemas) for item in schema.properties}
+        plain = [*(name for name, item in properties.items() if not item.index), "updated", "created"]
         chosen += plain[: max(1, SHOWN_PROPERTIES - len(important) // 2)]
     for name in important:
-        statistic = styles[name]
-        entry = statistic.entries[-1 if statistic.type.style is Style.MMA else 0].name
-        chosen.append(entry)
+        chosen.append(main_entry(statistics[name]))
         if name + RATE in columns:
             chosen.append(name + RATE)
     return chosen
@@ -132,14 +86,3 @@ def _important(
 def chosen_columns(columns: dict[str, ValueColumn], names: Sequence[str]) -> list[ValueColumn]:
     """The columns with these names, those that don't exist left out; the object always comes first."""
     return [columns[name] for name in dict.fromkeys(["index", *names]) if name in columns]
-
-
-def sort_value(value: object) -> tuple[int, object]:
-    """A key that orders values of any type, texts in natural order; missing ones come first."""
-    if value is None:
-        return 0, 0
-    if isinstance(value, bool):
-        return 1, int(value)
-    if isinstance(value, int | float):
-        return 1, value if value == value else float("-inf")
-    return 2, natural_key((value.object_name if isinstance(value, ObjectId) else str(value)).lower())

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.errors import NotFoundError
-from qmf.schema import TYPES, ClassSchema, Style
+from qmf.schema import TYPES, ClassSchema
 from qmf.views.conditions import Field, Test, compile_filter, parse_condition
+from qmf.views.fields import find_field
 from qmf.views.text import clean
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.views.value_columns import ValueColumn
@@ -37,18 +38,17 @@ def object_test(
     """
     own = schemas[0].name if schemas else "object"
     known = {name.lower(): column for name, column in columns.items()}
-    for item in (item for schema in schemas for item in schema.statistics if item.type.style is Style.MMA):
-        known.setdefault(item.name.lower(), columns[item.entries[-1].name])  # its average
+    everywhere = {"class": own, "broker": broker}
 
     def find(name: str) -> Field:
-        column = known.get(name.lower())
+        field = find_field(schemas, name)
+        column = known.get(name.lower()) or (None if field is None else columns.get(field.name))
         if column is not None:
             return _field(column, objects)
-        everywhere = {"class": own, "broker": broker}
-        if name.lower() not in everywhere:
+        if field is None:
             raise NotFoundError(f"value of {clean(own)}", clean(name), [*columns, *everywhere])
-        value = everywhere[name.lower()]
-        return Field(name=name.lower(), read=lambda _: value, type=TYPES["lstr"])
+        value = everywhere[field.name]
+        return Field(name=field.name, read=lambda _: value, type=field.type)
 
     return compile_filter(parse_condition(text), find, search_text).test
 
@@ -57,8 +57,8 @@ def _field(column: ValueColumn, objects: FollowedObjects) -> Field:
     if column.rate:
         objects.track_rate(column.rate)
         return Field(name=column.name, read=lambda obj: objects.rate(column.rate, obj.object_id), type=TYPES["double"])
-    kind = column.type or TYPES["lstr"]
-    common_time = column.name in ("updated", "created")
+    field = column.field
+    common_time = field.member is None and field.is_time
 
     def read(obj: RemoteObject) -> object:
         value = column.read(obj)
@@ -66,4 +66,4 @@ def _field(column: ValueColumn, objects: FollowedObjects) -> Field:
         unknown = not value.object_name if isinstance(value, ObjectId) else common_time and not value
         return None if unknown else value
 
-    return Field(name=column.name, read=read, type=kind, unit=column.unit)
+    return Field(name=column.name, read=read, type=field.type, unit=field.unit)

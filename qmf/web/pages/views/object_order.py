@@ -16,8 +16,8 @@ import attrs
 
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.views.conditions import Test
+from qmf.views.fields import sort_key
 from qmf.web.pages.live.followed import FollowedObjects
-from qmf.web.pages.views.fields import sort_value
 from qmf.web.pages.views.value_columns import ValueColumn
 
 #: Seconds that the loop is kept at most before others have their turn.
@@ -135,11 +135,11 @@ class ObjectOrder:
         object_id = obj.object_id
         name = self._names.get(object_id)
         if name is None:
-            name = sort_value(object_id.object_name)
+            name = sort_key(object_id.object_name)
         names[object_id] = name
         column = self._column
         if column.name == "index":
             return name, 0
         if column.rate:
-            return sort_value(self._objects.rate(column.rate, object_id)), name
-        return sort_value(column.read(obj)), name
+            return sort_key(self._objects.rate(column.rate, object_id)), name
+        return sort_key(column.read(obj)), name

@@ -10,6 +10,7 @@ import attrs
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.errors import NotFoundError
 from qmf.views.conditions import ConditionError
+from qmf.views.fields import COMMON_FIELDS
 from qmf.views.text import clean
 from qmf.views.units import rate_text
 from qmf.web.pages.live.followed import FollowedObjects
@@ -136,7 +137,7 @@ class ClassTable:
         for column in (*shown, sort):
             if column.rate:
                 counter = columns.get(column.rate)
-                self._objects.track_rate(column.rate, None if counter is None else counter.type)
+                self._objects.track_rate(column.rate, None if counter is None else counter.field.type)
         problem = ""
         try:
             order = self._order(url, columns, shown, sort)
@@ -182,7 +183,7 @@ class ClassTable:
         if found is None:
 
             def search_text(obj: RemoteObject) -> str:
-                return "\n".join(value_text(item.type, item.read(obj)) for item in shown if item.name in searched)
+                return "\n".join(value_text(item.field.type, item.read(obj)) for item in shown if item.name in searched)
 
             schemas = self._site.catalogue.versions(*self._name)
             test = object_test(spec.filter, schemas, columns, self._objects, self._site.client.url, search_text)
@@ -199,19 +200,20 @@ class ClassTable:
     def _cell(self, obj: RemoteObject, column: ValueColumn, now: float) -> TableCell:
         if column.name == "index":
             return TableCell(object_index(obj), object_url(obj.object_id))
-        if column.name == "agent" and column.type is None:
+        if column.field is COMMON_FIELDS["agent"]:
             return TableCell(clean(obj.agent), agent_url(obj.agent))
         if column.rate:
             rate = self._objects.rate(column.rate, obj.object_id)
-            return TableCell(ABSENT if rate is None else rate_text(rate, column.unit).removeprefix("+"))
+            return TableCell(ABSENT if rate is None else rate_text(rate, column.field.unit).removeprefix("+"))
         value = column.read(obj)
-        if column.name == "updated" and isinstance(value, int):
+        if column.field is COMMON_FIELDS["updated"] and isinstance(value, int):
             stale = not self._site.connection.connected
             text = heard_text(now - value / 1e9, stale=stale) if value else ABSENT
             return TableCell(text, kind="stale nowrap" if stale else "dim nowrap", quiet=True)
         if isinstance(value, ObjectId):
             return TableCell(reference_text(value), object_url(value)) if value.object_name else TableCell(ABSENT)
-        text = value_text(column.type, value, column.unit, measured=column.statistic, brief=True)
+        field = column.field
+        text = value_text(field.type, value, field.unit, measured=field.statistic, brief=True)
         return TableCell(text, kind=column.marks.get(text, ""))
 
 
@@ -221,9 +223,7 @@ def place_text(row: TableRow) -> str:
 
 
 def _heading(column: ValueColumn) -> TableColumn:
-    return TableColumn(
-        column.name, column.title, column.unit_text, column.desc, column.is_number or column.name == "updated"
-    )
+    return TableColumn(column.name, column.title, column.unit_text, column.desc, column.is_number)
 
 
 class ClassTables:

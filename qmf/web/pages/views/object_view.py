@@ -10,6 +10,7 @@ import attrs
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.schema import TYPES, Access, ClassSchema, Property, Statistic, Style
 from qmf.views.counters import is_counter
+from qmf.views.fields import main_entry
 from qmf.views.text import clean, one_line
 from qmf.views.units import plural_unit, rate_text
 from qmf.web.pages.live.series import Series, SeriesStore, rates
@@ -113,11 +114,6 @@ def recorded_names(schema: ClassSchema | None) -> list[str]:
 def _is_plotted(item: Statistic) -> bool:
     base = TYPES[item.type.base]
     return base.name != "absTime" and (base.is_integer or base.name in ("float", "double"))
-
-
-def main_entry(item: Statistic) -> str:
-    """The wire name of the value that stands for a statistic: the average of samples, else the value itself."""
-    return item.entries[-1 if item.type.style is Style.MMA else 0].name
 
 
 def statistic_rows(

@@ -61,7 +61,7 @@ def plot_lines(
 def _line(value: PlottedValue, series: SeriesStore, obj: RemoteObject | None, now: float, window: float) -> PlotLine:
     column = _column(obj, value.name)
     index = reference_text(value.object_id) if obj is None else f"{_class_name(obj)} {object_index(obj)}"
-    unit = plural_unit(column.unit) if column and column.unit else ""
+    unit = plural_unit(column.field.unit) if column and column.field.unit else ""
     if value.rate:
         unit = f"{unit}/s"
     label = f"{index} {value.name}{'/s' if value.rate else ''}"

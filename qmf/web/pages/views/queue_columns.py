@@ -6,9 +6,26 @@ from collections.abc import Mapping, Sequence
 
 from qmf.console.aio import RemoteObject
 from qmf.schema import TYPES, ClassSchema
-from qmf.web.pages.views.value_columns import RATE, ValueColumn
+from qmf.views.fields import ObjectField
+from qmf.web.pages.views.value_columns import ValueColumn, rate_column
 
 _PACKAGE, _NAME = "org.apache.qpid.broker", "queue"
+_COUNT = TYPES["uint64"]
+_STATE = ObjectField(
+    "state",
+    TYPES["sstr"],
+    desc="flow stopped: senders wait because the queue is almost full; redirected: new messages go to another queue; "
+    "no consumer: messages wait and nobody receives; running: it has consumers; idle: neither messages nor consumers",
+)
+_READY = ObjectField("ready", _COUNT, "message", "Messages that wait for a consumer")
+_UNACKNOWLEDGED = ObjectField(
+    "unacknowledged",
+    _COUNT,
+    "message",
+    "Messages that consumers hold. Of qpidd, which does not count them: messages that were acquired, and neither "
+    "released nor removed since; too few after messages were moved",
+)
+_CONSUMERS = ObjectField("consumers", _COUNT, desc="Receivers of the queue")
 #: States that want somebody's attention, with the CSS class of their cells.
 _MARKS = {"flow stopped": "warn", "no consumer": "notice"}
 
@@ -21,44 +38,18 @@ def queue_columns(schemas: Sequence[ClassSchema]) -> list[ValueColumn]:
     """
     if not any(schema.package == _PACKAGE and schema.name.lower() == _NAME for schema in schemas):
         return []
-    count = TYPES["uint64"]
     return [
-        ValueColumn(
-            "state",
-            "state",
-            _state,
-            TYPES["sstr"],
-            desc="flow stopped: senders wait because the queue is almost full; redirected: new messages go to another "
-            "queue; no consumer: messages wait and nobody receives; running: it has consumers; idle: neither messages "
-            "nor consumers",
-            marks=_MARKS,
-        ),
-        ValueColumn("ready", "ready", _ready, count, "message", "Messages that wait for a consumer"),
-        ValueColumn(
-            "unacknowledged",
-            "unacknowledged",
-            _unacknowledged,
-            count,
-            "message",
-            "Messages that consumers hold. Of qpidd, which does not count them: messages that were acquired, and "
-            "neither released nor removed since; too few after messages were moved",
-        ),
-        ValueColumn("consumers", "consumers", _consumers, count, None, "Receivers of the queue"),
+        ValueColumn(_STATE, _state, marks=_MARKS),
+        ValueColumn(_READY, _ready),
+        ValueColumn(_UNACKNOWLEDGED, _unacknowledged),
+        ValueColumn(_CONSUMERS, _consumers),
         _rate("in", "msgTotalEnqueues", "Messages put on the queue per second"),
         _rate("out", "msgTotalDequeues", "Messages removed from the queue per second, for any reason"),
     ]
 
 
-def _rate(title: str, name: str, desc: str) -> ValueColumn:
-    return ValueColumn(
-        title + RATE,
-        f"{title}/s",
-        lambda obj: _number(obj.data.values, name),
-        TYPES["double"],
-        "message",
-        desc,
-        rate=name,
-    )
+def _rate(title: str, counter: str, desc: str) -> ValueColumn:
+    return rate_column(ObjectField(counter, _COUNT, "message"), f"{title}/s", desc, title)
 
 
 def _number(values: Mapping[str, object], name: str) -> int | None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from qmf.console.aio import RemoteObject
-from qmf.schema import QmfType
+from qmf.views.fields import ObjectField
+from qmf.views.text import clean
 from qmf.views.units import heading_unit
 
 #: What ends the name of a column with the growth of a counter per second.
@@ -19,51 +20,46 @@ class ValueColumn:
     """A column of a table of objects.
 
     Attributes:
-        name: wire name of the value, ``name.rate``, or one of ``index``, ``agent``, ``updated`` and ``created``.
+        field: the value; of a rate its counter.
+        read: reads the value of an object.
         title: its heading.
-        read: reads the value of an object; of a rate it reads the counter.
-        type: its type; None for what is no value of the class.
-        unit: as in the schema, or None.
-        desc: its description, or empty.
-        statistic: it belongs to a statistic.
-        counter: it only grows.
         rate: it is the growth per second of the counter of this name; empty if it is not.
         marks: the CSS classes of cells with these texts.
+        desc: its description, or empty.
+        name: wire name of the value, ``name.rate``, or one of `COMMON_FIELDS`.
     """
 
-    name: str
-    title: str
+    field: ObjectField
     read: Callable[[RemoteObject], object]
-    type: QmfType | None = None
-    unit: str | None = None
-    desc: str = ""
-    statistic: bool = False
-    counter: bool = False
+    title: str = attrs.field()
     rate: str = ""
     marks: Mapping[str, str] = attrs.field(factory=dict)
+    desc: str = attrs.field()
+    name: str = attrs.field()
+
+    @title.default
+    def _own_title(self) -> str:
+        return clean(self.field.name)
+
+    @desc.default
+    def _own_desc(self) -> str:
+        return clean(self.field.desc)
+
+    @name.default
+    def _own_name(self) -> str:
+        return self.field.name
 
     @property
     def is_number(self) -> bool:
         """True if its values are numbers."""
-        return bool(self.rate) or (
-            self.type is not None and (self.type.is_integer or self.type.name in ("float", "double"))
-        )
-
-    @property
-    def is_duration(self) -> bool:
-        """True if its values are nanoseconds."""
-        return self.type is not None and (self.type.base == "deltaTime" or self.unit == "nanosecond")
-
-    @property
-    def is_reference(self) -> bool:
-        """True if its values are references to objects."""
-        return self.type is not None and self.type.name == "objId"
+        return bool(self.rate) or self.field.is_number or self.field.is_time
 
     @property
     def unit_text(self) -> str:
         """The unit for its heading; empty if the cells have it."""
-        if self.rate:
-            return ""
-        if self.type is not None and self.type.base in ("absTime", "deltaTime"):
-            return ""
-        return heading_unit(self.unit)
+        return "" if self.rate or self.field.is_time else heading_unit(self.field.unit)
+
+
+def rate_column(field: ObjectField, title: str, desc: str, name: str = "") -> ValueColumn:
+    """The column of the growth per second of a counter; `name` is what its name begins with, that of the counter."""
+    return ValueColumn(field, lambda _: None, title, field.name, desc=desc, name=(name or field.name) + RATE)

@@ -9,7 +9,7 @@ import attrs
 from qmf.schema import ClassSchema
 from qmf.views.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, value_columns
-from qmf_shell.objects.fields import TIME_TYPES, ObjectField, field_value
+from qmf_shell.objects.fields import field_value
 from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import Role
 from qmf_shell.screens.pages.object_row import ObjectRow
@@ -130,7 +130,7 @@ class ObjectColumns:
                 changed=changed,
             )
         )
-        if self._is_counter(field):
+        if field.grows(all_integers=self._all_integers):
             self._totals[key + RATE] = key
             self.columns.append(
                 ScreenColumn(
@@ -144,12 +144,6 @@ class ObjectColumns:
                     desc=f"growth of {clean(field.name)} per second",
                 )
             )
-
-    def _is_counter(self, field: ObjectField) -> bool:
-        if field.counter:
-            return True
-        kind = field.type
-        return self._all_integers and kind is not None and kind.is_integer and kind.base not in TIME_TYPES
 
     def tell_agents(self) -> bool:
         """Place the agent beside the index, since several agents have objects with the same; False if it is there."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from qmf.views.fields import ObjectField
 from qmf.views.rates import counter_growth
-from qmf_shell.objects.fields import ObjectField
 from qmf_shell.screens.rows import Row
 from qmf_shell.session.backend import ObjectRecord
 
@@ -57,7 +57,7 @@ class ObjectRow(Row):
             now: seconds of the clock of `at`.
         """
         value = self.item.values.get(field.name)
-        if field.type is None or isinstance(value, bool) or not isinstance(value, int | float) or self.mark.gone:
+        if isinstance(value, bool) or not isinstance(value, int | float) or self.mark.gone:
             return None
         if self.before is None:
             return 0.0 if now - self.at > LONGEST_STEP else None

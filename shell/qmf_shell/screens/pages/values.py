@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.schema import ClassSchema
-from qmf.views.counters import is_counter
+from qmf.views.fields import ObjectField, find_field
 from qmf.views.rates import RateTracker
 from qmf.views.text import clean
-from qmf_shell.objects.fields import TIME_TYPES, ObjectField, find_field
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.render.formatting import Formatter
@@ -183,16 +182,11 @@ class ValuesPage(Page):
         return row
 
     def _field(self, schema: ClassSchema, name: str) -> ObjectField | None:
-        if schema.property(name) is None and schema.statistic(name) is None:
-            return None
-        return find_field([schema], name)
+        field = find_field([schema], name)
+        return field if field is not None and field.member is not None else None
 
     def _rate(self, item: ObjectRecord, field: ObjectField | None, at: float) -> float | None:
-        if field is None or field.type is None:
-            return None
-        statistic = item.schema.statistic(field.name)
-        counter = statistic is not None and is_counter(item.schema.package, statistic)
-        if not counter and not (self._all_integers and field.type.is_integer and field.type.base not in TIME_TYPES):
+        if field is None or not field.grows(all_integers=self._all_integers):
             return None
         key = item.identity.key, field.name
         return self._rates.update(key, field.type, item.values.get(field.name), at, item.identity.key.agent_epoch)
