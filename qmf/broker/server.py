@@ -201,7 +201,7 @@ class Broker:
             self._open_data_dir(self._data_dir, self._registry)
         operations = Operations(self._registry, self._policy)
         self._create_nodes(self._registry, operations)
-        self._sessions = ClientSessions(self._registry, self._connection_limits)
+        self._sessions = ClientSessions(operations, self._connection_limits)
         self._registry.on_deleted = self._sessions.on_node_deleted
         self._amqp = AmqpProtocol(operations, self._sessions, self._logins, self._amqp_options)
         self._expiry = loop.call_later(self._expiry_interval, self._expire)

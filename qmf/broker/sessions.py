@@ -7,8 +7,10 @@ import asyncio
 from qmf.broker.connection_limits import ConnectionCounts, ConnectionLimits
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import ClientSession
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.principal import Principal
 from qmf.broker.refusal import Reason, Refusal
 
 #: Seconds that clients have to answer the broker's close.
@@ -18,8 +20,14 @@ CLOSE_PATIENCE = 2.0
 class ClientSessions:
     """The clients that are connected to a broker."""
 
-    def __init__(self, registry: NodeRegistry, limits: ConnectionLimits) -> None:
-        self._registry = registry
+    def __init__(self, operations: Operations, limits: ConnectionLimits) -> None:
+        """Args:
+
+        operations: of the broker.
+        limits: numbers of clients at the same time.
+        """
+        self._operations = operations
+        self._registry = operations.registry
         self._counts = ConnectionCounts(limits)
         #: Whether each one was admitted.
         self._sessions: dict[ClientSession, bool] = {}
@@ -38,12 +46,20 @@ class ClientSessions:
     def admit(self, session: ClientSession) -> Refusal | None:
         """A client has logged in, and `info` is complete. If it is refused, its protocol is to close the connection."""
         observer, info = self._registry.observer, session.info
-        if reason := self._counts.add(info.host, info.user):
-            observer.on_connection_refused(info, reason)
-            return Refusal(Reason.FULL, reason)
-        self._sessions[session] = True
-        observer.on_connected(session)
-        return None
+        refusal: Refusal | None = None
+        try:
+            self._operations.ask_connection(Principal.of(session))
+        except OperationRefused as error:
+            refusal = Refusal(Reason.UNAUTHORIZED, str(error))
+        else:
+            if reason := self._counts.add(info.host, info.user):
+                refusal = Refusal(Reason.FULL, reason)
+        if refusal is None:
+            self._sessions[session] = True
+            observer.on_connected(session)
+        else:
+            observer.on_connection_refused(info, refusal.description)
+        return refusal
 
     def end(self, session: ClientSession) -> None:
         """The connection of a client is gone, and all that it had."""

@@ -231,6 +231,11 @@ class Administration:
         self._operations.redirect(self._principal, one, two)
 
     @_answered
+    def timestamps(self) -> bool:
+        """Whether messages that come get the time as an annotation."""
+        return self._operations.timestamps(self._principal)
+
+    @_answered
     def set_timestamps(self, *, receive: bool) -> None:
         """Let messages that come get the time as an annotation, or not."""
         self._operations.set_timestamps(self._principal, receive=receive)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import platform
 
-from qmf.agent import Agent
+from qmf.agent import AccessRequest, Agent
 from qmf.broker.local_bus import LocalBus
+from qmf.broker.management.callers import decide
 from qmf.broker.management.events import EVENTS, EventPublisher
 from qmf.broker.management.objects import CLASSES, ObjectPublisher
 from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
@@ -54,6 +55,7 @@ class ManagementAgent:
         Raises:
             CallerError: the interval is not positive.
         """
+        self._operations = operations
         self._registry = registry = operations.registry
         self._sampler = StatisticsSampler()
         machine = platform.node()
@@ -65,7 +67,7 @@ class ManagementAgent:
             aliases=(ALIAS,),
             interval=setup.interval,
             publish_data=setup.publishes,
-            access=self._sampler.access,
+            access=self._access,
             clock=SamplingClock(self._sampler),
         )
         self._agent.register(*CLASSES, *EVENTS)
@@ -85,3 +87,8 @@ class ManagementAgent:
         self._registry.observer = self._before
         self._sampler.sample()
         await self._agent.close()
+
+    def _access(self, request: AccessRequest) -> bool | str:
+        """The agent's access hook."""
+        self._sampler.on_request(request)
+        return decide(self._operations, request)

@@ -181,7 +181,7 @@ class ManagedBroker(model.Broker, SampledObject):
 
     def getTimestampConfig(self) -> model.BrokerGetTimestampConfigResult:
         """See the schema."""
-        return model.BrokerGetTimestampConfigResult(receive=self._registry.timestamps)
+        return model.BrokerGetTimestampConfigResult(receive=self._administration.timestamps())
 
     def setTimestampConfig(self, receive: bool) -> None:
         """See the schema."""

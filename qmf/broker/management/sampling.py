@@ -80,13 +80,12 @@ class StatisticsSampler:
         for sample in self._classes.values():
             sample()
 
-    def access(self, request: AccessRequest) -> bool:
-        """The agent's access hook: allows everything, and updates the class that is queried."""
+    def on_request(self, request: AccessRequest) -> None:
+        """A console asks the agent for something: update the class that it queries."""
         if request.class_key is not None and request.action in (Action.QUERY, Action.SUBSCRIBE):
             sample = self._classes.get(request.class_key.name.lower())
             if sample is not None:
                 sample()
-        return True
 
 
 class SamplingClock(SystemClock):

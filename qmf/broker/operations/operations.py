@@ -26,7 +26,7 @@ _POLICIES = {PolicyKind.QUEUE: ObjectType.QUEUE_POLICY, PolicyKind.TOPIC: Object
 
 
 class Operations:
-    """All that clients, consoles and programs in the process can do with the nodes of a broker.
+    """All that clients, consoles and programs in the process can do with a broker.
 
     Every method has the principal for whom it is done, and raises `OperationRefused` if the policy refuses that:
     nothing has changed then. Otherwise arguments, results and errors are those of the registry.
@@ -85,6 +85,20 @@ class Operations:
             del properties["autodelete"]  # ACL files have it for creating alone
             operation = Operation(Action.DELETE, ObjectType.EXCHANGE, node.name, properties)
         self.ask(principal, operation)
+
+    def ask_connection(self, principal: Principal) -> None:
+        """Ask for the connection of a client that has logged in."""
+        host = principal.address.rpartition(":")[0]
+        self.ask(principal, Operation(Action.CREATE, ObjectType.CONNECTION, properties={"host": host}))
+
+    def ask_method(self, principal: Principal, name: str, package: str, class_name: str) -> None:
+        """Ask for a method of a managed object, whatever else is asked when it is carried out."""
+        properties = {"schemapackage": package, "schemaclass": class_name}
+        self.ask(principal, Operation(Action.ACCESS, ObjectType.METHOD, name, properties))
+
+    def ask_query(self, principal: Principal, name: str, class_name: str) -> None:
+        """Ask for a query for managed objects, by the name of a class or of a single object."""
+        self.ask(principal, Operation(Action.ACCESS, ObjectType.QUERY, name, {"schemaclass": class_name}))
 
     # Rights to messages
 
@@ -256,6 +270,11 @@ class Operations:
         """Delete such a policy; see `Topics.delete_policy`."""
         self.ask(principal, Operation(Action.DELETE, _POLICIES[kind], pattern))
         self.registry.topics.delete_policy(kind, pattern)
+
+    def timestamps(self, principal: Principal) -> bool:
+        """Whether messages that come get the time as an annotation."""
+        self.ask(principal, Operation(Action.ACCESS, ObjectType.BROKER))
+        return self.registry.timestamps
 
     def set_timestamps(self, principal: Principal, *, receive: bool) -> None:
         """Let messages that come get the time as an annotation, or not."""

@@ -14,7 +14,7 @@ from qmf.broker.operations.principal import Principal
 class Action(enum.Enum):
     """What is done."""
 
-    ACCESS = "access"  #: a node is named: in a link, a message or a method
+    ACCESS = "access"  #: a node is named: in a link, a message or a method; or management is used
     CREATE = "create"
     DELETE = "delete"
     BIND = "bind"
@@ -33,6 +33,9 @@ class ObjectType(enum.Enum):
     """What it is done to."""
 
     BROKER = "broker"
+    CONNECTION = "connection"
+    METHOD = "method"  #: of a managed object
+    QUERY = "query"  #: for managed objects
     EXCHANGE = "exchange"
     QUEUE = "queue"
     TOPIC = "topic"  #: a name of an exchange, and policies by which nodes are created; unknown to ACL files
@@ -47,9 +50,9 @@ class Operation:
     Attributes:
         action: what.
         object_type: to what.
-        name: of the object; empty for the default exchange and for the broker.
+        name: of the object; empty for the default exchange, and for what has none: the broker, connections.
         properties: what else is known of the object and the operation, by the names in ACL files, such as ``durable``,
-            ``queuename``, ``routingkey``; sizes and counts are numbers, 0 for no limit.
+            ``queuename``, ``routingkey``, ``host``, ``schemaclass``; sizes and counts are numbers, 0 for no limit.
     """
 
     action: Action
@@ -58,7 +61,8 @@ class Operation:
     properties: Mapping[str, object] = attrs.field(factory=dict)
 
     def __str__(self) -> str:
-        return f"{self.action.value} {self.object_type.value} {self.name!r}"
+        text = f"{self.action.value} {self.object_type.value}"
+        return f"{text} {self.name!r}" if self.name or self.object_type is ObjectType.EXCHANGE else text
 
 
 class Policy(Protocol):

@@ -56,3 +56,23 @@ async def queues(client: Client) -> Mapping[str, remote.Queue]:
 async def exchange(client: Client, name: str) -> remote.Exchange:
     (found,) = [item for item in await client.objects(remote.Exchange) if item.name == name]
     return found
+
+
+class Control:
+    """A `ProcessControl` that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.log_rules = "notice+"
+        self.precise_times = False
+        self.ended = False
+
+    def set_log_rules(self, text: str) -> None:
+        if text == "loud":
+            raise ValueError("log rule 'loud'")
+        self.log_rules = text
+
+    def set_precise_times(self, precise: bool) -> None:
+        self.precise_times = precise
+
+    def shut_down(self) -> None:
+        self.ended = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from broker.management.managed import TOPIC, connected, exchange, id_of, managed, queues
+from broker.management.managed import TOPIC, Control, connected, exchange, id_of, managed, queues
 from support.recording import Inbox, message
 from support.waiting import until
 
@@ -128,26 +128,6 @@ async def test_echo_works_and_settings_are_refused() -> None:
         assert (result.sequence, result.body) == (7, "hello")
         with pytest.raises(RemoteError, match=r"setting Broker\.mgmtPubInterval is not supported by this broker"):
             await it.set(mgmtPubInterval=1)
-
-
-class Control:
-    """A `ProcessControl` that keeps what it is told."""
-
-    def __init__(self) -> None:
-        self.log_rules = "notice+"
-        self.precise_times = False
-        self.ended = False
-
-    def set_log_rules(self, text: str) -> None:
-        if text == "loud":
-            raise ValueError("log rule 'loud'")
-        self.log_rules = text
-
-    def set_precise_times(self, precise: bool) -> None:
-        self.precise_times = precise
-
-    def shut_down(self) -> None:
-        self.ended = True
 
 
 async def test_the_process_is_controlled() -> None:

@@ -246,6 +246,41 @@ def test_what_belongs_to_a_link_is_deleted_without_asking() -> None:
     assert (rules.questions(), operations.registry.find("q")) == ([], None)
 
 
+@pytest.mark.parametrize(
+    ("ask", "operation", "text"),
+    [
+        (
+            lambda it: it.ask_connection(BOB),
+            Operation(Action.CREATE, ObjectType.CONNECTION, properties={"host": "127.0.0.1"}),
+            "create connection",
+        ),
+        (
+            lambda it: it.ask_method(BOB, "close", "org.apache.qpid.broker", "connection"),
+            Operation(
+                Action.ACCESS,
+                ObjectType.METHOD,
+                "close",
+                {"schemapackage": "org.apache.qpid.broker", "schemaclass": "connection"},
+            ),
+            "access method 'close'",
+        ),
+        (
+            lambda it: it.ask_query(BOB, "queue", "queue"),
+            Operation(Action.ACCESS, ObjectType.QUERY, "queue", {"schemaclass": "queue"}),
+            "access query 'queue'",
+        ),
+        (lambda it: it.timestamps(BOB), Operation(Action.ACCESS, ObjectType.BROKER), "access broker"),
+    ],
+)
+def test_connections_and_management_are_asked_for(
+    ask: Callable[[Operations], object], operation: Operation, text: str
+) -> None:
+    rules = Rules(lambda *_: True)
+    with pytest.raises(OperationRefused, match=f"^user 'bob' may not {text}: "):
+        ask(made(rules))
+    assert rules.asked == [(BOB, operation)]
+
+
 def test_a_principal_is_made_from_a_client() -> None:
     class Client:
         info = ClientInfo("10.0.0.1:99", user="bob", protocol="AMQP 1.0")

@@ -9,7 +9,7 @@ from typing import Any
 
 import proton
 import pytest
-from broker.management.managed import NEVER, knows_agent
+from broker.management.managed import NEVER, Control, knows_agent
 from broker.operations.rules import REASON, Rules, refusing, state
 from broker.raw_clients import Client, connect
 from broker.visible_broker import VisibleBroker
@@ -17,6 +17,7 @@ from proton.reactor import DurableSubscription, LinkOption
 from proton.utils import BlockingConnection
 from proton.utils import LinkDetached as LinkRefused
 from support.recording import message
+from support.waiting import until
 
 from qmf.broker import Broker, EmbeddedBroker
 from qmf.broker.local_bus import LocalBus
@@ -30,11 +31,12 @@ from qmf.bus.engine.values import Durability, ExpiryPolicy, Outcome, Terminus
 from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.message import Section, encode_message
 from qmf.console.aio import Client as Console
-from qmf.errors import LinkError, RemoteError
+from qmf.errors import ConnectError, LinkError, RemoteError
 from qmf.messaging import aio
 from qmf.messaging.exceptions import MessagingError
 from qmf.messaging.message import Message
 from qmf.models.broker import console as remote
+from qmf.protocol import ErrorCode
 
 UNAUTHORIZED = "amqp:unauthorized-access"
 
@@ -45,6 +47,7 @@ BIND_NODE = {"qmf.node-bindings": [{"exchange": "amq.direct", "key": "k"}]}
 SOURCE, TARGET = False, True
 
 E, Q, A = ObjectType.EXCHANGE, ObjectType.QUEUE, Action
+CONNECTION, METHOD = ObjectType.CONNECTION, ObjectType.METHOD
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,7 @@ def test_a_subscription_is_not_ended_by_those_who_may_not() -> None:
         last = connection()
         last.create_receiver("amq.topic", name="mine", options=DurableSubscription(), credit=0)
         assert "consume queue 'client_mine'" in (asked := rules.questions())
-        assert not [question for question in asked if question.startswith("create")]
+        assert not [question for question in asked if question.startswith("create queue")]
         last.close()
 
 
@@ -259,6 +262,87 @@ async def test_methods(name: str) -> None:
         with pytest.raises(RemoteError, match=f"unauthorized-access: .* may not .*: {REASON}"):
             await getattr(q if method in ("purge", "reroute") else it, method)(*arguments)
         assert own(broker) == before
+
+
+#: Arguments of methods, by type.
+EXAMPLES: Mapping[str, Any] = {"bool": False, "lstr": "", "map": {}, "sstr": "", "uint32": 0}
+
+
+async def test_every_method_is_asked_for() -> None:
+    """Also those that change no node: of the process, of connections and of sessions."""
+    control = Control()
+    rules = Rules()
+    async with (
+        VisibleBroker(port=0, management=NEVER, queues=["q"], policy=rules, process=control) as broker,
+        Console(broker.url, settle=0.0) as console,
+        aio.Connection(broker.url) as connection,
+    ):
+        await knows_agent(console)
+        await (await connection.session()).sender("q")
+        classes = {
+            remote.Broker: "broker",
+            remote.Queue: "queue",
+            remote.Connection: "connection",
+            remote.Session: "session",
+        }
+        objects = {name: (await console.objects(kind))[-1]._qmf_remote for kind, name in classes.items()}
+        clients = broker.connections
+        for name, obj in objects.items():
+            assert obj.schema is not None
+            for method in obj.schema.methods:
+                rules.refuses = refusing(A.ACCESS, METHOD, method.name).refuses
+                rules.asked.clear()
+                arguments: dict[str, Any] = {item.name: EXAMPLES[item.type.name] for item in method.inputs}
+                with pytest.raises(RemoteError, match=f"unauthorized-access: .* may not access .*: {REASON}") as caught:
+                    await obj.call(method.name, **arguments)
+                assert caught.value.code == ErrorCode.FORBIDDEN
+                (asked,) = [operation for _, operation in rules.asked if operation.object_type is METHOD]
+                assert asked.properties == {"schemapackage": "org.apache.qpid.broker", "schemaclass": name}
+        assert broker.connections == clients
+        assert (control.log_rules, control.precise_times, control.ended) == ("notice+", False, False)
+
+
+async def test_queries() -> None:
+    rules = Rules()
+    async with (
+        VisibleBroker(port=0, management=NEVER, queues=["q"], policy=rules) as broker,
+        Console(broker.url, settle=0.0) as console,
+    ):
+        await knows_agent(console)
+        rules.refuses = refusing(A.ACCESS, ObjectType.QUERY, "queue").refuses
+        with pytest.raises(RemoteError, match=f"may not access query 'queue': {REASON}"):
+            await console.objects(remote.Queue)
+        assert await console.objects(remote.Exchange)
+
+
+async def test_connections() -> None:
+    """One that is refused is closed, and reported."""
+    rules = Rules()
+    async with (
+        VisibleBroker(port=0, management=NEVER, policy=rules) as broker,
+        Console(broker.url, settle=0.0) as console,
+    ):
+        await knows_agent(console)
+        rules.refuses = refusing(A.CREATE, CONNECTION).refuses
+        with pytest.raises(ConnectError, match=f"may not create connection: {REASON}"):
+            await AmqpBus(broker.url).open()
+        hosts = [operation.properties["host"] for _, operation in rules.asked if operation.object_type is CONNECTION]
+        assert set(hosts) == {"127.0.0.1"}
+        await until(lambda: broker.connections == 1, "the end of the connection")
+        assert broker.counters.failures == 1
+
+
+async def test_who_may_not_see_the_broker() -> None:
+    rules = Rules()
+    async with (
+        VisibleBroker(port=0, management=NEVER, policy=rules) as broker,
+        Console(broker.url, settle=0.0) as console,
+    ):
+        await knows_agent(console)
+        (it,) = await console.objects(remote.Broker)
+        rules.refuses = refusing(A.ACCESS, ObjectType.BROKER).refuses
+        with pytest.raises(RemoteError, match=f"unauthorized-access: .* may not access broker: {REASON}"):
+            await it.getTimestampConfig()
 
 
 def own(broker: VisibleBroker) -> object:
