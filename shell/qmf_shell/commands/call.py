@@ -124,18 +124,10 @@ def _parse_request(context: Context, args: BoundArguments) -> _CallRequest:
         raise UsageError("call", "METHOD is missing", listing(CALL.usage))
     name, rest = words[at].text, words[at + 1 :]
     if of_class:
-        condition = parse_words(words[2:], alone=False)[0] if keyword_of(words[1]) == "where" else None
-        keys = find_classes(context.classes(), words[0].text)
-        if condition is not None:
-            refuse_values_alone(condition, known_schemas(context, keys))
-        selected = select_objects(context, keys, ParsedSelection(where=condition))
-        return _CallRequest([item for one in selected for item in one.objects], True, name, rest)
+        return _CallRequest(_objects_of_class(context, words), True, name, rest)
     text = words[0].text
-    pieces = [piece for piece in text.split(",") if piece]
-    if len(pieces) > 1 and all(piece.replace("-", "").isdigit() for piece in pieces):
-        return _CallRequest(find_objects(context, pieces), True, name, rest)
-    if "-" in text and text.replace("-", "", 1).isdigit():
-        return _CallRequest(find_objects(context, [text]), True, name, rest)
+    if several := _several_ids(text):
+        return _CallRequest(find_objects(context, several), True, name, rest)
     try:
         target = find_object(context, text, prefer=lambda schema: find_method(schema.methods, name) is not None)
     except (NotFoundError, AmbiguousError):
@@ -146,6 +138,24 @@ def _parse_request(context: Context, args: BoundArguments) -> _CallRequest:
             raise UsageError("call", reason, CALL.usage[1]) from None
         raise
     return _CallRequest([target], False, name, rest)
+
+
+def _objects_of_class(context: Context, words: Sequence[Word]) -> list[ObjectRecord]:
+    """The objects that ``CLASS where CONDITION`` or ``CLASS all`` at the beginning of the words stands for."""
+    condition = parse_words(words[2:], alone=False)[0] if keyword_of(words[1]) == "where" else None
+    keys = find_classes(context.classes(), words[0].text)
+    if condition is not None:
+        refuse_values_alone(condition, known_schemas(context, keys))
+    selected = select_objects(context, keys, ParsedSelection(where=condition))
+    return [item for one in selected for item in one.objects]
+
+
+def _several_ids(text: str) -> list[str]:
+    """The ids and ranges in a text such as ``101,103`` or ``104-110``; none if it is something else."""
+    pieces = [piece for piece in text.split(",") if piece]
+    if len(pieces) > 1 and all(piece.replace("-", "").isdigit() for piece in pieces):
+        return pieces
+    return [text] if "-" in text and text.replace("-", "", 1).isdigit() else []
 
 
 def _inputs(context: Context, method: Method, words: Sequence[Word], target: ObjectRecord) -> Mapping[str, object]:

@@ -141,6 +141,17 @@ class _Comparison:
         kept = [{key: item for key, item in one.items() if key in wanted} for one in pairs]
         return self._differences(keys, name, selection, *kept)
 
+    def _change(
+        self, item: ObjectRecord, old: ObjectRecord | None, new: ObjectRecord | None, columns: set[str]
+    ) -> tuple[str, list[tuple[Cell, ...]]]:
+        """What happened to an object, and the rows about it: none if nothing has changed."""
+        number = self.context.ids.assign(item.identity, item.created)
+        front = (number, item.identity.index or item.identity.title)
+        if old is None or new is None:
+            change = "came" if old is None else "went"
+            return change, [(change, *front, None, None, None, None)]
+        return "changed", [("changed", *front, *cells) for cells in self._values(old, new, columns)]
+
     def _differences(
         self, keys: Sequence[ClassKey], name: ClassName, selection: ParsedSelection, before: Objects, after: Objects
     ) -> Table:
@@ -152,22 +163,12 @@ class _Comparison:
         rows: list[tuple[Cell, ...]] = []
         left = 0
         for item in everything:
-            old, new = before.get(item.identity.key), after.get(item.identity.key)
-            number = self.context.ids.assign(item.identity, item.created)
-            front = (number, item.identity.index or item.identity.title)
-            if old is None or new is None:
-                change = "came" if old is None else "went"
-                found: list[tuple[Cell, ...]] = [(change, *front, None, None, None, None)]
-            else:
-                change = "changed"
-                found = [(change, *front, *cells) for cells in self._values(old, new, columns)]
-            if not found:
-                continue
-            if selection.limit is not None and sum(counts.values()) >= selection.limit:
+            change, found = self._change(item, before.get(item.identity.key), after.get(item.identity.key), columns)
+            if found and selection.limit is not None and sum(counts.values()) >= selection.limit:
                 left += 1
-                continue
-            counts[change] += 1
-            rows += found
+            elif found:
+                counts[change] += 1
+                rows += found
         package, own = map(clean, name)
         summary = ", ".join(f"{count:,} {change}" for change, count in counts.items() if count)
         return Table(

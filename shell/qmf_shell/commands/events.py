@@ -67,15 +67,16 @@ def run(context: Context, args: BoundArguments) -> Result:
         return screen_of(context, args, lines, lambda: _page(context, wanted))
     if "wait" in args.options:
         _wait(context, wanted, seconds_option(EVENTS, args, "wait", 0), most if "number" in args.options else 0)
-    known = _known_classes(context)
-    shared = _shared_names(context, known)
+    return _received(context, wanted, columns, most)
+
+
+def _received(context: Context, wanted: EventFilter, columns: tuple[TableColumn, ...], most: int) -> Table:
+    """The last events of this session, at most so many; 0 for all."""
+    shared = _shared_names(context, _known_classes(context))
     events = [event for event in context.events.recent() if wanted.passes(event) and context.shows_event(event)]
     shown = events[-most:] if most else events
-    notes = (
-        [f"{plural(len(events) - len(shown), 'earlier one')}; events -n 0 shows all"]
-        if len(shown) < len(events)
-        else []
-    )
+    left = len(events) - len(shown)
+    notes = [f"{plural(left, 'earlier one')}; events -n 0 shows all"] if left else []
     notes += [f"not connected to {item.name}" for item in context.backend.statuses if not item.connected]
     return Table(
         columns,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import NotFoundError
-from qmf.schema import Kind
+from qmf.schema import ClassKey, Kind
 from qmf.views.text import clean, plural
 from qmf_shell.commands.show import SHOW, show_objects
 from qmf_shell.objects.columns import ValueColumn, column_names, value_columns
@@ -73,32 +73,39 @@ def run(context: Context, args: BoundArguments) -> Result:
     try:
         keys = find_classes(context.classes(), name)
     except NotFoundError as no_class:
-        # Nobody knows the class any more, since its agent is gone.
-        if lost := _lost_of(context, name):
-            return lost_table(lost)
-        if ":" not in name:
-            raise
-        # It may be class:index, which is an object wherever one is expected.
-        try:
-            found = find_objects(context, args.texts)
-        except NotFoundError as no_object:
-            of_class = any(matching_classes(context, name[: mark.start()]) for mark in re.finditer(":", name))
-            raise (no_object if of_class else no_class) from None
-        return show_objects(found, context, exact="exact" in args.options)
+        return _list_without_class(context, args, no_class)
+    return _list_class(context, keys, args, selection)
+
+
+def _list_class(context: Context, keys: Sequence[ClassKey], args: BoundArguments, selection: ParsedSelection) -> Result:
+    """The objects of a class: a line each, or in full if the arguments ask for that."""
+    exact = "exact" in args.options
     active = selection.active or "active" in args.options
     in_full = len(args.words) == 2 and args.texts[1].lower() == "all" and args.words[1].plain > 0
     if in_full or (_as_tool(context) and selection == ParsedSelection(active=True)):
         return SHOW.handler(context, attrs.evolve(args, words=args.words[:1]))
     if selection == ParsedSelection(ids=selection.ids) and selection.ids:
-        found = find_objects(context, selection.ids, classes=keys)
-        return show_objects(found, context, exact="exact" in args.options)
+        return show_objects(find_objects(context, selection.ids, classes=keys), context, exact=exact)
     selection = attrs.evolve(selection, active=active, wide=selection.wide or "wide" in args.options)
-    exact = "exact" in args.options
-    tables = tuple(
-        attrs.evolve(_list_objects(context, item, selection), exact=exact)
-        for item in select_objects(context, keys, selection)
-    )
+    selected = select_objects(context, keys, selection)
+    tables = tuple(attrs.evolve(_ClassListing(context, item, selection).table(), exact=exact) for item in selected)
     return tables[0] if len(tables) == 1 else ResultGroup(tables)
+
+
+def _list_without_class(context: Context, args: BoundArguments, no_class: NotFoundError) -> Result:
+    """What is listed if the first argument is no class: lost objects of a class, or an object as ``class:index``."""
+    name = args.texts[0]
+    # Nobody knows the class any more, since its agent is gone.
+    if lost := _lost_of(context, name):
+        return lost_table(lost)
+    if ":" not in name:
+        raise no_class
+    try:
+        found = find_objects(context, args.texts)
+    except NotFoundError as no_object:
+        of_class = any(matching_classes(context, name[: mark.start()]) for mark in re.finditer(":", name))
+        raise (no_object if of_class else no_class) from None
+    return show_objects(found, context, exact="exact" in args.options)
 
 
 def _list_lost(context: Context, args: BoundArguments) -> Table:
@@ -152,73 +159,102 @@ def _list_classes(context: Context, *, only_active: bool = False) -> Table:
     )
 
 
-def _list_objects(context: Context, selected: SelectedObjects, selection: ParsedSelection) -> Table:
-    existing = selected.shown
-    numbered = [(context.ids.assign(item.identity, item.created), item) for item in existing]
-    with_ended = not (selection.active or selection.where or selection.ids or selection.limit is not None)
-    existing_keys = {item.identity.key for item in selected.objects}
-    context.lost.exist(existing_keys)
-    destroyed = destroyed_objects(context, selected.name, existing_keys) if with_ended else []
-    lost = lost_objects(context, {selected.name}) if with_ended else []
-    ended = [*destroyed, *lost[:LOST_SHOWN]]
-    by_time = _as_tool(context) and not selection.wide and not column_names(selection)
-    values = [] if by_time else value_columns(selected.schemas, _shown_columns(context, selected, selection))
-    if not selection.columns:
+class _ClassListing:
+    """The table of the objects of a class: the existing ones, then those that were destroyed or lost."""
+
+    def __init__(self, context: Context, selected: SelectedObjects, selection: ParsedSelection) -> None:
+        self._context = context
+        self._selected = selected
+        self._selection = selection
+        self._existing = selected.shown
+        existing_keys = {item.identity.key for item in selected.objects}
+        context.lost.exist(existing_keys)
+        self._destroyed: Sequence[EndedObject] = ()
+        self._lost: Sequence[EndedObject] = ()
+        if not (selection.active or selection.where or selection.ids or selection.limit is not None):
+            self._destroyed = destroyed_objects(context, selected.name, existing_keys)
+            self._lost = lost_objects(context, {selected.name})
+        self._values = self._chosen_values()
+
+    def table(self) -> Table:
+        """The table."""
+        package, name = map(clean, self._selected.name)
+        hidden = own_note(self._context.left_out([self._selected.name]))
+        nothing = f"No objects of {package}:{name}{' that match' if self._selection.where else ''}."
+        # First, since it gives the objects their ids.
+        rows = [*map(self._row, self._existing), *map(self._ended_row, self._shown_ended)]
+        shown = self._shown_columns()
+        headings = (_ID, *_TIMES, _INDEX, _TITLE, *_headings(self._values, self._selection), _AGENT)
+        return Table(
+            tuple(itertools.compress(headings, shown)),
+            tuple(tuple(itertools.compress(row, shown)) for row in rows),
+            title=f"{package}:{name}, {self._counts()}",
+            empty=" ".join([nothing, *(f"{text}." for text in hidden)]),
+            note="; ".join([*self._left_out(), *hidden]) or None,
+            records=self._records,
+        )
+
+    @property
+    def _shown_ended(self) -> list[EndedObject]:
+        return [*self._destroyed, *self._lost[:LOST_SHOWN]]
+
+    def _chosen_values(self) -> list[ValueColumn]:
+        """The values that are shown; none if objects are listed by their times."""
+        selection, schemas = self._selection, self._selected.schemas
+        if _as_tool(self._context) and not selection.wide and not column_names(selection):
+            return []
+        values = value_columns(schemas, _shown_columns(self._context, self._selected, selection))
+        if selection.columns:
+            return values
         # A value that is the same as the index is redundant.
-        values = [
-            item for item in values if any(str(field_value(one, item.field)) != one.identity.index for one in existing)
-        ]
-    named = any(item.identity.title for item in existing) and not any(item.column.title == "name" for item in values)
-    keys = [item.identity.key for item in existing] + [entry.identity.key for entry in ended]
-    several_agents = len({(key.agent_name, key.broker) for key in keys}) > 1
-    rows: list[tuple[Cell, ...]] = []
-    for number, item in numbered:
+        return [item for item in values if any(_differs_from_index(one, item) for one in self._existing)]
+
+    def _row(self, item: ObjectRecord) -> tuple[Cell, ...]:
         identity = item.identity
-        cells = [value.cell(context, item) for value in values]
-        times = (Instant(item.created), None, None)
-        rows.append((number, *times, identity.index, identity.title, *cells, _agent(item)))
-    for entry in ended:
+        number = self._context.ids.assign(identity, item.created)
+        cells = [value.cell(self._context, item) for value in self._values]
+        return (number, Instant(item.created), None, None, identity.index, identity.title, *cells, _agent(item))
+
+    def _ended_row(self, entry: EndedObject) -> tuple[Cell, ...]:
         identity = entry.identity
         ends = (Instant(at) if at else None for at in (entry.destroyed, entry.lost))
         front = (entry.number, Instant(entry.created), *ends, identity.index, identity.title)
-        rows.append((*front, *[None] * len(values), identity.key.agent_name))
-    timed = not values
-    shown = [True, timed, timed or bool(destroyed), bool(lost), True, named, *[True] * len(values), several_agents]
-    headings = (_ID, *_TIMES, _INDEX, _TITLE, *_headings(values, selection), _AGENT)
-    columns = tuple(itertools.compress(headings, shown))
-    package, name = map(clean, selected.name)
-    title = f"{package}:{name}, {plural(len(selected.objects), 'object')}"
-    title += f", {len(destroyed)} destroyed" if destroyed else ""
-    title += f", {len(lost)} lost" if lost else ""
-    left = len(selected.objects) - len(existing)
-    notes = [f"{left:,} more beyond the limit"] if left else []
-    if len(lost) > LOST_SHOWN:
-        notes.append(f"{len(lost) - LOST_SHOWN:,} more are lost: list --lost shows them")
-    hidden = own_note(context.left_out([selected.name]))
-    notes += hidden
-    empty = [f"{text}." for text in hidden]
-    return Table(
-        columns,
-        tuple(tuple(itertools.compress(row, shown)) for row in rows),
-        title=title,
-        empty=" ".join([f"No objects of {package}:{name}{' that match' if selection.where else ''}.", *empty]),
-        note="; ".join(notes) or None,
-        records=lambda: _records(context, existing, [*destroyed, *lost], values if selection.columns else None),
-    )
+        return (*front, *[None] * len(self._values), identity.key.agent_name)
+
+    def _shown_columns(self) -> list[bool]:
+        """Which columns are shown, of all that a row has."""
+        timed = not self._values
+        titled = any(item.identity.title for item in self._existing)
+        named = titled and not any(item.column.title == "name" for item in self._values)
+        keys = [item.identity.key for item in self._existing] + [one.identity.key for one in self._shown_ended]
+        several_agents = len({(key.agent_name, key.broker) for key in keys}) > 1
+        times = [timed, timed or bool(self._destroyed), bool(self._lost)]
+        return [True, *times, True, named, *[True] * len(self._values), several_agents]
+
+    def _counts(self) -> str:
+        counts = [plural(len(self._selected.objects), "object")]
+        for word, ended in (("destroyed", self._destroyed), ("lost", self._lost)):
+            counts += [f"{len(ended)} {word}"] if ended else []
+        return ", ".join(counts)
+
+    def _left_out(self) -> list[str]:
+        """How many objects are not shown."""
+        left, lost = len(self._selected.objects) - len(self._existing), len(self._lost) - LOST_SHOWN
+        notes = [f"{left:,} more beyond the limit"] if left else []
+        return notes + ([f"{lost:,} more are lost: list --lost shows them"] if lost > 0 else [])
+
+    def _records(self) -> list[Record]:
+        """What programs get: all values, unless the user chose some, so that it does not depend on what varies now."""
+        columns = self._values if self._selection.columns else None
+        found: list[Record] = [record_of(self._context, item, columns) for item in self._existing]
+        for one in (*self._destroyed, *self._lost):
+            times = {"destroyed": one.destroyed} if one.destroyed else {"lost": one.lost}
+            found.append(deleted_record(one.number, one.identity, one.created, **times))
+        return found
 
 
-def _records(
-    context: Context,
-    existing: Sequence[ObjectRecord],
-    ended: Sequence[EndedObject],
-    columns: Sequence[ValueColumn] | None,
-) -> list[Record]:
-    """What programs get: all values, unless the user chose some, so that it does not depend on what varies now."""
-    found: list[Record] = [record_of(context, item, columns) for item in existing]
-    for one in ended:
-        times = {"destroyed": one.destroyed} if one.destroyed else {"lost": one.lost}
-        found.append(deleted_record(one.number, one.identity, one.created, **times))
-    return found
+def _differs_from_index(item: ObjectRecord, column: ValueColumn) -> bool:
+    return str(field_value(item, column.field)) != item.identity.index
 
 
 def _shown_columns(context: Context, selected: SelectedObjects, selection: ParsedSelection) -> list[str]:

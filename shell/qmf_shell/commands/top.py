@@ -14,7 +14,7 @@ from qmf.views.rates import RateTracker
 from qmf.views.text import clean, plural
 from qmf.views.units import per_second
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
-from qmf_shell.objects.columns import value_columns
+from qmf_shell.objects.columns import ValueColumn, value_columns
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.selecting import classes_with, known_schemas
@@ -90,21 +90,16 @@ class _Top:
         """The objects with their current values, in order."""
         at = time.monotonic()
         objects = list(self.context.objects(self.names))
-        by_rate = self.field.counter and not self.total
-        values = {item.identity.key: self._value(item, at, by_rate) for item in objects}
+        values = {item.identity.key: self._value(item, at) for item in objects}
         objects = sorted_by(objects, lambda item: values[item.identity.key], descending=True)
         shown = objects[: self.most] if self.most else objects
-        schemas = list({id(item.schema): item.schema for item in shown}.values())
-        important = important_statistics(schemas, (item.values for item in shown), BESIDE + 1)
-        names = [name for name in important if name != self.field.element][:BESIDE]
-        beside = value_columns(schemas, names) if schemas else []
+        beside = self._beside(shown)
         named = any(item.identity.title for item in shown)
-        title = f"{clean(self.field.name)} per second" if by_rate else clean(self.field.name)
+        title = f"{clean(self.field.name)} per second" if self.by_rate else clean(self.field.name)
+        unit = per_second(self.field.unit) if self.by_rate else self.field.unit
         columns = [TableColumn("ID", Role.ID), TableColumn("Index", Role.NAME, shortens=True)]
         columns += [TableColumn("Name", shortens=True)] if named else []
-        unit = per_second(self.field.unit) if by_rate else self.field.unit
-        name = clean(self.field.name)
-        columns.append(TableColumn(name, Role.NUMBER, key=title, form=CellForm.BRIEF, unit=unit))
+        columns.append(TableColumn(clean(self.field.name), Role.NUMBER, key=title, form=CellForm.BRIEF, unit=unit))
         columns += [attrs.evolve(item.column, spare=True) for item in beside]
         rows: list[tuple[Cell, ...]] = []
         for item in shown:
@@ -116,9 +111,21 @@ class _Top:
         head = f"Top of {plural(len(objects), 'object')} by {title}"
         return Table(tuple(columns), tuple(rows), title=head, empty="No objects.")
 
-    def _value(self, item: ObjectRecord, at: float, by_rate: bool) -> object:
+    @property
+    def by_rate(self) -> bool:
+        """True if the growth of a counter is compared."""
+        return self.field.counter and not self.total
+
+    def _beside(self, shown: Sequence[ObjectRecord]) -> list[ValueColumn]:
+        """The values beside the one that is compared."""
+        schemas = list({id(item.schema): item.schema for item in shown}.values())
+        important = important_statistics(schemas, (item.values for item in shown), BESIDE + 1)
+        names = [name for name in important if name != self.field.element][:BESIDE]
+        return value_columns(schemas, names) if schemas else []
+
+    def _value(self, item: ObjectRecord, at: float) -> object:
         value = item.values.get(self.field.name)
-        if not by_rate:
+        if not self.by_rate:
             return None if isinstance(value, bool) else value
         key = item.identity.key
         return self.rates.update(key, self.field.type, value, at, key.agent_epoch)

@@ -182,34 +182,42 @@ class _ObjectWatch:
         return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
     def _table(self, group: Sequence[ObjectRecord], at: float) -> Table:
-        alone = len(group) == 1
+        watched = self._watched(group, at)
+        rows: list[tuple[Cell, ...]] = [
+            (kind, name, *(one[kind, name] for one in watched)) for kind, name in watched[0]
+        ]
+        rows.append(("time", "updated", *(Instant(item.updated) for item in group)))
+        gone = [self.gone.get(item.identity.key) for item in group]
+        if any(gone):
+            rows.append(("time", "gone since", *(Instant(since or 0) for since in gone)))
+        identity = group[0].identity
+        title = f"{identity.class_key.package}:{identity.class_key.name}"
+        note = None
+        if len(group) == 1:
+            title += f" {identity.index}"
+            note = "Gone: these are its last values." if any(gone) else None
+
+        def records() -> list[Record]:
+            by_name = [{name: cell for (_, name), cell in one.items()} for one in watched]
+            return [self._record(item, one, at) for item, one in zip(group, by_name, strict=True)]
+
+        return Table(tuple(self._columns(group)), tuple(rows), title=title, note=note, records=records)
+
+    def _columns(self, group: Sequence[ObjectRecord]) -> list[TableColumn]:
         columns = [TableColumn("Type", Role.FAINT, spare=True), TableColumn("Element", Role.NAME)]
         for item in group:
             number = str(self.context.ids.number(item.identity.key))
             columns.append(TableColumn(f"{number} (gone)" if item.identity.key in self.gone else number, wraps=True))
+        return columns
+
+    def _watched(self, group: Sequence[ObjectRecord], at: float) -> list[dict[tuple[str, str], WatchedValue]]:
+        """For each object its values by kind and name; those that only others of the group have are empty."""
         cells = [element_cells(self.context, item) for item in group]
         elements = list(dict.fromkeys(element for one in cells for element in one))
-        rows: list[tuple[Cell, ...]] = []
-        watched: list[dict[str, WatchedValue]] = [{} for _ in group]
-        for kind, name in elements:
-            followed = [
-                self.watcher.cell(item, name, one.get((kind, name)), at) for item, one in zip(group, cells, strict=True)
-            ]
-            rows.append((kind, name, *followed))
-            for one, value in zip(watched, followed, strict=True):
-                one[name] = value
-        rows.append(("time", "updated", *(Instant(item.updated) for item in group)))
-        gone = [self.gone[item.identity.key] for item in group if item.identity.key in self.gone]
-        if gone:
-            rows.append(("time", "gone since", *(Instant(self.gone.get(item.identity.key, 0)) for item in group)))
-        identity = group[0].identity
-        title = f"{identity.class_key.package}:{identity.class_key.name}" + (f" {identity.index}" if alone else "")
-        note = "Gone: these are its last values." if gone and alone else None
-
-        def records() -> list[Record]:
-            return [self._record(item, one, at) for item, one in zip(group, watched, strict=True)]
-
-        return Table(tuple(columns), tuple(rows), title=title, note=note, records=records)
+        return [
+            {element: self.watcher.cell(item, element[1], one.get(element), at) for element in elements}
+            for item, one in zip(group, cells, strict=True)
+        ]
 
     def _record(self, item: ObjectRecord, watched: Mapping[str, WatchedValue], at: float) -> Record:
         record = self.watcher.record(item, object_record(self.context, item), watched, at)
