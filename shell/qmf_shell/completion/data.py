@@ -15,6 +15,7 @@ from qmf_shell.session.context import Context
 from qmf_shell.session.name_cache import NameSnapshot
 from qmf_shell.session.object_names import MARK, names_class, names_of
 from qmf_shell.session.short_ids import ShortIds
+from qmf_shell.settings import SETTINGS, Setting
 
 
 @attrs.frozen
@@ -73,6 +74,27 @@ def target_fields(data: CompletionData, target: str) -> Iterable[ObjectField]:
 def settable_properties(data: CompletionData, target: str) -> list[Property]:
     """The read-write properties of the classes of `target`."""
     return [item for schema in classes_of(data, target) for item in schema.properties if item.access is Access.RW]
+
+
+def argument_of(data: CompletionData, target: str, method: str, name: str) -> tuple[Method, Argument] | None:
+    """The input of a method with this name, and the method."""
+    found = method_of(data, target, method)
+    return next(((found, item) for item in found.inputs if item.name == name), None) if found else None
+
+
+def field_of(data: CompletionData, target: str, name: str) -> ObjectField | None:
+    """The field of the classes of `target` with this name, in any case of letters."""
+    return next((item for item in target_fields(data, target) if item.name.lower() == name.lower()), None)
+
+
+def settable_property(data: CompletionData, target: str, name: str) -> Property | None:
+    """The read-write property of the classes of `target` with this name."""
+    return next((item for item in settable_properties(data, target) if item.name == name), None)
+
+
+def setting_called(name: str) -> Setting | None:
+    """The setting with this name."""
+    return next((item for item in SETTINGS if item.name == name.lower()), None)
 
 
 def free_inputs(method: Method, kind: ArgumentNames) -> list[Argument]:

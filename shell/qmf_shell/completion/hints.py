@@ -13,7 +13,15 @@ from qmf.schema import Argument, Direction
 from qmf.views.conditions.words import split_partial
 from qmf.views.text import one_line
 from qmf_shell.completion.analysis import analyse
-from qmf_shell.completion.data import CompletionData, classes_of, free_inputs, method_of, target_fields
+from qmf_shell.completion.data import (
+    CompletionData,
+    argument_of,
+    classes_of,
+    field_of,
+    free_inputs,
+    method_of,
+    setting_called,
+)
 from qmf_shell.completion.kinds import (
     AnyOf,
     ArgumentNames,
@@ -26,7 +34,6 @@ from qmf_shell.completion.kinds import (
     OptionValue,
     SettableNames,
     SettableValue,
-    SettingNames,
     SettingValue,
     ValueNames,
     ValueOf,
@@ -36,7 +43,6 @@ from qmf_shell.objects.schema_text import about_argument, about_field, about_met
 from qmf_shell.parsing.command import AnyCommand
 from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.parsing.statements import Place, cursor_statement
-from qmf_shell.settings import SETTINGS
 
 
 @attrs.frozen
@@ -88,53 +94,54 @@ def _specific(kind: CompletionKind, request: CompletionRequest, data: Completion
         case OptionNames(command):
             found = suggest(request, data)
             if len(found) == 1:
-                return [HintPart(found[0].text, True), HintPart(f"  {found[0].meta}")]
+                return _about(found[0].text, found[0].meta)
             return [HintPart("  ".join(_option(item.names, item.value) for item in command.options))]
         case OptionValue(option):
-            return [HintPart(option.value or "", True), HintPart(f"  {option.help}")]
+            return _about(option.value or "", option.help)
         case MethodNames():
             found = suggest(request, data)
             if request.prefix and len(found) == 1 and (method := method_of(data, kind.target, found[0].text)):
                 return _method(method.name, method.inputs, None, about_method(method))
             return []
-        case ArgumentNames(target, name, _, _):
-            method = method_of(data, target, name)
-            if method is None:
-                return []
-            free = free_inputs(method, kind)
-            current = free[0] if free else None
-            return _method(method.name, method.inputs, current, about_argument(current) if current else "complete")
+        case ArgumentNames():
+            return _next_argument(kind, data)
         case ArgumentValue(target, name, argument):
-            method = method_of(data, target, name)
-            item = next((item for item in method.inputs if item.name == argument), None) if method else None
-            return _method(method.name, method.inputs, item, about_argument(item)) if method and item else []
+            named = argument_of(data, target, name, argument)
+            return _method(named[0].name, named[0].inputs, named[1], about_argument(named[1])) if named else []
         case _:
             return _values(kind, request, data)
+
+
+def _next_argument(kind: ArgumentNames, data: CompletionData) -> list[HintPart]:
+    method = method_of(data, kind.target, kind.method)
+    if method is None:
+        return []
+    free = free_inputs(method, kind)
+    current = free[0] if free else None
+    return _method(method.name, method.inputs, current, about_argument(current) if current else "complete")
 
 
 def _values(kind: CompletionKind, request: CompletionRequest, data: CompletionData) -> list[HintPart]:
     match kind:
         case ValueNames() | SettableNames():
             found = suggest(attrs.evolve(request, kind=kind), data) if request.prefix else []
-            return [HintPart(found[0].shown, True), HintPart(f"  {found[0].meta}")] if len(found) == 1 else []
+            return _about(found[0].shown, found[0].meta) if len(found) == 1 else []
         case ValueOf(target, name):
-            for field in target_fields(data, target):
-                if field.name.lower() == name.lower():
-                    return [HintPart(field.name, True), HintPart(f"  {one_line(about_field(field))}")]
-            return []
+            field = field_of(data, target, name)
+            return _about(field.name, about_field(field)) if field else []
         case SettableValue(target, name):
-            for schema in classes_of(data, target):
-                item = schema.property(name)
-                if item is not None:
-                    return [HintPart(item.name, True), HintPart(f"  {one_line(about_argument(item))}")]
-            return []
-        case SettingNames():
-            return []
+            item = next(filter(None, (schema.property(name) for schema in classes_of(data, target))), None)
+            return _about(item.name, about_argument(item)) if item else []
         case SettingValue(name):
-            setting = next((item for item in SETTINGS if item.name == name.lower()), None)
-            return [HintPart(setting.name, True), HintPart(f"  {setting.help}")] if setting else []
+            setting = setting_called(name)
+            return _about(setting.name, setting.help) if setting else []
         case _:
             return []
+
+
+def _about(name: str, meaning: str) -> list[HintPart]:
+    """What is expected now, and what it means."""
+    return [HintPart(name, True), HintPart(f"  {one_line(meaning)}")]
 
 
 def _option(names: Sequence[str], value: str | None) -> str:

@@ -6,6 +6,9 @@ one substring search, and becomes a candidate only if it matches.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 import attrs
 
 from qmf.schema import Kind
@@ -67,35 +70,40 @@ def object_candidates(
         prefix: the typed text, in lower case.
         limit: how many to return at most.
     """
-    marked = MARK + prefix
-    found: list[tuple[int, Candidate]] = []
+    numbered = list(itertools.islice(_numbered(data, of_class, prefix), limit))
+    if len(numbered) == limit:
+        return numbered
+    by_index = list(itertools.islice(_by_index(data, of_class, prefix), limit - len(numbered)))
+    return numbered + by_index or list(itertools.islice(_by_middle(data, of_class, prefix), limit))
+
+
+def _numbered(data: CompletionData, of_class: str | None, prefix: str) -> Iterator[tuple[int, Candidate]]:
+    """Objects with short ids."""
     for entry in data.ids.entries():
         identity = entry.identity
-        if entry.deleted or marked not in entry.search or not _is_class(identity, of_class):
-            continue
-        rank = 0 if str(entry.number).startswith(prefix) else 1
-        about = f"{identity.class_key.name} {identity.index} {identity.title}"
-        found.append((rank, Candidate(str(entry.number), about)))
-        if len(found) >= limit:
-            return found
-    middle: list[ObjectIdentity] = []
+        if not entry.deleted and MARK + prefix in entry.search and _is_class(identity, of_class):
+            about = f"{identity.class_key.name} {identity.index} {identity.title}"
+            yield 0 if str(entry.number).startswith(prefix) else 1, Candidate(str(entry.number), about)
+
+
+def _by_index(data: CompletionData, of_class: str | None, prefix: str) -> Iterator[tuple[int, Candidate]]:
+    """Objects without short ids, of which a name begins with the typed text."""
+    for identity in _without_number(data, of_class, MARK + prefix):
+        candidate = _object_candidate(data, identity, of_class)
+        yield 0 if candidate.text.lower().startswith(prefix) else 1, candidate
+
+
+def _by_middle(data: CompletionData, of_class: str | None, prefix: str) -> Iterator[tuple[int, Candidate]]:
+    """Objects without short ids, of which a name contains the typed text."""
+    for identity in _without_number(data, of_class, prefix):
+        yield RANK_MIDDLE, _object_candidate(data, identity, of_class)
+
+
+def _without_number(data: CompletionData, of_class: str | None, text: str) -> Iterator[ObjectIdentity]:
+    """Objects without short ids whose searched text contains `text`."""
     for identity, search in zip(data.snapshot.objects, data.snapshot.searches, strict=True):
-        if prefix not in search or not _is_class(identity, of_class):
-            continue
-        if marked not in search:
-            if not found and len(middle) < limit:
-                middle.append(identity)
-            continue
-        if data.ids.number(identity.key) is None:
-            candidate = _object_candidate(data, identity, of_class)
-            found.append((0 if candidate.text.lower().startswith(prefix) else 1, candidate))
-            if len(found) >= limit:
-                break
-    return found or [
-        (RANK_MIDDLE, _object_candidate(data, identity, of_class))
-        for identity in middle
-        if data.ids.number(identity.key) is None
-    ]
+        if text in search and _is_class(identity, of_class) and data.ids.number(identity.key) is None:
+            yield identity
 
 
 def _is_class(identity: ObjectIdentity, of_class: str | None) -> bool:

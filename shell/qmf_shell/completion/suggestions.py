@@ -13,10 +13,14 @@ from qmf.views.fields import COMMON_FIELDS
 from qmf.views.text import one_line
 from qmf_shell.completion.data import (
     CompletionData,
+    argument_of,
     classes_of,
+    field_of,
     free_inputs,
     method_of,
     settable_properties,
+    settable_property,
+    setting_called,
     target_fields,
 )
 from qmf_shell.completion.kinds import (
@@ -45,6 +49,7 @@ from qmf_shell.completion.kinds import (
 from qmf_shell.completion.object_candidates import RANK_MIDDLE, Candidate, class_candidates, object_candidates
 from qmf_shell.objects.event_filter import SEVERITIES
 from qmf_shell.objects.schema_text import about_argument, about_field, about_method
+from qmf_shell.parsing.command import AnyCommand
 from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.settings import SETTINGS
 
@@ -114,14 +119,12 @@ def _rank(candidate: Candidate, prefix: str) -> int | None:
 def _candidates(kind: CompletionKind, data: CompletionData, typed: str) -> Iterable[Candidate]:
     match kind:
         case CommandNames():
-            commands = [Candidate(command.name, command.summary, anywhere=False) for command in data.registry]
-            return commands + [Candidate(name, f"alias of {text}", anywhere=False) for name, text in data.aliases]
+            return _commands(data)
         case OptionNames(command):
-            options = [Candidate(item.names[-1], item.help, item.names[:-1], raw=True) for item in command.options]
-            return [*options, *_FORMATS, Candidate("--help", "explain the command", raw=True)]
+            return _options(command)
         case OptionValue(option):
-            severities = option.value == "SEVERITY"
-            return [Candidate(name, anywhere=False) for name in list(SEVERITIES)[:8]] if severities else []
+            severities = list(SEVERITIES)[:8] if option.value == "SEVERITY" else []
+            return [Candidate(name, anywhere=False) for name in severities]
         case ClassNames(objects, events):
             return class_candidates(data.snapshot, objects=objects, events=events)
         case MethodNames(target):
@@ -132,7 +135,7 @@ def _candidates(kind: CompletionKind, data: CompletionData, typed: str) -> Itera
         case SettingNames():
             return [Candidate(item.name, item.help) for item in SETTINGS]
         case SettingValue(name):
-            setting = next((item for item in SETTINGS if item.name == name.lower()), None)
+            setting = setting_called(name)
             return [Candidate(value, anywhere=False) for value in setting.values] if setting else []
         case Keywords(words):
             return [Candidate(word, meta, raw=True, anywhere=False) for word, meta in words]
@@ -142,15 +145,24 @@ def _candidates(kind: CompletionKind, data: CompletionData, typed: str) -> Itera
             return _value_candidates(kind, data, typed)
 
 
+def _commands(data: CompletionData) -> list[Candidate]:
+    commands = [Candidate(command.name, command.summary, anywhere=False) for command in data.registry]
+    return commands + [Candidate(name, f"alias of {text}", anywhere=False) for name, text in data.aliases]
+
+
+def _options(command: AnyCommand) -> list[Candidate]:
+    options = [Candidate(item.names[-1], item.help, item.names[:-1], raw=True) for item in command.options]
+    return [*options, *_FORMATS, Candidate("--help", "explain the command", raw=True)]
+
+
 def _value_candidates(kind: CompletionKind, data: CompletionData, typed: str) -> Iterable[Candidate]:
     """Candidates for arguments of methods, values of objects, arguments of events, and what they may be."""
     match kind:
         case ArgumentNames():
             return _argument_names(kind, data)
         case ArgumentValue(target, method, name):
-            found = method_of(data, target, method)
-            item = next((item for item in found.inputs if item.name == name), None) if found else None
-            return _argument_values(item, data, typed.lower()) if item else []
+            found = argument_of(data, target, method, name)
+            return _argument_values(found[1], data, typed.lower()) if found else []
         case ValueNames(target, numbers):
             fields = [item for item in target_fields(data, target) if item.is_number or not numbers]
             common = () if numbers else COMMON_FIELDS
@@ -159,13 +171,13 @@ def _value_candidates(kind: CompletionKind, data: CompletionData, typed: str) ->
                 *(Candidate(name, "of every object") for name in common),
             ]
         case ValueOf(target, name):
-            field = next((item for item in target_fields(data, target) if item.name.lower() == name.lower()), None)
+            field = field_of(data, target, name)
             return _values_of_type(field.type, field.name) if field and field.type else []
         case SettableNames(target, used):
             items = [item for item in settable_properties(data, target) if item.name not in used]
             return [Candidate(f"{item.name}=", about_argument(item), raw=True, anywhere=False) for item in items]
         case SettableValue(target, name):
-            prop = next((item for item in settable_properties(data, target) if item.name == name), None)
+            prop = settable_property(data, target, name)
             return _values_of_type(prop.type, prop.name) if prop else []
         case EventValueNames(classes):
             return _event_values(data, classes)
