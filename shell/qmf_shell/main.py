@@ -10,7 +10,7 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from qmf_shell.command_line import ProgramParser, failed_to_open, run_program, s
 from qmf_shell.exit_codes import USAGE
 
 if TYPE_CHECKING:
+    from qmf.connecting import Connections
     from qmf_shell.modes.screen import Screen
     from qmf_shell.session.column_memory import ColumnMemory
     from qmf_shell.session.opening import OpenSession
@@ -149,7 +150,7 @@ def main(
 
 def _run(options: argparse.Namespace, defaults: Mapping[str, str] | None) -> int:
     from qmf.connecting import Connections, read_connections
-    from qmf.errors import CallerError, QmfError
+    from qmf.errors import CallerError
     from qmf_shell.modes.screen import Screen
     from qmf_shell.render.output_style import choose_output_style
     from qmf_shell.settings import read_settings
@@ -160,10 +161,9 @@ def _run(options: argparse.Namespace, defaults: Mapping[str, str] | None) -> int
         inputs = [_read(kind, value) for kind, value in options.inputs]
         # The embedded broker is used where its agent's interval is given, and no broker where only a lake is named,
         # whatever the settings say.
-        lake_alone = options.lake is not None and not options.broker and not options.context
         connections = (
             Connections()
-            if options.interval is not None or lake_alone
+            if options.interval is not None or _lake_alone(options)
             else read_connections(options, prog="qmf-shell", brokers=settings.brokers, contexts=settings.contexts)
         )
     except CallerError as error:
@@ -173,10 +173,48 @@ def _run(options: argparse.Namespace, defaults: Mapping[str, str] | None) -> int
         settings.change("output", options.output)
     if options.exact:
         settings.change("numbers", "exact")
-    interactive = not inputs and sys.stdin is not None and sys.stdin.isatty()
-    at_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    keyboard = sys.stdin is not None and sys.stdin.isatty()
+    at_terminal = keyboard and sys.stdout.isatty()
     style = choose_output_style(sys.stdout, os.environ, no_color=options.no_color, output=settings["output"])
     screen = Screen(sys.stdout, sys.stderr, style, settings=settings, paging=at_terminal)
+    if keyboard and not inputs:
+        return _with_session(options, connections, screen, _interact, prompter=at_terminal, interactive=True)
+
+    def batch(opened: OpenSession, screen: Screen) -> int:
+        from qmf_shell.modes.batch import numbered, run
+
+        _collect_garbage()
+        steps = chain.from_iterable(inputs) if options.inputs else numbered(sys.stdin)
+        return run(steps, opened.context, screen, stop=options.stop_on_error)
+
+    return _with_session(options, connections, screen, batch, prompter=at_terminal, interactive=False)
+
+
+def _lake_alone(options: argparse.Namespace) -> bool:
+    """True if the command line names a lake and no broker."""
+    return options.lake is not None and not options.broker and not options.context
+
+
+def _with_session(
+    options: argparse.Namespace,
+    connections: Connections,
+    screen: Screen,
+    work: Callable[[OpenSession, Screen], int],
+    *,
+    prompter: bool,
+    interactive: bool,
+) -> int:
+    """Open a session, do the work with it, and close it; returns the exit code.
+
+    Args:
+        options: of the command line.
+        connections: where to connect to.
+        screen: shows progress and errors.
+        work: what is done; returns the exit code.
+        prompter: users can be asked.
+        interactive: somebody types commands, so that what agents publish is followed.
+    """
+    from qmf.errors import QmfError
     from qmf_shell.commands import standard
     from qmf_shell.session.lake_source import LakeSource
     from qmf_shell.session.opening import open_lake_session, open_session
@@ -188,37 +226,30 @@ def _run(options: argparse.Namespace, defaults: Mapping[str, str] | None) -> int
             with screen.progress.busy():
                 screen.progress.report("connecting")
                 opened = stack.enter_context(
-                    open_lake_session(lake, registry=standard(), settings=settings)
-                    if lake_alone
+                    open_lake_session(lake, registry=standard(), settings=screen.settings)
+                    if _lake_alone(options)
                     else open_session(
                         connections.targets,
                         timeout=options.timeout,
                         interval=options.interval or INTERVAL,
                         follow=interactive,
                         registry=standard(),
-                        settings=settings,
+                        settings=screen.settings,
                         meanwhile=_load_prompt if interactive else _load_commands,
                     )
                 )
         except QmfError as error:
             screen.error(str(error))
             return failed_to_open(error)
-        opened.context.connection = connections.context
-        opened.context.lake = lake
         stack.callback(lake.close)
-        opened.context.report = screen.progress.report
-        opened.context.columns = _chosen_columns(screen)
-        if at_terminal:
+        context = opened.context
+        context.connection, context.lake = connections.context, lake
+        context.report, context.columns = screen.progress.report, _chosen_columns(screen)
+        if prompter:
             from qmf_shell.session.prompts import TerminalPrompter
 
-            opened.context.prompter = TerminalPrompter(screen.progress.paused)
-        if interactive:
-            return _interact(opened, screen)
-        from qmf_shell.modes.batch import numbered, run
-
-        _collect_garbage()
-        steps = chain.from_iterable(inputs) if options.inputs else numbered(sys.stdin)
-        return run(steps, opened.context, screen, stop=options.stop_on_error)
+            context.prompter = TerminalPrompter(screen.progress.paused)
+        return work(opened, screen)
 
 
 def _chosen_columns(screen: Screen) -> ColumnMemory:

@@ -25,7 +25,7 @@ from qmf_shell.results.cells import (
     WatchedValue,
 )
 from qmf_shell.results.result import CellForm, Details, Result, ResultGroup, Role, Table, TableColumn
-from qmf_shell.session.backend import ObjectRecord
+from qmf_shell.session.backend import AgentRecord, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.own_objects import own_note
@@ -164,25 +164,29 @@ def _overview(context: Context) -> Result:
     counted = context.objects([(PACKAGE, name) for names in _COUNTED for name in names])
     agents = context.agents()
     for broker in brokers:
-        key = broker.identity.key
-        urls = [item.url for item in context.backend.statuses if key.broker in ("", item.name)]
-        mine = [
-            item
-            for item in counted
-            if (item.identity.key.agent_name, item.identity.key.broker) == (key.agent_name, key.broker)
-        ]
-        pairs: list[tuple[str, Cell]] = [
-            ("broker", key.broker or context.backend.status.url),
-            ("name", broker.identity.index),
-            ("version", free_cell(context, broker.values.get("version"))),
-            ("uptime", Duration(up) if isinstance(up := broker.values.get("uptime"), int) else None),
-            ("since", Instant(broker.created)),
-            ("agents", sum(1 for item in agents if item.broker in urls)),
-        ]
-        for names in _COUNTED:
-            pairs.append((f"{names[0]}s", sum(1 for item in mine if item.identity.class_key.name.lower() in names)))
-        parts += [Details(tuple(pairs), title="Broker"), _totals(broker)]
+        parts += [_summary(context, broker, counted, agents), _totals(broker)]
     return ResultGroup(tuple(parts))
+
+
+def _summary(
+    context: Context, broker: ObjectRecord, counted: Sequence[ObjectRecord], agents: Sequence[AgentRecord]
+) -> Details:
+    """A broker, with the numbers of its agents and objects."""
+    key = broker.identity.key
+    urls = [item.url for item in context.backend.statuses if key.broker in ("", item.name)]
+    own = key.agent_name, key.broker
+    mine = [item.identity for item in counted if (item.identity.key.agent_name, item.identity.key.broker) == own]
+    uptime = broker.values.get("uptime")
+    pairs: list[tuple[str, Cell]] = [
+        ("broker", key.broker or context.backend.status.url),
+        ("name", broker.identity.index),
+        ("version", free_cell(context, broker.values.get("version"))),
+        ("uptime", Duration(uptime) if isinstance(uptime, int) else None),
+        ("since", Instant(broker.created)),
+        ("agents", sum(1 for item in agents if item.broker in urls)),
+    ]
+    pairs += [(f"{names[0]}s", sum(item.class_key.name.lower() in names for item in mine)) for names in _COUNTED]
+    return Details(tuple(pairs), title="Broker")
 
 
 def _totals(broker: ObjectRecord) -> Table:

@@ -151,8 +151,7 @@ def _search(
     context: Context, text: str, within: Sequence[ClassName], prefer: Callable[[ClassSchema], bool] | None
 ) -> ObjectRecord:
     keys = [key for key in context.classes() if key.kind is Kind.DATA]
-    named = [name for name in class_names(key for key in keys if names_class(text, key)) if name in (within or (name,))]
-    of_class: Sequence[ObjectRecord] = _preferred(context.objects(named, everything=True), prefer) if named else []
+    of_class = _preferred(_objects_of_named_class(context, keys, text, within), prefer)
     if len(of_class) == 1:
         return of_class[0]
     names = within or _likely_classes(keys, text)
@@ -170,6 +169,16 @@ def _search(
         classes = [] if within or ":" in text else [name for _, name in class_names(keys)]
         raise NotFoundError("object", clean(text), [*(clean(item.identity.index) for item in seen), *classes])
     return found[0]
+
+
+def _objects_of_named_class(
+    context: Context, keys: Sequence[ClassKey], text: str, within: Sequence[ClassName]
+) -> Sequence[ObjectRecord]:
+    """The objects of the classes that a text names."""
+    names = class_names(key for key in keys if names_class(text, key))
+    if within:
+        names = [name for name in names if name in within]
+    return context.objects(names, everything=True) if names else []
 
 
 def _refuse_lost(context: Context, text: str, within: Sequence[ClassName]) -> None:

@@ -117,7 +117,11 @@ def _with_part(result: ParsedSelection, part: str, words: Sequence[Word]) -> Par
         if not texts:
             raise SelectionError("columns needs names of values, e.g. columns name, depth; or all")
         return attrs.evolve(result, columns=tuple(dict.fromkeys(texts)))
-    if texts and texts[0].lower() == "by" and len(texts) > 1:
+    return attrs.evolve(result, sort_keys=_sort_keys(texts))
+
+
+def _sort_keys(texts: list[str]) -> tuple[SortKey, ...]:
+    if len(texts) > 1 and texts[0].lower() == "by":
         del texts[0]
     keys: list[SortKey] = []
     for text in texts:
@@ -127,4 +131,4 @@ def _with_part(result: ParsedSelection, part: str, words: Sequence[Word]) -> Par
             keys.append(SortKey(text))
     if not keys:
         raise SelectionError("sort needs the name of a value, e.g. sort depth desc")
-    return attrs.evolve(result, sort_keys=tuple(keys))
+    return tuple(keys)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TypeVar
 
 import attrs
 from rich.cells import cell_len, chop_cells
@@ -16,6 +17,8 @@ from rich.cells import cell_len, chop_cells
 from qmf.views.text import clean
 from qmf_shell.render.formatting import ABSENT
 from qmf_shell.results.result import Role, TableColumn
+
+_T = TypeVar("_T")
 
 #: Texts of cells without a value.
 EMPTY = ("", ABSENT)
@@ -106,9 +109,13 @@ class ColumnPlan:
     widths: tuple[int, ...] | None
     split: bool = False
 
+    def of(self, items: Sequence[_T]) -> list[_T]:
+        """What belongs to the columns that are drawn, for what belongs to all."""
+        return [items[at] for at in self.shown]
+
     def headings(self, titles: Sequence[str]) -> list[list[str]]:
         """The lines of the headings of the columns that are drawn, for the titles of all."""
-        drawn = [titles[at] for at in self.shown]
+        drawn = self.of(titles)
         if not self.split:
             return [drawn]
         pairs = [
@@ -171,44 +178,57 @@ def _plan(
     comfortable: int = COMFORTABLE,
 ) -> ColumnPlan:
     """See `plan_columns`; the headings are `titles`, and `comfortable` the width of names beside spare columns."""
-    widths = natural_widths(titles, [units, *rows] if units else rows)
-
-    def least(at: int, limits: _Leasts) -> int:
-        column = columns[at]
-        if column.shortens and limits.shortened is not None:
-            return max(limits.shortened, min(LONG_WORD, display_width(titles[at])))
-        if column.wraps and limits.wrapped is not None:
-            words = _longest_word(titles[at], *(row[at] for row in rows)) if limits.whole_words else 0
-            return max(limits.wrapped, min(LONG_WORD, words))
-        return widths[at]
-
-    def fitted(shown: Sequence[int], limits: _Leasts) -> ColumnPlan | None:
-        wanted, leasts = [widths[at] for at in shown], [least(at, limits) for at in shown]
-        found = fit_in_turn(wanted, leasts, [columns[at].spare for at in shown], room)
-        return None if found is None else ColumnPlan(tuple(shown), tuple(found))
-
+    fitting = _Fitting(columns, titles, rows, natural_widths(titles, [units, *rows] if units else rows), room)
     everything = list(range(len(columns)))
     needed = [at for at in everything if not columns[at].spare]
+    spare = [at for at in everything if columns[at].spare]
     filled = [at for at in needed if any(row[at] not in EMPTY for row in rows)]
-    shown = everything
-    while True:
-        plan = fitted(shown, _Leasts(shortened=comfortable))
-        if plan is not None:
-            return plan
-        if len(shown) == len(needed):
-            break
-        last = max(at for at in shown if columns[at].spare)
-        shown = [at for at in shown if at != last]
     tight = _Leasts(SHORT, NARROWEST)
-    return (
-        fitted(everything, _Leasts(COMFORTABLE, READABLE))
-        or fitted(needed, _Leasts(SHORT))
-        or fitted(everything, _Leasts(SHORT, READABLE))
-        or fitted(needed, tight)
-        or fitted(filled, tight)
-        or fitted(filled, attrs.evolve(tight, whole_words=False))
-        or ColumnPlan(tuple(filled), None)
-    )
+    tries = [(sorted(needed + spare[:left]), _Leasts(comfortable)) for left in range(len(spare), -1, -1)]
+    tries += [
+        (everything, _Leasts(COMFORTABLE, READABLE)),
+        (needed, _Leasts(SHORT)),
+        (everything, _Leasts(SHORT, READABLE)),
+        (needed, tight),
+        (filled, tight),
+        (filled, attrs.evolve(tight, whole_words=False)),
+    ]
+    found = (fitting.plan(shown, limits) for shown, limits in tries)
+    return next(filter(None, found), ColumnPlan(tuple(filled), None))
+
+
+@attrs.frozen
+class _Fitting:
+    """Tries which columns fit.
+
+    Attributes:
+        columns: the headings.
+        titles: their texts.
+        rows: the texts of the cells.
+        widths: what each column needs if nothing is broken.
+        room: as in `fit_widths`.
+    """
+
+    columns: Sequence[TableColumn]
+    titles: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    widths: Sequence[int]
+    room: int | None
+
+    def plan(self, shown: Sequence[int], limits: _Leasts) -> ColumnPlan | None:
+        """These columns, if they fit; spare ones are narrowed before others."""
+        wanted, leasts = [self.widths[at] for at in shown], [self._least(at, limits) for at in shown]
+        found = fit_in_turn(wanted, leasts, [self.columns[at].spare for at in shown], self.room)
+        return None if found is None else ColumnPlan(tuple(shown), tuple(found))
+
+    def _least(self, at: int, limits: _Leasts) -> int:
+        column, title = self.columns[at], self.titles[at]
+        if column.shortens and limits.shortened is not None:
+            return max(limits.shortened, min(LONG_WORD, display_width(title)))
+        if column.wraps and limits.wrapped is not None:
+            words = _longest_word(title, *(row[at] for row in self.rows)) if limits.whole_words else 0
+            return max(limits.wrapped, min(LONG_WORD, words))
+        return self.widths[at]
 
 
 #: A blank between words, but not one between a number and its unit.

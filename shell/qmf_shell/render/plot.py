@@ -48,7 +48,8 @@ def draw_plot(plot: Plot, formatter: Formatter, width: int, height: int, *, brai
     ]
     note = [(Segment(clean(plot.note)),)] if plot.note else []
     panels = _panels(plot.series, formatter.exact)
-    heads = sum(1 for panel in panels if panel.heading and len(panels) > 1)
+    headed = len(panels) > 1
+    heads = sum(1 for panel in panels if panel.heading and headed)
     rows = max(_LEAST[1], (height - len(legend) - len(note) - 2 - heads) // max(1, len(panels)))
     marks = [_marks(panel, rows, formatter.exact) for panel in panels]
     margin = max((cell_len(text) for texts in marks for text in texts.values()), default=0)
@@ -56,18 +57,23 @@ def draw_plot(plot: Plot, formatter: Formatter, width: int, height: int, *, brai
     first, last = _ends(plot)
     body: list[SegmentRow] = []
     for panel, texts in zip(panels, marks, strict=True):
-        if panel.heading and len(panels) > 1:
+        if panel.heading and headed:
             body.append((Segment(f"{' ' * margin} {panel.heading}"[:width]),))
-        canvas = Canvas(columns, rows, braille)
-        for number, series in panel.series:
-            canvas.line(number, _dots(series, first, last, panel.low, panel.high, canvas.size))
-        if several and braille:
-            for place, (number, _) in enumerate(panel.series):
-                canvas.mark(number, _SIGNS[number % len(_SIGNS)], place, len(panel.series))
+        canvas = _drawn(panel, Canvas(columns, rows, braille), (first, last), signs=several and braille)
         body += _framed(canvas, texts, margin, braille)
     begin, end = _axis_texts(plot, formatter, last - first, columns)
     axis = " " * (margin + 2) + begin + " " * max(1, columns - len(begin) - len(end)) + end
     return [(Segment(clean(plot.title)),), *body, (Segment(axis),), *legend, *note]
+
+
+def _drawn(panel: _Panel, canvas: Canvas, period: tuple[float, float], *, signs: bool) -> Canvas:
+    """A canvas with the lines of a panel; `signs`: with their marks on them."""
+    for number, series in panel.series:
+        canvas.line(number, _dots(series, *period, panel.low, panel.high, canvas.size))
+    if signs:
+        for place, (number, _) in enumerate(panel.series):
+            canvas.mark(number, _SIGNS[number % len(_SIGNS)], place, len(panel.series))
+    return canvas
 
 
 def _framed(canvas: Canvas, marks: Mapping[int, str], margin: int, braille: bool) -> Iterator[SegmentRow]:

@@ -120,21 +120,26 @@ def _fitted(
     pairs: Sequence[tuple[TableColumn, Cell]], texts: Sequence[str], options: TextOptions, width: int
 ) -> list[tuple[int, str]]:
     """Numbers and texts of the cells on one line: without the spare ones, and shortened, as far as necessary."""
-    shown = list(range(len(pairs)))
-    while True:
-        fixed = [at for at in shown if not pairs[at][0].shortens]
-        flexible = [at for at in shown if pairs[at][0].shortens]
-        room = width - sum(display_width(texts[at]) for at in fixed) - GAP * (len(shown) - 1)
-        wanted = sum(display_width(texts[at]) for at in flexible)
-        spare = [at for at in shown if pairs[at][0].spare]
-        if wanted <= room or not spare:
-            break
-        shown.remove(spare[-1])
-    if not flexible or wanted <= room:
+    widths = list(map(display_width, texts))
+    shown = _without_spare([column for column, _ in pairs], widths, width)
+    flexible = [at for at in shown if pairs[at][0].shortens]
+    room = width - GAP * (len(shown) - 1) - sum(widths[at] for at in shown if at not in flexible)
+    if sum(widths[at] for at in flexible) <= room:
         return [(at, texts[at]) for at in shown]
     # Room enough for something is always assumed: a line that is still too long is wrapped.
-    each = max(SHORT, room // len(flexible))
+    each = max(SHORT, room // max(1, len(flexible)))
     return [(at, _short_text(options, pairs[at][1], texts[at], each) if at in flexible else texts[at]) for at in shown]
+
+
+def _without_spare(columns: Sequence[TableColumn], widths: Sequence[int], width: int) -> list[int]:
+    """Numbers of the columns of a line: those that are spare only as far as there is room, the last ones go first."""
+    shown = list(range(len(columns)))
+    for at in reversed(range(len(columns))):
+        if sum(widths[other] + GAP for other in shown) - GAP <= width:
+            break
+        if columns[at].spare:
+            shown.remove(at)
+    return shown
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:
@@ -157,27 +162,35 @@ def _table(table: Table, options: TextOptions) -> Iterator[str]:
         return
     if table.title:
         yield from map(styler.title, _wrapped(table.title, width))
-    titles = [clean(item.title) for item in table.columns]
-    formatter = attrs.evolve(options.formatter, exact=True) if table.exact else options.formatter
-    units = [formatter.heading(item) for item in table.columns]
-    rows = [list(map(partial(_cell_text, formatter), table.columns, row)) for row in table.rows]
-    margin = " " * indent(width)
-    planned = plan_columns(table.columns, rows, None if width is None else width - len(margin), units)
-    columns = [table.columns[at] for at in planned.shown]
+    if table.exact:
+        options = attrs.evolve(options, formatter=attrs.evolve(options.formatter, exact=True))
+    units = [options.formatter.heading(item) for item in table.columns]
+    rows = [list(map(partial(_cell_text, options.formatter), table.columns, row)) for row in table.rows]
+    margin = indent(width)
+    planned = plan_columns(table.columns, rows, None if width is None else width - margin, units)
     if planned.widths is None:
-        for number, row in enumerate(rows):
-            if number:
-                yield ""
-            filled = [at for at in planned.shown if row[at]]
-            texts = [(titles[at], f"{row[at]} {units[at]}".rstrip() if units[at] else row[at]) for at in filled]
-            yield from _pairs(texts, [table.columns[at] for at in filled], options)
+        yield from _rows_as_pairs(table, planned.shown, rows, units, options)
     else:
-        heads = [*planned.headings(titles), *([[units[at] for at in planned.shown]] if any(units) else [])]
-        rows = [[row[at] for at in planned.shown] for row in rows]
-        _shorten(attrs.evolve(options, formatter=formatter), table, planned, rows)
-        yield from (margin + line for line in _grid(columns, heads, rows, planned.widths, styler))
+        heads = planned.headings([clean(item.title) for item in table.columns])
+        heads += [planned.of(units)] if any(units) else []
+        rows = list(map(planned.of, rows))
+        _shorten(options, table, planned, rows)
+        grid = _grid(planned.of(table.columns), heads, rows, planned.widths, styler)
+        yield from (" " * margin + line for line in grid)
     if table.note:
         yield from map(styler.faint, _wrapped(table.note, width))
+
+
+def _rows_as_pairs(
+    table: Table, shown: Sequence[int], rows: Sequence[Sequence[str]], units: Sequence[str], options: TextOptions
+) -> Iterator[str]:
+    """Each row as the names and values of its cells, with an empty line between rows."""
+    for number, row in enumerate(rows):
+        if number:
+            yield ""
+        filled = [at for at in shown if row[at]]
+        texts = [(clean(table.columns[at].title), f"{row[at]} {units[at]}".rstrip()) for at in filled]
+        yield from _pairs(texts, [table.columns[at] for at in filled], options)
 
 
 def _shorten(options: TextOptions, table: Table, planned: ColumnPlan, rows: Sequence[list[str]]) -> None:

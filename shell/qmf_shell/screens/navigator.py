@@ -41,6 +41,8 @@ _KEYS = (
     ("x", "clear gone"),
 )
 
+#: Those that a page to choose from does not have.
+_KEYS_OF_ROWS = ("s", "c", "S", "x")
 #: Those that a page without rows has.
 _KEYS_OF_FRAMES = ("q", "?", "Space")
 
@@ -264,19 +266,18 @@ class Navigator:
         page = self.page
         if page.frame is not None:
             return [item for item in _KEYS if item[0] in _KEYS_OF_FRAMES]
-        left_out = set()
-        if not page.tabs:
-            left_out.add("Tab")
-        if not page.can_show_rates:
-            left_out.add("r")
-        if not page.own_left_out:
-            left_out.add("a")
-        if len(self._pages) == 1 and not page.model.filter:
-            left_out.add("Esc")
-        if page.chooses:
-            left_out |= {"s", "c", "S", "x"} | ({"Space"} if isinstance(page, HelpPage | TextPage) else set())
-            return [(key, "choose" if key == "Space" else text) for key, text in _KEYS if key not in left_out]
-        return [item for item in _KEYS if item[0] not in left_out]
+        unused = {
+            "Tab": not page.tabs,
+            "r": not page.can_show_rates,
+            "a": not page.own_left_out,
+            "Esc": len(self._pages) == 1 and not page.model.filter,
+        }
+        keys = [(key, text) for key, text in _KEYS if not unused.get(key)]
+        if not page.chooses:
+            return keys
+        fixed = isinstance(page, HelpPage | TextPage)
+        keys = [item for item in keys if item[0] not in _KEYS_OF_ROWS and not (fixed and item[0] == "Space")]
+        return [(key, "choose" if key == "Space" else text) for key, text in keys]
 
     def right(self, formatter: Formatter) -> str:
         """The time of the last update, and the interval, or that it is paused."""

@@ -66,25 +66,7 @@ def open_brokers(
     """
     ids, events, heartbeats, deletions = ShortIds(), RecentEvents(), RecentHeartbeats(), DeletionCounts()
     lost = LostObjects()
-
-    def deleted(key: ObjectKey, name: ClassName, when: int, own: bool) -> None:
-        ids.mark_deleted(key, when)
-        deletions.add(name, own)
-
-    def agent_lost(agent: str, broker: str, when: int, published: Sequence[ObjectRecord]) -> None:
-        listed = [item for item in ids.entries() if not item.deleted and _is_of(item.identity.key, agent, broker)]
-        own = [is_own_object(item, ()) for item in published]
-        lost.add(LostObject(item.identity, item.created, when, mark) for item, mark in zip(published, own, strict=True))
-        lost.add(LostObject(item.identity, item.created, when) for item in listed)
-
-    callbacks = BackendCallbacks(
-        on_event=events.add,
-        on_heartbeat=heartbeats.add,
-        on_deleted=deleted,
-        on_agent_lost=agent_lost,
-        on_agent_found=lost.agent_found,
-        on_change=changed,
-    )
+    callbacks = _callbacks(ids, events, heartbeats, deletions, lost, changed)
     with contextlib.ExitStack() as stack:
         backends = _make(targets, timeout, callbacks, follow)
         threads = [_ConnectThread(item) for item in backends.values()]
@@ -106,6 +88,36 @@ def open_brokers(
             lost=lost,
             stack=stack.pop_all(),
         )
+
+
+def _callbacks(
+    ids: ShortIds,
+    events: RecentEvents,
+    heartbeats: RecentHeartbeats,
+    deletions: DeletionCounts,
+    lost: LostObjects,
+    changed: Callable[[], None],
+) -> BackendCallbacks:
+    """What keeps all that is known of brokers up to date."""
+
+    def deleted(key: ObjectKey, name: ClassName, when: int, own: bool) -> None:
+        ids.mark_deleted(key, when)
+        deletions.add(name, own)
+
+    def agent_lost(agent: str, broker: str, when: int, published: Sequence[ObjectRecord]) -> None:
+        listed = [item for item in ids.entries() if not item.deleted and _is_of(item.identity.key, agent, broker)]
+        own = [is_own_object(item, ()) for item in published]
+        lost.add(LostObject(item.identity, item.created, when, mark) for item, mark in zip(published, own, strict=True))
+        lost.add(LostObject(item.identity, item.created, when) for item in listed)
+
+    return BackendCallbacks(
+        on_event=events.add,
+        on_heartbeat=heartbeats.add,
+        on_deleted=deleted,
+        on_agent_lost=agent_lost,
+        on_agent_found=lost.agent_found,
+        on_change=changed,
+    )
 
 
 class BrokerSwitcher:

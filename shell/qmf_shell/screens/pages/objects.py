@@ -264,32 +264,33 @@ class ObjectsPage(Page):
             rows = [row.item for row in model.rows]
             if not rows and not self._schemas:
                 return
-            schemas = self._schemas or list({id(item.schema): item.schema for item in rows}.values())
-            name = self._spec.name
-            self._columns = ObjectColumns(
-                self.context, schemas, self._spec.all_integers, lambda: (self._now, self._update)
-            )
-            try:
-                wanted = list(self._spec.columns)
-                if self._spec.more or not wanted:
-                    wanted += default_columns(self.context, name, schemas, rows)
-                shown = self._columns.default(wanted)
-            except QmfError as error:
-                shown = self._columns.default(important_statistics(schemas, (row.values for row in rows)))
-                self.notes = (PageNote(str(error), bad=True),)
-            model.set_columns(self._columns.columns, shown)
-            spec = self._spec
-            if spec.sort is not None:
-                key = self._columns.key_of(spec.sort, rate=spec.by_rate)
-                if key is not None:
-                    if key not in model.shown:
-                        model.set_columns(model.columns, [*model.shown, key])
-                    model.sort_by(key, descending=spec.descending)
+            self._columns = self._first_columns(rows)
         if self._alike and self._columns.tell_agents():
             model.set_columns(self._columns.columns, [*model.shown, AGENT])
         marked = any(row.mark.gone for row in map(model.row, self._marked) if row is not None)
         if marked != (STATE in model.shown):
             model.shown = [*model.shown, STATE] if marked else [key for key in model.shown if key != STATE]
+
+    def _first_columns(self, rows: Sequence[ObjectRecord]) -> ObjectColumns:
+        """Make the columns for the first objects; shows those that were asked for, in their order."""
+        model, spec = self.model, self._spec
+        schemas = self._schemas or list({id(item.schema): item.schema for item in rows}.values())
+        columns = ObjectColumns(self.context, schemas, spec.all_integers, lambda: (self._now, self._update))
+        try:
+            wanted = list(spec.columns)
+            if spec.more or not wanted:
+                wanted += default_columns(self.context, spec.name, schemas, rows)
+            shown = columns.default(wanted)
+        except QmfError as error:
+            shown = columns.default(important_statistics(schemas, (row.values for row in rows)))
+            self.notes = (PageNote(str(error), bad=True),)
+        model.set_columns(columns.columns, shown)
+        key = None if spec.sort is None else columns.key_of(spec.sort, rate=spec.by_rate)
+        if key is not None:
+            if key not in model.shown:
+                model.set_columns(model.columns, [*model.shown, key])
+            model.sort_by(key, descending=spec.descending)
+        return columns
 
     def toggle_own(self) -> bool | None:
         """See `Page.toggle_own`."""
