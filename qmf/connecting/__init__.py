@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from qmf.connecting.arguments import UrlAction, add_connection_options
     from qmf.connecting.config_file import config_path, xdg_path
     from qmf.connecting.contexts import ConnectionContext, ContextError, Contexts, contexts_in, read_contexts
-    from qmf.connecting.options import Connections, context_of_environment, read_connections
+    from qmf.connecting.options import Connections, context_of_environment, password_finder, read_connections
     from qmf.connecting.passwords import PasswordError, PasswordFinder, ask_on_terminal
     from qmf.connecting.targets import BrokerTarget, OptionError, targets_of, targets_of_context
     from qmf.connecting.tls import TlsError, TlsFiles
@@ -25,7 +25,7 @@ else:
             "qmf.connecting.arguments": "UrlAction add_connection_options",
             "qmf.connecting.config_file": "config_path xdg_path",
             "qmf.connecting.contexts": "ConnectionContext ContextError Contexts contexts_in read_contexts",
-            "qmf.connecting.options": "Connections context_of_environment read_connections",
+            "qmf.connecting.options": "Connections context_of_environment password_finder read_connections",
             "qmf.connecting.passwords": "PasswordError PasswordFinder ask_on_terminal",
             "qmf.connecting.targets": "BrokerTarget OptionError targets_of targets_of_context",
             "qmf.connecting.tls": "TlsError TlsFiles",
@@ -49,6 +49,7 @@ __all__ = [
     "config_path",
     "context_of_environment",
     "contexts_in",
+    "password_finder",
     "read_connections",
     "read_contexts",
     "targets_of",

@@ -19,6 +19,11 @@ from qmf.connecting.passwords import PASSWORD_VARIABLE, PasswordFinder, ask_on_t
 from qmf.connecting.targets import BrokerTarget, OptionError, targets_of
 from qmf.connecting.tls import NO_FILES, TlsFiles
 
+_SHOWN_PASSWORD = (
+    "a password in a URL on the command line can be read by other users of this machine, and stays in the shell's "
+    f"history: use --user with --password-file, --keyring, {PASSWORD_VARIABLE} or the prompt"
+)
+
 
 @attrs.frozen(kw_only=True)
 class Connections:
@@ -75,17 +80,10 @@ def read_connections(
         print(f"{prog}: warning: {text}", file=sys.stderr)
 
     if getattr(options, "shown_password", False):
-        warn(
-            "a password in a URL on the command line can be read by other users of this machine, and stays in the "
-            f"shell's history: use --user with --password-file, --keyring, {PASSWORD_VARIABLE} or the prompt"
-        )
-    urls = [options.broker] if isinstance(options.broker, str) else list(options.broker or ())
-    if urls and options.context is not None:
-        raise OptionError("--context and a URL of a broker: give one of them")
-    context = None if urls else _context(options.context, contexts, environ, usual=bool(brokers))
-    if context is not None:
-        urls = list(context.urls)
-    urls = urls or list(brokers) or ([] if default is None else [default])
+        warn(_SHOWN_PASSWORD)
+    urls, context = _urls(options, contexts, environ, brokers)
+    if not urls and default is not None:
+        urls = [default]
     tls = _tls(options, context)
     if tls.insecure:
         warn("the identity of the broker is not checked (--insecure)")
@@ -93,7 +91,31 @@ def read_connections(
         if tls.given or options.user:
             raise OptionError(f"{', '.join(tls.given) or '--user'}: name a broker as well")
         return Connections()
-    passwords = PasswordFinder(
+    targets = targets_of(
+        urls,
+        user=options.user or (context.user if context else None),
+        tls=tls,
+        domain=options.domain or (context.domain if context else None),
+        passwords=password_finder(options, context, environ, ask, warn),
+    )
+    return Connections(targets=targets, context=context)
+
+
+def _tls(options: argparse.Namespace, context: ConnectionContext | None) -> TlsFiles:
+    """The files of TLS of a command line, and of a context where this names none."""
+    tls = context.tls if context is not None else NO_FILES
+    return tls.overridden(TlsFiles(ca=options.ca, cert=options.cert, key=options.key, insecure=options.insecure))
+
+
+def password_finder(
+    options: argparse.Namespace,
+    context: ConnectionContext | None,
+    environ: Mapping[str, str],
+    ask: Callable[[str], str | None],
+    warn: Callable[[str], None],
+) -> PasswordFinder:
+    """Finds passwords where the options of a command line, and then a context, say that they are."""
+    return PasswordFinder(
         environ,
         file=options.password_file or (context.password_file if context else None),
         keyring=options.keyring or (context is not None and context.keyring),
@@ -101,14 +123,19 @@ def read_connections(
         ask=ask,
         warn=warn,
     )
-    targets = targets_of(
-        urls,
-        user=options.user or (context.user if context else None),
-        tls=tls,
-        domain=options.domain or (context.domain if context else None),
-        passwords=passwords,
-    )
-    return Connections(targets=targets, context=context)
+
+
+def _urls(
+    options: argparse.Namespace, contexts: Contexts | None, environ: Mapping[str, str], brokers: Sequence[str]
+) -> tuple[Sequence[str], ConnectionContext | None]:
+    """The brokers that are named by the command line, a context or a setting, and the context, if it is that."""
+    given = [options.broker] if isinstance(options.broker, str) else options.broker
+    if given:
+        if options.context is not None:
+            raise OptionError("--context and a URL of a broker: give one of them")
+        return given, None
+    context = _context(options.context, contexts, environ, usual=bool(brokers))
+    return (brokers, None) if context is None else (context.urls, context)
 
 
 def _context(
@@ -137,8 +164,3 @@ def context_of_environment(
     """
     name = name or environ.get(CONTEXT_VARIABLE) or None
     return None if name is None else contexts().find(name)
-
-
-def _tls(options: argparse.Namespace, context: ConnectionContext | None) -> TlsFiles:
-    tls = context.tls if context is not None else NO_FILES
-    return tls.overridden(TlsFiles(ca=options.ca, cert=options.cert, key=options.key, insecure=options.insecure))

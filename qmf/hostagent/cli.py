@@ -122,6 +122,35 @@ def _parser() -> argparse.ArgumentParser:
         default=DEFAULT_INTERVAL,
         help="time from sample to sample (default: %(default)g)",
     )
+    _add_processes_options(parser)
+    parser.add_argument(
+        "--threshold",
+        metavar="PERCENT",
+        type=_threshold,
+        default=DEFAULT_THRESHOLD,
+        help="usage of a filesystem above which an event warns; consoles can change it for each filesystem "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--instance", metavar="NAME", help="last part of the agent's name (default: name of the machine)"
+    )
+    parser.add_argument(
+        "--audit", action="store_true", help="raise an event for each method call, with caller, arguments and result"
+    )
+    parser.add_argument(
+        "--no-wait",
+        dest="wait",
+        action="store_false",
+        help="end with an error if the broker cannot be reached at the start, instead of waiting for it",
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="log everything, not only warnings")
+    add_completion_option(parser)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    return parser
+
+
+def _add_processes_options(parser: argparse.ArgumentParser) -> None:
+    """Options about the processes that are shown."""
     parser.add_argument(
         "--processes",
         metavar="WHICH",
@@ -139,20 +168,6 @@ def _parser() -> argparse.ArgumentParser:
         "event when one starts or ends (may be given several times)",
     )
     parser.add_argument(
-        "--threshold",
-        metavar="PERCENT",
-        type=_threshold,
-        default=DEFAULT_THRESHOLD,
-        help="usage of a filesystem above which an event warns; consoles can change it for each filesystem "
-        "(default: %(default)s)",
-    )
-    parser.add_argument(
-        "--instance", metavar="NAME", help="last part of the agent's name (default: name of the machine)"
-    )
-    parser.add_argument(
-        "--audit", action="store_true", help="raise an event for each method call, with caller, arguments and result"
-    )
-    parser.add_argument(
         "--allow-signals",
         action="store_true",
         help="let consoles send signals to the processes shown: anyone with access to the broker can then end them",
@@ -162,16 +177,6 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="show the command lines of processes: every console can then read passwords given as arguments",
     )
-    parser.add_argument(
-        "--no-wait",
-        dest="wait",
-        action="store_false",
-        help="end with an error if the broker cannot be reached at the start, instead of waiting for it",
-    )
-    parser.add_argument("-v", "--verbose", action="store_true", help="log everything, not only warnings")
-    add_completion_option(parser)
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    return parser
 
 
 def _interval(text: str) -> float:

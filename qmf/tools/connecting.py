@@ -21,12 +21,12 @@ from qmf.connecting import (
     BrokerTarget,
     ConnectionContext,
     OptionError,
-    PasswordFinder,
     TlsFiles,
     UrlAction,
     ask_on_terminal,
     config_path,
     context_of_environment,
+    password_finder,
     read_contexts,
 )
 from qmf.errors import QmfError
@@ -149,18 +149,18 @@ def access_of(
 
     Raises:
         OptionError: options that contradict each other, or a context with several brokers.
-        QmfError: of `read_contexts`, `TlsFiles` and `PasswordFinder`.
+        QmfError: of `read_contexts`, `TlsFiles` and `password_finder`.
     """
     if options.broker is not None and options.context is not None:
         raise OptionError("--context and an address: give one of them")
-    context = (
-        None
-        if options.broker is not None
-        else context_of_environment(options.context, environ, lambda: read_contexts(config_path(environ)))
-    )
-    if context is not None and len(context.urls) != 1:
-        raise OptionError(f"context {context.name} has {len(context.urls)} brokers: give the address of one")
-    address = str(options.broker or (context.urls[0] if context is not None else "localhost"))
+    context = None
+    address = str(options.broker or "localhost")
+    if options.broker is None:
+        context = context_of_environment(options.context, environ, lambda: read_contexts(config_path(environ)))
+    if context is not None:
+        if len(context.urls) != 1:
+            raise OptionError(f"context {context.name} has {len(context.urls)} brokers: give the address of one")
+        address = context.urls[0]
     tls = _tls(options, context)
     username, password = _login(options, context, address, environ, ask)
     mechanisms = options.sasl_mechanism
@@ -207,14 +207,7 @@ def _login(
     def warn(text: str) -> None:
         print(f"Warning: {text}", file=sys.stderr)
 
-    passwords = PasswordFinder(
-        environ,
-        file=options.password_file or (context.password_file if context is not None else None),
-        keyring=options.keyring or (context is not None and context.keyring),
-        always_ask=options.ask_password,
-        ask=ask,
-        warn=warn,
-    )
+    passwords = password_finder(options, context, environ, ask, warn)
     return url.username, passwords.find(url)
 
 

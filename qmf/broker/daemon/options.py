@@ -62,26 +62,7 @@ def options_parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="time between two publications of that agent (%(default)g)",
     )
-    parser.add_argument(
-        "--data-dir",
-        "--store-dir",
-        "--store-directory",
-        type=Path,
-        metavar="DIR",
-        help="keep durable queues, exchanges and messages in this folder; without it, nothing is kept",
-    )
-    parser.add_argument(
-        "--no-data-dir", dest="data_dir", action="store_const", const=None, help="keep nothing (the default)"
-    )
-    parser.add_argument(
-        "--check-store", action="store_true", help="read the whole store of --data-dir, report what it holds, and end"
-    )
-    parser.add_argument(
-        "--salvage-store",
-        type=Path,
-        metavar="NEW-DIR",
-        help="copy what can be read of a damaged store in --data-dir to a new folder, and end",
-    )
+    _add_store_options(parser)
     add_completion_option(parser)
     parser.add_argument("--verbose", action="store_true", help="log what happens: the same as --log-enable debug+")
     parser.add_argument("-v", "--version", action="version", version=f"qmf-broker {__version__}")
@@ -156,6 +137,29 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_store_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data-dir",
+        "--store-dir",
+        "--store-directory",
+        type=Path,
+        metavar="DIR",
+        help="keep durable queues, exchanges and messages in this folder; without it, nothing is kept",
+    )
+    parser.add_argument(
+        "--no-data-dir", dest="data_dir", action="store_const", const=None, help="keep nothing (the default)"
+    )
+    parser.add_argument(
+        "--check-store", action="store_true", help="read the whole store of --data-dir, report what it holds, and end"
+    )
+    parser.add_argument(
+        "--salvage-store",
+        type=Path,
+        metavar="NEW-DIR",
+        help="copy what can be read of a damaged store in --data-dir to a new folder, and end",
+    )
+
+
 def _add_broker_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("options of qpidd: broker")
     add = group.add_argument
@@ -177,18 +181,7 @@ def _add_broker_options(parser: argparse.ArgumentParser) -> None:
         metavar="MILLISECONDS",
         help="time that a client has for its handshakes (%(default)s)",
     )
-    add(
-        "-m",
-        "--mgmt-enable",
-        type=yes_or_no,
-        metavar="yes|no",
-        help="run the broker's own QMF agent (yes)",
-    )
-    for name, text in (
-        ("--mgmt-publish", "that agent publishes changes, rather than only answering queries (yes)"),
-        ("--mgmt-qmf2", "it does so over QMF v2 (yes)"),
-    ):
-        add(name, type=yes_or_no, default=True, metavar="yes|no", help=text)
+    _add_management_options(group)
     add(
         "--queue-purge-interval",
         type=duration,
@@ -219,6 +212,22 @@ def _add_broker_options(parser: argparse.ArgumentParser) -> None:
         help="yes: insist on --users; no: let everybody in, also from other machines (as --users says)",
     )
     add("--require-encryption", action="store_true", help="insist on --tls-cert")
+
+
+def _add_management_options(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "-m",
+        "--mgmt-enable",
+        type=yes_or_no,
+        metavar="yes|no",
+        help="run the broker's own QMF agent (yes)",
+    )
+    for name, text in (
+        ("--mgmt-publish", "that agent publishes changes, rather than only answering queries (yes)"),
+        ("--mgmt-qmf2", "it does so over QMF v2 (yes)"),
+    ):
+        add(name, type=yes_or_no, default=True, metavar="yes|no", help=text)
 
 
 def _add_log_options(parser: argparse.ArgumentParser) -> None:

@@ -45,8 +45,10 @@ def _run(options: argparse.Namespace) -> int:
                 if options.json:
                     return _print([as_json(listings.overview_counts(broker, own=own))])
                 return _print(listings.overview(broker, own=own))
-            case "exchanges" | "queues":
-                return _list_nodes(broker, options)
+            case "exchanges":
+                return _list_exchanges(broker, options)
+            case "queues":
+                return _list_queues(broker, options)
             case "list":
                 return _list_objects(broker, options)
             case "log" if len(words) == 1:
@@ -76,30 +78,36 @@ def _change(changes: Changes, options: argparse.Namespace) -> None:
             changes.shutdown()
 
 
-def _list_nodes(broker: BrokerAgent, options: argparse.Namespace) -> int:
-    text = options.words[1] if len(options.words) > 1 else ""
+def _list_exchanges(broker: BrokerAgent, options: argparse.Namespace) -> int:
+    exchanges = listings.selected_exchanges(broker, _wanted(options), ignore_default=options.ignore_default)
+    if not exchanges:
+        return _nothing(options)
     bindings = broker.getAllBindings() if options.recursive else []
-    if options.words[0] == "exchanges" and not options.all:
-        bindings = [item for item in bindings if not item.is_own]
-    if options.words[0] == "exchanges":
-        exchanges = listings.selected_exchanges(broker, text, ignore_default=options.ignore_default)
-        if not exchanges:
-            return _nothing(options)
-        if options.json:
-            return _print([as_json(_nodes(exchanges, bindings, options))])
-        if options.recursive:
-            return _print(listings.exchange_bindings(exchanges, bindings))
-        return _print(listings.exchange_list(exchanges))
-    queues, hidden = listings.selected_queues(broker, text, own=options.all)
+    bindings = [item for item in bindings if options.all or not item.is_own]
+    if options.json:
+        return _print([as_json(_nodes(exchanges, bindings, options))])
+    if options.recursive:
+        return _print(listings.exchange_bindings(exchanges, bindings))
+    return _print(listings.exchange_list(exchanges))
+
+
+def _list_queues(broker: BrokerAgent, options: argparse.Namespace) -> int:
+    queues, hidden = listings.selected_queues(broker, _wanted(options), own=options.all)
     if hidden and sys.stderr.isatty():  # scripts that read the listing need no such remark
         print(f"{hidden:,} of agents, consoles and tools not shown (--all)", file=sys.stderr)
     if not queues:
         return _nothing(options)
+    bindings = broker.getAllBindings() if options.recursive else []
     if options.json:
         return _print([as_json(_nodes(queues, bindings, options))])
     if options.recursive:
         return _print(listings.queue_bindings(queues, bindings, ignore_default=options.ignore_default))
     return _print(listings.queue_list(queues))
+
+
+def _wanted(options: argparse.Namespace) -> str:
+    """The text behind ``exchanges`` or ``queues`` that selects some."""
+    return options.words[1] if len(options.words) > 1 else ""
 
 
 def _nodes(items: Sequence[object], bindings: Sequence[object], options: argparse.Namespace) -> list[dict[str, object]]:
@@ -121,15 +129,14 @@ def _list_objects(broker: BrokerAgent, options: argparse.Namespace) -> int:
     if not objects and class_name.lower() not in CLASSES:
         raise NotFoundError("class", class_name, CLASSES)
     objects = [item for item in objects if options.all or not is_own(item)]
+    wanted = options.properties
     if objects:
-        known = listings.known_properties(objects)
-        for name in (name for name in options.properties if name not in known):
+        for name in sorted(set(wanted).difference(listings.known_properties(objects)), key=wanted.index):
             print(f"Warning: No such property '{name}' for type '{class_name}'", file=sys.stderr)
     if options.json:
-        wanted = options.properties
-        found = [values_of(item) for item in objects]
+        found = map(values_of, objects)
         return _print([as_json([{n: v for n, v in item.items() if not wanted or n in wanted} for item in found])])
-    return _print(listings.object_table(class_name, objects, options.properties))
+    return _print(listings.object_table(class_name, objects, wanted))
 
 
 def _print(lines: Iterable[str]) -> int:

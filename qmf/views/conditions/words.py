@@ -167,25 +167,39 @@ def _scan_word(line: str, start: int) -> tuple[Word, tuple[Unclosed, int] | None
     at = start
     while at < len(line) and not line[at].isspace() and opened is None:
         char = line[at]
-        if char in "'\"":
+        quoted = char in "'\"\\"
+        if quoted:
             plain = len(text) if plain is None else plain
-            part, end, closed = _scan_quoted(line, at)
-            opened = None if closed else (Unclosed(char), at)
-        elif char == "\\":
-            plain = len(text) if plain is None else plain
-            part, end = line[at + 1 : at + 2], min(at + 2, len(line))
-            opened = None if part else (Unclosed.ESCAPE, at)
-        elif char in _CLOSER and (at == start or (text.endswith("=") and text.count("=") == 1)):
-            part, end, closed = _scan_json(line, at)
-            opened = None if closed else (Unclosed.JSON, at)
-        else:
-            part, end = char, at + 1
+        json = char in _CLOSER and (at == start or (text.endswith("=") and text.count("=") == 1))
+        part, end, kind = _scan_part(line, at, json=json)
+        opened = None if kind is None else (kind, at)
         text += part
-        tail = tail + 1 if end == at + 1 and char not in "'\"\\" else 0
+        tail = tail + 1 if end == at + 1 and not quoted else 0
         at = end
     if plain is None:
         return Word(text, start, at, len(text)), opened
     return Word(text, start, at, plain, tail), opened
+
+
+def _scan_part(line: str, at: int, *, json: bool) -> tuple[str, int, Unclosed | None]:
+    """The text of a part of a word, its end, and what is not closed in it, if something is not.
+
+    Args:
+        line: the line.
+        at: the beginning of the part.
+        json: it is JSON.
+    """
+    char = line[at]
+    if char in "'\"":
+        text, end, closed = _scan_quoted(line, at)
+        return text, end, None if closed else Unclosed(char)
+    if char == "\\":
+        text = line[at + 1 : at + 2]
+        return text, min(at + 2, len(line)), None if text else Unclosed.ESCAPE
+    if json:
+        text, end, closed = _scan_json(line, at)
+        return text, end, None if closed else Unclosed.JSON
+    return char, at + 1, None
 
 
 def _scan_quoted(line: str, start: int) -> tuple[str, int, bool]:
