@@ -75,14 +75,28 @@ class AgentCore:
             data=options.publish_data,
             numbers=numbers,
         )
-        auditor = None if options.audit is None else CallAuditor(options.audit, self.events.put, clock)
-        if auditor is not None:
-            self.store.register((METHOD_CALLED,))
         self.subscriptions = SubscriptionHandler(
             self.sources, sender, access, clock, metrics, limits=limits, interval=options.interval
         )
-        self._dispatcher = RequestDispatcher(
-            DiscoveryHandler(identity, self.store, sender, access, clock, metrics),
+        self._dispatcher = self._make_dispatcher(writer, sender, access)
+        self._bindings: list[Subscription] = []
+        self._tasks = BackgroundTasks()
+        self._unwatch: Callable[[], None] | None = None
+        #: Consoles can use the agent.
+        self._joined = False
+        #: Set when that is so, and when the agent closes.
+        self._joined_or_closed = asyncio.Event()
+        self._opened = self._started = self._closed = False
+
+    def _make_dispatcher(self, writer: ObjectWriter, sender: MessageSender, access: AccessControl) -> RequestDispatcher:
+        """What answers requests."""
+        options, metrics = self._options, self._metrics
+        auditor = None
+        if options.audit is not None:
+            auditor = CallAuditor(options.audit, self.events.put, self._clock)
+            self.store.register((METHOD_CALLED,))
+        return RequestDispatcher(
+            DiscoveryHandler(self.identity, self.store, sender, access, self._clock, metrics),
             QueryHandler(self.sources, writer, sender, access, metrics),
             MethodHandler(
                 self.sources,
@@ -99,14 +113,6 @@ class AgentCore:
             metrics,
             debug=options.debug,
         )
-        self._bindings: list[Subscription] = []
-        self._tasks = BackgroundTasks()
-        self._unwatch: Callable[[], None] | None = None
-        #: Consoles can use the agent.
-        self._joined = False
-        #: Set when that is so, and when the agent closes.
-        self._joined_or_closed = asyncio.Event()
-        self._opened = self._started = self._closed = False
 
     def info(self) -> AgentInfo:
         """Name, epoch and attributes of the agent now, as in heartbeats."""

@@ -121,10 +121,8 @@ def decode_fields(
         elif code == PROPERTIES:
             properties_at = begin
             _fields(fields, _PROPERTIES, value, start)
-        elif not isinstance(value, dict):
-            raise DecodeError(f"{_NAMES[code]} section at offset {start} is no map")
         else:
-            fields[_MAPS[code]] = value
+            fields[_MAPS[code]] = _map(code, value, start)
     if section:
         fields["section"] = _SECTIONS[section]
         fields["body"] = _joined(section, bodies)
@@ -132,6 +130,12 @@ def decode_fields(
     if memory is not None and text and section == DATA and len(bodies) == 1:
         memory.learn(data, body_at, properties_at, fields)
     return fields
+
+
+def _map(code: int, value: object, start: int) -> dict[object, object]:
+    if not isinstance(value, dict):
+        raise DecodeError(f"{_NAMES[code]} section at offset {start} is no map")
+    return value
 
 
 def split_message(data: bytes) -> tuple[bytes, Section, object] | None:

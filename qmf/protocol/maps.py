@@ -179,6 +179,19 @@ def agent_to_map(agent: AgentInfo) -> dict[str, object]:
     return out
 
 
+def _agent_names(known: Map) -> tuple[str, str, str, str]:
+    """The name of an agent, with its vendor, product and instance."""
+    name = get_text(known, "_name")
+    parts: list[str | None] = [get_text(known, key) for key in ("_vendor", "_product", "_instance")]
+    if name is None:
+        if not any(parts):
+            raise ProtocolError("_name is missing")
+        name = ":".join(part or "" for part in parts)
+    split = [*name.split(":", 2), "", ""]
+    vendor, product, instance = (split[i] if part is None else part for i, part in enumerate(parts))
+    return name, vendor, product, instance
+
+
 def agent_from_map(fields: Map) -> AgentInfo:
     """What an agent sent of itself.
 
@@ -192,14 +205,7 @@ def agent_from_map(fields: Map) -> AgentInfo:
     for key, old in _OLD_SPELLINGS.items():
         if key not in known and type(others.get(old)) is int:
             known[key] = others.pop(old)
-    name = get_text(known, "_name")
-    parts: list[str | None] = [get_text(known, key) for key in ("_vendor", "_product", "_instance")]
-    if name is None:
-        if not any(parts):
-            raise ProtocolError("_name is missing")
-        name = ":".join(part or "" for part in parts)
-    split = [*name.split(":", 2), "", ""]
-    vendor, product, instance = (split[i] if part is None else part for i, part in enumerate(parts))
+    name, vendor, product, instance = _agent_names(known)
     return AgentInfo(
         name=name,
         vendor=vendor,

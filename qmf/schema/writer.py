@@ -42,16 +42,19 @@ def losses(schema: Schema) -> Iterator[str]:
         for argument in event.arguments:
             if arguments[argument.name] != argument:
                 yield f"event {event.name}: argument {argument.name} is written as defined by another event"
-    anywhere: list[str] = []
     for where, item in _described(schema):
         if _NOT_XML.search(item.desc or ""):
             yield f"{where}: the description has characters that XML cannot express"
         if isinstance(item, Argument) and item.default is not None and _default(item) is None:
             yield f"{where}: the default {item.default!r} cannot be written"
-        if isinstance(item, Property | Statistic) and _refers_to_anything(item) and not _is_general(item):
-            anywhere.append(where)
+    anywhere = [where for where, item in _described(schema) if _refers_to_unknown(item)]
     if anywhere:
         yield f"unknown classes of references, written as any class: {', '.join(anywhere)}"
+
+
+def _refers_to_unknown(item: object) -> bool:
+    """True for a reference whose class is not known."""
+    return isinstance(item, Property | Statistic) and _refers_to_anything(item) and not _is_general(item)
 
 
 def _schema(schema: Schema) -> Iterator[str]:

@@ -10,7 +10,7 @@ Knows the schema and the Python names of a class; knows no object, no agent and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -189,25 +189,23 @@ class ClassLayout:
         self.statistics = tuple(FieldLayout(item, schema.name, python_names[item.name]) for item in schema.statistics)
         self.by_name: dict[str, FieldLayout] = {field.python_name: field for field in self}
         self.by_name.update({field.name: field for field in self})
-        self.index = tuple(field for field in self.properties if field.index)
-        self.required = tuple(field for field in self if field.required)
-        self.references = tuple(field for field in self if field.type.name == "objId")
+        self.index = self._those(lambda field: field.index)
+        self.required = self._those(lambda field: field.required)
+        self.references = self._those(lambda field: field.type.name == "objId")
         self.accessors = tuple(
-            sorted((field for field in self if not field.direct), key=lambda field: bool(field.formula))
+            sorted(self._those(lambda field: not field.direct), key=lambda field: bool(field.formula))
         )
         self.mma_slots = tuple(field.slot for field in self.accessors if field.type.style is Style.MMA)
         self.has_samples = _samples_check(self.mma_slots)
         self.accessor_factories: dict[FieldLayout, Callable[[Any, Cells, FieldLayout], object]] = {}
-        direct = [field for field in self if field.direct]
+        direct = self._those(lambda field: field.direct)
         for cell, field in enumerate(direct, FIRST_VALUE):
             field.cell = cell
         self._initial: Cells = [True, True, *(field.initial() for field in direct)]
-        self._mutable = tuple(field for field in direct if isinstance(field.initial(), (dict, list)))
-        self.derived = tuple(field for field in self.statistics if field.formula is not None)
-        for field in self.derived:
-            self._check_formula(field)
-        names = {name for field in self.derived if field.formula for name in field.formula.names}
-        self.sources = tuple(field for field in self if field.name in names)
+        self._mutable = self._those(lambda field: field.direct and isinstance(field.initial(), (dict, list)))
+        self.derived = self._those(lambda field: field.formula is not None)
+        sources = {name for field in self.derived for name in self._checked_sources(field)}
+        self.sources = self._those(lambda field: field.name in sources)
         self._fields = {
             PROPERTIES: self.properties,
             STATISTICS: self.statistics,
@@ -219,6 +217,10 @@ class ClassLayout:
         }
         self.readers: dict[int, Callable[[Any], Any]] = {}
         self.takers: dict[int, Callable[[Any], Any]] = {}
+
+    def _those(self, test: Callable[[FieldLayout], bool]) -> tuple[FieldLayout, ...]:
+        """The fields that pass a test, in schema order."""
+        return tuple(filter(test, self))
 
     def __iter__(self) -> Iterator[FieldLayout]:
         yield from self.properties
@@ -246,7 +248,8 @@ class ClassLayout:
             cells[field.cell] = field.initial()
         return cells
 
-    def _check_formula(self, field: FieldLayout) -> None:
+    def _checked_sources(self, field: FieldLayout) -> Sequence[str]:
+        """The names in the formula of a derived statistic, which must be plain numbers of the class."""
         assert field.formula is not None
         if field.type.style is Style.MMA:
             raise CallerError(f"{field.where}: min/max/average statistics cannot be assigned")
@@ -257,6 +260,7 @@ class ClassLayout:
             if source is None or not numeric or source.formula is not None or source.type.style is Style.MMA:
                 reason = f"{name!r} in the expression {field.formula.text!r} is not a plain number of the class"
                 raise CallerError(f"{field.where}: {reason}")
+        return field.formula.names
 
 
 def _samples_check(slots: tuple[str, ...]) -> Callable[[Any], object] | None:
