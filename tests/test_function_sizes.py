@@ -40,7 +40,6 @@ EXCEPTIONS: dict[str, set[str]] = {
         "alert_rows",
         "presences",
         "retain",
-        "stored",
     },
     "qmf/schema": {"losses"},
     "qmf/web": {"PullRoutes.add_to", "_head", "_statistic_row", "_without_repetitions", "bus_graph", "to_json"},
