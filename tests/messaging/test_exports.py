@@ -15,14 +15,12 @@ from qmf import messaging
 from qmf.errors import QmfError
 from qmf.messaging import Disposition, Message, aio
 
-#: Names that only one of the forms has: handlers of sessions, senders and receivers, and what these belong to; what
-#: asyncio has in place of a thread that waits.
-HANDLER = "set_async_exception_notify_handler"
+#: Names that only one of the forms has: what sessions, senders and receivers belong to, and what asyncio needs.
 ONLY_SYNC = {
     "Connection": set[str](),
-    "Session": {HANDLER, "connection", "set_message_received_notify_handler"},
-    "Sender": {HANDLER, "session"},
-    "Receiver": {HANDLER, "session"},
+    "Session": {"connection", "set_message_received_notify_handler"},
+    "Sender": {"session"},
+    "Receiver": {"session"},
 }
 ONLY_ASYNC = {"Connection": {"wait_attached"}, "Session": {"abandon"}, "Sender": set[str](), "Receiver": set[str]()}
 

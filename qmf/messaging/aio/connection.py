@@ -1,29 +1,24 @@
-"""Connections, as programs hold them."""
+"""Connections for asyncio."""
 
 from __future__ import annotations
 
-import asyncio
-import itertools
-import uuid
 from types import TracebackType
 from typing import Any, Self
 
-from qmf.messaging.aio.connection_core import ConnectionCore, ErrorHandler
 from qmf.messaging.aio.session import Session
-from qmf.messaging.aio.session_core import SessionCore
-from qmf.messaging.aio.waiting import deadline_of
-from qmf.messaging.attributes import FixedAttributes
-from qmf.messaging.exceptions import MessagingError, Timeout
-from qmf.messaging.options import ConnectionOptions, read_options
+from qmf.messaging.bases import ConnectionBase
+from qmf.messaging.core.connection_core import ConnectionCore
+from qmf.messaging.core.waiting import deadline_of
+from qmf.messaging.options import read_options
 
 
-class Connection(FixedAttributes):
+class Connection(ConnectionBase):
     """A connection to a broker, over reconnects.
 
     Source: High Level Client API; published Python API, `Connection`.
     """
 
-    __slots__ = ("_core", "_id", "_names")
+    __slots__ = ()
 
     def __init__(self, url: str | None = None, **options: Any) -> None:
         """Args:
@@ -34,12 +29,7 @@ class Connection(FixedAttributes):
         Raises:
             ConnectionError: an option is unknown or has a wrong type, or the URL is invalid.
         """
-        self._core = ConnectionCore(read_options(url, options), self)
-        self._id = uuid.uuid4()
-        self._names = itertools.count()
-
-    def __repr__(self) -> str:
-        return repr(self._core)
+        super().__init__(ConnectionCore(read_options(url, options)))
 
     async def __aenter__(self) -> Self:
         if not self.opened():
@@ -58,39 +48,9 @@ class Connection(FixedAttributes):
         await connection.open(timeout)
         return connection
 
-    @property
-    def options(self) -> ConnectionOptions:
-        """The options as read."""
-        return self._core.options
-
-    def opened(self) -> bool:
-        """True from `open` to `close`."""
-        return self._core.opened
-
-    def attached(self) -> bool:
-        """True while there is a network connection."""
-        return self._core.network is not None
-
     async def wait_attached(self, timeout: float | None = None) -> bool:
         """Wait until there is a network connection; False if there is none after `timeout` seconds."""
         return await self._core.condition.wait_for(self.attached, deadline_of(timeout))
-
-    def check_error(self) -> None:
-        """Raise why the connection failed, if it did."""
-        self._core.check_error()
-
-    def get_error(self) -> MessagingError | None:
-        """Why the connection failed, or None."""
-        return self._core.error
-
-    def set_async_exception_notify_handler(self, handler: ErrorHandler | None) -> None:
-        """Call `handler(endpoint, error)` for errors that no call waits for.
-
-        They are: a connection that was lost, a link that the broker ended, a message sent without `sync` that was
-        refused. The endpoint is the connection, session, sender or receiver that failed. The handler runs on the loop's
-        thread and must not block.
-        """
-        self._core.on_error = handler
 
     async def open(self, timeout: float | None = None) -> None:
         """Open the connection.
@@ -136,20 +96,5 @@ class Connection(FixedAttributes):
             TransactionError: the broker has no transactions.
             MessagingError: the connection failed.
         """
-        core = self._core
-        core.check_error()
-        full = f"{self._id}:{next(self._names) if name is None else name}"
-        if (known := core.sessions.get(full)) is not None and isinstance(known.endpoint, Session):
-            return known.endpoint
-        made = core.sessions[full] = SessionCore(core, full, transactional=transactional)
-        session = Session(made)
-        if core.network is not None:
-            try:
-                async with asyncio.timeout(timeout):
-                    await made.attach(core.network)
-            except BaseException as error:
-                made.abandon()
-                if isinstance(error, TimeoutError):
-                    raise Timeout(f"no transaction within {timeout:g} s") from None
-                raise
-        return session
+        core = await self._core.session(name, transactional, timeout)
+        return core.endpoint if isinstance(core.endpoint, Session) else Session(core)

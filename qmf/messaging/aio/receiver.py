@@ -1,78 +1,15 @@
-"""Receivers, as programs hold them."""
+"""Receivers for asyncio."""
 
 from __future__ import annotations
 
-from qmf.messaging.addresses import Address
-from qmf.messaging.aio.incoming_link import IncomingLink
-from qmf.messaging.attributes import FixedAttributes
-from qmf.messaging.constants import Constant
-from qmf.messaging.exceptions import MessagingError
+from qmf.messaging.bases import ReceiverBase
 from qmf.messaging.message import Message
 
 
-class Receiver(FixedAttributes):
+class Receiver(ReceiverBase):
     """Receives messages from a node. Made by `Session.receiver`."""
 
-    __slots__ = ("_link",)
-
-    def __init__(self, link: IncomingLink) -> None:
-        self._link = link
-        link.endpoint = self
-
-    def __repr__(self) -> str:
-        return repr(self._link)
-
-    @property
-    def source(self) -> Address:
-        """The address; of a temporary node the one that the broker gave it."""
-        return self._link.node
-
-    @property
-    def capacity(self) -> int | Constant:
-        """Messages that the broker may send before they are fetched; 0: only while a fetch waits for one.
-
-        When it is lowered, messages above it that were not fetched return to the node.
-        """
-        return self._link.window.capacity
-
-    @capacity.setter
-    def capacity(self, value: int | Constant) -> None:
-        self._link.window.resize(value)
-        self._link.adjust()
-
-    @property
-    def threshold(self) -> float:
-        """Part of the capacity: when so many messages are left to come or to be fetched, the broker may send more.
-
-        From 0 to 1, else there is a `ValueError`.
-        """
-        return self._link.window.threshold
-
-    @threshold.setter
-    def threshold(self, value: float) -> None:
-        self._link.window.threshold = value
-        self._link.grant()
-
-    @property
-    def closed(self) -> bool:
-        """True after `close`."""
-        return self._link.closed
-
-    def check_error(self) -> None:
-        """Raise why the receiver cannot be used, if so."""
-        self._link.check()
-
-    def get_error(self) -> MessagingError | None:
-        """Why the receiver failed, or None."""
-        return self._link.error
-
-    def available(self) -> int:
-        """Number of messages that have arrived and can be fetched without waiting."""
-        return self._link.available()
-
-    def unsettled(self) -> int:
-        """Number of messages that were fetched and are not acknowledged."""
-        return self._link.unsettled()
+    __slots__ = ()
 
     async def fetch(self, timeout: float | None = None) -> Message:
         """The next message.
@@ -87,9 +24,9 @@ class Receiver(FixedAttributes):
 
         Cancelling loses no message: one that arrives is kept for the next call.
         """
-        if (message := self._link.take()) is not None:
+        if (message := self._core.take()) is not None:  # most often, and without another coroutine
             return message
-        return await self._link.fetch(timeout)
+        return await self._core.fetch(timeout)
 
     async def close(self, timeout: float | None = None) -> None:
         """Close the link. Messages that were not fetched return to the node. A durable subscription ends.
@@ -99,10 +36,4 @@ class Receiver(FixedAttributes):
                 else, the address asks for the node to be deleted, and may not be. The link is closed nevertheless.
             MessagingError: the broker did not delete the node.
         """
-        if not self.closed:
-            await self._link.close_orderly(timeout)
-
-
-def link_of(receiver: Receiver) -> IncomingLink:
-    """The link of a receiver, for its synchronous form."""
-    return receiver._link
+        await self._core.close_orderly(timeout)

@@ -21,7 +21,7 @@ from qmf.messaging import (
     Timeout,
     TransactionUnknown,
 )
-from qmf.messaging.aio import outgoing_link
+from qmf.messaging.core import outgoing_link
 
 
 def test_every_call_ends_at_its_timeout(peer: ScriptedPeer, connection: Connection, session: Session) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmf.messaging.aio.credit_window import CreditWindow
+from qmf.messaging.core.credit_window import CreditWindow
 
 
 def test_messages_for_credit_that_was_taken_back_are_counted_once() -> None:

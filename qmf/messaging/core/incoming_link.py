@@ -10,13 +10,13 @@ from typing import Protocol
 from qmf.bus.engine.events import Delivery, DeliveryBatch, MessageTooLarge
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
-from qmf.messaging.aio.acknowledgement import Acknowledgements
-from qmf.messaging.aio.addressed_link import AddressedLink, LinkSession
-from qmf.messaging.aio.credit_window import CreditWindow
-from qmf.messaging.aio.deliveries import ReceivedDelivery, data_of
-from qmf.messaging.aio.unconfirmed import UnconfirmedDeliveries
-from qmf.messaging.aio.waiting import CLOSE_PATIENCE, deadline_of
 from qmf.messaging.constants import Constant
+from qmf.messaging.core.acknowledgement import Acknowledgements
+from qmf.messaging.core.addressed_link import AddressedLink, LinkSession
+from qmf.messaging.core.credit_window import CreditWindow
+from qmf.messaging.core.deliveries import ReceivedDelivery, data_of
+from qmf.messaging.core.unconfirmed import UnconfirmedDeliveries
+from qmf.messaging.core.waiting import CLOSE_PATIENCE, deadline_of
 from qmf.messaging.exceptions import DecodeError, Empty, FetchError, MessagingError, Timeout
 from qmf.messaging.link_codec import MessageDecoder
 from qmf.messaging.message import Message
@@ -109,7 +109,9 @@ class IncomingLink(AddressedLink):
         return self._acknowledgements.count(self)
 
     async def fetch(self, timeout: float | None) -> Message:
-        """The next message, which has not arrived yet; see `Receiver.fetch`."""
+        """See `Receiver.fetch`."""
+        if (message := self.take()) is not None:
+            return message
         if timeout == 0:
             self.check()
         elif (delivery := await self._wait(deadline_of(timeout))) is not None:
@@ -165,6 +167,8 @@ class IncomingLink(AddressedLink):
 
     async def close_orderly(self, timeout: float | None) -> None:
         """See `Receiver.close`."""
+        if self.closed:
+            return
         deadline = deadline_of(timeout)
         self.release()
         try:

@@ -10,12 +10,12 @@ from typing import Protocol
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.values import Outcome
-from qmf.messaging.aio.acknowledgement import Acknowledgements, outcome_of
-from qmf.messaging.aio.coordinator_link import CoordinatorLink
-from qmf.messaging.aio.deliveries import ReceivedDelivery
-from qmf.messaging.aio.incoming_link import IncomingLink
-from qmf.messaging.aio.outgoing_link import OutgoingLink
-from qmf.messaging.aio.waiting import Condition, deadline_of
+from qmf.messaging.core.acknowledgement import Acknowledgements, outcome_of
+from qmf.messaging.core.coordinator_link import CoordinatorLink
+from qmf.messaging.core.deliveries import ReceivedDelivery
+from qmf.messaging.core.incoming_link import IncomingLink
+from qmf.messaging.core.outgoing_link import OutgoingLink
+from qmf.messaging.core.waiting import Condition, deadline_of
 from qmf.messaging.exceptions import MessagingError, Timeout, TransactionAborted, TransactionUnknown
 from qmf.messaging.message import Disposition
 

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Mapping
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.values import Outcome
-from qmf.messaging.aio.deliveries import DeliveryReceiver, ReceivedDelivery, data_of
+from qmf.messaging.core.deliveries import DeliveryReceiver, ReceivedDelivery, data_of
 
 
 class ResumableDelivery(ReceivedDelivery):

@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.session import EngineSession
-from qmf.messaging.aio.acknowledgement import Acknowledgements, settle
-from qmf.messaging.aio.addressed_link import AddressedLink
-from qmf.messaging.aio.deliveries import ReceivedDelivery
-from qmf.messaging.aio.incoming_link import IncomingLink
-from qmf.messaging.aio.outgoing_link import OutgoingLink
-from qmf.messaging.aio.transactions import Transactions
-from qmf.messaging.aio.waiting import Condition, deadline_of
+from qmf.messaging.addresses import Address
+from qmf.messaging.constants import Constant
+from qmf.messaging.core.acknowledgement import Acknowledgements, settle
+from qmf.messaging.core.addressed_link import AddressedLink
+from qmf.messaging.core.deliveries import ReceivedDelivery
+from qmf.messaging.core.incoming_link import IncomingLink
+from qmf.messaging.core.outgoing_link import OutgoingLink
+from qmf.messaging.core.reporting import ErrorHandler, Reporter
+from qmf.messaging.core.transactions import Transactions
+from qmf.messaging.core.waiting import Condition, deadline_of
 from qmf.messaging.exceptions import (
+    AcknowledgementUnknown,
+    Empty,
     InvalidOption,
     MessagingError,
+    NontransactionalSession,
     ServerError,
     SessionClosed,
     Timeout,
     UnauthorizedAccess,
 )
-from qmf.messaging.message import Disposition
+from qmf.messaging.message import Disposition, Message
+from qmf.messaging.resolution import drops_unknown
 
 log = logging.getLogger("qmf.messaging")
 
@@ -48,7 +55,7 @@ class SessionConnection(Protocol):
     def check(self) -> None:
         """Raise why the connection cannot be used."""
 
-    def report(self, endpoint: object, error: MessagingError) -> None:
+    def report(self, source: Reporter, error: MessagingError) -> None:
         """Pass an error that no call waits for to the program's handler."""
 
     def forget(self, session: SessionCore) -> None:
@@ -67,7 +74,7 @@ class SessionCore:
         network: the network connection that it is attached to, or None.
         acknowledgements: of the messages that were fetched.
         transactions: None without.
-        endpoint: what its errors are reported for: the program's session.
+        endpoint, on_error: see `Reporter`.
         on_message: called whenever a message arrives, or None.
     """
 
@@ -81,6 +88,7 @@ class SessionCore:
         "error",
         "name",
         "network",
+        "on_error",
         "on_message",
         "receivers",
         "senders",
@@ -98,6 +106,7 @@ class SessionCore:
         self.acknowledgements = Acknowledgements(name)
         self.transactions = Transactions(self, self.acknowledgements) if transactional else None
         self.endpoint: object = self
+        self.on_error: ErrorHandler | None = None
         self.on_message: Callable[[], None] | None = None
         self._connection = connection
         self._session: EngineSession | None = None
@@ -118,10 +127,39 @@ class SessionCore:
             MessagingError: it failed, or its connection did.
         """
         if self.error is not None or self.closed or self._connection.network is None:
-            self.check_open()
+            self._check_open()
             self._connection.check()
 
-    def check_open(self) -> None:
+    def report(self, source: Reporter, error: MessagingError) -> None:
+        """See `LinkSession`."""
+        self._connection.report(source, error)
+
+    # Links
+
+    async def open_sender(
+        self, target: str, capacity: int | Constant, durable: bool | None, timeout: float | None
+    ) -> OutgoingLink:
+        """See `Session.sender`."""
+        self._check_open()
+        link = OutgoingLink(self, target, capacity, durable, self.transactions)
+        self._check_reliability(link)
+        if self.network is not None and drops_unknown(link.address, self.network.peer.product):
+            # A receiver is refused where a sender is not.
+            await (await self.open_receiver(Address.of(link.address.name), 0, timeout)).close_orderly(None)
+        self.senders.append(link)
+        await self._open(link, timeout)
+        return link
+
+    async def open_receiver(self, source: str, capacity: int | Constant, timeout: float | None) -> IncomingLink:
+        """See `Session.receiver`."""
+        self._check_open()
+        link = IncomingLink(self, source, capacity, self.acknowledgements)
+        self._check_reliability(link)
+        self.receivers.append(link)
+        await self._open(link, timeout)
+        return link
+
+    def _check_open(self) -> None:
         """Raise why no link can be made; a connection that is not open is no reason."""
         if self.error is not None:
             raise self.error
@@ -129,14 +167,12 @@ class SessionCore:
         if self.closed:
             raise SessionClosed(text=f"session {self.name} is closed")
 
-    def report(self, endpoint: object, error: MessagingError) -> None:
-        """See `LinkSession`."""
-        self._connection.report(endpoint, error)
+    def _check_reliability(self, link: AddressedLink) -> None:
+        if link.resumable and self.transactions is not None:
+            option = "link.reliability: exactly-once"
+            raise InvalidOption(text=f"address {str(link.address)!r}, {option} is not possible in a transaction")
 
-    # Links
-
-    async def open_link(self, link: AddressedLink, timeout: float | None) -> None:
-        """Have a link attached that is among those of this session; errors as of `Session.sender`."""
+    async def _open(self, link: AddressedLink, timeout: float | None) -> None:
         if self._connection.detached:
             return
         try:
@@ -147,12 +183,6 @@ class SessionCore:
         except BaseException:
             link.close()
             raise
-
-    def check_reliability(self, link: AddressedLink) -> None:
-        """Refuse exactly-once in a transaction."""
-        if link.resumable and self.transactions is not None:
-            option = "link.reliability: exactly-once"
-            raise InvalidOption(text=f"address {str(link.address)!r}, {option} is not possible in a transaction")
 
     def _is_open(self, link: AddressedLink) -> bool:
         if link.error is not None:
@@ -175,6 +205,46 @@ class SessionCore:
             except Exception:
                 log.exception("the message handler of session %s failed", self.name)
 
+    async def next_receiver(self, timeout: float | None) -> IncomingLink:
+        """See `Session.next_receiver`."""
+        if not await self.condition.wait_for(self._has_message, deadline_of(timeout)):
+            raise Empty(text="no message" + ("" if timeout is None else f" within {timeout:g} s"))
+        return min((link for link in self.receivers if link.available()), key=lambda link: link.first_arrival())
+
+    def _has_message(self) -> bool:
+        self.check()
+        return any(link.available() for link in self.receivers)
+
+    # Acknowledgement
+
+    async def acknowledge(
+        self, message: Message | None, disposition: Disposition | None, sync: bool, timeout: float | None
+    ) -> None:
+        """See `Session.acknowledge`."""
+        self.check()
+        deliveries = self.acknowledgements.take(message)
+        self.settle(deliveries, disposition, confirm=sync)
+        if not sync or self.transactions is not None:
+            return
+        if not await self.condition.wait_for(lambda: self._is_answered(deliveries), deadline_of(timeout)):
+            raise Timeout(f"acknowledgements not confirmed within {timeout:g} s")
+        if lost := sum(delivery.lost for delivery in deliveries):
+            raise AcknowledgementUnknown(
+                text=f"{lost} of {len(deliveries)} acknowledgements in session {self.name} were not confirmed before "
+                "their link was gone: these messages may come again"
+            )
+
+    def _is_answered(self, deliveries: Sequence[ReceivedDelivery]) -> bool:
+        missing = next((delivery for delivery in deliveries if not (delivery.confirmed or delivery.lost)), None)
+        if missing is None:
+            if any(delivery.lost for delivery in deliveries):
+                self.check()  # the reason, without reconnecting
+            return True
+        self.check()
+        if (error := missing.receiver.error) is not None:
+            raise error
+        return False
+
     def settle(self, deliveries: Iterable[ReceivedDelivery], disposition: Disposition | None, *, confirm: bool) -> None:
         """Report what became of messages, in the current transaction or at once; see `acknowledgement.settle`."""
         if self.transactions is not None:
@@ -182,7 +252,29 @@ class SessionCore:
         else:
             settle(deliveries, disposition, confirm=confirm)
 
+    # Transactions
+
+    async def commit(self, timeout: float | None) -> None:
+        """See `Session.commit`."""
+        await self._needs_transactions().commit(timeout)
+
+    async def rollback(self, timeout: float | None) -> None:
+        """See `Session.rollback`."""
+        await self._needs_transactions().rollback(timeout)
+
+    def _needs_transactions(self) -> Transactions:
+        if self.transactions is None:
+            raise NontransactionalSession(text=f"session {self.name} is not transactional")
+        return self.transactions
+
     # Ending
+
+    async def sync(self, timeout: float | None) -> None:
+        """See `Session.sync`."""
+        deadline = deadline_of(timeout)
+        loop = asyncio.get_running_loop()
+        for sender in list(self.senders):
+            await sender.sync(None if deadline is None else max(0.0, deadline - loop.time()))
 
     async def close(self, timeout: float | None) -> None:
         """See `Session.close`."""
@@ -255,4 +347,4 @@ class SessionCore:
         kind = UnauthorizedAccess if condition == "amqp:unauthorized-access" else ServerError
         error = kind(condition or None, text)
         self.fail(error)
-        self._connection.report(self.endpoint, error)
+        self._connection.report(self, error)

@@ -10,7 +10,7 @@ import pytest
 from support.waiting import PATIENCE
 
 from qmf._loop_thread import LoopThread
-from qmf.messaging.aio.waiting import Condition, deadline_of
+from qmf.messaging.core.waiting import Condition, deadline_of
 
 
 async def test_each_wait_ends_with_its_own_deadline() -> None:

@@ -13,7 +13,7 @@ from support.engines import Pair
 from qmf.bus.engine.events import Delivery, LinkRequested, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
-from qmf.messaging.aio.coordinator_link import CoordinatorLink
+from qmf.messaging.core.coordinator_link import CoordinatorLink
 from qmf.messaging.exceptions import TransactionAborted, TransactionError, TransactionUnknown
 
 

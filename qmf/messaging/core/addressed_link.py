@@ -18,10 +18,11 @@ from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.addresses import Address
 from qmf.messaging.addresses.options import Reliability
-from qmf.messaging.aio import management
-from qmf.messaging.aio.failures import attach_error, detach_error
-from qmf.messaging.aio.waiting import Condition
 from qmf.messaging.bindings import bindings_of
+from qmf.messaging.core import management
+from qmf.messaging.core.failures import attach_error, detach_error
+from qmf.messaging.core.reporting import ErrorHandler, Reporter
+from qmf.messaging.core.waiting import Condition
 from qmf.messaging.exceptions import LinkClosed, LinkError, MessagingError, Timeout
 from qmf.messaging.resolution import (
     binds_by_management,
@@ -49,7 +50,7 @@ class LinkSession(Protocol):
     def check(self) -> None:
         """Raise the error of session or connection, if there is one."""
 
-    def report(self, endpoint: object, error: MessagingError) -> None:
+    def report(self, source: Reporter, error: MessagingError) -> None:
         """Pass an error that no call waits for to the program's handler."""
 
     def forget(self, link: AddressedLink) -> None:
@@ -63,7 +64,7 @@ class AddressedLink(PersistentLink):
         address: as the program gave it.
         node: the same; of a temporary node the address that the broker gave it.
         error: why it failed, or None.
-        endpoint: what its errors are reported for: the program's sender or receiver.
+        endpoint, on_error: see `Reporter`.
         resumable: True with exactly-once: the link is resumed after the loss of a connection.
     """
 
@@ -84,6 +85,7 @@ class AddressedLink(PersistentLink):
         "endpoint",
         "error",
         "node",
+        "on_error",
         "resumable",
     )
 
@@ -92,6 +94,7 @@ class AddressedLink(PersistentLink):
         self.address = self.node = Address(address)
         self.error: MessagingError | None = None
         self.endpoint: object = self
+        self.on_error: ErrorHandler | None = None
         self._session = session
         self._name: str | None = None
         self._settled = False
@@ -172,7 +175,7 @@ class AddressedLink(PersistentLink):
         self._fail()
         self.error = error
         if not waited_for:
-            self._session.report(self.endpoint, error)
+            self._session.report(self, error)
         self._session.condition.notify()
 
     def close(self) -> asyncio.Future[None] | None:

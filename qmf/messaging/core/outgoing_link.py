@@ -13,12 +13,12 @@ from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
-from qmf.messaging.aio.addressed_link import AddressedLink, LinkSession
-from qmf.messaging.aio.failures import send_error
-from qmf.messaging.aio.outgoing import Answer, Outgoing, SenderTransactions, are_plain
-from qmf.messaging.aio.waiting import CLOSE_PATIENCE, deadline_of
 from qmf.messaging.constants import Constant
 from qmf.messaging.contents import FormattedData
+from qmf.messaging.core.addressed_link import AddressedLink, LinkSession
+from qmf.messaging.core.failures import send_error
+from qmf.messaging.core.outgoing import Answer, Outgoing, SenderTransactions, are_plain
+from qmf.messaging.core.waiting import CLOSE_PATIENCE, deadline_of
 from qmf.messaging.exceptions import LinkClosed, MessagingError, SendError, Timeout
 from qmf.messaging.link_codec import MessageEncoder
 from qmf.messaging.resolution import passes_lists
@@ -191,6 +191,8 @@ class OutgoingLink(AddressedLink):
 
     async def close_orderly(self, timeout: float | None) -> None:
         """See `Sender.close`."""
+        if self.closed:
+            return
         deadline = deadline_of(timeout)
         try:
             await self.finish(timeout)
@@ -395,7 +397,7 @@ class OutgoingLink(AddressedLink):
     def _refused(self, outgoing: Outgoing, error: MessagingError) -> None:
         if outgoing.answer is None or outgoing.answer.done():  # nobody waits, or no longer
             self._late = error
-            self._session.report(self.endpoint, error)
+            self._session.report(self, error)
         self._answer(outgoing, error)
         if self._transactions is not None:
             self._transactions.failed(error)

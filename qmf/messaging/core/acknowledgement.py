@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from qmf.bus.engine.values import Outcome
-from qmf.messaging.aio.deliveries import ReceivedDelivery
 from qmf.messaging.constants import REJECTED
+from qmf.messaging.core.deliveries import ReceivedDelivery
 from qmf.messaging.exceptions import SessionError
 from qmf.messaging.message import Disposition, Message
 

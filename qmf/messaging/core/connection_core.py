@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import uuid
-from collections.abc import Callable
 
 import attrs
 
@@ -16,9 +16,10 @@ from qmf.bus.client.settings import connection_settings
 from qmf.bus.connection_state import ConnectionState
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.url import BusUrl
-from qmf.messaging.aio.failures import connect_error, is_final, lost_error
-from qmf.messaging.aio.session_core import SessionCore
-from qmf.messaging.aio.waiting import Condition, deadline_of
+from qmf.messaging.core.failures import connect_error, is_final, lost_error
+from qmf.messaging.core.reporting import ErrorHandler, Reporter
+from qmf.messaging.core.session_core import SessionCore
+from qmf.messaging.core.waiting import Condition, deadline_of
 from qmf.messaging.exceptions import ConnectionClosed, ConnectionError, Detached, MessagingError, Timeout
 from qmf.messaging.options import ConnectionOptions
 
@@ -26,8 +27,6 @@ log = logging.getLogger("qmf.messaging")
 
 #: Seconds for one attempt to connect, and then for its links.
 ATTEMPT_TIMEOUT = 30.0
-
-ErrorHandler = Callable[[object, MessagingError], None]
 
 
 class ConnectionCore:
@@ -38,18 +37,19 @@ class ConnectionCore:
         condition: notified of every change; for the parts of the connection.
         sessions: those that are open, by name.
         error: why the connection failed, or None.
-        endpoint: what its errors are reported for: the program's connection.
-        on_error: the program's handler, or None.
+        endpoint, on_error: see `Reporter`.
     """
 
-    def __init__(self, options: ConnectionOptions, endpoint: object) -> None:
+    def __init__(self, options: ConnectionOptions) -> None:
+        self._id = uuid.uuid4()
         # The same container for all network connections: brokers know subscriptions by it.
-        self.options = attrs.evolve(options, container=options.container or f"qmf-{uuid.uuid4()}")
+        self.options = attrs.evolve(options, container=options.container or f"qmf-{self._id}")
         self.condition = Condition()
         self.sessions: dict[str, SessionCore] = {}
         self.error: MessagingError | None = None
-        self.endpoint = endpoint
+        self.endpoint: object = self
         self.on_error: ErrorHandler | None = None
+        self._names = itertools.count()
         self._connection = self._new_connection()
 
     def _new_connection(self) -> PersistentConnection:
@@ -119,17 +119,17 @@ class ConnectionCore:
     def _state_text(self) -> str:
         return f"the connection to {self.options.urls[0]} is {self._connection.state.value}"
 
-    def report(self, endpoint: object, error: MessagingError) -> None:
+    def report(self, source: Reporter, error: MessagingError) -> None:
         """Pass an error that no call waits for to the program's handler.
 
         Args:
-            endpoint: the program's connection, session, sender or receiver that failed.
+            source: what failed.
             error: why.
         """
-        log.info("%s: %s", endpoint, error)
-        if self.on_error is not None:
+        log.info("%s: %s", source, error)
+        if (handler := source.on_error or self.on_error) is not None:
             try:
-                self.on_error(endpoint, error)
+                handler(source.endpoint, error)
             except Exception:
                 log.exception("the error handler of a connection failed")
 
@@ -229,10 +229,28 @@ class ConnectionCore:
         self.error = error
         for session in self.sessions.values():
             session.fail(error)
-        self.report(self.endpoint, error)
+        self.report(self, error)
         self.condition.notify()
 
     # Sessions
+
+    async def session(self, name: str | None, transactional: bool, timeout: float | None) -> SessionCore:
+        """See `Connection.session`."""
+        self.check_error()
+        full = f"{self._id}:{next(self._names) if name is None else name}"
+        if (known := self.sessions.get(full)) is not None:
+            return known
+        session = self.sessions[full] = SessionCore(self, full, transactional=transactional)
+        if self.network is not None:
+            try:
+                async with asyncio.timeout(timeout):
+                    await session.attach(self.network)
+            except BaseException as error:
+                session.abandon()
+                if isinstance(error, TimeoutError):
+                    raise Timeout(f"no transaction within {timeout:g} s") from None
+                raise
+        return session
 
     def forget(self, session: SessionCore) -> None:
         """The session is closed."""

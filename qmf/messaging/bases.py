@@ -1,0 +1,209 @@
+"""What both forms of connections, sessions, senders and receivers have in common: all that waits for nothing."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Generic, Protocol, Self, TypeVar
+
+from qmf.messaging.addresses import Address
+from qmf.messaging.attributes import FixedAttributes
+from qmf.messaging.constants import UNLIMITED, Constant
+from qmf.messaging.core.connection_core import ConnectionCore
+from qmf.messaging.core.incoming_link import IncomingLink
+from qmf.messaging.core.outgoing_link import OutgoingLink
+from qmf.messaging.core.reporting import ErrorHandler, Reporter
+from qmf.messaging.core.session_core import SessionCore
+from qmf.messaging.exceptions import MessagingError
+from qmf.messaging.options import ConnectionOptions
+
+
+class _Core(Reporter, Protocol):
+    """What is behind an object of the API."""
+
+    error: MessagingError | None
+
+
+class _PartCore(_Core, Protocol):
+    @property
+    def closed(self) -> bool: ...
+
+    def check(self) -> None: ...
+
+
+CoreT = TypeVar("CoreT", bound=_Core)
+PartT = TypeVar("PartT", bound=_PartCore)
+
+
+class _ApiObject(FixedAttributes, Generic[CoreT]):
+    __slots__ = ("_core",)
+
+    def __init__(self, core: CoreT) -> None:
+        self._core = core
+        core.endpoint = self
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+    def get_error(self) -> MessagingError | None:
+        """Why this failed, or None."""
+        return self._core.error
+
+    def set_async_exception_notify_handler(self, handler: ErrorHandler | None) -> None:
+        """Call `handler(endpoint, error)` for errors that no call waits for.
+
+        They are: a connection that was lost, a link that the broker ended, a message sent without `sync` that was
+        refused. The endpoint is the connection, session, sender or receiver that failed. Its own handler is called, or
+        else that of its connection. The handler runs on the thread of the connection's loop; it must not block, and
+        must not call methods that wait for the broker.
+        """
+        self._core.on_error = handler
+
+
+class _Part(_ApiObject[PartT]):
+    """A part of a connection."""
+
+    __slots__ = ()
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`."""
+        return self._core.closed
+
+    def check_error(self) -> None:
+        """Raise why this cannot be used, if so."""
+        self._core.check()
+
+
+class ConnectionBase(_ApiObject[ConnectionCore]):
+    """A connection to a broker."""
+
+    __slots__ = ()
+
+    @property
+    def options(self) -> ConnectionOptions:
+        """The options as read."""
+        return self._core.options
+
+    def opened(self) -> bool:
+        """True from `open` to `close`."""
+        return self._core.opened
+
+    def attached(self) -> bool:
+        """True while there is a network connection."""
+        return self._core.network is not None
+
+    def check_error(self) -> None:
+        """Raise why the connection failed, if it did."""
+        self._core.check_error()
+
+
+class SessionBase(_Part[SessionCore]):
+    """A session of a connection.
+
+    Attributes:
+        name: unique in its connection.
+        transactional: True if sends and acknowledgements take effect with `commit`.
+    """
+
+    __slots__ = ("name", "transactional")
+
+    def __init__(self, core: SessionCore) -> None:
+        super().__init__(core)
+        self.name = core.name
+        self.transactional = core.transactions is not None
+
+    def set_message_received_handler(self, handler: Callable[[Self], None] | None) -> None:
+        """Call `handler` with this session whenever a message arrives.
+
+        The handler runs on the thread of the connection's loop. It must not block, and must not call methods that wait
+        for the broker.
+        """
+        self._core.on_message = None if handler is None else functools.partial(handler, self)
+
+
+class SenderBase(_Part[OutgoingLink]):
+    """Sends messages to a node."""
+
+    __slots__ = ()
+
+    @property
+    def target(self) -> Address:
+        """The address; of a temporary node the one that the broker gave it."""
+        return self._core.node
+
+    @property
+    def capacity(self) -> int | Constant:
+        """Messages that may be sent without an answer from the broker; an int, or `UNLIMITED`."""
+        return self._core.capacity
+
+    @capacity.setter
+    def capacity(self, value: int | Constant) -> None:
+        self._core.capacity = value
+
+    @property
+    def durable(self) -> bool | None:
+        """Whether messages that do not say so themselves are durable; None as False."""
+        return self._core.encoder.durable
+
+    @durable.setter
+    def durable(self, value: bool | None) -> None:
+        self._core.encoder.durable = value
+
+    def unsettled(self) -> int:
+        """Number of messages that the broker has not answered yet."""
+        return self._core.unsettled()
+
+    def available(self) -> int | Constant:
+        """Number of messages that can be sent before the capacity is exhausted."""
+        capacity = self._core.capacity
+        return UNLIMITED if isinstance(capacity, Constant) else max(0, capacity - self._core.unsettled())
+
+
+class ReceiverBase(_Part[IncomingLink]):
+    """Receives messages from a node."""
+
+    __slots__ = ()
+
+    @property
+    def source(self) -> Address:
+        """The address; of a temporary node the one that the broker gave it."""
+        return self._core.node
+
+    @property
+    def capacity(self) -> int | Constant:
+        """Messages that the broker may send before they are fetched; 0: only while a fetch waits for one.
+
+        When it is lowered, messages above it that were not fetched return to the node.
+        """
+        return self._core.window.capacity
+
+    @capacity.setter
+    def capacity(self, value: int | Constant) -> None:
+        self._core.window.resize(value)
+        self._call_soon(self._core.adjust)
+
+    @property
+    def threshold(self) -> float:
+        """Part of the capacity: when so many messages are left to come or to be fetched, the broker may send more.
+
+        From 0 to 1, else there is a `ValueError`.
+        """
+        return self._core.window.threshold
+
+    @threshold.setter
+    def threshold(self, value: float) -> None:
+        self._core.window.threshold = value
+        self._call_soon(self._core.grant)
+
+    def available(self) -> int:
+        """Number of messages that have arrived and can be fetched without waiting."""
+        return self._core.available()
+
+    def unsettled(self) -> int:
+        """Number of messages that were fetched and are not acknowledged."""
+        return self._core.unsettled()
+
+    def _call_soon(self, action: Callable[[], None]) -> None:
+        """Call one of the link's methods on the loop's thread."""
+        action()
