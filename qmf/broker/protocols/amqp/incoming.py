@@ -71,6 +71,8 @@ class IncomingLink:
         #: Messages that need no credit any more, and the same number when credit was given the last time.
         self._finished = self._credited = 0
         self._window = window
+        #: Each message is settled on its own, since the client settles it as well.
+        self._singly = link.settles_second
         #: Gives credit instead, where a queue has flow control.
         self._shared: SharedCredit | None = None
 
@@ -181,7 +183,7 @@ class IncomingLink:
             return
         if self._registry.flows:
             self._meet()
-        if refused or link.settles_second:
+        if refused or self._singly:
             for place, (message, tag) in enumerate(zip(messages, tags, strict=True)):
                 full = Refusal(Reason.FULL, refused[place]) if place in refused else None
                 self._settle(Delivery(link, tag, message.data), full)
@@ -208,16 +210,12 @@ class IncomingLink:
             self._meet()
         if refusal is not None:
             recorder.flush()  # other queues may have it
-            self._finish_delivery(event, refusal)
+            self._settle(event, refusal)
         elif not recorder.close_unit(lambda error: self._on_stored(event, error)):
-            self._finish_delivery(event)
+            self._settle(event)
 
     def _on_stored(self, event: Delivery, error: NotStored | None) -> None:
-        self._finish_delivery(event, None if error is None else Refusal(Reason.FULL, f"cannot store: {error.reason}"))
-
-    def _finish_delivery(self, event: Delivery, refusal: Refusal | None = None) -> None:
-        """A message that was to be stored has an outcome."""
-        self._settle(event, refusal)
+        self._settle(event, None if error is None else Refusal(Reason.FULL, f"cannot store: {error.reason}"))
 
     def on_transactional(self, event: Delivery, coordinator: Coordinator) -> None:
         """Keep a message for the end of its transaction, settle it, and give credit for the next ones."""
@@ -250,7 +248,8 @@ class IncomingLink:
         else:
             self._settle(event, None, event.transaction)
 
-    def _settle(self, event: Delivery, refusal: Refusal | None, transaction: bytes | None = None) -> None:
+    def _settle(self, event: Delivery, refusal: Refusal | None = None, transaction: bytes | None = None) -> None:
+        """Give a message its outcome: accepted, or why it was refused."""
         outcome, condition, description = outcome_of(refusal)
         engine = self._transport.engine
         if event.delivery_tag is not None:

@@ -19,7 +19,6 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
 from qmf.broker.operations.publisher import Publisher
-from qmf.broker.operations.publishing import publish_message, read_and_resolve, reject
 from qmf.broker.protocols.amqp.incoming import CREDIT_WINDOW, IncomingLink
 from qmf.broker.protocols.amqp.outgoing import OutgoingLink
 from qmf.broker.refusal import Refusal
@@ -27,7 +26,6 @@ from qmf.bus.engine.events import Delivery, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
-from qmf.errors import DecodeError
 
 #: Messages that a client may hold unsettled on a link that can be resumed.
 MAX_UNSETTLED = 1_000
@@ -81,6 +79,7 @@ class ResumableIncomingLink(IncomingLink):
         self._accepted: set[int] = set()
         window = _window(transport, CREDIT_WINDOW)
         super().__init__(transport, link, publisher, node, relay=relay, origin=origin, window=window)
+        self._singly = True
 
     def reconcile(self, listed: Unsettled) -> Unsettled:
         """Compare with what the client lists.
@@ -101,32 +100,15 @@ class ResumableIncomingLink(IncomingLink):
 
     def on_delivery(self, event: Delivery) -> None:
         """Route a message. The client settles one that was accepted; any other one may be sent again, unchanged."""
-        if event.delivery_tag is None:
-            super().on_delivery(event)
-            return
         if event.delivery_tag in self._accepted:
-            self._finish_delivery(event)
-            return
-        try:
-            message, node = read_and_resolve(
-                self._registry, event.data, self.node, relay=self._relay, message_format=event.message_format
-            )
-        except DecodeError as error:
-            self._settle(event, reject(self._registry, error))
-            return
-        message.origin = self._origin
-        if message.durable and self._registry.recorder is not None:
-            self._publish_durable(event, message, node, self._registry.recorder)
-            return
-        refusal = publish_message(self._publisher, message, node)
-        if self._registry.flows:
-            self._meet()
-        self._finish_delivery(event, refusal)
+            self._settle(event)
+        else:
+            super().on_delivery(event)
 
-    def _finish_delivery(self, event: Delivery, refusal: Refusal | None = None) -> None:
+    def _settle(self, event: Delivery, refusal: Refusal | None = None, transaction: bytes | None = None) -> None:
         """See `IncomingLink`. One that was accepted is remembered until the client settles it."""
-        if refusal is not None or event.delivery_tag is None:
-            self._settle(event, refusal)
+        if refusal is not None or transaction is not None or event.delivery_tag is None:
+            super()._settle(event, refusal, transaction)
             return
         self._accepted.add(event.delivery_tag)
         self.transfers += 1
