@@ -182,7 +182,7 @@ class ServerConnection:
 
     def _admit(self, event: ConnectionOpened) -> Refusal | None:
         """The client opens the connection."""
-        user, mechanism = self._engine.user, self._engine.sasl_mechanism or ""
+        user, mechanism = self._engine.sasl.user or "", self._engine.sasl.mechanism or ""
         self._info = ClientInfo(self._info.address, event.container, user, mechanism, event.properties, AMQP)
         refusal = self._sole.add(self, user, event)
         if refusal is None:
@@ -206,7 +206,7 @@ class ServerConnection:
     def _leave(self) -> None:
         """The client may connect again."""
         if self._container is not None:
-            self._sole.remove(self, self._engine.user, self._container)
+            self._sole.remove(self, self._info.user, self._container)
             self._container = None
 
     def _on_opened(self) -> None:
@@ -219,14 +219,14 @@ class ServerConnection:
         log.debug("connected: %s", self)
 
     def _on_failed(self, event: ConnectionFailed) -> None:
-        engine = self._engine
+        sasl = self._engine.sasl
         login = ""
-        if event.authentication and engine.claimed_mechanism:
-            who = f"user {engine.claimed_user!r}" if engine.claimed_user else "no user"
-            login = f"login of {who} by {engine.claimed_mechanism!r} refused: "
+        if event.authentication and sasl.claimed_mechanism:
+            who = f"user {sasl.claimed_user!r}" if sasl.claimed_user else "no user"
+            login = f"login of {who} by {sasl.claimed_mechanism!r} refused: "
         self._log_failure(f"{login}{event.condition}: {event.description}")
         if event.authentication:
-            info = ClientInfo(self._info.address, user=engine.claimed_user)
+            info = ClientInfo(self._info.address, user=sasl.claimed_user)
             self._registry.observer.on_connection_refused(info, event.description)
 
     def _on_open_timeout(self) -> None:

@@ -210,7 +210,11 @@ def _nothing() -> None:
 
 
 class SaslEngine(Engine):
-    """An engine behind a `SaslServer`."""
+    """An engine behind a `SaslServer`.
+
+    Attributes:
+        sasl: the layer in front of it: who the client is, or says it is.
+    """
 
     def __init__(
         self, settings: ConnectionSettings, users: Users | None, elsewhere: RunElsewhere | None = None
@@ -221,36 +225,21 @@ class SaslEngine(Engine):
         users, elsewhere: as of `SaslServer`.
         """
         super().__init__(settings)
-        self._sasl = SaslServer(users, elsewhere)
-        self._sasl.on_checked = self._go_on
+        self.sasl = SaslServer(users, elsewhere)
+        self.sasl.on_checked = self._go_on
         #: Called when there are events or output without a call of `feed`.
         self.on_progress: Callable[[], None] = lambda: None
 
     @property
-    def user(self) -> str:
-        """The authenticated user; empty before."""
-        return self._sasl.user or ""
-
-    @property
-    def claimed_user(self) -> str:
-        """Who the client says it is, authenticated or not; empty before it has said so."""
-        return self._sasl.claimed_user
-
-    @property
-    def claimed_mechanism(self) -> str:
-        """By which SASL mechanism it says so; empty before it has asked for one."""
-        return self._sasl.claimed_mechanism
-
-    @property
     def sasl_mechanism(self) -> str | None:
         """See `Engine`."""
-        return self._sasl.mechanism
+        return self.sasl.mechanism
 
     def feed(self, data: bytes | memoryview) -> None:
         """See `Engine`."""
-        if self._sasl.user is None:
+        if self.sasl.user is None:
             try:
-                data = self._sasl.feed(data)
+                data = self.sasl.feed(data)
             except SaslRefused as error:
                 self.fail("amqp:unauthorized-access", str(error), authentication=True)
                 return
@@ -258,8 +247,8 @@ class SaslEngine(Engine):
 
     def free(self) -> None:
         """See `Engine`."""
-        self._sasl.close()
-        self._sasl.on_checked = self.on_progress = _nothing  # who is called knows this engine
+        self.sasl.close()
+        self.sasl.on_checked = self.on_progress = _nothing  # who is called knows this engine
         super().free()
 
     def _go_on(self) -> None:
@@ -268,7 +257,7 @@ class SaslEngine(Engine):
 
     def output(self) -> bytes:
         """See `Engine`."""
-        if data := self._sasl.output():
+        if data := self.sasl.output():
             return data
         # Before authentication no AMQP frame may be sent, not even one with the reason for a failure.
-        return super().output() if self._sasl.user is not None else b""
+        return super().output() if self.sasl.user is not None else b""
