@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from qmf.protocol import ObjectId
 from qmf.schema import ClassSchema
+from qmf.views.text import clean
+
+#: Stands for an empty name.
+NO_NAME = "(no name)"
 
 
 def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> str:
@@ -33,6 +38,25 @@ def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> 
 def without_class(name: str, package: str) -> str:
     """The name of an object without package and classes, also those of the names inside it."""
     return re.sub(rf"(?:^|(?<=,))(?:{re.escape(package)}:\w+:)+", "", name)
+
+
+def class_and_key(name: str) -> tuple[str, str] | None:
+    """The class and the key in the name of an object, ``package:class:key``; None if it is not built so.
+
+    The key has no package and classes, as of `without_class`; an empty key, as that of the default exchange, is
+    ``(no name)``.
+    """
+    package, _, rest = name.partition(":")
+    class_name, colon, key = rest.partition(":")
+    if not (package and class_name and colon) or " " in package:
+        return None
+    return class_name, without_class(key, package) or key or NO_NAME
+
+
+def reference_text(reference: ObjectId | str) -> str:
+    """The object that a reference names, as briefly as its name allows: ``queue orders``."""
+    name = clean(str(reference))
+    return " ".join(class_and_key(name) or (name,))
 
 
 def title_text(schema: ClassSchema, values: Mapping[str, object]) -> str:

@@ -1,11 +1,11 @@
-"""Which objects metrics and pages leave out, unless asked for everything: see `qmf.views.internal`."""
+"""Which objects and events metrics and pages leave out, unless asked for everything: see `qmf.views.internal`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from qmf.console.aio import ObjectId, RemoteObject
-from qmf.views.internal import is_own_object
+from qmf.console.aio import ObjectId, RemoteEvent, RemoteObject
+from qmf.views import internal
 
 
 class OwnObjects:
@@ -20,9 +20,15 @@ class OwnObjects:
         key = obj.class_key
         if key is None:
             return False
-        return is_own_object(key.package, key.name, obj.data.values, lambda _: self._has_own_connection(obj))
+        return internal.is_own_object(key.package, key.name, obj.data.values, lambda _: self._has_own_connection(obj))
 
     def _has_own_connection(self, session: RemoteObject) -> bool:
-        connection = session["connectionRef"] if "connectionRef" in session.data.values else None
+        connection = session.typed_values.get("connectionRef")
         found = self._find_connection(connection) if isinstance(connection, ObjectId) else None
         return found is not None and self.is_own(found)
+
+
+def is_own_event(event: RemoteEvent) -> bool:
+    """True for an event about what an agent or a console created or deleted."""
+    key = event.class_key
+    return key is not None and internal.is_own_event(key.package, key.name, event.arguments)

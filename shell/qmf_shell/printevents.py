@@ -116,7 +116,8 @@ def main(argv: Sequence[str] | None = None, *, abbreviations: bool = False) -> i
 def _filter(parser: argparse.ArgumentParser, options: argparse.Namespace) -> EventFilter:
     from qmf.errors import QmfError
     from qmf.views.conditions import parse_condition
-    from qmf_shell.objects.event_filter import EventFilter, class_filter, parse_severity
+    from qmf.views.events import parse_severity
+    from qmf_shell.objects.event_filter import EventFilter, class_filter
 
     try:
         return EventFilter(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from qmf.views.names import class_and_key
 from qmf.views.text import clean
 
 #: Where names can be cut.
@@ -16,20 +17,14 @@ _END = re.compile(r"(?=[.:/])")
 #: Characters of a label at most.
 LIMIT = 48
 
-#: An object with an empty name, such as the default exchange.
-_NO_NAME = "(no name)"
-
 #: What names of objects have in common is left out if it is at least so long.
 _LONG = 12
 
 
 def object_name(name: str) -> str:
     """The name of an object without package and class, also where names of others are in it."""
-    package, colon, rest = name.partition(":")
-    _, second, key = rest.partition(":")
-    if not (colon and second and package) or " " in package:
-        return name
-    return re.sub(rf"(?:^|(?<=,)){re.escape(package)}:\w+:", "", key) or key or _NO_NAME
+    found = class_and_key(name)
+    return name if found is None else found[1]
 
 
 def labels(names: Sequence[tuple[str, str]], limit: int = LIMIT) -> list[str]:

@@ -16,6 +16,7 @@ from qmf.pipeline.report.model import Report, Series
 from qmf.pipeline.report.naming import object_name
 from qmf.pipeline.report.plots import LINES, Plots
 from qmf.pipeline.report.time_range import time_text
+from qmf.views.events import severity_name
 
 
 def html(report: Report) -> str:
@@ -40,7 +41,7 @@ def html(report: Report) -> str:
         value=lambda number, series: texts.value_text(number, series.unit, is_rate=series.is_rate),
         signed=texts.signed_text,
         whole=lambda count: f"{count:,}",
-        severity=texts.severity_name,
+        severity=severity_name,
         mark=texts.severity_mark,
         unit=lambda item: texts.unit_text(item.unit, is_rate=item.is_rate),
         cut=texts.cut_text,

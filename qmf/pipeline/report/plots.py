@@ -15,8 +15,9 @@ from qmf.pipeline.report import svg
 from qmf.pipeline.report.model import AlertRow, Anomaly, AvailabilityInterval, Chart, Report, Series
 from qmf.pipeline.report.naming import abbreviated
 from qmf.pipeline.report.svg import MARKS
-from qmf.pipeline.report.texts import GROUPS, scale_texts, severity_mark, severity_name, value_text
+from qmf.pipeline.report.texts import GROUPS, scale_texts, severity_mark, value_text
 from qmf.pipeline.report.time_range import NS, TimeRange
+from qmf.views.events import severity_name
 from qmf.views.times import brief_duration
 from qmf.views.units import PERCENT
 

@@ -26,14 +26,6 @@ def severity_mark(severity: int) -> str:
     return next((mark for _, mark, _, numbers in GROUPS if severity in numbers), "info")
 
 
-def severity_name(severity: int) -> str:
-    """The name of a severity; the number of one without a name."""
-    try:
-        return Severity(severity).name.lower()
-    except ValueError:
-        return str(severity)
-
-
 def value_text(value: float | None, unit: str | None = None, *, is_rate: bool = False) -> str:
     """A value with about three digits, e.g. ``12.5 MB/s``; a dash for none."""
     if value is None:

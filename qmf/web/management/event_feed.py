@@ -9,6 +9,7 @@ import attrs
 
 from qmf.console.aio import Client, Dropped, EventRaised, Missed, Notification
 from qmf.schema import Severity
+from qmf.views.events import SEVERITIES, is_severe
 from qmf.web.management.representations import event_json
 from qmf.web.streams.record_log import RecordLog
 
@@ -77,16 +78,13 @@ class EventFilter:
             return False
         if self.name is not None and not fnmatch.fnmatchcase((data["class"] or "").lower(), self.name.lower()):
             return False
-        if self.severity is not None and _number(str(data["severity"])) > self.severity:
+        if self.severity is not None and not is_severe(_number(str(data["severity"])), self.severity):
             return False
         return self.text is None or _contains(data, self.text.lower())
 
 
 def _number(name: str) -> int:
-    try:
-        return int(Severity[name.upper()])
-    except KeyError:
-        return int(name) if name.lstrip("-").isdecimal() else 0
+    return SEVERITIES[name] if name in SEVERITIES else int(name)
 
 
 def _contains(data: dict[str, object], text: str) -> bool:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Body, Depends, Header, Query, Request, Response
 
+from qmf.views.references import references as references_of
 from qmf.web.access.caller import Caller, Scope
 from qmf.web.addresses import API, object_href
 from qmf.web.json_values import json_bytes, reference
@@ -27,7 +28,7 @@ from qmf.web.management.parameters import (
     name,
     problems,
 )
-from qmf.web.management.references import incoming, outgoing
+from qmf.web.management.references import incoming
 from qmf.web.management.schema_routes import failures_json
 from qmf.web.management.selection import Selection, selection
 from qmf.web.parts import PartsResponse, parts_of
@@ -111,8 +112,9 @@ def router(management: Management) -> APIRouter:
         async with services.work.turn():
             found = await management.object(name(agent), name(object_name), timeout)
             referrers, failures = await incoming(client, found, timeout)
+        named = references_of(found.schema, found.typed_values) if found.schema is not None else ()
         return {
-            "outgoing": [{"property": key, "object": reference(value)} for key, value in outgoing(found)],
+            "outgoing": [{"property": key, "object": reference(value)} for key, value in named],
             "incoming": [{"property": item.property, "object": reference(item.object.object_id)} for item in referrers],
             "failures": failures,
         }

@@ -1,15 +1,15 @@
-"""References of an object both ways: the objects that it names, and those that name it."""
+"""The objects that name an object."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 
 import attrs
 
-from qmf.console.aio import Client, ObjectId, RemoteObject
+from qmf.console.aio import Client, RemoteObject
 from qmf.errors import QmfError
-from qmf.schema import ClassSchema, Kind, Property, Reference
+from qmf.schema import ClassSchema, Kind, Property, Statistic
+from qmf.views.references import may_refer, reference_members
 
 
 @attrs.frozen
@@ -17,19 +17,12 @@ class Referrer:
     """An object that names another one.
 
     Attributes:
-        property: by which property.
+        property: by which property or statistic.
         object: the object.
     """
 
     property: str
     object: RemoteObject
-
-
-def outgoing(obj: RemoteObject) -> Iterator[tuple[str, ObjectId]]:
-    """The objects that an object names, with the property; without a schema none."""
-    for name, value in obj.properties.items():
-        if isinstance(value, ObjectId) and value.object_name:
-            yield name, value
 
 
 async def incoming(client: Client, obj: RemoteObject, timeout: float | None) -> tuple[list[Referrer], dict[str, str]]:
@@ -50,11 +43,11 @@ async def incoming(client: Client, obj: RemoteObject, timeout: float | None) -> 
         (schema, item)
         for schema in schemas
         if isinstance(schema, ClassSchema)
-        for item in schema.properties
-        if may_refer(schema, item, obj)
+        for item in reference_members(schema)
+        if may_refer(schema, item, obj.class_key)
     ]
 
-    async def ask(schema: ClassSchema, item: Property) -> list[Referrer]:
+    async def ask(schema: ClassSchema, item: Property | Statistic) -> list[Referrer]:
         found = await client.objects(
             class_key=schema.key, agent=obj.agent, where={item.name: obj.object_id}, timeout=timeout
         )
@@ -70,17 +63,3 @@ async def incoming(client: Client, obj: RemoteObject, timeout: float | None) -> 
         else:
             found += answer
     return found, failures
-
-
-def may_refer(schema: ClassSchema, item: Property, obj: RemoteObject) -> bool:
-    """Whether a property of a class may hold the id of an object; schemas from agents may not say of which class."""
-    if item.type.base != "objId":
-        return False
-    key, target = obj.class_key, item.references
-    if key is None or target is None or item.general_reference:
-        return True
-    return _same_class(target, schema.package, key.package, key.name)
-
-
-def _same_class(target: Reference, default: str, package: str, name: str) -> bool:
-    return (target.package or default) == package and target.name.lower() == name.lower()

@@ -11,10 +11,10 @@ from qmf.schema import (
     Method,
     Property,
     QmfType,
-    Severity,
     Statistic,
     Style,
 )
+from qmf.views.events import severity_name
 from qmf.web.addresses import agent_href, schema_href
 from qmf.web.json_values import reference, time_text, to_json
 
@@ -130,19 +130,14 @@ def _argument(item: Argument) -> Json:
 
 def event_json(event: RemoteEvent) -> Json:
     """An event."""
-    key, level = event.class_key, event.level
+    key = event.class_key
     types = {} if event.schema is None else {item.name: item.type for item in event.schema.arguments}
     return {
         "agent": event.agent.name,
         "package": key.package if key else None,
         "class": key.name if key else None,
         "time": time_text(event.timestamp),
-        "severity": severity_name(event.severity) if level is None else level.schema_name,
+        "severity": severity_name(event.severity),
         "arguments": {name: to_json(value, types.get(name)) for name, value in event.arguments.items()},
         "object": None if event.object_id is None else reference(event.object_id),
     }
-
-
-def severity_name(number: int) -> str:
-    """The name of a severity; of one that QMF doesn't define, its number."""
-    return Severity(number).schema_name if Severity.EMERG <= number <= Severity.DEBUG else str(number)

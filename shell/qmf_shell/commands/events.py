@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import attrs
 
 from qmf.errors import NetworkError, NotFoundError
-from qmf.schema import ClassKey, Kind, Severity
+from qmf.schema import ClassKey, Kind
 from qmf.views.conditions import Condition
 from qmf.views.conditions.parser import parse_words
+from qmf.views.events import parse_severity, severity_name
 from qmf.views.text import plural
-from qmf_shell.objects.event_filter import EventFilter, parse_severity
+from qmf_shell.objects.event_filter import EventFilter
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.period import Period, split_period
 from qmf_shell.objects.value_cells import event_fields
@@ -198,7 +199,7 @@ def _class(context: Context, text: str) -> set[str]:
 
 
 def _cells(context: Context, event: EventRecord, shared: set[str]) -> tuple[Cell, ...]:
-    severity = Severity(event.severity).schema_name if 0 <= event.severity <= 7 else str(event.severity)
+    severity = severity_name(event.severity)
     short = event.name.rpartition(":")[2]
     name = event.name if short in shared else short
     return Instant(event.timestamp), severity, name, event_fields(context, event), event.agent

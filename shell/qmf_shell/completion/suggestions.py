@@ -9,6 +9,7 @@ import attrs
 
 from qmf.schema import Argument, EventSchema, QmfType
 from qmf.views.conditions.words import quote
+from qmf.views.events import SEVERITIES
 from qmf.views.fields import COMMON_FIELDS
 from qmf.views.text import one_line
 from qmf_shell.completion.data import (
@@ -47,7 +48,6 @@ from qmf_shell.completion.kinds import (
     ValueOf,
 )
 from qmf_shell.completion.object_candidates import RANK_MIDDLE, Candidate, class_candidates, object_candidates
-from qmf_shell.objects.event_filter import SEVERITIES
 from qmf_shell.objects.schema_text import about_argument, about_field, about_method
 from qmf_shell.parsing.command import AnyCommand
 from qmf_shell.parsing.method_arguments import value_text

@@ -6,43 +6,14 @@ else as text. Words are searched for in its class, its agent and all its argumen
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import attrs
 
-from qmf.errors import NotFoundError
-from qmf.schema import Severity
 from qmf.views.conditions import Condition, Field, Test, compile_filter
 from qmf.views.conditions.fields import shown
+from qmf.views.events import is_severe, parse_severity
 from qmf_shell.session.backend import HEARTBEAT_SEVERITY, EventRecord
-
-#: Other names of severities: those of syslog and of the old tools.
-_SPELLINGS = {
-    "emergency": 0,
-    "emer": 0,
-    "critical": 2,
-    "err": 3,
-    "warning": 4,
-    "notic": 5,
-    "info": 6,
-    "informational": 6,
-}
-SEVERITIES: Mapping[str, int] = {item.schema_name: item.value for item in Severity} | _SPELLINGS
-
-
-def parse_severity(text: str) -> int:
-    """The number of a severity: its name in any spelling, or 0 to 7.
-
-    Raises:
-        NotFoundError: there is no such severity.
-    """
-    word = text.lower()
-    if word in SEVERITIES:
-        return SEVERITIES[word]
-    if re.fullmatch("[0-7]", word):
-        return int(word)
-    raise NotFoundError("severity", text, [item.schema_name for item in Severity])
 
 
 @attrs.frozen(kw_only=True)
@@ -79,7 +50,7 @@ class EventFilter:
         name = event.name.lower()
         if self.classes and name not in self.classes and name.rpartition(":")[2] not in self.classes:
             return False
-        if event.severity > self.severity and self.severity < Severity.DEBUG:
+        if not is_severe(event.severity, self.severity):
             return False
         if self.agent.lower() not in event.agent.lower():
             return False

@@ -66,6 +66,18 @@ def test_from_classes_to_objects_to_references_and_back(context: Context, backen
     assert looked.lines()[0].startswith(" classes ")
 
 
+def test_a_reference_to_an_object_that_is_gone_shows_its_name(context: Context, backend: FakeBackend) -> None:
+    parent = backend.records[1].identity.key
+    backend.records = [filesystem("/home", parent=parent), filesystem("/other")]
+    looked = Looked(context, "watch filesystem")
+    looked.navigator.filter("/home")
+    looked.navigator.open()
+    looked.update()
+    looked.navigator.tab()
+    looked.update()
+    assert any(line.split() == ["to", "-", "not", "found", parent.object_name, "parent"] for line in looked.lines())
+
+
 def test_a_reference_among_the_values_is_opened(context: Context, backend: FakeBackend) -> None:
     backend.records[0] = filesystem("/home", parent=backend.records[1].identity.key)
     looked = Looked(context, "watch /home")

@@ -10,6 +10,7 @@ from web.pages.world import World, awaited
 
 from qmf.console.aio import ObjectId
 from qmf.schema import Kind, Severity
+from qmf.views.names import reference_text
 from qmf.web.pages.live.references import References, find_object
 from qmf.web.pages.views.event_view import event_rows, events_about
 from qmf.web.pages.views.graph import bus_graph, echart_options, object_graph
@@ -19,7 +20,7 @@ from qmf.web.pages.views.page_urls import EventsUrl, PlotsUrl, PlottedValue
 from qmf.web.pages.views.plots import echart_options as plot_options
 from qmf.web.pages.views.plots import groups, plot_lines, value_of_line
 from qmf.web.pages.views.sparkline import HEIGHT, MOST_POINTS, WIDTH, spark_line, thinned
-from qmf.web.pages.views.value_texts import age_text, object_index, plain_text, reference_text
+from qmf.web.pages.views.value_texts import age_text, object_index, plain_text
 
 AGENT = "example.org:store:1"
 SHELF = ObjectId("org.example.store:shelf:a/1", AGENT)
@@ -217,6 +218,6 @@ def test_texts_of_values() -> None:
     assert plain_text({"a": 1}) == '{"a": 1}'
     assert plain_text(b"\x01\xff") == "01 ff"
     assert plain_text("line\nbreak") == "line\\nbreak"
-    assert reference_text(ObjectId("p:queue:orders")) == "queue orders"
-    assert reference_text(ObjectId("0-1-2-3")) == "0-1-2-3"
+    assert reference_text("p:queue:orders") == "queue orders"
+    assert reference_text("0-1-2-3") == "0-1-2-3"
     assert [age_text(seconds) for seconds in (0.2, 5.9, 3700)] == ["now", "5s", "1h 1m"]

@@ -219,6 +219,11 @@ class RemoteObject:
             {name: item.method for name, item in self._fields.methods.items()} if self._fields else {}
         )
 
+    @property
+    def typed_values(self) -> Mapping[str, Any]:
+        """All values received, by wire name, as `[]` reads them; each is converted when it is read."""
+        return _TypedValues(self)
+
     def values_of(self, names: Iterable[str]) -> list[Any]:
         """The values with these names, as `[]` reads them; faster than `[]` for many values."""
         unpacked = self._with(attrs.evolve(self._data, values=as_dict(self._data.values)))
@@ -411,6 +416,27 @@ class RemoteObject:
     def _name(self) -> str:
         key = self.class_key
         return f"{key.package}:{key.name}" if key else "object"
+
+
+class _TypedValues(Mapping[str, Any]):
+    __slots__ = ("_obj",)
+
+    def __init__(self, obj: RemoteObject) -> None:
+        self._obj = obj
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._obj.data.values:
+            raise KeyError(name)
+        return self._obj[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._obj.data.values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._obj.data.values)
+
+    def __len__(self) -> int:
+        return len(self._obj.data.values)
 
 
 def class_name_of(obj: RemoteObject) -> str:

@@ -10,7 +10,8 @@ import attrs
 
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.errors import QmfError
-from qmf.schema import ClassSchema, Property, Statistic
+from qmf.schema import ClassSchema
+from qmf.views.references import may_refer, reference_members, references
 from qmf.views.text import natural_key
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.live.site import Site
@@ -68,7 +69,7 @@ class _ClassReferences:
                     until = time.monotonic() + SLICE
                 obj = self.objects.get(object_id)
                 if obj is not None:
-                    for name, target in references(obj):
+                    for name, target in references_of(obj):
                         found.setdefault(place(target), []).append((object_id, name))
             self._found = found
             self._version = version
@@ -79,22 +80,9 @@ def _by_class_and_name(item: Referrer) -> tuple[object, ...]:
     return str(item.object.class_key), natural_key(item.object.object_id.object_name), item.name
 
 
-def reference_members(schema: ClassSchema) -> list[Property | Statistic]:
-    """The properties and statistics of a class that refer to objects."""
-    members: list[Property | Statistic] = [*schema.properties, *schema.statistics]
-    return [item for item in members if item.type.name == "objId"]
-
-
-def references(obj: RemoteObject) -> Iterator[tuple[str, ObjectId]]:
-    """The references of an object by the names of its properties, without those that are not set."""
-    schema = obj.schema
-    if schema is None:
-        return
-    for item in reference_members(schema):
-        if item.name in obj.data.values:
-            value = obj[item.name]
-            if isinstance(value, ObjectId) and value.object_name:
-                yield item.name, value
+def references_of(obj: RemoteObject) -> Iterator[tuple[str, ObjectId]]:
+    """The references of an object, see `qmf.views.references`; none without a schema."""
+    return references(obj.schema, obj.typed_values) if obj.schema is not None else iter(())
 
 
 class References:
@@ -128,13 +116,11 @@ class References:
 
     def _referring_classes(self, obj: RemoteObject) -> list[tuple[str, str]]:
         """The classes whose schema allows references to this object; of those that name no class, all that have any."""
-        key = obj.class_key
         found: dict[tuple[str, str], None] = {}
         for summary in self._site.catalogue.classes():
             for schema in summary.versions:
                 if isinstance(schema, ClassSchema) and any(
-                    _may_refer(item, schema.package, key.name if key else "", key.package if key else "")
-                    for item in reference_members(schema)
+                    may_refer(schema, item, obj.class_key) for item in reference_members(schema)
                 ):
                     found[summary.package, summary.name] = None
         return list(found)
@@ -152,11 +138,3 @@ async def find_object(site: Site, object_id: ObjectId) -> RemoteObject | None:
     except QmfError:
         return None
     return answers[0] if answers else None
-
-
-def _may_refer(item: Property | Statistic, package: str, name: str, target_package: str) -> bool:
-    wanted = item.references
-    if wanted is None:
-        # Schemas that came by QMFv1 name no classes; packages seldom refer to each other there.
-        return package == target_package or getattr(item, "general_reference", False)
-    return wanted.name.lower() == name.lower() and (wanted.package or package) == target_package

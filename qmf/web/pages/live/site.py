@@ -25,6 +25,7 @@ from qmf.console.aio import (
     RemoteObject,
 )
 from qmf.errors import QmfError
+from qmf.views.internal import BROKER_PACKAGE, CONNECTION
 from qmf.web.pages.live.catalogue import Catalogue
 from qmf.web.pages.live.event_log import EventLog
 from qmf.web.pages.live.followed import KEPT, FollowedObjects, Selection
@@ -102,6 +103,11 @@ class Site:
     def followed_class(self, package: str, name: str) -> FollowedObjects | None:
         """The objects of a class if they are followed for some page; None if they are not."""
         return self.followed.get(Selection(package, name))
+
+    def connection_object(self, object_id: ObjectId) -> RemoteObject | None:
+        """A connection of the broker, if these are followed for some page."""
+        followed = self.followed_class(BROKER_PACKAGE, CONNECTION)
+        return None if followed is None else followed.get(object_id)
 
     def follow_object(self, object_id: ObjectId) -> tuple[FollowedObjects, Callable[[], None]]:
         """One object, see `FollowedStore.lease`."""

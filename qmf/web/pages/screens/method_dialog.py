@@ -64,7 +64,7 @@ def open_method_dialog(visit: Visit, obj: RemoteObject, method: Method) -> None:
 def open_properties_dialog(visit: Visit, obj: RemoteObject) -> None:
     """Ask for new values of the properties that a console may set, confirm, and set them."""
     assert obj.schema is not None
-    values = {item.name: obj[item.name] for item in obj.schema.properties if item.name in obj.data.values}
+    values = {item.name: obj.typed_values.get(item.name) for item in obj.schema.properties}
     fields = property_form(obj.schema, values)
 
     async def assign(changed: Values) -> list[tuple[str, str]]:

@@ -8,13 +8,13 @@ from itertools import islice
 import attrs
 
 from qmf.console.aio import ObjectId, RemoteEvent, RemoteObject
-from qmf.schema import Severity
-from qmf.views.names import title_text
+from qmf.views.events import is_severe, severity_name
+from qmf.views.names import reference_text, title_text
 from qmf.views.text import clean
+from qmf.web.own_objects import is_own_event
 from qmf.web.pages.live.event_log import LoggedEvent
-from qmf.web.pages.views.own_objects import is_own_event
 from qmf.web.pages.views.page_urls import EventsUrl, agent_url, object_url
-from qmf.web.pages.views.value_texts import instant_text, object_index, reference_text, value_text
+from qmf.web.pages.views.value_texts import instant_text, object_index, value_text
 
 #: Events that a page shows at most.
 MOST_SHOWN = 300
@@ -52,11 +52,6 @@ class EventRow:
     desc: str
 
 
-def severity_text(severity: int) -> str:
-    """The severity of an event in words."""
-    return Severity(severity).schema_name if 0 <= severity <= 7 else str(severity)
-
-
 def event_row(logged: LoggedEvent) -> EventRow:
     """An event as a row."""
     event = logged.event
@@ -64,7 +59,7 @@ def event_row(logged: LoggedEvent) -> EventRow:
     return EventRow(
         logged.number,
         instant_text(event.timestamp),
-        severity_text(event.severity),
+        severity_name(event.severity),
         clean(key.name) if key else "event",
         clean(key.package) if key else "",
         clean(event.agent.name),
@@ -92,7 +87,7 @@ def _arguments(event: RemoteEvent) -> Iterator[EventArgument]:
 
 def passes(event: RemoteEvent, url: EventsUrl) -> bool:
     """True if an event is one of those that an address asks for."""
-    if event.severity > url.severity and url.severity < Severity.DEBUG:
+    if not is_severe(event.severity, url.severity):
         return False
     key = event.class_key
     name = f"{key.package}:{key.name}".lower() if key else "event"
@@ -107,7 +102,7 @@ def passes(event: RemoteEvent, url: EventsUrl) -> bool:
     if not words:
         return True
     text = " ".join(
-        [name, severity_text(event.severity), *(f"{key}={value}" for key, value in event.arguments.items())]
+        [name, severity_name(event.severity), *(f"{key}={value}" for key, value in event.arguments.items())]
     ).lower()
     return all(word in text for word in words)
 

@@ -21,13 +21,7 @@ SHOWN_PROPERTIES = 4
 
 
 def _value(name: str) -> Callable[[RemoteObject], object]:
-    def read(obj: RemoteObject) -> object:
-        if name not in obj.data.values:
-            return None
-        value: object = obj[name]
-        return value
-
-    return read
+    return lambda obj: obj.typed_values.get(name)
 
 
 def columns_of(schemas: Sequence[ClassSchema]) -> dict[str, ValueColumn]:

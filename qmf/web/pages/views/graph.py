@@ -6,10 +6,11 @@ import attrs
 
 from qmf.console.aio import RemoteObject
 from qmf.schema import ClassSchema, Kind
+from qmf.views.references import reference_members
 from qmf.views.text import clean
-from qmf.web.pages.live.references import References, find_object, place, reference_members, references
+from qmf.web.own_objects import OwnObjects
+from qmf.web.pages.live.references import References, find_object, place, references_of
 from qmf.web.pages.live.site import Site
-from qmf.web.pages.views.own_objects import OwnObjects
 from qmf.web.pages.views.page_urls import agent_url, class_url, object_url
 from qmf.web.pages.views.value_texts import object_index
 
@@ -109,7 +110,7 @@ async def object_graph(site: Site, finder: References, root: RemoteObject, depth
 
     Objects that agents and consoles created for themselves are left out.
     """
-    own = OwnObjects(site)
+    own = OwnObjects(site.connection_object)
     nodes: dict[tuple[str | None, str], GraphNode] = {place(root.object_id): _node(root, root=True)}
     edges: dict[GraphEdge, None] = {}
     left_out = 0
@@ -120,7 +121,7 @@ async def object_graph(site: Site, finder: References, root: RemoteObject, depth
             referrers = [item for item in await finder.to(obj) if not own.is_own(item.object)]
             left_out += max(0, len(referrers) - MOST_REFERRERS)
             found = [(item.object, item.name, True) for item in referrers[:MOST_REFERRERS]]
-            for name, target in references(obj):
+            for name, target in references_of(obj):
                 other = await find_object(site, target)
                 if other is not None:
                     found.append((other, name, False))

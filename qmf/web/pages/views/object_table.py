@@ -11,19 +11,20 @@ from qmf.console.aio import ObjectId, RemoteObject
 from qmf.errors import NotFoundError
 from qmf.views.conditions import ConditionError
 from qmf.views.fields import COMMON_FIELDS
+from qmf.views.names import reference_text
 from qmf.views.text import clean
 from qmf.views.units import rate_text
+from qmf.web.own_objects import OwnObjects
 from qmf.web.pages.live.followed import FollowedObjects
 from qmf.web.pages.live.site import Site
 from qmf.web.pages.views.fields import chosen_columns, columns_of, default_columns
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_filter import object_test
 from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
-from qmf.web.pages.views.own_objects import OwnObjects
 from qmf.web.pages.views.page_urls import ObjectsUrl, agent_url, object_url
 from qmf.web.pages.views.paging import page_of
 from qmf.web.pages.views.value_columns import ValueColumn
-from qmf.web.pages.views.value_texts import ABSENT, heard_text, object_index, reference_text, value_text
+from qmf.web.pages.views.value_texts import ABSENT, heard_text, object_index, value_text
 
 #: Orders of one class that are kept for the browsers that look at it.
 MOST_ORDERS = 20
@@ -107,7 +108,7 @@ class ClassTable:
         self._orders: dict[OrderSpec, ObjectOrder] = {}
         self._default: list[ValueColumn] = []
         self._default_of = -1
-        self._own = OwnObjects(site)
+        self._own = OwnObjects(site.connection_object)
         self._agents_of = -1
         self._known_agents: tuple[str, ...] = ()
 

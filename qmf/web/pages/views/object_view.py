@@ -11,12 +11,13 @@ from qmf.console.aio import ObjectId, RemoteObject
 from qmf.schema import TYPES, Access, ClassSchema, Property, Statistic, Style
 from qmf.views.counters import is_counter
 from qmf.views.fields import main_entry
+from qmf.views.names import reference_text
 from qmf.views.text import clean, one_line
 from qmf.views.units import plural_unit, rate_text
 from qmf.web.pages.live.series import Series, SeriesStore, rates
 from qmf.web.pages.views.page_urls import PlottedValue, object_url
 from qmf.web.pages.views.sparkline import SparkLine, spark_line
-from qmf.web.pages.views.value_texts import ABSENT, plain_text, reference_text, value_text
+from qmf.web.pages.views.value_texts import ABSENT, plain_text, value_text
 
 #: Seconds that the small plots show.
 SPARK_WINDOW = 300.0
@@ -80,7 +81,7 @@ def property_rows(obj: RemoteObject) -> list[PropertyRow]:
     values = obj.data.values
     if schema is None:
         return [PropertyRow(clean(name), plain_text(value), "") for name, value in obj.properties.items()]
-    rows = [_property_row(item, obj[item.name] if item.name in values else None) for item in schema.properties]
+    rows = [_property_row(item, obj.typed_values.get(item.name)) for item in schema.properties]
     known = {item.name for item in schema.properties}
     known |= {entry.name for item in schema.statistics for entry in item.entries}
     rows += [
@@ -139,7 +140,7 @@ def statistic_rows(
 def _statistic_row(
     obj: RemoteObject, schema: ClassSchema, item: Statistic, recorded: Mapping[str, Series], now: float
 ) -> StatisticRow:
-    values = [obj[entry.name] if entry.name in obj.data.values else None for entry in item.entries]
+    values = [obj.typed_values.get(entry.name) for entry in item.entries]
     kind = TYPES[item.type.base]
     texts = [value_text(kind, value, item.unit, measured=True) for value in values]
     entry = main_entry(item)

@@ -8,10 +8,10 @@ import attrs
 
 from qmf.console.aio import RemoteObject, StillFindingAgents
 from qmf.schema import Kind, Severity
+from qmf.views.events import severity_name
 from qmf.views.text import clean, plural
 from qmf.web.pages.live.presence import AgentHealth, AgentPresence, ConnectionState
 from qmf.web.pages.live.site import Site
-from qmf.web.pages.views.event_view import severity_text
 from qmf.web.pages.views.page_urls import agent_url, object_url
 from qmf.web.pages.views.sparkline import SparkLine, spark_line
 from qmf.web.pages.views.value_texts import ABSENT, ago_text, heard_text, instant_text, object_index
@@ -169,7 +169,7 @@ def _alert_row(obj: RemoteObject) -> AlertRow:
     severity = values.get("severity")
     raised = values.get("raisedAt")
     return AlertRow(
-        severity_text(severity) if isinstance(severity, int) else ABSENT,
+        severity_name(severity) if isinstance(severity, int) else ABSENT,
         clean(str(values.get("subject", ""))),
         clean(str(values.get("message", ""))),
         instant_text(raised) if isinstance(raised, int) else ABSENT,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.console.aio import RemoteObject
+from qmf.views.names import reference_text
 from qmf.views.text import clean
 from qmf.views.units import number_text, plural_unit
 from qmf.web.pages.live.series import SeriesStore, rates
@@ -14,7 +15,7 @@ from qmf.web.pages.views.fields import columns_of
 from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue
 from qmf.web.pages.views.sparkline import thinned
 from qmf.web.pages.views.value_columns import ValueColumn
-from qmf.web.pages.views.value_texts import object_index, reference_text
+from qmf.web.pages.views.value_texts import object_index
 
 #: Points of a line at most.
 MOST_POINTS = 500

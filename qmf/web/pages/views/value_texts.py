@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.schema import ClassSchema, QmfType
-from qmf.views.names import index_text, title_text
+from qmf.views.names import NO_NAME, index_text, title_text
 from qmf.views.text import clean
 from qmf.views.times import brief_duration, duration_text
 from qmf.views.times import instant_text as moment_text
@@ -104,37 +103,7 @@ def object_index(obj: RemoteObject) -> str:
     """What an object is called among those of its class; never empty."""
     schema = obj.schema or ClassSchema(package="", name="")
     name = obj.object_id.object_name
-    values = _KeyValues(obj)
+    values = obj.typed_values
     index = clean(index_text(name, schema, values))
     title = clean(title_text(schema, values))
-    return f"{index} ({title})" if index and title and title != index else index or title or clean(name) or "(no name)"
-
-
-def reference_text(object_id: ObjectId) -> str:
-    """The object that a reference names, as briefly as its name allows: ``queue orders``."""
-    name = clean(object_id.object_name)
-    package, colon, rest = name.partition(":")
-    class_name, other, key = rest.partition(":")
-    if colon and other and package and class_name:
-        key = re.sub(rf"(?:^|(?<=,))(?:{re.escape(package)}:\w+:)+", "", key)
-        return f"{class_name} {key or '(no name)'}"
-    return name
-
-
-class _KeyValues(Mapping[str, object]):
-    """The values of an object, each read only when it is asked for."""
-
-    def __init__(self, obj: RemoteObject) -> None:
-        self._obj = obj
-
-    def __getitem__(self, name: str) -> object:
-        if name not in self._obj.data.values:
-            raise KeyError(name)
-        value: object = self._obj[name]
-        return value
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._obj.data.values)
-
-    def __len__(self) -> int:
-        return len(self._obj.data.values)
+    return f"{index} ({title})" if index and title and title != index else index or title or clean(name) or NO_NAME

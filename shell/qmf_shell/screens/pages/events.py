@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import attrs
 
-from qmf.schema import Severity
+from qmf.views.events import severity_name
 from qmf.views.text import plural
 from qmf_shell.objects.value_cells import argument_cells, event_fields
 from qmf_shell.render.formatting import Formatter
@@ -24,11 +24,6 @@ from qmf_shell.session.own_objects import is_own_event
 KEPT = 10_000
 
 EventTest = Callable[[EventRecord], bool]
-
-
-def severity_name(event: EventRecord) -> str:
-    """The severity of an event in words."""
-    return Severity(event.severity).schema_name if 0 <= event.severity <= 7 else str(event.severity)
 
 
 def names_in_events(record: ObjectRecord) -> Collection[str]:
@@ -51,7 +46,7 @@ def _event_columns(context: Context) -> list[ScreenColumn]:
         ScreenColumn(
             "severity",
             "Severity",
-            lambda row: severity_name(row.item),
+            lambda row: severity_name(row.item.severity),
             lambda row: row.item.severity,
             Role.SEVERITY,
             fixed=True,
@@ -144,7 +139,7 @@ class EventsPage(Page):
         for event in news.events:
             self._number += 1
             arguments = self._text(event_fields(self.context, event))
-            search = f"{event.name} {severity_name(event)} {arguments} {event.agent}".lower()
+            search = f"{event.name} {severity_name(event.severity)} {arguments} {event.agent}".lower()
             rows.append(Row(self._number, event, order=self._number, search=search))
         self.model.put(rows)
         self.model.remove(range(max(1, self._number - KEPT - len(rows)), self._number - KEPT + 1))
@@ -188,7 +183,7 @@ class EventPage(FixedPage):
         cells = argument_cells(context, schema.arguments if schema else (), event.values)
         about = (
             ("time", Instant(event.timestamp), ""),
-            ("severity", severity_name(event), ""),
+            ("severity", severity_name(event.severity), ""),
             ("event", event.name, " ".join((schema.desc or "").split()) if schema else ""),
             ("agent", event.agent, ""),
             ("broker", event.broker, ""),

@@ -46,7 +46,7 @@ def _class(row: Row) -> str:
 
 def _index(row: Row) -> str:
     other = row.item.other
-    return str(row.item.key.name) if other is None else f"{other.identity.index} {other.identity.title}".strip()
+    return str(row.item.key) if other is None else f"{other.identity.index} {other.identity.title}".strip()
 
 
 class ReferencesPage(Page):
