@@ -107,3 +107,21 @@ def instant_text(ns: int, zone: tzinfo | None = None, *, date: bool = True) -> s
 @functools.lru_cache(maxsize=1000)
 def _moment(seconds: int, zone: tzinfo | None) -> str:
     return (_EPOCH + timedelta(seconds=seconds)).astimezone(zone).isoformat(" ")[:19]
+
+
+def iso_text(ns: int) -> str | None:
+    """A point in time as RFC 3339 in UTC, with all nine digits: ``2030-01-31T14:05:00.000000001Z``.
+
+    None for one that the calendar cannot express with a year of four digits.
+    """
+    second = _iso_second(ns // _SECOND)
+    return None if second is None else f"{second}.{ns % _SECOND:09}Z"
+
+
+@functools.lru_cache(maxsize=1000)
+def _iso_second(seconds: int) -> str | None:
+    try:
+        moment = _EPOCH + timedelta(seconds=seconds)
+    except OverflowError:
+        return None
+    return f"{moment:%Y-%m-%dT%H:%M:%S}" if moment.year > 999 else None

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import base64
 import datetime
-import functools
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -30,6 +29,7 @@ import orjson
 from qmf.console.aio import ObjectId
 from qmf.errors import ConstraintError
 from qmf.schema import QmfType
+from qmf.views.times import iso_text
 from qmf.web.addresses import object_href
 
 #: The largest whole number that every JSON parser keeps.
@@ -50,18 +50,7 @@ def time_text(nanoseconds: int) -> str | None:
     """
     if not nanoseconds:
         return None
-    seconds, rest = divmod(nanoseconds, _NANOSECONDS)
-    text = _second_text(seconds)
-    return str(nanoseconds) if text is None else f"{text}.{rest:09}Z"
-
-
-@functools.lru_cache(1000)
-def _second_text(seconds: int) -> str | None:
-    try:
-        moment = _EPOCH + datetime.timedelta(seconds=seconds)
-    except OverflowError:
-        return None
-    return f"{moment:%Y-%m-%dT%H:%M:%S}" if moment.year > 999 else None
+    return iso_text(nanoseconds) or str(nanoseconds)
 
 
 def json_bytes(content: object) -> bytes:

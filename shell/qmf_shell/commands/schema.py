@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmf.schema import Access, Argument, ClassKey, ClassSchema, EventSchema, Method, Property
+from qmf.schema import Access, Argument, ClassKey, ClassSchema, EventSchema, Method, Property, format_value
 from qmf.views.conditions.words import quote
 from qmf.views.text import one_line, plural
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.schema_text import DIRECTIONS, bounds_text
 from qmf_shell.objects.schema_tree import schema_tree
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
-from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.context import Context
@@ -128,7 +127,7 @@ def _notes(item: Property) -> str:
 
 
 def _argument_notes(item: Argument) -> str:
-    words = [] if item.default is None else [f"default {quote(value_text(item.default))}"]
+    words = [] if item.default is None else [f"default {quote(format_value(item.default))}"]
     if item.references:
         words.append(f"refers to {item.references}")
     return ", ".join(words + _bounds(item))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Access, Property
+from qmf.views.arguments import ArgumentError, checked_value
 from qmf.views.conditions.words import Word
 from qmf.views.text import clean, listing, plural
 from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.objects.right_words import WrongWordError, kind_of_name
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
-from qmf_shell.parsing.method_arguments import ArgumentError, argument_name, checked_value
+from qmf_shell.parsing.method_arguments import argument_name
 from qmf_shell.results.result import Notice, NoticeLevel
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context

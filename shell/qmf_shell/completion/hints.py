@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from qmf.schema import Argument, Direction
+from qmf.schema import Argument, Direction, format_value
 from qmf.views.conditions.words import split_partial
 from qmf.views.text import one_line
 from qmf_shell.completion.analysis import analyse
@@ -41,7 +41,6 @@ from qmf_shell.completion.kinds import (
 from qmf_shell.completion.suggestions import suggest
 from qmf_shell.objects.schema_text import about_argument, about_field, about_method
 from qmf_shell.parsing.command import AnyCommand
-from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.parsing.statements import Place, cursor_statement
 
 
@@ -154,7 +153,7 @@ def _method(name: str, inputs: Sequence[Argument], current: Argument | None, abo
     for item in inputs:
         text = f"{item.name}:{item.type.name}"
         if item.default is not None:
-            text = f"[{item.name}:{item.type.name}={value_text(item.default)}]"
+            text = f"[{item.name}:{item.type.name}={format_value(item.default)}]"
         if item.direction is Direction.IN_OUT:
             text += "(in/out)"
         parts += [HintPart(" "), HintPart(one_line(text), item is current)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import attrs
 
-from qmf.schema import Argument, EventSchema, QmfType
+from qmf.schema import Argument, EventSchema, QmfType, format_value
 from qmf.views.conditions.words import quote
 from qmf.views.events import SEVERITIES
 from qmf.views.fields import COMMON_FIELDS
@@ -50,7 +50,6 @@ from qmf_shell.completion.kinds import (
 from qmf_shell.completion.object_candidates import RANK_MIDDLE, Candidate, class_candidates, object_candidates
 from qmf_shell.objects.schema_text import about_argument, about_field, about_method
 from qmf_shell.parsing.command import AnyCommand
-from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.settings import SETTINGS
 
 #: More names than this are not helpful; more typed text narrows them.
@@ -202,7 +201,7 @@ def _argument_values(item: Argument, data: CompletionData, prefix: str = "") -> 
         return [attrs.evolve(candidate, also=(prefix,)) for _, candidate in found]
     values = _values_of_type(item.type, item.name)
     return (
-        values if values or item.default is None else [Candidate(value_text(item.default), f"default of {item.name}")]
+        values if values or item.default is None else [Candidate(format_value(item.default), f"default of {item.name}")]
     )
 
 

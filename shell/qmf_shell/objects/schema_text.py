@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from qmf.schema import Argument, Direction, Method, Property
+from qmf.schema import Argument, Direction, Method, Property, format_value
 from qmf.views.fields import ObjectField
 from qmf.views.text import plural
-from qmf_shell.parsing.method_arguments import value_text
 
 #: Directions of arguments as shown to the user.
 DIRECTIONS = {Direction.IN: "in", Direction.OUT: "out", Direction.IN_OUT: "in/out"}
@@ -20,7 +19,7 @@ def about_argument(item: Argument | Property) -> str:
         parts.append(item.unit)
     parts += bounds_text(item)
     if isinstance(item, Argument) and item.default is not None:
-        parts.append(f"default {value_text(item.default)}")
+        parts.append(f"default {format_value(item.default)}")
     return ", ".join(parts) + (f": {item.desc}" if item.desc else "")
 
 

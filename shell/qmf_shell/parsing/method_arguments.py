@@ -8,22 +8,18 @@ begins with a quote is never read as ``name=value``.
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Callable, Sequence
 
-from qmf.errors import CallerError, ConstraintError, NotFoundError
-from qmf.schema import Argument, Method, Property, check_value, parse_value
+from qmf.errors import NotFoundError
+from qmf.schema import Argument, Method
+from qmf.views.arguments import ArgumentError, checked_value
 from qmf.views.conditions.words import Word
 from qmf.views.text import clean, listing
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 #: Converts a text that names an object into the value to send.
 ResolveReference = Callable[[str, Argument], object]
-
-
-class ArgumentError(CallerError):
-    """An argument of a method is missing, given twice, one too many, or not a value of its type."""
 
 
 def argument_name(word: Word) -> str | None:
@@ -78,27 +74,6 @@ def parse_argument(method: Method, item: Argument, text: str, resolve: ResolveRe
     return checked_value(item, text, f"argument {item.name!r} of {method.name}")
 
 
-def checked_value(item: Argument | Property, text: str, where: str) -> object:
-    """The value that a text stands for, of the type and within the bounds of an argument or property.
-
-    Args:
-        item: the argument or property.
-        text: the value as text.
-        where: what the value is for; begins the message of an error.
-
-    Raises:
-        ArgumentError: not a value of the type.
-        ConstraintError: not within the bounds.
-    """
-    try:
-        value = parse_value(item.type, text)
-    except ConstraintError:
-        raise
-    except ValueError as error:
-        raise ArgumentError(f"{where} ({item.type.name}): {error}: {text!r}") from None
-    return check_value(item.type, value, where=where, minimum=item.minimum, maximum=item.maximum, max_len=item.max_len)
-
-
 def signature(method: Method) -> str:
     """How to write a call: ``echo sequence:uint32 body:lstr``; optional arguments are in brackets."""
     parts, optional = [method.name], _last_maps(method)
@@ -106,11 +81,6 @@ def signature(method: Method) -> str:
         text = f"{item.name}:{item.type.name}"
         parts.append(text if item.default is None and item not in optional else f"[{text}]")
     return clean(" ".join(parts))
-
-
-def value_text(value: object) -> str:
-    """A value as one would type it: the opposite of `qmf.schema.parse_value`."""
-    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 
 def _assign(method: Method, words: Sequence[Word]) -> dict[str, str]:

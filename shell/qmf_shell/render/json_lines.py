@@ -8,12 +8,11 @@ see `screen`.
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 
+from qmf.views.times import iso_text
 from qmf_shell.results.cells import (
     Cell,
     Collection,
@@ -99,7 +98,7 @@ def cell_value(cell: Cell) -> object:
         return cell
     match cell:
         case Instant(ns):
-            return _iso(ns) if ns else None
+            return (iso_text(ns) or ns) if ns else None
         case Duration(ns):
             return ns
         case Quantity(value, _):
@@ -134,16 +133,3 @@ def plain_tree(value: object) -> object:
     if isinstance(value, list | tuple):
         return [plain_tree(item) for item in value]
     return value
-
-
-def _iso(ns: int) -> object:
-    try:
-        return f"{_second(ns // 1_000_000_000)}.{ns % 1_000_000_000:09}Z"
-    except OverflowError:
-        return ns
-
-
-# Cached, since many objects were created in the same second.
-@functools.lru_cache(maxsize=1000)
-def _second(seconds: int) -> str:
-    return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}"

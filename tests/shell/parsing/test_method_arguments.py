@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from qmf_shell.parsing.method_arguments import ArgumentError, missing_arguments, parse_arguments, signature
+from qmf_shell.parsing.method_arguments import missing_arguments, parse_arguments, signature
 
 from qmf.schema import TYPES, Argument, Method
+from qmf.views.arguments import ArgumentError
 from qmf.views.conditions.words import split_line
 
 PURGE = Method(

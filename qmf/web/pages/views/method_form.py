@@ -6,16 +6,14 @@ import enum
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from uuid import UUID
 
 import attrs
 
 from qmf.console.aio import ObjectId
-from qmf.errors import CallerError, QmfError
-from qmf.schema import Access, Argument, ClassSchema, Method, Property, QmfType, check_value, parse_value
+from qmf.errors import CallerError
+from qmf.schema import Access, Argument, ClassSchema, Method, Property, QmfType
+from qmf.views.arguments import checked_value
 from qmf.views.text import clean, one_line
-from qmf.views.times import parse_duration
 from qmf.views.units import plural_unit
 from qmf.web.pages.views.page_urls import object_of
 
@@ -77,13 +75,9 @@ class FormField:
             ConstraintError: of its type, but outside of the bounds.
             CallerError: not of its type.
         """
-        item = self.item
-        value = _parse(item.type, self.kind, text or (_EMPTY_MAP if self.is_empty_value else ""))
         if self.kind is FieldKind.REFERENCE:
-            return value
-        return check_value(
-            item.type, value, where=item.name, minimum=item.minimum, maximum=item.maximum, max_len=item.max_len
-        )
+            return _reference(text.strip())
+        return checked_value(self.item, text or (_EMPTY_MAP if self.is_empty_value else ""), self.item.name)
 
     def problem(self, text: str) -> str:
         """What is wrong with what was entered, in a few words; empty if nothing is."""
@@ -94,36 +88,6 @@ class FormField:
         except CallerError as error:
             return str(getattr(error, "reason", "") or error)
         return ""
-
-
-def _parse(kind: QmfType, looks: FieldKind, text: str) -> object:
-    try:
-        match looks:
-            case FieldKind.TIME:
-                return _time(text)
-            case FieldKind.DURATION:
-                return parse_duration(text) if text.strip()[-1:].isalpha() else parse_value(kind, text.strip())
-            case FieldKind.REFERENCE:
-                return _reference(text.strip())
-            case FieldKind.TEXT | FieldKind.LONG_TEXT:
-                return UUID(text.strip()) if kind.name == "uuid" else text
-        return parse_value(kind, text.strip())
-    except QmfError:
-        raise
-    except ValueError as error:
-        raise CallerError(str(error) if kind.name != "uuid" else "not a uuid") from None
-
-
-def _time(text: str) -> int:
-    """Nanoseconds since 1970 of a date and time, or of the number itself."""
-    text = text.strip()
-    if text.lstrip("-").isdigit():
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise CallerError("must be a time such as 2026-05-01T12:00") from None
-    return round(moment.astimezone().timestamp()) * 1_000_000_000
 
 
 def _reference(text: str) -> ObjectId:
