@@ -52,6 +52,9 @@ class Selection:
 def read_filter(text: str | None) -> object:
     """A filter from its text: a JSON object of values by name, or a predicate as a JSON array.
 
+    It is not the language of `qmf.views.conditions`: that guesses what people mean by names, units and words, while
+    programs have values at hand, and send what agents evaluate as it is.
+
     Raises:
         Problem: 422, it is neither.
     """

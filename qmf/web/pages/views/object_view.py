@@ -10,7 +10,7 @@ import attrs
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.schema import TYPES, Access, ClassSchema, Property, Statistic, Style
 from qmf.views.counters import is_counter
-from qmf.views.fields import main_entry
+from qmf.views.fields import fields_of, main_entry
 from qmf.views.names import reference_text
 from qmf.views.text import clean, one_line
 from qmf.views.units import plural_unit, rate_text
@@ -82,8 +82,7 @@ def property_rows(obj: RemoteObject) -> list[PropertyRow]:
     if schema is None:
         return [PropertyRow(clean(name), plain_text(value), "") for name, value in obj.properties.items()]
     rows = [_property_row(item, obj.typed_values.get(item.name)) for item in schema.properties]
-    known = {item.name for item in schema.properties}
-    known |= {entry.name for item in schema.statistics for entry in item.entries}
+    known = fields_of(schema)
     rows += [
         PropertyRow(clean(name), plain_text(values[name]), "not in the schema of the class")
         for name in values

@@ -125,6 +125,11 @@ def test_groups_of_many_shapes_are_not_all_remembered() -> None:
 def test_several_values_are_read_at_once() -> None:
     obj = remote(lazy({"name": "w", "turns": UInt64(7)}))
     assert obj.values_of(["turns", "name", "label"]) == [7, "w", None] == [obj["turns"], obj["name"], obj["label"]]
+    values = obj.typed_values
+    assert {name: values[name] for name in values} == {**obj.properties, **obj.statistics}
+    assert "label" not in values
+    assert values.get("label") is None
+    assert len(values) == len(obj.data.values)
     assert obj.properties == {"name": "w"}
     assert obj.statistics == {"turns": 7}
 
