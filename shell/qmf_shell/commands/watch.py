@@ -119,12 +119,13 @@ class _ValueWatcher:
         self._all_integers = all_integers
         self._rates = RateTracker()
         self._changes = ChangeTracker()
+        self._counters: dict[ClassKey, dict[str, QmfType]] = {}
 
     def cell(self, target: ObjectRecord, name: str, cell: Cell, at: float) -> WatchedValue:
         """A value with its rate, and whether it has changed."""
         key = target.identity.key, name
         changed = self._changes.update(key, cell)
-        kind = self._counter(target.schema, name)
+        kind = self._counter_type(target.schema, name)
         if kind is None:
             return WatchedValue(cell, changed)
         rate = self._rates.update(key, kind, target.values.get(name), at, target.identity.key.agent_epoch)
@@ -144,15 +145,20 @@ class _ValueWatcher:
         found: dict[str, Cell] = {"time": Instant(time.time_ns()), **record}
         for name in (*fields_of(target.schema), *target.values):
             key = value_name(name)
-            if key in record and self._counter(target.schema, name) is not None:
+            if key in record and self._counter_type(target.schema, name) is not None:
                 value = watched.get(name) or self.cell(target, name, record[key], at)
                 found[key] = attrs.evolve(value, cell=record[key])
         return found
 
-    def _counter(self, schema: ClassSchema, name: str) -> QmfType | None:
+    def _counter_type(self, schema: ClassSchema, name: str) -> QmfType | None:
         """The type of a value that is a counter; None if it is not."""
-        field = fields_of(schema).get(name)
-        return field.type if field is not None and field.grows(all_integers=self._all_integers) else None
+        known = self._counters.get(schema.key)
+        if known is None:
+            fields = fields_of(schema).values()
+            known = self._counters[schema.key] = {
+                item.name: item.type for item in fields if item.grows(all_integers=self._all_integers)
+            }
+        return known.get(name)
 
 
 @attrs.define
