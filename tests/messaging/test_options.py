@@ -114,3 +114,12 @@ def test_files_that_are_no_certificates(tmp_path: Path) -> None:
     file.write_text("nonsense", encoding="utf-8")
     with pytest.raises(ConnectionError, match="TLS files cannot be read"):
         read_options("amqps://a", {"ssl_trustfile": str(file)})
+
+
+def test_waits_between_attempts() -> None:
+    assert list(ReconnectOptions().waits(False)) == [0.0]
+    assert list(ReconnectOptions().waits(True)) == []
+    limited = ReconnectOptions(enabled=True, limit=4, interval_min=1.0, interval_max=3.0)
+    assert list(limited.waits(True)) == [0.0, 1.0, 2.0, 3.0]
+    assert list(limited.waits(False)) == [0.0, 1.0, 2.0, 3.0, 3.0]
+    assert list(ReconnectOptions(enabled=True, timeout=0.5).waits(True)) == [0.0]

@@ -206,10 +206,11 @@ class PersistentConnection:
                 raise network.failure
         except BaseException as error:
             late = isinstance(error, TimeoutError) and limit.expired()
+            ended = network.failure is not None and isinstance(error, Exception)  # before we end it
             failure = network.failure or NetworkFailure(url, f"links not confirmed within {timeout:g} s")
             await network.close()
             self._owner.lose(failure)
-            if late or (network.failure is not None and isinstance(error, Exception)):
+            if late or ended:
                 raise failure from None
             raise
         return network
