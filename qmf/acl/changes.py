@@ -9,7 +9,8 @@ import attrs
 
 from qmf.acl.rules import Lookup, Rule
 from qmf.acl.ruleset import Decision, RuleSet
-from qmf.acl.words import LIMITS, LOOKUPS, PLACEHOLDERS
+from qmf.acl.users import replace_placeholders
+from qmf.acl.words import LIMITS, LOOKUPS
 
 #: Stands for all users that a file doesn't name.
 OTHER_USER = "anybody-else@QPID"
@@ -68,7 +69,7 @@ def differences(old: RuleSet, new: RuleSet) -> Iterator[Difference]:
     every = [*_all_rules(old), *_all_rules(new)]
     for (action, object_type), user in itertools.product(LOOKUPS, _users(every)):
         concerned = [rule for rule in every if rule.concerns_user(user) and rule.concerns(action, object_type)]
-        for name, properties in _samples(action, object_type, concerned):
+        for name, properties in _samples(user, action, object_type, concerned):
             lookup = Lookup(user, action, object_type, name, properties, publishing=action == "publish")
             before, after = old.decide(lookup), new.decide(lookup)
             if before.allows != after.allows:
@@ -86,7 +87,9 @@ def _users(rules: Iterable[Rule]) -> list[str]:
     return [*sorted({user for rule in rules for user in rule.users or ()}), OTHER_USER]
 
 
-def _samples(action: str, object_type: str, rules: Iterable[Rule]) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _samples(
+    user: str, action: str, object_type: str, rules: Iterable[Rule]
+) -> Iterator[tuple[str, Mapping[str, str]]]:
     """A name and properties that each rule matches, and some that none does."""
     seen: set[tuple[str, tuple[tuple[str, str], ...]]] = set()
     widest = max(LOOKUPS[action, object_type], key=len)
@@ -98,8 +101,10 @@ def _samples(action: str, object_type: str, rules: Iterable[Rule]) -> Iterator[t
             if name in LIMITS:
                 properties[LIMITS[name].property] = value
             elif name != "name":
-                properties[name] = _example(value)
-        samples.append((_example(rule.properties["name"]) if "name" in rule.properties else samples[0][0], properties))
+                properties[name] = _example(value, user)
+        samples.append(
+            (_example(rule.properties["name"], user) if "name" in rule.properties else samples[0][0], properties)
+        )
     for name, properties in samples:
         key = (name, tuple(sorted(properties.items())))
         if key not in seen:
@@ -115,9 +120,7 @@ def _other_value(name: str) -> str:
 _FLAGS = {"durable", "exclusive", "autodelete", "paging"}
 
 
-def _example(value: str) -> str:
-    """Something that a value of a rule matches; placeholders stay, which no user's name matches."""
-    if any(placeholder in value for placeholder in PLACEHOLDERS):
-        return value
-    words = ["x" if word in ("*", "#") else word for word in value.partition(",")[0].split(".")]
-    return ".".join(words).removesuffix("*")
+def _example(value: str, user: str) -> str:
+    """Something that a value of a rule matches for a user."""
+    first = replace_placeholders(value, user).partition(",")[0]
+    return ".".join("x" if word in ("*", "#") else word for word in first.split(".")).removesuffix("*")

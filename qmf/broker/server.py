@@ -30,6 +30,7 @@ from qmf.broker.sessions import ClientSessions
 from qmf.bus.url import AMQP_PORT
 
 if TYPE_CHECKING:
+    from qmf.broker.access.control import AccessControl
     from qmf.broker.management.agent import ManagementAgent
     from qmf.broker.store.persistence import Persistence
 
@@ -79,6 +80,7 @@ class Broker:
         topic_patterns: Iterable[str] = (),
         process: ProcessControl | None = None,
         policy: Policy | None = None,
+        access: AccessControl | None = None,
     ) -> None:
         """Args:
 
@@ -110,6 +112,7 @@ class Broker:
         listening: a socket to use instead of `host` and `port`; the broker closes it.
         process: what consoles may change in the process of the broker; None for nothing.
         policy: decides who may do what; None lets everybody who could log in do everything.
+        access: decides by a file of rules instead.
         """
         self.process = process
         self.counters = BrokerCounters()
@@ -132,6 +135,7 @@ class Broker:
         self._total_limits = total_limits
         self._name = name
         self._policy = policy
+        self._access = access
         self._interval = management
         self._publishes = publishes
         self._connection_limits = connection_limits or ConnectionLimits()
@@ -200,6 +204,9 @@ class Broker:
         if self._data_dir is not None:
             self._open_data_dir(self._data_dir, self._registry)
         operations = Operations(self._registry, self._policy)
+        if self._access is not None:
+            self._registry.observer = self._access
+            self._access.apply(operations)
         self._create_nodes(self._registry, operations)
         self._sessions = ClientSessions(operations, self._connection_limits)
         self._registry.on_deleted = self._sessions.on_node_deleted
@@ -280,10 +287,11 @@ class Broker:
             self._listener.authority,
             self.port,
             self._listener.backlog,
-            self._connection_limits.total,
+            self._connection_limits,
             interval,
             self._publishes,
             self._data_dir,
+            self._access,
         )
         self._management = ManagementAgent(operations, name=self._name, setup=setup, process=self.process)
         await self._management.start()

@@ -43,6 +43,12 @@ def test_changed_limits_and_names() -> None:
     }
 
 
+def test_names_with_the_user() -> None:
+    old, new = (f"acl allow {who} consume queue name=${{user}}.*" for who in ("all", "ann@QPID"))
+    found = list(differences(read(f"{old}\n", "old"), read(f"{new}\n", "new")))
+    assert [(item.lookup.user, item.lookup.name) for item in found] == [(OTHER_USER, "anybody-else.x")]
+
+
 def test_connections() -> None:
     after = "acl deny all create connection host=10.0.0.1\nacl deny all all"
     assert changed("acl deny all all", after) == {

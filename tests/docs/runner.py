@@ -71,7 +71,7 @@ class Runner:
         assert not self._faults, "\n" + "\n".join(self._faults)
 
     def _run(self, block: Block, expected: Expected | None) -> None:
-        if block.mark("not run") is not None or block.language == "text":
+        if (block.mark("not run") is not None or block.language == "text") and block.mark("file") is None:
             return
         for kind, value in block.marks:
             if kind == "run":

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from qmf._event_loop import on_end_signals, on_signals, run
 from qmf._users import UsersError, read_users
+from qmf.acl.reader import AclError
+from qmf.broker.access.control import AccessControl, AclFileError
 from qmf.broker.connection_limits import ConnectionLimits
 from qmf.broker.daemon.background import Ready, start_in_background
 from qmf.broker.daemon.config_file import ConfigError
@@ -51,6 +53,8 @@ class _OptionsError(Exception):
 
 #: What ends the program with one line.
 _ERRORS = (
+    AclError,
+    AclFileError,
     NotStored,
     ConfigError,
     InterfaceError,
@@ -124,8 +128,9 @@ def _start(options: argparse.Namespace, warnings: Sequence[str]) -> int:
     writer, output = log_writer(options), log_output(options)
     users = read_users(options.users) if options.users else None
     certificate = _certificate(options.tls_cert, options.tls_key)
-    broker = _broker(options, host, listening, writer, users, certificate)
-    reloader = Reloader(broker, writer, Path(options.users) if options.users else None, certificate)
+    access = _access(options)
+    broker = _broker(options, host, listening, writer, users, certificate, access)
+    reloader = Reloader(broker, writer, Path(options.users) if options.users else None, certificate, access)
     tls = certificate is not None
     warnings = [*warnings, *security_warnings(host, users=users, tls=tls, file=options.users)]
     if options.daemon and not output.files and not output.syslog:
@@ -201,6 +206,7 @@ def _broker(
     writer: LogWriter,
     users: Mapping[str, str] | None,
     certificate: Certificate | None,
+    access: AccessControl | None,
 ) -> Broker:
     manages = options.management if options.mgmt_enable is None else options.mgmt_enable
     return Broker(
@@ -217,7 +223,9 @@ def _broker(
         open_timeout=options.max_negotiate_time / 1000,
         backlog=options.connection_backlog,
         connection_limits=ConnectionLimits(
-            options.max_connections, options.connection_limit_per_ip, options.connection_limit_per_user
+            options.max_connections,
+            options.connection_limit_per_ip,
+            options.connection_limit_per_user if access is None else 0,  # it has quotas of single users as well
         ),
         max_message=options.max_message_size,
         max_sessions=options.max_sessions,
@@ -229,6 +237,20 @@ def _broker(
         queue_patterns=options.queue_patterns,
         topic_patterns=options.topic_patterns,
         process=DaemonControl(writer),
+        access=access,
+    )
+
+
+def _access(options: argparse.Namespace) -> AccessControl | None:
+    if options.acl_file is None:
+        if options.max_queues_per_user:
+            raise _OptionsError("--max-queues-per-user needs --acl-file")
+        return None
+    return AccessControl(
+        options.acl_file,
+        realm=options.realm,
+        connections_per_user=options.connection_limit_per_user,
+        queues_per_user=options.max_queues_per_user,
     )
 
 

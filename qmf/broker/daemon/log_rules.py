@@ -24,6 +24,7 @@ LEVELS: Mapping[str, int] = {
 }
 #: Categories of loggers, by the beginnings of their names; the first that fits.
 _CATEGORIES = (
+    ("qmf.broker.access", "Security"),
     ("qmf.broker.store", "Store"),
     ("qmf.broker", "Broker"),
     ("qmf.agent", "Management"),

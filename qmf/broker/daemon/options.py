@@ -8,6 +8,7 @@ from pathlib import Path
 
 from qmf._completion import add_completion_option
 from qmf._version import __version__
+from qmf.broker.access.control import REALM
 from qmf.broker.daemon.config_file import config_arguments
 from qmf.broker.daemon.foreign_options import add_foreign_options
 from qmf.broker.daemon.pid_files import default_folder
@@ -67,6 +68,7 @@ def options_parser() -> argparse.ArgumentParser:
     parser.add_argument("--verbose", action="store_true", help="log what happens: the same as --log-enable debug+")
     parser.add_argument("-v", "--version", action="version", version=f"qmf-broker {__version__}")
     _add_broker_options(parser)
+    _add_access_options(parser)
     _add_log_options(parser)
     _add_daemon_options(parser)
     add_foreign_options(parser)
@@ -205,11 +207,34 @@ def _add_broker_options(parser: argparse.ArgumentParser) -> None:
         metavar="yes|no",
         help="messages that come get the time as the annotation x-opt-ingress-timestamp (no)",
     )
+
+
+def _add_access_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("options of qpidd: access").add_argument
     add(
         "--auth",
         type=yes_or_no,
         metavar="yes|no",
         help="yes: insist on --users; no: let everybody in, also from other machines (as --users says)",
+    )
+    add(
+        "--realm",
+        default=REALM,
+        metavar="REALM",
+        help="of users whose names have none, in the file of --acl-file (%(default)s)",
+    )
+    add(
+        "--acl-file",
+        type=Path,
+        metavar="FILE",
+        help="rules that decide who may do what (qmf-acl checks them); without it, everybody who may log in may do all",
+    )
+    add(
+        "--max-queues-per-user",
+        type=number,
+        default=0,
+        metavar="N",
+        help="queues that a user may create, with --acl-file; 0 for no limit (0)",
     )
     add("--require-encryption", action="store_true", help="insist on --tls-cert")
 

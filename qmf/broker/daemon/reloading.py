@@ -13,6 +13,8 @@ from pathlib import Path
 import attrs
 
 from qmf._users import UsersError, read_users
+from qmf.acl.reader import AclError
+from qmf.broker.access.control import AccessControl, AclFileError
 from qmf.broker.daemon.log_output import LogOutputError, LogWriter
 from qmf.broker.daemon.log_rules import NOTICE
 from qmf.broker.server import Broker
@@ -58,17 +60,25 @@ class Certificate:
 class Reloader:
     """Reads files of a running broker again. Belongs to its loop."""
 
-    def __init__(self, broker: Broker, writer: LogWriter, users: Path | None, certificate: Certificate | None) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        writer: LogWriter,
+        users: Path | None,
+        certificate: Certificate | None,
+        access: AccessControl | None,
+    ) -> None:
         """Args:
 
         broker: that runs.
         writer: of its log.
-        users, certificate: None where there are none.
+        users, certificate, access: None where there are none.
         """
         self._broker = broker
         self._writer = writer
         self._users = users
         self._certificate = certificate
+        self._access = access
 
     def reload(self) -> None:
         """Read all again; the log says what was read, and what could not be used."""
@@ -91,6 +101,12 @@ class Reloader:
                 done.append("the certificate")
         except TlsError as error:
             log.error("SIGHUP: the certificate stays as it was: %s", error)
+        try:
+            if self._access is not None:
+                self._access.reload()
+                done.append(f"{len(self._access.rules.rules)} rules")
+        except (AclError, AclFileError) as error:
+            log.error("SIGHUP: the rules stay as they were: %s", error)
         log.log(NOTICE, "SIGHUP: read again: %s", ", ".join(done) or "nothing")
 
 

@@ -71,6 +71,12 @@ class ManagementAgent:
             clock=SamplingClock(self._sampler),
         )
         self._agent.register(*CLASSES, *EVENTS)
+        if setup.access is not None:
+            # Imported here, so that a broker without access control does not load it.
+            from qmf.broker.management import acl_object
+
+            self._agent.register(*acl_object.CLASSES, *acl_object.EVENTS)
+            setup.access.watchers.append(acl_object.AclEvents(self._agent))
         objects = ObjectPublisher(self._agent, self._sampler, operations, setup.listening)
         objects.publish_existing(process, setup)
         self._before = registry.observer

@@ -73,7 +73,7 @@ class ManagedBroker(model.Broker, SampledObject):
             systemRef=system,
             port=setup.port,
             workerThreads=1,
-            maxConns=min(65_535, setup.max_connections),
+            maxConns=min(65_535, setup.connection_limits.total),
             connBacklog=setup.backlog,
             stagingThreshold=0,
             mgmtPublish=setup.publishes,

@@ -19,7 +19,7 @@ from qmf.broker.management.node_objects import (
     ManagedSystem,
     ManagedVhost,
 )
-from qmf.broker.management.sampling import SampledObjects, StatisticsSampler
+from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.broker.management.setup import BrokerSetup, machine_id
 from qmf.broker.management.topic_objects import ManagedQueuePolicy, ManagedTopic, ManagedTopicPolicy
 from qmf.broker.nodes.bindings import Binding, BindingSpec
@@ -70,6 +70,7 @@ class ObjectPublisher(BrokerObserver):
         self._systems: SampledObjects[str, ManagedSystem] = SampledObjects(agent)
         self._memories: SampledObjects[str, ManagedMemory] = SampledObjects(agent)
         self._brokers: SampledObjects[str, ManagedBroker] = SampledObjects(agent)
+        self._acls: SampledObjects[str, SampledObject] = SampledObjects(agent)
         self._vhosts: SampledObjects[str, ManagedVhost] = SampledObjects(agent)
         self._exchanges: SampledObjects[Exchange | DefaultExchange, ManagedExchange] = SampledObjects(agent)
         self._queues: SampledObjects[Queue, ManagedQueue] = SampledObjects(agent)
@@ -87,6 +88,7 @@ class ObjectPublisher(BrokerObserver):
         self._producers: Counter[Exchange | DefaultExchange] = Counter()
         sampler.add("Memory", self._memories.sample)
         sampler.add("Broker", self._brokers.sample)
+        sampler.add("Acl", self._acls.sample)
         sampler.add("Exchange", self._exchanges.sample)
         sampler.add("Queue", self._queues.sample)
         sampler.add("Binding", self._bindings.sample)
@@ -111,6 +113,11 @@ class ObjectPublisher(BrokerObserver):
         self._systems.add("", system)
         self._memories.add("", ManagedMemory(BROKER))
         self._brokers.add("", broker)
+        if setup.access is not None:
+            # Imported here, so that a broker without access control does not load it.
+            from qmf.broker.management.acl_object import ManagedAcl
+
+            self._acls.add("", ManagedAcl(broker, setup.access, setup.connection_limits))
         self._vhosts.add("", vhost)
         # Object ids leave out the virtual host, as qpidd's do: it is always the same.
         for exchange in self._all_exchanges():

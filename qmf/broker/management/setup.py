@@ -5,11 +5,16 @@ from __future__ import annotations
 import logging
 import uuid
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 
 from qmf._atomic_files import PRIVATE, replace_file
+from qmf.broker.connection_limits import ConnectionLimits
 from qmf.broker.store.folder import SYSTEM_ID
+
+if TYPE_CHECKING:
+    from qmf.broker.access.control import AccessControl
 
 log = logging.getLogger("qmf.broker")
 
@@ -21,19 +26,21 @@ class BrokerSetup:
     Attributes:
         listening: host and port of the listening socket, as in a URL.
         port, backlog: of the same.
-        max_connections: limit of connections; 0 for none.
+        connection_limits: numbers of clients at the same time.
         interval: seconds between publications.
         publishes: changes are published; otherwise consoles have to query.
         data_dir: its data folder, or None.
+        access: its access control, or None.
     """
 
     listening: str
     port: int
     backlog: int
-    max_connections: int
+    connection_limits: ConnectionLimits
     interval: float
     publishes: bool
     data_dir: Path | None = None
+    access: AccessControl | None = None
 
 
 def machine_id(data_dir: Path | None) -> uuid.UUID:

@@ -47,7 +47,7 @@ async def test_users(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "users"
     file.write_text("anna:one\n")
     async with Broker(port=0, users={"anna": "one"}) as broker:
-        reloader = Reloader(broker, writer(), file, None)
+        reloader = Reloader(broker, writer(), file, None, None)
         stays = AmqpBus(f"amqp://anna:one@127.0.0.1:{broker.port}")
         await stays.open()
         file.write_text("anna:two\nbert:three\n")
@@ -133,7 +133,7 @@ def test_a_certificate_that_cannot_be_used_changes_nothing(tmp_path: Path) -> No
     write(authority, cert, key)
     certificate = Certificate.load(cert, key)
     broker = Broker(port=0, ssl_context=certificate.context)
-    reloader = Reloader(broker, writer(), None, certificate)
+    reloader = Reloader(broker, writer(), None, certificate, None)
     cert.write_text("nothing")
     reloader.reload()
     cert.unlink()
@@ -144,7 +144,7 @@ def test_log_files_that_cannot_be_opened_go_on(tmp_path: Path) -> None:
     kept, gone = tmp_path / "kept", tmp_path / "folder" / "gone"
     gone.parent.mkdir()
     log = writer()
-    reloader = Reloader(Broker(port=0), log, None, None)
+    reloader = Reloader(Broker(port=0), log, None, None, None)
     with log.writing(LogOutput(stderr=False, files=(str(gone), str(kept)))):
         moved = gone.parent.rename(tmp_path / "moved")
         kept.rename(tmp_path / "kept.1")

@@ -9,7 +9,7 @@ from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.bus import AmqpBus, Bus
-from qmf.console.aio import Client
+from qmf.console.aio import Client, EventRaised
 from qmf.console.typed import ObjectId, TypedObject
 from qmf.models.broker import console as remote
 
@@ -41,6 +41,24 @@ async def connected(url: str) -> AsyncIterator[Bus]:
     await bus.open()
     yield bus
     await bus.close()
+
+
+class Raised:
+    """Collects events."""
+
+    def __init__(self, client: Client) -> None:
+        self.all: list[tuple[str, int, dict[str, object]]] = []
+        client.listen(self._on_notification)
+
+    def __call__(self, name: str, **wanted: object) -> list[dict[str, object]]:
+        """The arguments of events of a class, which have these values."""
+        return [values for kind, _, values in self.all if kind == name and wanted.items() <= values.items()]
+
+    def _on_notification(self, notification: object) -> None:
+        if isinstance(notification, EventRaised) and notification.event.class_key is not None:
+            event = notification.event
+            assert event.class_key is not None
+            self.all.append((event.class_key.name, event.severity, dict(event.arguments)))
 
 
 def id_of(item: TypedObject) -> ObjectId:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from broker.management.managed import NEVER, TOPIC, connected, knows_agent, managed
+from broker.management.managed import NEVER, TOPIC, Raised, connected, knows_agent, managed
 from support.recording import Inbox
 from support.waiting import until
 
@@ -11,28 +11,10 @@ from qmf.broker import Broker
 from qmf.broker.connection_limits import ConnectionLimits
 from qmf.broker.management.events import EVENTS
 from qmf.bus import AmqpBus, Binding
-from qmf.console.aio import Client, EventRaised
+from qmf.console.aio import Client
 from qmf.errors import AuthenticationError, QmfError, RemoteError
 from qmf.models.broker import console as remote
 from qmf.schema import Severity
-
-
-class Raised:
-    """Collects events."""
-
-    def __init__(self, client: Client) -> None:
-        self.all: list[tuple[str, int, dict[str, object]]] = []
-        client.listen(self._on_notification)
-
-    def __call__(self, name: str, **wanted: object) -> list[dict[str, object]]:
-        """The arguments of events of a class, which have these values."""
-        return [values for kind, _, values in self.all if kind == name and wanted.items() <= values.items()]
-
-    def _on_notification(self, notification: object) -> None:
-        if isinstance(notification, EventRaised) and notification.event.class_key is not None:
-            event = notification.event
-            assert event.class_key is not None
-            self.all.append((event.class_key.name, event.severity, dict(event.arguments)))
 
 
 async def test_clients_raise_events() -> None:
