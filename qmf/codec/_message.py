@@ -8,6 +8,9 @@ from typing import Any
 
 import attrs
 
+#: Priority of messages that do not say (AMQP 1.0, part 3.2.1).
+DEFAULT_PRIORITY = 4
+
 
 class Section(enum.Enum):
     """The kind of section that the body is in, and so what type it has."""
@@ -25,7 +28,8 @@ class Message:
     Ids are str, `UUID`, int (sent as ulong) or bytes. Times of the properties are milliseconds since 1970.
 
     Attributes:
-        durable, priority, ttl, first_acquirer, delivery_count: the header; `ttl` in seconds, None for no limit.
+        durable, priority: of the header; None where it does not say, which means False and `DEFAULT_PRIORITY`.
+        ttl, first_acquirer, delivery_count: the rest of the header; `ttl` in seconds, None for no limit.
         message_id, user_id, to, subject, reply_to, correlation_id, content_type, content_encoding,
             absolute_expiry_time, creation_time, group_id, group_sequence, reply_to_group_id: the properties; None
             where absent.
@@ -35,8 +39,8 @@ class Message:
         body: see `Section`.
     """
 
-    durable: bool = False
-    priority: int = 4
+    durable: bool | None = None
+    priority: int | None = None
     ttl: float | None = None
     first_acquirer: bool = False
     delivery_count: int = 0

@@ -81,8 +81,8 @@ def _annotations(out: bytearray, code: int, values: Mapping[Any, object]) -> Non
 
 def _header(message: Message) -> list[object]:
     return [
-        True if message.durable else None,
-        None if message.priority == 4 else UInt8(message.priority),
+        message.durable,
+        _typed(UInt8, message.priority),
         _typed(_milliseconds, message.ttl),
         True if message.first_acquirer else None,
         UInt32(message.delivery_count) if message.delivery_count else None,

@@ -7,12 +7,13 @@ Knows what the sections hold, not what QMF means by it, nor how messages are sen
 from __future__ import annotations
 
 from qmf.codec._id_form import IdForm, fits_form
-from qmf.codec._message import Message, Section
+from qmf.codec._message import DEFAULT_PRIORITY, Message, Section
 from qmf.codec._message_decode import decode_fields, decode_message, split_message
 from qmf.codec._message_encode import encode_content, encode_message
 from qmf.codec._section_memory import MAX_HEADS, SectionMemory
 
 __all__ = [
+    "DEFAULT_PRIORITY",
     "MAX_HEADS",
     "IdForm",
     "Message",

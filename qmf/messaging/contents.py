@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 from uuid import UUID
 
-from qmf.codec import amqp010, amqp10
+from qmf.codec import amqp010
 from qmf.codec.message import IdForm, Section, decode_fields, encode_content, encode_message, fits_form, split_message
 from qmf.codec.message import Message as AmqpMessage
 from qmf.errors import DecodeError as CodecDecodeError
@@ -25,14 +25,30 @@ from qmf.messaging.message import Message, implied_content_type
 #: A message with this property is meant for an application that reads AMQP 0-10.
 APP_ID = "x-amqp-0-10.app-id"
 
-#: A property with a map: the message annotations to send, such as ``x-opt-delivery-delay``. Named as by Apache's C++
-#: client.
-ANNOTATIONS = "x-amqp-message-annotations"
+#: The property that carries the subject in AMQP 0-10.
+SUBJECT = "qpid.subject"
 
-#: Priority of messages without one (AMQP 1.0, part 3.2.1).
-DEFAULT_PRIORITY = 4
+#: Properties that stand for parts of an AMQP 1.0 message without an attribute here, named as by Apache's C++ client:
+#: they are sent and shown as these parts. Maps, where it is said; times are milliseconds since 1970.
+_PARTS = {
+    "x-amqp-first-acquirer": "first_acquirer",
+    "x-amqp-delivery-count": "delivery_count",
+    "x-amqp-delivery-annotations": "delivery_annotations",  # a map
+    "x-amqp-message-annotations": "message_annotations",  # a map, such as of x-opt-delivery-delay
+    "x-amqp-content-encoding": "content_encoding",
+    "x-amqp-absolute-expiry-time": "absolute_expiry_time",
+    "x-amqp-creation-time": "creation_time",
+    "x-amqp-group-id": "group_id",
+    "x-amqp-group-sequence": "group_sequence",
+    "x-amqp-reply-to-group-id": "reply_to_group_id",
+}
+_NAMES = {part: name for name, part in _PARTS.items()}
+#: It can be set as well, and goes before the attribute. Of a received message, `to` has it.
+_TO = "x-amqp-to"
+_SENT_PARTS = {**_PARTS, _TO: "to"}
+_NUMBERS = frozenset({"delivery_count", "absolute_expiry_time", "creation_time", "group_sequence"})
+_MAPS = frozenset({"delivery_annotations", "message_annotations"})
 
-_HEADER = b"\x00\x53\x70"
 _MAP, _LIST = "amqp/map", "amqp/list"
 
 
@@ -88,7 +104,7 @@ def encode(
         message: what to send; it is not changed.
         subject: for a message that has none.
         to: the node it is sent to, for a message that names none.
-        durable: of a message that does not say.
+        durable: of a message that does not say; False as None: its header does not say, either.
         lists_as_data: encode a list as AMQP 0-10 does, for a broker that cannot pass on one of AMQP 1.0.
 
     Raises:
@@ -97,35 +113,45 @@ def encode(
     section, body = _body(message, lists_as_data=lists_as_data)
     implied = section is not Section.DATA and message.content_type == implied_content_type(message.content)
     try:
-        leading = encode_leading(message, subject, to, durable, None if implied else message.content_type)
-        properties = message.properties
-        if ANNOTATIONS in properties:
-            leading = _with_annotations(leading, properties[ANNOTATIONS])
-            properties = {name: value for name, value in properties.items() if name != ANNOTATIONS}
-        return leading + encode_content(_properties(properties), section, body)
+        properties, parts = _properties(message.properties)
+        leading = encode_leading(message, subject, to, durable, None if implied else message.content_type, parts)
+        return leading + encode_content(properties, section, body)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise EncodeError(text=f"message cannot be encoded: {error}") from error
 
 
 def encode_leading(
-    message: Message, subject: str | None, to: str | None, durable: bool | None, content_type: str | None
+    message: Message,
+    subject: str | None,
+    to: str | None,
+    durable: bool | None,
+    content_type: str | None,
+    parts: Mapping[str, Any] | None = None,
 ) -> bytes:
     """The sections of a message before the application's: header and properties.
 
     Args:
         message, subject, to, durable: see `encode`.
         content_type: that is sent.
+        parts: further ones, by their names in `qmf.codec.message.Message`.
 
     Raises:
         EncodeError, ValueError, TypeError, OverflowError: a property cannot be encoded.
     """
-    durable = durable if message.durable is None else message.durable
+    durable = durable or None if message.durable is None else bool(message.durable)
     priority, ttl, user_id = message.priority, message.ttl, message.user_id
     to = to if message.to is None else message.to
     subject = subject if message.subject is None else message.subject
+    if subject is None:
+        subject = message.properties.get(SUBJECT)
     address = message.reply_to
     reply_to = None if address is None else _reply_to(address)
     id, correlation_id = message.id, message.correlation_id
+    if parts:
+        to = parts.get("to", to)
+        return _encode_leading(
+            durable, priority, ttl, id, user_id, to, subject, reply_to, correlation_id, content_type, parts
+        )
     if id is None and correlation_id is None:
         return _remembered_leading(durable, priority, ttl, None, user_id, to, subject, reply_to, None, content_type)
     if fits_form(id) and fits_form(correlation_id):
@@ -149,11 +175,13 @@ def _encode_leading(
     reply_to: str | None,
     correlation_id: object,
     content_type: str | None,
+    parts: Mapping[str, Any] | None = None,
 ) -> bytes:
     return encode_message(
         AmqpMessage(
-            durable=bool(durable),
-            priority=DEFAULT_PRIORITY if priority is None else _priority(priority),
+            **{name: value for name, value in (parts or {}).items() if name != "to"},
+            durable=durable,
+            priority=None if priority is None else _priority(priority),
             ttl=None if ttl is None else _ttl(ttl),
             message_id=_id("id", id),
             user_id=None if user_id is None else user_id.encode(),
@@ -175,14 +203,6 @@ def _remembered_form(*values: Any) -> IdForm | None:
     return IdForm.of(_encode_leading(*values))
 
 
-def _with_annotations(leading: bytes, values: object) -> bytes:
-    """The sections before the application's, with message annotations in their place: behind the header."""
-    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
-        raise EncodeError(text=f"property {ANNOTATIONS!r} must be a map with str as keys, not {values!r:.60}")
-    _, end = amqp10.decode(leading, 0) if leading.startswith(_HEADER) else (None, 0)
-    return leading[:end] + encode_message(AmqpMessage(message_annotations=values)) + leading[end:]
-
-
 def decode(data: bytes) -> Message:
     """The message that was received.
 
@@ -195,7 +215,7 @@ def decode(data: bytes) -> Message:
     except CodecDecodeError as error:
         raise DecodeError(text=f"message cannot be decoded: {error}") from error
     get = fields.get
-    user_id, priority, reply_to = get("user_id"), get("priority"), get("reply_to")
+    user_id, reply_to = get("user_id"), get("reply_to")
     message = Message(
         content,
         get("content_type") or implied_content_type(content),
@@ -203,14 +223,18 @@ def decode(data: bytes) -> Message:
         subject=get("subject"),
         user_id=None if user_id is None else user_id.decode(errors="replace"),
         correlation_id=get("correlation_id"),
-        durable=get("durable", False),
-        priority=None if priority == DEFAULT_PRIORITY else priority,
+        durable=get("durable"),
+        priority=get("priority"),
         ttl=get("ttl"),
         properties=get("application_properties"),
         to=get("to"),
     )
     if reply_to is not None:
         message.reply_to = _address(reply_to)
+    if message.subject is None and SUBJECT in message.properties:
+        message.subject = message.properties[SUBJECT]
+    for part in fields.keys() & _NAMES.keys():
+        message.properties[_NAMES[part]] = dict(fields[part]) if part in _MAPS else fields[part]
     if get("delivery_count", 0) > 0:
         message.redelivered = True
     return message
@@ -251,7 +275,8 @@ def _read(data: bytes) -> tuple[Mapping[str, Any], Section | None, object]:
     """The fields of a message before its body, the kind of its body section, and the body."""
     if (parts := split_message(data)) is not None and len(parts[0]) <= _MAX_HEAD:
         head, section, body = parts
-        return _remembered_fields(head), section, body
+        if (known := _remembered_fields(head)) is not None:
+            return known, section, body
     # The fields alone, since a `codec.Message` of them would cost as much as decoding them.
     fields: dict[str, Any] = decode_fields(data, text=False)
     return fields, fields.get("section"), fields.get("body")
@@ -262,8 +287,16 @@ _MAX_HEAD = 200
 
 
 @functools.lru_cache(maxsize=256)
-def _remembered_fields(head: bytes) -> Mapping[str, Any]:
-    return decode_fields(head, text=False)
+def _remembered_fields(head: bytes) -> Mapping[str, Any] | None:
+    """The fields; None if programs could change one of them, which each message has for itself then."""
+    fields: dict[str, Any] = decode_fields(head, text=False)
+    annotated = any(part in fields for part in _MAPS)
+    return None if annotated or has_nested(fields.get("application_properties", {})) else fields
+
+
+def has_nested(properties: Mapping[str, object]) -> bool:
+    """Whether a property is a list or a map, which programs could change."""
+    return any(isinstance(value, list | dict) for value in properties.values())
 
 
 def _content(section: Section | None, body: object, kind: str | None) -> object:
@@ -299,13 +332,39 @@ def _id(name: str, value: object) -> object:
     raise EncodeError(text=f"{name} must be str, UUID, bytes or an unsigned 64-bit int, not {value!r}")
 
 
-def _properties(values: Mapping[str, object]) -> Mapping[str, object]:
+def _properties(values: Mapping[str, object]) -> tuple[Mapping[str, object], Mapping[str, Any] | None]:
+    """The properties of the application, and the other parts of the message that are among the properties."""
+    if not isinstance(values, Mapping):
+        raise EncodeError(text=f"message cannot be encoded: properties must be a dict, not {values!r:.60}")
+    parts: dict[str, object] = {}
     for name, value in values.items():
         if not isinstance(name, str):
             raise EncodeError(text=f"the name of a property must be str, not {name!r}")
-        if value is not None and not isinstance(value, str | bytes | bool | int | float | UUID):
-            raise EncodeError(text=f"property {name!r} must be a simple value, not {type(value).__name__}")
-    return values
+        if (part := _SENT_PARTS.get(name)) is not None:
+            parts[part] = _part(name, part, value)
+        elif value is not None and not isinstance(value, _PROPERTY_TYPES):
+            raise EncodeError(text=f"property {name!r} cannot be of type {type(value).__name__}")
+    if not parts:
+        return values, None
+    return {name: value for name, value in values.items() if name not in _SENT_PARTS}, parts
+
+
+_PROPERTY_TYPES = (str, bytes, bool, int, float, UUID, list, tuple, Mapping)
+
+
+def _part(name: str, part: str, value: object) -> object:
+    if part in _MAPS:
+        if not isinstance(value, Mapping) or not all(isinstance(key, str | int) for key in value):
+            raise EncodeError(text=f"property {name!r} must be a map with names or numbers as keys, not {value!r:.60}")
+    elif part == "first_acquirer":
+        if not isinstance(value, bool):
+            raise EncodeError(text=f"property {name!r} must be True or False, not {value!r:.60}")
+    elif part in _NUMBERS:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise EncodeError(text=f"property {name!r} must be a number, not {value!r:.60}")
+    elif not isinstance(value, str):
+        raise EncodeError(text=f"property {name!r} must be text, not {value!r:.60}")
+    return value
 
 
 def _reply_to(address: Address) -> str:

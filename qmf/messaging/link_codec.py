@@ -18,6 +18,7 @@ from qmf.messaging.contents import (
     encode,
     encode_formatted,
     encode_leading,
+    has_nested,
     is_text,
 )
 from qmf.messaging.exceptions import EncodeError
@@ -105,7 +106,7 @@ def _is_plain(message: Message, durable: bool | None) -> bool:
         and message.to is None
         and message.user_id is None
         and message._reply_to is None
-        and (message.durable is None or bool(message.durable) == bool(durable))
+        and (message.durable is None or (durable is True and message.durable is True))
         and message.priority is None
         and message.ttl is None
     )
@@ -171,7 +172,7 @@ class MessageDecoder:
             # Binary that should be text is read as text where it can.
             if section is not usual or body != content or (section is Section.DATA and is_text(message.content_type)):
                 self._last, self._last_form = b"", None
-            elif len(head) <= _MAX_HEAD:
+            elif len(head) <= _MAX_HEAD and not has_nested(message.properties):
                 known = {**vars(message), "content": None, "properties": message.properties.copy()}
                 if head == self._last:
                     self._known = (head + begin, short, long, type(content) is str, known)

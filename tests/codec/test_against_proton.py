@@ -12,10 +12,10 @@ from support import wire
 from support.vectors import NAMES, Vector, parametrized
 
 from qmf.codec import Message, Section, amqp10, decode_message, encode_message
+from qmf.codec.message import DEFAULT_PRIORITY
 
 FIELDS = {
     "durable": "durable",
-    "priority": "priority",
     "first_acquirer": "first_acquirer",
     "delivery_count": "delivery_count",
     "to": "address",
@@ -57,6 +57,7 @@ def test_captured_messages_mean_the_same_to_both(name: str) -> None:
         value = plain(getattr(theirs, other))
         assert (getattr(ours, mine) or None) == (None if value in ("", "None") else value or None), mine
     assert (ours.ttl or 0) == theirs.ttl
+    assert (DEFAULT_PRIORITY if ours.priority is None else ours.priority) == theirs.priority
     assert ours.application_properties == plain(theirs.properties or {})
     assert ours.body == plain(theirs.body)
 

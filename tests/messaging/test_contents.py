@@ -29,7 +29,7 @@ values = st.recursive(
 contents = st.text() | st.binary() | st.none() | st.dictionaries(st.text(), values) | st.lists(values)
 
 
-@given(contents, st.dictionaries(st.text(), simple, max_size=5))
+@given(contents, st.dictionaries(st.text(), values, max_size=5))
 def test_contents_and_properties_round_trip(content: object, properties: dict[str, object]) -> None:
     properties.pop(APP_ID, None)
     message = decode(encode(Message(content, properties=properties)))
@@ -124,7 +124,7 @@ def test_reply_addresses_of_other_clients(text: str, address: str) -> None:
         (Message("x", priority=256), "priority must be 0 to 255, not 256"),
         (Message("x", id=-1), "id must be str, UUID, bytes or an unsigned 64-bit int, not -1"),
         (Message("x", correlation_id=1.5), "correlation_id must be"),
-        (Message("x", properties={"a": [1]}), "property 'a' must be a simple value, not list"),
+        (Message("x", properties={"a": object()}), "property 'a' cannot be of type object"),
         (Message("x", properties={1: "a"}), "the name of a property must be str, not 1"),  # type: ignore[dict-item]
         (Message("x", ttl=-1), "ttl"),
         (Message({"a": 2**70}), "encoded"),

@@ -16,8 +16,8 @@ from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.delivery_times import InvalidAnnotation, delivery_time
 from qmf.broker.nodes.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, add_value, merge_annotations
 from qmf.codec import amqp10
+from qmf.codec.message import DEFAULT_PRIORITY, decode_message
 from qmf.codec.message import Message as AmqpMessage
-from qmf.codec.message import decode_message
 from qmf.codec.type_codes import AMQP10, AMQP10_BY_NAME
 from qmf.codec.types import Described, Int64, UInt8, UInt32, UInt64
 from qmf.errors import DecodeError
@@ -50,7 +50,7 @@ class Message:
     expires_at: float | None
     correlated: bool = False
     durable: bool = False
-    priority: int = 4
+    priority: int = DEFAULT_PRIORITY
     deliver_at: float | None = None
     origin: ClientInfo | None = None
     message_format: int = 0
@@ -196,8 +196,8 @@ def _read_sections(data: bytes, now: float) -> Message:
             fields=message,
             expires_at=None if message.ttl is None else now + message.ttl,
             correlated=message.correlation_id is not None,
-            durable=message.durable,
-            priority=message.priority,
+            durable=bool(message.durable),
+            priority=DEFAULT_PRIORITY if message.priority is None else message.priority,
             deliver_at=delivery_time(message.message_annotations, now) if message.message_annotations else None,
         )
 
@@ -258,7 +258,7 @@ def _read_head(data: bytes) -> tuple[str | None, str, float | None, bool, bool, 
     pos = 0
     ttl = to = subject = None
     correlated = durable = False
-    priority = 4
+    priority = DEFAULT_PRIORITY
     if data.startswith(_HEADER):
         count, pos, end = _compound(data, 3, _LIST8, _LIST32)
         if count:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from qmf.broker.nodes.message import Message
+from qmf.codec.message import DEFAULT_PRIORITY
 from qmf.codec.message import Message as AmqpMessage
 
 #: Characters of a selector, and depth of its parentheses, that are accepted.
@@ -29,11 +30,16 @@ _TOKEN = re.compile(
 )
 _KEYWORDS = frozenset(["AND", "OR", "NOT", "BETWEEN", "LIKE", "ESCAPE", "IN", "IS", "NULL", "TRUE", "FALSE"])
 
+
+def _priority(message: AmqpMessage) -> int:
+    return DEFAULT_PRIORITY if message.priority is None else message.priority
+
+
 _FIELDS: Mapping[str, Callable[[AmqpMessage], object]] = {
     "JMSMessageID": lambda message: message.message_id,
     "JMSCorrelationID": lambda message: message.correlation_id,
     "JMSType": lambda message: message.subject,
-    "JMSPriority": lambda message: message.priority,
+    "JMSPriority": _priority,
     "JMSTimestamp": lambda message: message.creation_time,
     "JMSDeliveryMode": lambda message: "PERSISTENT" if message.durable else "NON_PERSISTENT",
     "JMSRedelivered": lambda message: message.delivery_count > 0,
@@ -43,8 +49,8 @@ _FIELDS: Mapping[str, Callable[[AmqpMessage], object]] = {
     "amqp.to": lambda message: message.to,
     "amqp.reply_to": lambda message: message.reply_to,
     "amqp.content_type": lambda message: message.content_type,
-    "amqp.priority": lambda message: message.priority,
-    "amqp.durable": lambda message: message.durable,
+    "amqp.priority": _priority,
+    "amqp.durable": lambda message: bool(message.durable),
     "amqp.redelivered": lambda message: message.delivery_count > 0,
     "amqp.creation_time": lambda message: message.creation_time,
 }

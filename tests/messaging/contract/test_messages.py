@@ -92,7 +92,7 @@ def test_the_sender_says_whether_messages_are_durable_that_do_not(
     sender.send(Message(content, durable=True))
     receiver = session.receiver(address, capacity=10)
     expected = [False] * later + [True, True, False, False, True]
-    assert [receiver.fetch(timeout=10).durable for _ in expected] == expected
+    assert [bool(receiver.fetch(timeout=10).durable) for _ in expected] == expected
     session.acknowledge()
 
 
