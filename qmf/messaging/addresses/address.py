@@ -6,6 +6,7 @@ import re
 
 from qmf.messaging.addresses.options import AddressOptions, read_options
 from qmf.messaging.addresses.parser import parse
+from qmf.messaging.exceptions import MalformedAddress
 
 #: The name that stands for a fresh, temporary node.
 TEMPORARY = "#"
@@ -35,16 +36,18 @@ class Address(str):
     def __new__(cls, text: str) -> Address:
         """Raises:
 
-        MalformedAddress: the text is not an address; names line and column.
+        MalformedAddress: it is no text, or the text is not an address; names line and column.
         InvalidOption: an option is unknown or has a value of a wrong type; names the option.
         """
         if isinstance(text, Address):
             return text
+        if not isinstance(text, str):
+            raise MalformedAddress(text=f"an address must be text, not {text!r}")
         parsed = parse(text)
         address = super().__new__(cls, text)
         address.name = parsed.name
         address.subject = parsed.subject
-        address.options = read_options(text, parsed.options)
+        address.options = read_options(text, parsed.options or {})
         return address
 
     @classmethod

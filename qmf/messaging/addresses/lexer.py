@@ -12,22 +12,22 @@ from qmf.messaging.exceptions import MalformedAddress
 
 
 class TokenKind(enum.Enum):
-    """What a token is."""
+    """What a token is: its name in the published API, which errors contain."""
 
-    LBRACE = "'{'"
-    RBRACE = "'}'"
-    LBRACKET = "'['"
-    RBRACKET = "']'"
-    COLON = "':'"
-    SEMICOLON = "';'"
-    SLASH = "'/'"
-    COMMA = "','"
-    NUMBER = "a number"
-    IDENTIFIER = "a name"
-    STRING = "a quoted string"
-    ESCAPE = "an escape"
-    SYMBOL = "a symbol"
-    END = "the end"
+    LBRACE = "LBRACE"
+    RBRACE = "RBRACE"
+    LBRACKET = "LBRACK"
+    RBRACKET = "RBRACK"
+    COLON = "COLON"
+    SEMICOLON = "SEMI"
+    SLASH = "SLASH"
+    COMMA = "COMMA"
+    NUMBER = "NUMBER"
+    IDENTIFIER = "ID"
+    STRING = "STRING"
+    ESCAPE = "ESC"
+    SYMBOL = "SYM"
+    END = "EOF"
 
 
 @attrs.frozen
@@ -43,6 +43,10 @@ class AddressToken:
     kind: TokenKind
     text: str
     position: int
+
+    def __str__(self) -> str:
+        """As errors of the published API show it."""
+        return f"{self.kind.value}({self.text!r})" if self.text else self.kind.value
 
 
 _PATTERNS = {
@@ -80,17 +84,21 @@ def tokens(text: str) -> Iterator[AddressToken]:
             return
         match = _TOKEN.match(text, position)
         if match is None:
-            raise malformed(text, position, _reason(text, position))
+            raise malformed(text, position, f"unrecognized characters ({_reason(text, position)})")
         assert match.lastgroup is not None
         yield AddressToken(TokenKind[match.lastgroup], match[0], position)
         position = match.end()
 
 
 def malformed(text: str, position: int, reason: str) -> MalformedAddress:
-    """The error for a fault at an offset of an address; it names line and column, both from 1."""
-    line = text.count("\n", 0, position) + 1
-    column = position - (text.rfind("\n", 0, position) + 1) + 1
-    return MalformedAddress(text=f"address {text!r}, line {line}, column {column}: {reason}")
+    """The error for a fault at an offset of an address, in the form of the published API.
+
+    It names the line, from 1, the column, from 0, and has the text of the line.
+    """
+    begin = text.rfind("\n", 0, position) + 1
+    number = text.count("\n", 0, position) + 1
+    line = text[begin:].partition("\n")[0]
+    return MalformedAddress(text=f"{reason} line:{number},{position - begin}:{line}")
 
 
 def unescape(text: str, *, quoted: bool) -> str:

@@ -32,8 +32,8 @@ class Policy(enum.Enum):
 class Mode(enum.Enum):
     """Whether a receiver takes messages from a queue or leaves them there."""
 
-    CONSUME = "consume"
     BROWSE = "browse"
+    CONSUME = "consume"
 
 
 class NodeType(enum.Enum):
@@ -177,8 +177,8 @@ def read_options(address: str, values: Mapping[str, object]) -> AddressOptions:
         values: as parsed.
 
     Raises:
-        InvalidOption: an unknown name, or a value of a wrong type; names the option by its path, such as
-            ``node.x-declare.type``.
+        InvalidOption: an unknown name, or a value of a wrong type, in the words of the published API; names the option
+            by its path, such as ``node: x-declare: type``. A note of the error has the address.
     """
     reader = _OptionMap(address, "", values)
     options = AddressOptions(
@@ -277,27 +277,29 @@ class _OptionMap:
         return self._values.pop(name, None)
 
     def error(self, name: str, reason: str) -> InvalidOption:
-        path = ".".join(part for part in (self._path, name) if part)
-        return InvalidOption(text=f"address {self._address!r}, option {path}: {reason}")
+        path = ": ".join(part for part in (self._path, name) if part)
+        error = InvalidOption(text=f"error in options: {path}: {reason}")
+        error.add_note(f"in the address {self._address!r}")
+        return error
 
     def _typed(self, name: str, kinds: tuple[type, ...], what: str) -> Any:
         value = self.take(name)
         if value is None or (isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))):
             return value
-        raise self.error(name, f"must be {what}, not {value!r}")
+        raise self.error(name, f"{value} is not a {what}")
 
     def text(self, name: str) -> str | None:
-        value: str | None = self._typed(name, (str,), "text")
+        value: str | None = self._typed(name, (str,), "str")
         return value
 
     def boolean(self, name: str) -> bool | None:
-        value: bool | None = self._typed(name, (bool,), "True or False")
+        value: bool | None = self._typed(name, (bool,), "bool")
         return value
 
     def seconds(self, name: str) -> float | None:
-        value: float | None = self._typed(name, (int, float), "a number of seconds")
+        value: float | None = self._typed(name, (int, float), "number of seconds")
         if value is not None and value < 0:
-            raise self.error(name, f"must not be negative, not {value!r}")
+            raise self.error(name, f"{value} is negative")
         return value
 
     def choice(self, name: str, kind: type[E]) -> E | None:
@@ -307,18 +309,17 @@ class _OptionMap:
         for member in kind:
             if member.value == value:
                 return member
-        choices = [str(member.value) for member in kind]
-        raise self.error(name, f"must be {', '.join(choices[:-1])} or {choices[-1]}, not {value!r}")
+        raise self.error(name, f"{value} not in {tuple(member.value for member in kind)}")
 
     def map(self, name: str) -> _OptionMap:
-        value = self._typed(name, (dict,), "a map in braces")
-        return _OptionMap(self._address, ".".join(part for part in (self._path, name) if part), value or {})
+        value = self._typed(name, (dict,), "map")
+        return _OptionMap(self._address, ": ".join(part for part in (self._path, name) if part), value or {})
 
     def texts(self, name: str) -> tuple[str, ...]:
-        value = self._typed(name, (list, str), "a name or a list of names")
+        value = self._typed(name, (list, str), "name or a list of names")
         items = [value] if isinstance(value, str) else value or []
         if not all(isinstance(item, str) for item in items):
-            raise self.error(name, f"must be a name or a list of names, not {value!r}")
+            raise self.error(name, f"{value} is not a name or a list of names")
         return tuple(items)
 
     def each(
@@ -337,17 +338,17 @@ class _OptionMap:
             alone: one map may stand for a list of one.
             of_text: reads an entry that is text, where that is allowed.
         """
-        value = self._typed(name, (list, dict) if alone else (list,), "a list of maps")
+        value = self._typed(name, (list, dict) if alone else (list,), "list")
         items = [value] if isinstance(value, dict) else value or []
         found = []
         for number, item in enumerate(items):
             if isinstance(item, str) and of_text is not None:
                 found.append(of_text(item))
             elif isinstance(item, dict):
-                path = ".".join(part for part in (self._path, f"{name}[{number}]") if part)
+                path = ": ".join(part for part in (self._path, f"{name}[{number}]") if part)
                 found.append(read(_OptionMap(self._address, path, item)))
             else:
-                raise self.error(f"{name}[{number}]", f"must be a map in braces, not {item!r}")
+                raise self.error(f"{name}[{number}]", f"{item} is not a map")
         return tuple(found)
 
     def rest(self) -> dict[str, object]:
@@ -358,4 +359,6 @@ class _OptionMap:
     def finish(self) -> None:
         """Refuse what was not read."""
         for name in self._values:
-            raise self.error(name, f"unknown; the options here are {', '.join(sorted(self._known))}")
+            error = self.error(name, "illegal key")
+            error.add_note(f"the options here are {', '.join(sorted(self._known))}")
+            raise error

@@ -40,12 +40,13 @@ class ParsedAddress:
     Attributes:
         name: of the node.
         subject: None where the address has none.
-        options: as written, not checked; values are str, int, float, bool, None, dict and list.
+        options: as written, not checked; values are str, int, float, bool, None, dict and list. None where the address
+            has none.
     """
 
     name: str
     subject: str | None
-    options: dict[str, object]
+    options: dict[str, object] | None
 
 
 def parse(text: str) -> ParsedAddress:
@@ -75,11 +76,11 @@ class _Parser:
     def address(self) -> ParsedAddress:
         name = self._text_up_to(TokenKind.SLASH, TokenKind.SEMICOLON)
         if name is None:
-            raise self._error("the name is missing")
+            raise self._error(f"unexpected token {self._peek()}, the name is missing")
         subject = None
         if self._accept(TokenKind.SLASH):
             subject = self._text_up_to(TokenKind.SEMICOLON)
-        options = self.map() if self._accept(TokenKind.SEMICOLON) else {}
+        options = self.map() if self._accept(TokenKind.SEMICOLON) else None
         if self._peek().kind is not TokenKind.END:
             raise self._unexpected(TokenKind.END)
         return ParsedAddress(name, subject, options)
@@ -178,11 +179,8 @@ class _Parser:
         return malformed(self._text, self._peek().position, reason)
 
     def _unexpected(self, *expected: TokenKind) -> MalformedAddress:
-        token = self._peek()
-        found = token.kind.value if token.kind is TokenKind.END else repr(token.text)
-        names = [kind.value for kind in expected]
-        wanted = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
-        return self._error(f"expected {wanted}, found {found}")
+        names = ", ".join(kind.value for kind in expected)
+        return self._error(f"expecting {names if len(expected) == 1 else f'({names})'}, got {self._peek()}")
 
 
 def _literal(token: AddressToken) -> str:
