@@ -60,13 +60,14 @@ class BusUrl:
         return f"{scheme}://{user}{host}:{self.port}"
 
 
-def parse_url(text: str) -> BusUrl:
+def parse_url(text: str, *, any_port: bool = False) -> BusUrl:
     """Read a bus URL.
 
     Args:
         text: ``host``, ``host:port``, ``amqp://...`` or ``amqps://...``, each with ``user@``, ``user:password@`` or
             the older ``user/password@`` before the host. IPv6 addresses are written in brackets. In a URL with a
             scheme, reserved characters of user and password are written as ``%40`` and the like.
+        any_port: also take numbers that are no ports. Connecting to these fails.
 
     Raises:
         UrlError: for anything else; has the text without its password.
@@ -75,7 +76,7 @@ def parse_url(text: str) -> BusUrl:
     credentials, at, where = rest.rpartition("@")
     username, password = _credentials(text, credentials, escaped="://" in text) if at else (None, None)
     tls = _SCHEMES[scheme]
-    host, port = _host_and_port(text, where.removesuffix("/"), AMQPS_PORT if tls else AMQP_PORT)
+    host, port = _host_and_port(text, where.removesuffix("/"), AMQPS_PORT if tls else AMQP_PORT, any_port=any_port)
     return BusUrl(host, port, tls, username, password)
 
 
@@ -106,7 +107,7 @@ def _credentials(text: str, credentials: str, *, escaped: bool) -> tuple[str, st
     return username, password
 
 
-def _host_and_port(text: str, where: str, default: int) -> tuple[str, int]:
+def _host_and_port(text: str, where: str, default: int, *, any_port: bool) -> tuple[str, int]:
     if where.count(":") > 1 and "[" not in where:
         raise UrlError(text, "an IPv6 address must be in brackets")
     match = re.match(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::(.*))?\Z", where)
@@ -121,6 +122,6 @@ def _host_and_port(text: str, where: str, default: int) -> tuple[str, int]:
         raise UrlError(text, f"{bad[0]!r} cannot be part of a host")
     if match[3] is None:
         return host, default
-    if not re.fullmatch(r"[0-9]{1,5}", match[3]) or not 0 < int(match[3]) < 65536:
+    if not re.fullmatch(r"[0-9]{1,9}", match[3]) or not (any_port or 0 < int(match[3]) < 65536):
         raise UrlError(text, f"port {match[3]!r} is not a number from 1 to 65535")
     return host, int(match[3])

@@ -96,8 +96,12 @@ class ConnectionOptions:
     max_message_size: int = MAX_MESSAGE_SIZE
 
 
-def read_options(url: str | None, options: Mapping[str, Any]) -> ConnectionOptions:
+def read_options(url: object, options: Mapping[str, Any]) -> ConnectionOptions:
     """The options of `Connection(url, **options)`.
+
+    Args:
+        url: text, or an object whose text is the URL; None for the one that the option `host` gives.
+        options: by name; `-` in a name stands for `_`.
 
     Raises:
         ConnectionError: an unknown option, one of a wrong type, or an invalid URL.
@@ -109,10 +113,10 @@ def read_options(url: str | None, options: Mapping[str, Any]) -> ConnectionOptio
     if protocol is not None and protocol not in ("amqp1.0", "AMQP1.0"):
         raise VersionError(text=f"option protocol: only amqp1.0 is supported, not {protocol!r}")
     tls = values.choice("transport", _TRANSPORTS)
-    text = url if url is not None else host
-    if text is None:
+    if url is None and host is None:
         raise ConnectionError(text="a URL, or the option host, is missing")
-    urls = [_url(text, tls, port), *(_url(item, tls, port) for item in values.texts("reconnect_urls"))]
+    urls = [_url(host if url is None else _text(url, "url"), tls, port)]
+    urls += [_url(item, tls, port) for item in values.texts("reconnect_urls")]
     interval = values.take("reconnect_interval", float)
     interval_min, interval_max = (
         values.take("reconnect_interval_min", float),
@@ -149,6 +153,13 @@ def _max_message_size(values: _Options) -> int:
     return MAX_MESSAGE_SIZE if size is None else int(size)
 
 
+def _text(value: object, name: str) -> str:
+    """The text of a URL, which may be an object of a class of its own, such as `qmf.messaging.util.URL`."""
+    if value is None or isinstance(value, bytes | int | float | Mapping | list | tuple):
+        raise ConnectionError(text=f"option {name}: must be a URL, not {value!r}")
+    return str(value)
+
+
 def _first(*values: float | None) -> float:
     return next(value for value in values if value is not None)
 
@@ -162,7 +173,7 @@ def _url(text: str, tls: bool | None, port: int | None) -> BusUrl:
         secure = match[1] == "amqps" or bool(kind and kind[1] == "ssl")
         text = f"{'amqps' if secure else 'amqp'}://{rest[kind.end() :] if kind else rest}"
     try:
-        url = parse_url(text)
+        url = parse_url(text, any_port=True)
     except UrlError as error:
         raise ConnectionError(text=str(error)) from error
     if tls and not url.tls:
@@ -196,7 +207,8 @@ class _Options:
     """Options that are read one by one; what is left over is unknown."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        self._values = {name: value for name, value in values.items() if name not in _WITHOUT_EFFECT}
+        named = {name.replace("-", "_"): value for name, value in values.items()}
+        self._values = {name: value for name, value in named.items() if name not in _WITHOUT_EFFECT}
 
     def take(self, name: str, kind: type[Any]) -> Any:
         """The value of an option, or None."""
@@ -217,10 +229,10 @@ class _Options:
 
     def texts(self, name: str) -> Sequence[str]:
         value = self._values.pop(name, None)
-        items: Iterable[Any] = value.split(",") if isinstance(value, str) else value or ()
-        if isinstance(items, str) or not all(isinstance(item, str) for item in items):
+        items = value.split(",") if isinstance(value, str) else value or ()
+        if not isinstance(items, Iterable):
             raise ConnectionError(text=f"option {name}: must be a list of URLs, not {value!r}")
-        return [item.strip() for item in items]
+        return [_text(item, name).strip() for item in items]
 
     def finish(self) -> None:
         """Refuse what was not read. The options of TLS may be given without TLS."""

@@ -34,13 +34,13 @@ class Connection(ConnectionBase):
 
     __slots__ = ("_loop",)
 
-    def __init__(self, url: str | None = None, **options: Any) -> None:
+    def __init__(self, url: Any = None, **options: Any) -> None:
         """See `qmf.messaging.aio.Connection`; nothing is connected yet."""
         super().__init__(ConnectionCore(read_options(url, options)))
         self._loop = ConnectionLoop()
 
     @classmethod
-    def establish(cls, url: str | None = None, timeout: float | None = None, **options: Any) -> Self:
+    def establish(cls, url: Any = None, timeout: float | None = None, **options: Any) -> Self:
         """Make a connection and open it; see `__init__` and `open`."""
         connection = cls(url, **options)
         connection.open(timeout)

@@ -94,7 +94,7 @@ def test_one_interval_is_both() -> None:
         ("a", {"heartbeat": "5"}, "option heartbeat: must be float, not '5'"),
         ("a", {"reconnect_limit": True}, "option reconnect_limit: must be int, not True"),
         ("a", {"transport": "udp"}, "option transport: must be tcp or ssl or tcp+tls, not 'udp'"),
-        ("a", {"reconnect_urls": [1]}, "option reconnect_urls: must be a list of URLs"),
+        ("a", {"reconnect_urls": [1]}, "option reconnect_urls: must be a URL, not 1"),
         ("amqps://a", {"ssl_trustfile": "/nowhere.pem"}, "option ssl_trustfile: there is no file '/nowhere.pem'"),
     ],
 )
