@@ -13,6 +13,7 @@ from qmf._lazy import lazy_exports
 if TYPE_CHECKING:
     from qmf.messaging.addresses import Address
     from qmf.messaging.constants import AMQP_PORT, AMQPS_PORT, REJECTED, RELEASED, UNLIMITED
+    from qmf.messaging.datatypes import Serial, timestamp, uuid4
     from qmf.messaging.exceptions import (
         AcknowledgementUnknown,
         AddressError,
@@ -61,6 +62,7 @@ else:
             "qmf.messaging.addresses": "Address",
             "qmf.messaging.constants": "AMQP_PORT AMQPS_PORT REJECTED RELEASED UNLIMITED",
             "qmf.messaging.synchronous": "Connection Receiver Sender Session",
+            "qmf.messaging.datatypes": "Serial timestamp uuid4",
             "qmf.messaging.exceptions": (
                 "AcknowledgementUnknown AddressError AssertionFailed AuthenticationFailure ConnectError "
                 "ConnectionClosed ConnectionError "
@@ -113,6 +115,7 @@ __all__ = [
     "SendError",
     "Sender",
     "SenderError",
+    "Serial",
     "ServerError",
     "Session",
     "SessionClosed",
@@ -124,4 +127,6 @@ __all__ = [
     "TransactionUnknown",
     "UnauthorizedAccess",
     "VersionError",
+    "timestamp",
+    "uuid4",
 ]
