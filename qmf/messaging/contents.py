@@ -141,9 +141,7 @@ def encode_leading(
     durable = durable or None if message.durable is None else bool(message.durable)
     priority, ttl, user_id = message.priority, message.ttl, message.user_id
     to = to if message.to is None else message.to
-    subject = subject if message.subject is None else message.subject
-    if subject is None:
-        subject = message.properties.get(SUBJECT)
+    subject = _subject(message, subject)
     address = message.reply_to
     reply_to = None if address is None else _reply_to(address)
     id, correlation_id = message.id, message.correlation_id
@@ -162,6 +160,12 @@ def encode_leading(
         if form is not None:
             return form.join(*(text for text in (id, correlation_id) if type(text) is str))
     return _encode_leading(durable, priority, ttl, id, user_id, to, subject, reply_to, correlation_id, content_type)
+
+
+def _subject(message: Message, otherwise: str | None) -> str | None:
+    """That of a message, else the other one, else the message's property."""
+    subject = otherwise if message.subject is None else message.subject
+    return message.properties.get(SUBJECT) if subject is None else subject
 
 
 def _encode_leading(
