@@ -272,7 +272,7 @@ def test_mistakes_are_reported_in_one_line(windows: Windows, program: str) -> No
         (["-b", "127.0.0.1:1", "-a", "x"], "cannot connect"),
         (["-b", windows.url, "-a", "x; {creat: always}"], "creat"),
         (["-b", windows.url, "-a", "x", "--connection-options", "{hartbeat: 1}"], "hartbeat"),
-        (["-b", windows.url, "-a", "x", "--connection-options", "x"], "column 1"),
+        (["-b", windows.url, "-a", "x", "--connection-options", "x"], "line:1,0"),
     ]:
         done = run([path, *arguments])
         assert (done.returncode, done.stdout) == (1, "")

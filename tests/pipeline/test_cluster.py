@@ -44,7 +44,7 @@ PATIENCE = 240.0
 PROGRAM = """
 import json, os, sys
 from contextlib import closing
-from qmf.pipeline.audit import spark_job
+from qmf.pipeline.audit import spark_job as audit_job
 from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate import spark_job as rules_job
@@ -57,16 +57,16 @@ quick = json.loads(sys.argv[4])
 quick["spark.executor.extraJavaOptions"] = quick["spark.driver.extraJavaOptions"]
 spark = session(master, partitions=2, settings={**quick, "spark.executor.memory": "512m", "spark.executor.cores": "1"})
 print("application", spark.sparkContext.applicationId, flush=True)
-tasks.TASK_SAMPLES = spark_job.TASK_ROWS = rules_job.TASK_ROWS = 30
+tasks.TASK_SAMPLES = audit_job.TASK_ROWS = rules_job.TASK_ROWS = 30
 options = RollupOptions(lake=lake, out=out, sizes=("1m", "1h"))
 rows = spark_job.rollup_batch(spark, options, lambda _text: None)
 executors = spark.sparkContext.parallelize(range(8), 8).map(lambda _: os.environ["SPARK_EXECUTOR_DIRS"]).collect()
 print("executors", json.dumps(sorted(set(executors))))
 print("rows", rows)
-spark_job.audit_on_spark(spark, AuditOptions(lake, out + "/audit"), lambda _text: None)
+audit_job.audit_on_spark(spark, AuditOptions(lake, out + "/audit"), lambda _text: None)
 rules = parse_rules(sys.argv[5], "rules.toml")
 rules_job.correlate_on_spark(spark, CorrelateOptions(lake=lake, out=out + "/alerts", rules=rules), lambda _text: None)
-with closing(spark_job.SparkAuditStream(AuditOptions(lake, out + "/audit-stream"), spark)) as stream:
+with closing(audit_job.SparkAuditStream(AuditOptions(lake, out + "/audit-stream"), spark)) as stream:
     stream.step()
 with closing(spark_job.SparkRollupStream(options, spark)) as stream:
     stream.step(last=True)
