@@ -41,33 +41,33 @@ def written(engine: Engine) -> bytes:
 
 def costs(rounds: int, functions: Callable[[], Native | None]) -> tuple[float, float]:
     """Microseconds of processor time for a message: to send it and learn its outcome; to read and accept it."""
-    with patch("qmf.bus.engine.link_layer.native", functions):
+    with patch("qmf.bus.engine.engine.native", functions):
         sender = Engine(ConnectionSettings("sender", hostname="host"))
         reader = Engine(ConnectionSettings("reader", server=True))
-    link = sender.attach("link", is_sender=True, terminus=Terminus("queue"))
+    link = sender.links.attach("link", is_sender=True, terminus=Terminus("queue"))
     theirs = None
     while theirs is None:
         reader.feed(written(sender))
         for event in events(reader):
             if isinstance(event, LinkRequested):
                 theirs = event.link
-                reader.accept_link(theirs, source=theirs.source, target=theirs.target)
+                reader.links.accept(theirs, source=theirs.source, target=theirs.target)
         sender.feed(written(reader))
         list(events(sender))
     sending = reading = 0.0
     for _ in range(rounds):
-        reader.add_credit(theirs, BATCH)
+        reader.links.add_credit(theirs, BATCH)
         sender.feed(written(reader))
         list(events(sender))
         start = time.process_time()
         for _ in range(BATCH):
-            sender.send(link, MESSAGE)
+            sender.deliveries.send(link, MESSAGE)
         data = written(sender)
         sent = time.process_time()
         reader.feed(data)
         for event in events(reader):
             if isinstance(event, Delivery) and event.delivery_tag is not None:
-                reader.settle(theirs, event.delivery_tag)
+                reader.decisions.settle(theirs, event.delivery_tag)
         data = written(reader)
         read = time.process_time()
         sender.feed(data)

@@ -192,7 +192,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
 
         For a peer that does not wait for it, so that it is not woken for that alone.
         """
-        self.engine.accept_later(link, delivery_tag)
+        self.engine.decisions.accept_later(link, delivery_tag)
         if self._accept_timer is None:
             self._accept_timer = self._loop.call_later(ACCEPT_DELAY, self._accept_waiting)
 
@@ -204,7 +204,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
         """Messages that may be sent on `link` now: the credit; 0 if they would pile up in memory."""
         if self._paused:
             return 0
-        room = self.engine.room(link, MAX_BACKLOG)
+        room = self.engine.links.room(link, MAX_BACKLOG)
         if room < 0:
             self._backlog_full = True
             return 0
@@ -216,11 +216,11 @@ class AmqpTransport(asyncio.BufferedProtocol):
         """Send messages on `link`, in their order, while `can_send` is true; returns their delivery tags.
 
         Args:
-            link, messages, settled, transaction: see `Engine.send_all`.
+            link, messages, settled, transaction: see `Deliveries.send_all`.
         """
         tags: list[int] = []
         while not self._paused:
-            sent = self.engine.send_all(
+            sent = self.engine.deliveries.send_all(
                 link, messages, len(tags), MAX_BACKLOG, settled=settled, transaction=transaction
             )
             if sent:
@@ -356,7 +356,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
     def _accept_waiting(self) -> None:
         self._accept_timer = None
         if self._transport is not None:
-            self.engine.accept_waiting()
+            self.engine.decisions.accept_waiting()
             self._flush()
 
     def _dispatch(self) -> bool:

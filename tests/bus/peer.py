@@ -40,9 +40,9 @@ class Peer:
 
     def grant(self, link: Link, credit: int = 100) -> None:
         """Accept a link as it was asked for."""
-        self.engine.accept_link(link, source=link.source, target=link.target)
+        self.engine.links.accept(link, source=link.source, target=link.target)
         if not link.is_sender:
-            self.engine.add_credit(link, credit)
+            self.engine.links.add_credit(link, credit)
 
     def stop_reading(self) -> None:
         """Read nothing more."""

@@ -27,17 +27,17 @@ class ScriptedBroker:
             self.requests.append(event.link.source if event.link.is_sender else event.link.target)
             if self.refuse:
                 self.refuse -= 1
-                peer.engine.refuse_link(event.link, "amqp:unauthorized-access", "not you")
+                peer.engine.links.refuse(event.link, "amqp:unauthorized-access", "not you")
             else:
                 peer.grant(event.link, self.credit)
         elif isinstance(event, Delivery):
             if self.detach:
                 self.detach -= 1
-                peer.engine.detach(event.link, "amqp:precondition-failed", "bad message")
+                peer.engine.links.detach(event.link, "amqp:precondition-failed", "bad message")
             elif not self.silent:
                 assert event.delivery_tag is not None
                 error = ("amqp:not-allowed", "no") if self.outcome is Outcome.REJECTED else ("", "")
-                peer.engine.settle(event.link, event.delivery_tag, self.outcome, *error)
+                peer.engine.decisions.settle(event.link, event.delivery_tag, self.outcome, *error)
 
 
 DATA = message("somewhere", "x", "hello")
@@ -55,8 +55,8 @@ class GrantingBroker:
             node = event.link.source if event.link.is_sender else event.link.target
             self.links += 1
             if self.refuse or (node is not None and "gone" in (node.address or "")):
-                peer.engine.refuse_link(event.link, "amqp:not-found", "no such node")
+                peer.engine.links.refuse(event.link, "amqp:not-found", "no such node")
             else:
                 peer.grant(event.link)
         elif isinstance(event, Delivery) and event.delivery_tag is not None:
-            peer.engine.settle(event.link, event.delivery_tag)
+            peer.engine.decisions.settle(event.link, event.delivery_tag)

@@ -79,12 +79,12 @@ class NoV1:
             node = event.link.source if event.link.is_sender else event.link.target
             address = node.address if node is not None else None
             if address == "amq.direct" and peer is self.first:
-                peer.engine.refuse_link(event.link, "amqp:not-found", "no such exchange")
+                peer.engine.links.refuse(event.link, "amqp:not-found", "no such exchange")
             else:
                 peer.grant(event.link)
                 self.granted.append((peer, address))
         elif isinstance(event, Delivery) and event.delivery_tag is not None:
-            peer.engine.settle(event.link, event.delivery_tag)
+            peer.engine.decisions.settle(event.link, event.delivery_tag)
 
 
 async def test_another_broker_after_a_loss_may_have_what_the_first_had_not() -> None:

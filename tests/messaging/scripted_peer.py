@@ -58,7 +58,7 @@ class ScriptedPeer:
         elif isinstance(event, CreditChanged):
             self.send(peer, event.link)
             if not self.silent:
-                peer.engine.answer_drain(event.link)
+                peer.engine.links.answer_drain(event.link)
         elif isinstance(event, OutcomeReceived):
             self.on_outcome(event)
         elif isinstance(event, Delivery):
@@ -67,15 +67,15 @@ class ScriptedPeer:
 
     def send(self, peer: Peer, link: Link) -> None:
         """Send what is to be sent, as far as there is credit."""
-        while self.to_send and link.is_sender and peer.engine.credit(link) > 0:
-            peer.engine.send(link, message("q", "", self.to_send.pop(0)))
+        while self.to_send and link.is_sender and peer.engine.links.credit(link) > 0:
+            peer.engine.deliveries.send(link, message("q", "", self.to_send.pop(0)))
 
     def _on_link(self, peer: Peer, link: Link) -> None:
         self.links.append(link)
         if self.silent_links:
             return
         if self.refusal is not None:
-            peer.engine.refuse_link(link, *self.refusal)
+            peer.engine.links.refuse(link, *self.refusal)
             return
         peer.grant(link)
 
@@ -86,17 +86,17 @@ class ScriptedPeer:
         if self.silent or event.delivery_tag is None:
             return
         if self.modified:
-            peer.engine.modify(event.link, event.delivery_tag, failed=True, undeliverable=False)
+            peer.engine.decisions.modify(event.link, event.delivery_tag, failed=True, undeliverable=False)
         else:
-            peer.engine.settle(event.link, event.delivery_tag, self.outcome, *self.error)
+            peer.engine.decisions.settle(event.link, event.delivery_tag, self.outcome, *self.error)
 
     def _on_transaction(self, peer: Peer, event: Delivery, delivery_tag: int) -> None:
         if not self.declared:
             self.declared = True
-            peer.engine.declare(event.link, delivery_tag, b"1")
+            peer.engine.decisions.declare(event.link, delivery_tag, b"1")
         elif not self.silent:
             self.declared = False
-            peer.engine.settle(event.link, delivery_tag)
+            peer.engine.decisions.settle(event.link, delivery_tag)
 
     def stop_reading(self) -> None:
         """Read nothing more from the newest connection."""

@@ -21,7 +21,7 @@ def test_credit_is_given_for_half_of_the_capacity_or_more(capacity: int) -> None
 
         def note_and_send(peer: Peer, link: Link) -> None:
             if link.is_sender and script.to_send:
-                portions.append(peer.engine.credit(link))
+                portions.append(peer.engine.links.credit(link))
             send(peer, link)  # uses all of it
 
         script.send = note_and_send  # type: ignore[method-assign]
@@ -39,7 +39,7 @@ def credit_at(script: ScriptedPeer, session: Session) -> int:
     """The credit that the peer has for the first link, once it knows all that was done."""
     session.receiver(f"after-{len(script.links)}")
     found: list[int] = []
-    script.do(lambda peer: found.append(peer.engine.credit(script.links[0])))
+    script.do(lambda peer: found.append(peer.engine.links.credit(script.links[0])))
     return found[0]
 
 
@@ -94,7 +94,7 @@ def test_messages_that_cross_the_lowered_capacity_go_back() -> None:
         def send_before_it_is_known(peer: Peer) -> None:
             receiver.capacity = 1
             for number in range(4):
-                peer.engine.send(script.links[0], message("q", "", str(number)))
+                peer.engine.deliveries.send(script.links[0], message("q", "", str(number)))
 
         script.on_outcome = lambda event: released.append(event.outcome.value)
         script.do(send_before_it_is_known)

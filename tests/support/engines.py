@@ -45,12 +45,12 @@ class Pair:
     def link(self, *, sending: bool, credit: int = 10, node: Terminus | None = None) -> tuple[Link, Link]:
         """A link that the client asked for and the server granted; (client's, server's)."""
         node = node or Terminus("there")
-        mine = self.client.attach("name", is_sender=sending, terminus=node, credit=0 if sending else credit)
+        mine = self.client.links.attach("name", is_sender=sending, terminus=node, credit=0 if sending else credit)
         self.pump()
         (request,) = [event for event in self.at_server if isinstance(event, LinkRequested)]
-        self.server.accept_link(request.link, source=request.link.source, target=request.link.target)
+        self.server.links.accept(request.link, source=request.link.source, target=request.link.target)
         if sending:
-            self.server.add_credit(request.link, credit)
+            self.server.links.add_credit(request.link, credit)
         self.pump()
         assert LinkAttached(mine) in self.at_client
         self.at_client.clear()

@@ -229,7 +229,7 @@ class NetworkConnection:
             confirmed.set_result(None)
         else:
             self._detaching[link] = confirmed
-            self.engine.detach(link)
+            self.engine.links.detach(link)
             self.transport.flush_soon()
         return confirmed
 
@@ -293,7 +293,7 @@ class NetworkConnection:
     def _on_credit(self, event: CreditChanged) -> None:
         if (owner := self._owners.get(event.link)) is not None:
             owner.on_credit()
-        self.engine.answer_drain(event.link)
+        self.engine.links.answer_drain(event.link)
 
     def _on_drained(self, event: Drained) -> None:
         if (owner := self._owners.get(event.link)) is not None:
@@ -312,7 +312,7 @@ class NetworkConnection:
             owner.on_detached(event.condition, event.description)
 
     def _on_requested(self, event: LinkRequested) -> None:
-        self.engine.refuse_link(event.link, "amqp:not-allowed", "this peer only opens links itself")
+        self.engine.links.refuse(event.link, "amqp:not-allowed", "this peer only opens links itself")
 
     def _on_session_ended(self, event: SessionEnded) -> None:
         on_ended = self._session_owners.pop(event.session, None)

@@ -104,7 +104,7 @@ class ReceiverLink(BusLink):
         dialect = dialect_of(network.peer.product)
         self._subject_filter = dialect.subject_filter(self._binding)
         self._credit, self._settled = self._window, 0
-        return network.engine.attach(
+        return network.engine.links.attach(
             # A new name each time: the broker may not have noticed yet that an earlier connection has ended.
             receiving_link_name(),
             is_sender=False,
@@ -140,12 +140,12 @@ class ReceiverLink(BusLink):
         if link is not self._link or network is None:
             return  # it was detached since
         if delivery_tag is not None:
-            network.engine.settle(link, delivery_tag)
+            network.engine.decisions.settle(link, delivery_tag)
             network.transport.flush_soon()
         self._settled += 1
         # Without credit, a receiver that holds many messages while it waits for one more would wait for ever.
         if self._settled >= self._batch or self._credit == 0:
-            network.engine.add_credit(link, self._settled)
+            network.engine.links.add_credit(link, self._settled)
             self._credit += self._settled
             self._settled = 0
             network.transport.flush_soon()

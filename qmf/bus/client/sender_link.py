@@ -182,7 +182,7 @@ class SenderLink(BusLink):
     # Details
 
     def _request(self, network: NetworkConnection, session: EngineSession | None) -> Link:
-        return network.engine.attach(
+        return network.engine.links.attach(
             sending_link_name(), is_sender=True, terminus=self._target, session=session, properties=self._properties
         )
 
@@ -204,7 +204,7 @@ class SenderLink(BusLink):
 
     def _transfer(self, data: bytes, on_outcome: OutcomeCallback | None) -> None:
         assert self._link is not None
-        delivery_tag = self._transport.engine.send(self._link, data)
+        delivery_tag = self._transport.engine.deliveries.send(self._link, data)
         self._transport.flush_soon()
         self._unsettled.add(delivery_tag)
         if on_outcome is not None:

@@ -1,6 +1,6 @@
 """Deliveries of an engine: sent and received; transfers are joined, limits enforced, outcomes of the peer read.
 
-Part of `engine.py`, which owns the links. What happens for every message calls proton's C library (`lib`) directly: its
+What happens for every message calls proton's C library (`lib`) directly: its
 Python objects would take several times as long as everything else. They are used only to read and write errors, which
 is rare.
 """
@@ -14,11 +14,11 @@ from typing import Any
 from cproton import ffi, lib
 
 from qmf._compile import fast_constructor
+from qmf.bus.engine.decisions import Decisions
 from qmf.bus.engine.events import (
     AcceptedBatch,
     Delivery,
     DeliveryBatch,
-    Drained,
     EngineEvent,
     EventBatch,
     MessageTooLarge,
@@ -26,6 +26,7 @@ from qmf.bus.engine.events import (
     OutcomeReceived,
 )
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.links import Links
 from qmf.bus.engine.native import ACCEPTED, ACCEPTED_IN, FLOW, HELD, MESSAGES, Batch, Native, number_of
 from qmf.bus.engine.outcomes import OUTCOMES, STATES, read_annotations, update, wrap
 from qmf.bus.engine.transactions import (
@@ -56,8 +57,6 @@ _PARTIAL_MESSAGES = 4
 
 _TOO_LARGE = "amqp:link:message-size-exceeded"
 
-OnFlow = Callable[[Link], None]
-
 
 class Deliveries:
     """The deliveries on all links of one engine.
@@ -71,17 +70,19 @@ class Deliveries:
         self,
         limit: int,
         events: deque[EngineEvent | EventBatch],
-        detach: Callable[[Link, str, str], None],
+        links: Links,
+        decisions: Decisions,
         *,
         server: bool,
-        native: Native | None = None,
+        native: Native | None,
     ) -> None:
         """Args:
 
         limit: largest message that is accepted, in bytes. A server rejects a larger one; a client releases it, since
             the broker is to keep it.
         events: of the engine, where those of deliveries are appended.
-        detach: ends a link whose peer exceeds the limit: link, condition, description.
+        links: of the connection; one whose peer exceeds the limit is ended.
+        decisions: of the connection; those that wait for the next message are carried out before it is sent.
         server: True on the side that has the transactions: `Delivery` names them, and messages with an outcome within
             one stay unsettled until it ends.
         native: the compiled functions; None to do without.
@@ -96,7 +97,8 @@ class Deliveries:
         self._server = server
         self._events = events
         self._emit: Callable[[EngineEvent], None] = events.append
-        self._detach = detach
+        self._links = links
+        self._decisions = decisions
         self.next_tag = 1
         # The tag of a delivery must be unique among the unsettled ones of its link; proton copies it.
         self._tag = bytearray(PADDED_TAG)
@@ -109,12 +111,26 @@ class Deliveries:
         link: Link,
         data: bytes,
         *,
-        settled: bool,
-        transaction: bytes | None,
-        delivery_tag: int | None,
-        message_format: int,
+        settled: bool = False,
+        transaction: bytes | None = None,
+        delivery_tag: int | None = None,
+        message_format: int = 0,
     ) -> int:
-        """See `Engine.send`."""
+        """Send one message. The owner has checked `credit` before.
+
+        Args:
+            link: on which we send.
+            data: the encoded message.
+            settled: settle it at once: there will be no outcome.
+            transaction: id of the transaction that the message is part of.
+            delivery_tag: on a link that can be resumed; each one is used for one message, on whatever connection.
+            message_format: of the message, in 32 bits.
+
+        Returns:
+            delivery tag, the same as in `OutcomeReceived`.
+        """
+        if self._decisions.waiting:
+            self._decisions.accept_waiting()
         settled = settled or link.presettled
         if delivery_tag is None:
             delivery_tag = self._take_tag()
@@ -132,26 +148,45 @@ class Deliveries:
         return delivery_tag
 
     def send_all(
-        self, link: Link, messages: list[bytes], start: int, backlog: int, *, settled: bool, transaction: bytes | None
-    ) -> int:
-        """See `Engine.send_all`; the first delivery tag is that of `next_tag`."""
+        self,
+        link: Link,
+        messages: list[bytes],
+        start: int,
+        backlog: int,
+        *,
+        settled: bool = False,
+        transaction: bytes | None = None,
+    ) -> range:
+        """Send messages, as long as there is credit, and not too much waits to be written. The link cannot be resumed.
+
+        Args:
+            link: on which we send.
+            messages: encoded ones.
+            start: the first of them that is sent.
+            backlog: bytes given to `send` on the session that may wait.
+            settled, transaction: as of `send`, for all of them.
+
+        Returns:
+            delivery tags of those that were sent.
+        """
+        if link.detached:
+            return range(0)
+        if self._decisions.waiting:
+            self._decisions.accept_waiting()
         settled = settled or link.presettled
+        first = self.next_tag
         if self._native is not None:
             state = None if transaction is None else encode_state(transaction)
             addresses = link.address, link.session_address
-            sent: int = self._native.send(
-                *addresses, link.sent, messages, start, settled, backlog, self.next_tag, state
-            )
-            self.next_tag += sent
-            return sent
-        impl, session = link.impl, link.session_impl
-        for number in range(start, len(messages)):
-            if lib.pn_link_credit(impl) <= 0 or lib.pn_session_outgoing_bytes(session) >= backlog:
-                return number - start
-            tag = self._take_tag()
-            short = b"%08x" % (tag & 0xFFFFFFFF)
-            self._send_one(link, messages[number], short, tag, settled=settled, transaction=transaction)
-        return len(messages) - start
+            self.next_tag += self._native.send(*addresses, link.sent, messages, start, settled, backlog, first, state)
+        else:
+            impl, session = link.impl, link.session_impl
+            for data in messages[start:]:
+                if lib.pn_link_credit(impl) <= 0 or lib.pn_session_outgoing_bytes(session) >= backlog:
+                    break
+                tag = self._take_tag()
+                self._send_one(link, data, b"%08x" % (tag & 0xFFFFFFFF), tag, settled=settled, transaction=transaction)
+        return range(first, self.next_tag)
 
     def _take_tag(self) -> int:
         tag = self.next_tag
@@ -174,26 +209,19 @@ class Deliveries:
         else:
             link.sent[self._handle(delivery)] = delivery_tag
 
-    def close(self) -> None:
-        """Report nothing any more, and forget the engine."""
-        self._events = deque()
-        self._emit = _ignore
-        self._detach = _ignore
-
     def _handle(self, delivery: Any) -> Any:
         """What a delivery is in the dictionaries of links: its address for the compiled functions, else itself."""
         return delivery if self._native is None else number_of(delivery)
 
-    def on_batches(self, batches: Sequence[Batch], on_flow: OnFlow) -> None:
-        """Simple messages and outcomes were read by the compiled functions.
+    def on_batches(self, batches: Sequence[Batch]) -> None:
+        """Simple messages, outcomes and credit were read by the compiled functions.
 
         Args:
             batches: see `native.py`.
-            on_flow: called with each link whose credit has changed.
         """
         for kind, link, items in batches:
             if kind == FLOW:
-                on_flow(link)
+                self._links.on_flow(link)
             elif not items:
                 continue
             elif kind == MESSAGES:
@@ -212,7 +240,7 @@ class Deliveries:
         # All of what was read is in the batches now: a link is drained only after its messages.
         for _, link, _ in batches:
             if link.draining:
-                self.check_drained(link)
+                self._links.check_drained(link)
 
     def _emit_messages(self, link: Link, deliveries: list[tuple[int | None, bytes]]) -> None:
         last = self._events[-1] if self._events else None
@@ -324,14 +352,7 @@ class Deliveries:
             link.received[delivery_tag] = self._handle(delivery)
             self._emit(_delivery(link, delivery_tag, data, transaction, message_format))
         if link.draining:
-            self.check_drained(link)
-
-    def check_drained(self, link: Link) -> None:
-        """Report the end of a drain: the peer has used all credit for messages, or returned the rest."""
-        if not lib.pn_link_draining(link.impl) and not lib.pn_link_queued(link.impl):
-            link.draining = False
-            lib.pn_link_set_drain(link.impl, False)
-            self._emit(Drained(link))
+            self._links.check_drained(link)
 
     def _on_confirmed(self, link: Link, delivery: Any) -> None:
         delivery_tag = link.confirming.pop(self._handle(delivery), None)
@@ -376,7 +397,7 @@ class Deliveries:
                 return None
         elif (error := self._excess(link, len(data))) is not None:
             update(delivery, Outcome.REJECTED, *error).settle()
-            self._detach(link, *error)
+            self._links.detach(link, *error)
             return None
         if lib.pn_delivery_partial(delivery):
             return None
@@ -397,11 +418,7 @@ class Deliveries:
         size, settled = link.chunks_size, bool(lib.pn_delivery_settled(delivery))
         update(delivery, Outcome.RELEASED, "", "").settle()
         self._emit(MessageTooLarge(link, size, settled))
-        self._detach(link, _TOO_LARGE, f"messages may have {self._limit} bytes, this one has {size}")
-
-
-def _ignore(*_: object) -> None:
-    """Stands for what the engine did."""
+        self._links.detach(link, _TOO_LARGE, f"messages may have {self._limit} bytes, this one has {size}")
 
 
 def _forget_transactional(link: Link, handle: Any) -> None:

@@ -6,21 +6,24 @@ of the next `output`. Time is an argument of `tick`. Invalid bytes from the peer
 never in an exception.
 
 The protocol itself is proton's (`Connection`, `Transport`, `Collector`). The engine owns every proton object,
-translates proton's events, and answers detach, end and close as the protocol requires: this module for the connection,
-`link_layer.py` for sessions and links, `deliveries.py` for messages. What happens per message or per read calls
-proton's C library directly, the rest uses its Python objects. Two things that proton does not tell, or cannot do, are
-done to the bytes that pass: message formats, and flows that ask for an answer (`qmf/bus/frames/`). This package knows
-nothing of sockets, asyncio, exchanges and QMF.
+translates proton's events, and answers detach, end and close as the protocol requires: this module for the connection;
+it has `Sessions`, `Links`, `Deliveries` of messages, and `Decisions` about them, which owners call. What happens per
+message or per read calls proton's C library directly, the rest uses its Python objects. Two things that proton does not
+tell, or cannot do, are done to the bytes that pass: message formats, and flows that ask for an answer
+(`qmf/bus/frames/`). This package knows nothing of sockets, asyncio, exchanges and QMF.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import proton
 from cproton import ffi, lib, pn_error_text
 
+from qmf.bus.engine.decisions import Decisions
+from qmf.bus.engine.deliveries import Deliveries
 from qmf.bus.engine.events import (
     ConnectionClosed,
     ConnectionFailed,
@@ -28,15 +31,17 @@ from qmf.bus.engine.events import (
     EngineEvent,
     EventBatch,
 )
+from qmf.bus.engine.flow_answers import FlowAnswers
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.link_layer import LinkLayer
-from qmf.bus.engine.native import address
+from qmf.bus.engine.links import Links
+from qmf.bus.engine.native import address, native
 from qmf.bus.engine.opening import ESTABLISHMENT_FAILED, Refusal, configure, read_open
 from qmf.bus.engine.properties import error_of
+from qmf.bus.engine.sent_frames import SentFrames
+from qmf.bus.engine.sessions import Sessions
 from qmf.bus.engine.simple_events import SimpleEvents
 from qmf.bus.engine.terminus import PROTON_DECODE_ERRORS
 from qmf.bus.engine.values import ConnectionSettings
-from qmf.bus.frames.performatives import link_flow
 from qmf.bus.frames.walker import Kind, Stop, walker
 
 #: First bytes of TLS, plain and after AMQP's own header for it. proton would start a handshake without a certificate.
@@ -52,25 +57,70 @@ _wrap: Callable[[Any], proton.Event] = proton.Event.wrap
 _allocate = ffi.new_allocator(should_clear_after_alloc=False)
 
 
-class Engine(LinkLayer):
+class SecurityLayer(Protocol):
+    """What both sides do before AMQP: bytes in, bytes out."""
+
+    @property
+    def passed(self) -> bool:
+        """True once all bytes are those of AMQP. Does not change back."""
+
+    def feed(self, data: bytes | memoryview) -> bytes:
+        """Take bytes from the peer; returns those that follow the layer, once it is passed.
+
+        Raises:
+            NotAuthenticated: the peer may not go on. `output` may still have an answer for it.
+        """
+
+    def output(self) -> bytes:
+        """Bytes for the peer."""
+
+
+class NotAuthenticated(Exception):
+    """Authentication failed; the message is the reason, for the log."""
+
+
+class Engine:
     """One end of an AMQP connection.
 
     Attributes:
+        settings: of the connection.
+        sessions, links: those of the connection.
+        deliveries: sends messages.
+        decisions: settles those that were received, and those sent that wait for it.
         has_output: False when the last call of `output` has returned all that there was.
     """
 
-    def __init__(self, settings: ConnectionSettings) -> None:
-        """A client opens the connection and a session at once: their frames are the first `output`."""
-        super().__init__(settings)
+    def __init__(self, settings: ConnectionSettings, layer: SecurityLayer | None = None) -> None:
+        """A client opens the connection and a session at once: their frames are the first `output`.
+
+        Args:
+            settings: of the connection.
+            layer: what comes before AMQP, in place of proton's own SASL; None for nothing.
+        """
+        self.settings = settings
+        self._layer = layer
+        self._connection = proton.Connection()
+        self._events: deque[EngineEvent | EventBatch] = deque()
+        #: By C object.
+        self._links: dict[Any, Link] = {}
+        self._sent_frames = SentFrames()
+        most, compiled = settings.max_message, native()
+        self.sessions = Sessions(self._connection, self._events, self._links, settings.max_sessions)
+        self.links = Links(self._links, self.sessions, self._events, self._sent_frames, most, compiled)
+        self.decisions = Decisions(compiled)
+        self.deliveries = Deliveries(
+            most, self._events, self.links, self.decisions, server=settings.server, native=compiled
+        )
+        self._simple = None if compiled is None else SimpleEvents(compiled, self.links.table, most, self.deliveries)
+        #: C objects of all sessions, by the peer's channel; and of the session that the peer has begun last.
+        self._channels: dict[int, Any] = {}
+        self._begun: Any = None
         self._failed = False
         self.has_output = True
         self._peer_closed = False
         self._first_bytes = b""
         self._received_frames = walker(outgoing=False)
-        #: Output that was taken from proton before.
-        self._ready: list[bytes] = []
-        #: Links on which we send, that the peer has asked for the state of, and that are not granted yet.
-        self._owed: dict[Link, None] = {}
+        self._answers = FlowAnswers()
         self._transport = proton.Transport(proton.Transport.SERVER if settings.server else proton.Transport.CLIENT)
         self._collector = proton.Collector()
         self._transport_impl: Any = self._transport._impl
@@ -85,7 +135,10 @@ class Engine(LinkLayer):
             proton.Event.CONNECTION_REMOTE_CLOSE.number: self._on_close,
             proton.Event.SESSION_REMOTE_OPEN.number: self._on_begin,
             proton.Event.TRANSPORT_ERROR.number: self._on_failure,
-            **self._link_handlers(),
+            proton.Event.SESSION_REMOTE_CLOSE.number: self._on_end,
+            proton.Event.LINK_REMOTE_OPEN.number: self._on_attach,
+            proton.Event.LINK_REMOTE_CLOSE.number: self._on_detach,
+            proton.Event.LINK_REMOTE_DETACH.number: self._on_detach,
         }
         self._open_reported = settings.server
         #: Of a server: called with the peer's open, before ours; the reason why the connection is refused, or None.
@@ -93,12 +146,18 @@ class Engine(LinkLayer):
         self.admit: Callable[[ConnectionOpened], Refusal | None] = _admit
         if not settings.server:
             self._connection.open()
-            self._session = self.begin()
+            self.sessions.default()
 
     # Bytes and time
 
     def feed(self, data: bytes | memoryview) -> None:
         """Process bytes from the peer. `data` is not used after the call."""
+        if (layer := self._layer) is not None and not layer.passed:
+            try:
+                data = layer.feed(data)
+            except NotAuthenticated as error:
+                self.fail("amqp:unauthorized-access", str(error), authentication=True)
+                return
         if len(self._first_bytes) < len(_TLS_HEADER):
             self._first_bytes += data[: len(_TLS_HEADER) - len(self._first_bytes)]
             if self._first_bytes.startswith((_TLS_HANDSHAKE, _TLS_HEADER)):
@@ -122,7 +181,7 @@ class Engine(LinkLayer):
             data, source: all bytes, and the same as C object.
             offset, size: see above.
         """
-        if self._simple is not None and not self._deliveries.message_format:
+        if self._simple is not None and not self.deliveries.message_format:
             self._push_simple(self._simple, data, offset, size)
             return
         transport = self._transport_impl
@@ -155,75 +214,36 @@ class Engine(LinkLayer):
 
     def _push_frame(self, data: bytes | memoryview, source: Any, stop: Stop) -> None:
         """Give proton a frame that matters: the events that follow are of this frame."""
-        self._deliveries.message_format = stop.value if stop.kind is Kind.FORMAT else 0
-        subjects: list[proton.Session | Link] = []
-        self._subjects = subjects
+        links, deliveries = self.links, self.deliveries
+        deliveries.message_format = stop.value if stop.kind is Kind.FORMAT else 0
+        flowed: list[Link] = []
+        links.flowed, self._begun = flowed, None
         self._push(data, source, stop.start, stop.end)
-        self._subjects = None
-        self._deliveries.message_format = 0
-        for subject in subjects:
-            if stop.kind is Kind.BEGIN and isinstance(subject, proton.Session):
-                self._channels[stop.channel] = subject._impl
-            elif stop.kind is Kind.LINK_ECHO and isinstance(subject, Link):
-                self._answer_echo(subject.session_impl, subject, stop.value)
-        if stop.kind is Kind.SESSION_ECHO and (session := self._channels.get(stop.channel)) is not None:
-            self._answer_echo(session, None, 0)
-
-    def _answer_echo(self, session: Any, link: Link | None, limit: int) -> None:
-        """The peer has asked for the state of a session, or of a link: a flow with it is the next output.
-
-        Args:
-            session: as C object.
-            link: or None.
-            limit: of a link on which we send: the peer's delivery count and credit in sum, modulo 2**32.
-        """
+        begun, links.flowed, self._begun = self._begun, None, None
+        deliveries.message_format = 0
+        if stop.kind is Kind.BEGIN and begun is not None:
+            self._channels[stop.channel] = begun
         if self._failed or self._peer_closed:
             return
-        if link is not None and not link.raw.state & proton.Endpoint.LOCAL_ACTIVE:
-            if link.is_sender and not link.detached:
-                self._owed[link] = None  # it is not granted yet
-            return
-        self._drain_output()  # the state is that after all that was sent
-        # No change, but proton sends a flow after it: of a link whose credit changes, or else of the session.
-        lib.pn_session_set_incoming_capacity(session, lib.pn_session_get_incoming_capacity(session))
-        if link is not None and not link.is_sender:
-            (lib.pn_link_drain if lib.pn_link_get_drain(link.impl) else lib.pn_link_flow)(link.impl, 0)
-        before = len(self._ready)
-        self._drain_output()
-        if link is None or not link.is_sender or link.handle is None or len(self._ready) != before + 1:
-            return
-        credit = lib.pn_link_credit(link.impl) + lib.pn_link_queued(link.impl)
-        self._ready[before] = link_flow(
-            self._ready[before],
-            handle=link.handle,
-            delivery_count=limit - credit,
-            credit=max(0, credit),
-            available=None if link.count_available is None else link.count_available(),
-            drain=bool(lib.pn_link_get_drain(link.impl)),
-        )
-
-    def _answer_owed(self) -> None:
-        """Answer the peer's questions about links that were not granted then, and are now."""
-        self._owed = {link: None for link in self._owed if not link.detached}
-        granted = [link for link in self._owed if link.raw.state & proton.Endpoint.LOCAL_ACTIVE]
-        # Nothing was sent before: our delivery count is 0.
-        limits = {link: lib.pn_link_credit(link.impl) + lib.pn_link_queued(link.impl) for link in granted}
-        for link, limit in limits.items():
-            del self._owed[link]
-            self._answer_echo(link.session_impl, link, limit)
-
-    def _drain_output(self) -> None:
-        """Take all that proton has for the peer."""
-        while data := self._take_output():
-            self._ready.append(data)
+        if stop.kind is Kind.LINK_ECHO:
+            for link in flowed:
+                self._answers.answer(link.session_impl, link, stop.value, self._take_output)
+        elif stop.kind is Kind.SESSION_ECHO and (session := self._channels.get(stop.channel)) is not None:
+            self._answers.answer(session, None, 0, self._take_output)
 
     def output(self) -> bytes:
         """Bytes for the peer, up to `MAX_OUTPUT` or a frame more; empty when there is nothing to send now."""
-        if self._owed:
-            self._answer_owed()
-        if self._ready:
-            data = b"".join(self._ready)
-            self._ready.clear()
+        if self._layer is not None:
+            if data := self._layer.output():
+                return data
+            if not self._layer.passed:
+                return b""  # no AMQP frame may be sent before, not even one with the reason for a failure
+        answers = self._answers
+        if answers.owed and not self._failed and not self._peer_closed:
+            answers.answer_owed(self._take_output)
+        if answers.ready:
+            data = b"".join(answers.ready)
+            answers.ready.clear()
             self.has_output = True
             return data
         return self._take_output()
@@ -272,7 +292,7 @@ class Engine(LinkLayer):
         received could reset the connection, and the peer would lose ours.
         """
         closed = self._failed or self._peer_closed
-        return closed and not self._ready and lib.pn_transport_pending(self._transport_impl) < 0
+        return closed and not self._answers.ready and lib.pn_transport_pending(self._transport_impl) < 0
 
     def tick(self, now: float) -> float | None:
         """Process the time: due heartbeats become output, a silent peer becomes `ConnectionFailed`.
@@ -311,19 +331,19 @@ class Engine(LinkLayer):
     def free(self) -> None:
         """Free proton's objects. A second call does nothing.
 
-        Of the other methods only `frames`, and `settle`, `set_outcome`, `detach`, `add_credit`, `credit`,
-        `answer_drain` and `backlog`, which do nothing, may be called afterwards.
+        Of the other methods only `frames`, and those of `links` and `decisions` about links, which do nothing, may be
+        called afterwards.
         """
         if not self._handlers:
             return
-        self._forget_links()
+        self.links.forget()
+        self.sessions.forget()
+        self._channels.clear()
         self._events.clear()
+        # They know the engine by its methods: without these it is gone with its last user, not when a cycle is found.
         self._handlers.clear()
-        # Both know the engine by its methods: without these it is gone with its last user, not when a cycle is found.
-        self._deliveries.close()
         self.admit = _admit
-        self._ready.clear()
-        self._owed.clear()
+        self._answers.forget()
         self._simple = None
         self._transport.unbind()
         self._connection.free()
@@ -370,7 +390,7 @@ class Engine(LinkLayer):
         if not lib.pn_collector_peek(collector):
             return
         while True:
-            simple = None if self._failed or self._deliveries.message_format else self._simple
+            simple = None if self._failed or self.deliveries.message_format else self._simple
             if simple is not None and not simple.feed(self._transport_address, self._collector_address, flow=flow)[0]:
                 return
             event = lib.pn_collector_peek(collector)
@@ -381,10 +401,10 @@ class Engine(LinkLayer):
                 try:
                     if number == _DELIVERY:
                         delivery = lib.pn_event_delivery(event)
-                        self._deliveries.on_changed(links.get(lib.pn_delivery_link(delivery)), delivery)
+                        self.deliveries.on_changed(links.get(lib.pn_delivery_link(delivery)), delivery)
                     elif number == _LINK_FLOW:
                         if flow and (link := links.get(lib.pn_event_link(event))) is not None:
-                            self._on_flow(link)
+                            self.links.on_flow(link)
                     elif (handler := self._handlers.get(number)) is not None:
                         handler(_wrap(event))
                 except PROTON_DECODE_ERRORS as error:
@@ -430,30 +450,31 @@ class Engine(LinkLayer):
     def _on_begin(self, event: proton.Event) -> None:
         session = event.session
         assert session is not None
-        if self._subjects is not None:
-            self._subjects.append(session)
+        self._begun = session._impl
         if session.state & proton.Endpoint.LOCAL_UNINIT:
-            self._on_peer_begin(session)
+            if reason := self.sessions.on_begin(session):
+                self.fail("amqp:resource-limit-exceeded", reason)
         elif not self._open_reported:
             # A broker that refuses a connection opens it, as the protocol requires, and closes it at once. Only when
             # our session has begun, the connection is known to be accepted.
             self._open_reported = True
             self._events.append(read_open(self._connection))
 
-    def _on_peer_begin(self, session: proton.Session) -> None:
-        """The peer begins a session: grant it, or end it where the peer has too many."""
-        most = self.settings.max_sessions
-        session.open()
-        if not most or len(self._peer_sessions) < most:
-            self._peer_sessions.add(session._impl)
-            return
-        text = f"a connection may have {most} sessions"
-        if len(self._refused_sessions) >= most:  # it does not end them, and each takes memory
-            self.fail("amqp:resource-limit-exceeded", text)
-            return
-        self._refused_sessions.add(session._impl)
-        session.condition = proton.Condition("amqp:resource-limit-exceeded", text)
-        session.close()
+    def _on_end(self, event: proton.Event) -> None:
+        session = event.session
+        assert session is not None
+        condition, description = error_of(session)
+        self._channels = {channel: each for channel, each in self._channels.items() if each != session._impl}
+        self.links.on_end(session, condition, description)
+        self.sessions.on_end(session, condition, description)
+
+    def _on_attach(self, event: proton.Event) -> None:
+        assert event.link is not None
+        self.links.on_attach(event.link)
+
+    def _on_detach(self, event: proton.Event) -> None:
+        assert event.link is not None
+        self.links.on_detach(event.link, closed=event.type != proton.Event.LINK_REMOTE_DETACH)
 
 
 def _admit(_: ConnectionOpened) -> Refusal | None:

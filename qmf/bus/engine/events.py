@@ -67,7 +67,7 @@ class ConnectionFailed:
 
 @attrs.frozen
 class LinkRequested:
-    """The peer asks for a link; to be answered with `Engine.accept_link` or `Engine.refuse_link`.
+    """The peer asks for a link; to be answered with `Links.accept` or `Links.refuse`.
 
     Attributes:
         link: with source and target as the peer wants them.
@@ -78,7 +78,7 @@ class LinkRequested:
 
 @attrs.frozen
 class LinkAttached:
-    """The peer has granted a link that we asked for with `Engine.attach`.
+    """The peer has granted a link that we asked for with `Links.attach`.
 
     Attributes:
         link: with source and target as the peer granted them.
@@ -94,7 +94,7 @@ class LinkDetached:
     Attributes:
         link: which.
         condition, description: the peer's error; empty when it gave none.
-        answer: True when this confirms our own `Engine.detach`.
+        answer: True when this confirms our own `Links.detach`.
         closed: False when the peer only suspends the link, or its session has ended: it may be resumed.
     """
 
@@ -110,7 +110,7 @@ class CreditChanged:
     """The peer has given credit on a link of which we are the sender, or asks to use it up (drain).
 
     Attributes:
-        link: see `Engine.credit` and `Engine.answer_drain`.
+        link: see `Links.credit` and `Links.answer_drain`.
     """
 
     link: Link
@@ -122,7 +122,7 @@ class Delivery:
 
     Attributes:
         link: on which link.
-        delivery_tag: for `Engine.settle`; None when the peer has settled the message already.
+        delivery_tag: for `Decisions.settle`; None when the peer has settled the message already.
         data: the encoded message.
         transaction: id of the transaction that the message is part of, or None; only on the server's side.
         message_format: what the bytes mean, in 32 bits; 0 for a message as AMQP defines it.
@@ -156,7 +156,7 @@ class OutcomeReceived:
 
     Attributes:
         link: on which link it was sent.
-        delivery_tag: as `Engine.send` returned it.
+        delivery_tag: as `Deliveries.send` returned it.
         outcome: of the message; accepted when the peer settled it without one.
         condition, description: the peer's error, for a rejected message; else empty.
         failed: of a modified message: the attempt to deliver it counts.
@@ -165,7 +165,7 @@ class OutcomeReceived:
             for nothing.
         transaction: id of the transaction in which the peer decided, or which it has declared; else None.
         final: False if the outcome depends on the transaction, or the link holds its messages (`Link.holding`):
-            `Engine.settle_sent` settles the message.
+            `Decisions.settle_sent` settles the message.
     """
 
     link: Link
@@ -221,7 +221,7 @@ class AcceptedBatch:
 
 @attrs.frozen
 class OutcomeConfirmed:
-    """The peer has settled a message that we received, after `Engine.set_outcome` without a transaction.
+    """The peer has settled a message that we received, after `Decisions.set_outcome` without a transaction.
 
     Attributes:
         link, delivery_tag: of `Delivery`.
@@ -233,7 +233,7 @@ class OutcomeConfirmed:
 
 @attrs.frozen
 class Drained:
-    """The peer has used or returned all credit, as `Engine.drain` asked for.
+    """The peer has used or returned all credit, as `Links.drain` asked for.
 
     Attributes:
         link: on which we receive.
@@ -249,7 +249,7 @@ class SessionEnded:
     Attributes:
         session: which.
         condition, description: the peer's error; empty when it gave none.
-        answer: True when this confirms our own `Engine.end`.
+        answer: True when this confirms our own `Sessions.end`.
     """
 
     session: EngineSession

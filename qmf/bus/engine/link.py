@@ -25,13 +25,13 @@ class Link:
         source, target: as the peer gave them in its attach, known from then on; None for a null terminus, with which
             a peer announces that it refuses the link.
         presettled: True when the sender settles every message at once, so that there are no outcomes.
-        settles_second: True when the receiver settles only after the sender has (`Engine.set_outcome`).
+        settles_second: True when the receiver settles only after the sender has (`Decisions.set_outcome`).
         properties: of the link as the peer sent them, by name; known from its attach on.
         resumption: of a link that can be resumed, as the peer sent it in its attach; None for any other link. The
             delivery tags of such a link are chosen by the sender's owner, and are the same on both sides.
         max_message: bytes of the largest message that the peer accepts, where we are the sender; 0 for no limit.
         holding: set by the owner of a link on which we send: messages that the peer accepts without settling them stay
-            unsettled until `Engine.settle_sent`.
+            unsettled until `Decisions.settle_sent`.
         count_available: set by the owner of a link on which we send: counts the messages that wait for credit, for a
             peer that asks; None to tell no number.
         raw, session, impl, session_impl, address, session_address, table, place, received, sent, accepting, confirming,

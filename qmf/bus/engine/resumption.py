@@ -2,7 +2,7 @@
 
 AMQP 1.0 has a field of the attach for this (part 2.6.13: `unsettled`), which proton neither writes nor reads. Peers of
 this project exchange the same information as a link property, and only with a peer that offers the capability
-`LINK_RESUMPTION`; docs/messaging.md describes the format. Part of `link_layer.py`.
+`LINK_RESUMPTION`; docs/messaging.md describes the format. Part of `links.py`.
 """
 
 from __future__ import annotations

@@ -2,56 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from qmf.bus.engine.deliveries import Deliveries, OnFlow
-from qmf.bus.engine.link import Link
-from qmf.bus.engine.native import Native, address, link_table
+from qmf.bus.engine.deliveries import Deliveries
+from qmf.bus.engine.link_table import LinkTable
+from qmf.bus.engine.native import Native
 
 
 class SimpleEvents:
-    """The simple events of one engine, and the table of its links that the compiled functions look at.
+    """The simple events of one engine.
 
     Attributes:
         output: takes bytes for the peer; see `native.c`. Called with the addresses of transport and collector, and how
             many bytes to take at most, or a frame more; returns the bytes, and whether an event is left.
     """
 
-    def __init__(
-        self, native: Native, links: Mapping[Any, Link], limit: int, deliveries: Deliveries, on_flow: OnFlow
-    ) -> None:
+    def __init__(self, native: Native, table: LinkTable, limit: int, deliveries: Deliveries) -> None:
         """Args:
 
         native: the compiled functions.
-        links: of the engine, which owns them.
+        table: of the links.
         limit: bytes of the largest message that is accepted.
         deliveries: of the engine: they handle what was read.
-        on_flow: handles a change of credit.
         """
         self._native = native
         self.output: Callable[[int, int, int], tuple[bytes, bool]] = native.output
-        self._links = links
+        self._table = table
         self._limit = limit
         self._deliveries = deliveries
-        self._on_flow = on_flow
-        #: None when a link has come or gone since it was made.
-        self._table: bytearray | None = None
-        self._numbered: list[Link] = []
-
-    def add(self, link: Link) -> None:
-        """A link has come."""
-        link.address, link.session_address = address(link.impl), address(link.session_impl)
-        self._table = None
-
-    def forget_table(self) -> None:
-        """Links are gone: proton may use their addresses again."""
-        self._table = None
-
-    def room(self, link: Link, backlog: int) -> int:
-        """See `LinkLayer.room`; the link has not ended."""
-        room: int = self._native.room(link.address, link.session_address, backlog)
-        return room
 
     def feed(
         self,
@@ -75,24 +53,11 @@ class SimpleEvents:
             whether an event is left that is not simple, how far the data was used, and what proton returned for bytes
             that it did not take as a whole, or None.
         """
-        if self._table is None:
-            self._make_table()
+        rows, numbered = self._table.get()
         deliveries = self._deliveries
         batches, more, deliveries.next_tag, offset, failure = self._native.feed(
-            transport, collector, self._table, self._numbered, data, offset, end, self._limit, flow, deliveries.next_tag
+            transport, collector, rows, numbered, data, offset, end, self._limit, flow, deliveries.next_tag
         )
         if batches:
-            deliveries.on_batches(batches, self._on_flow)
+            deliveries.on_batches(batches)
         return more, offset, failure
-
-    def _make_table(self) -> None:
-        # Links are numbered in the order of their addresses: their numbers are their places in the table.
-        self._numbered = sorted(self._links.values(), key=_address)
-        rows = [(link.address, number, link.flags) for number, link in enumerate(self._numbered)]
-        self._table = link_table(rows)
-        for place, link in enumerate(self._numbered):
-            link.set_row(self._table, place)
-
-
-def _address(link: Link) -> int:
-    return link.address

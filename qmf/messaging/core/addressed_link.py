@@ -151,7 +151,7 @@ class AddressedLink(PersistentLink):
         request = resolve(self.address, sending=self._sending, product=peer.product, capabilities=peer.capabilities)
         self._name = self._name or request.name
         self._settled, self._lasting = request.settled, request.lasting
-        return network.engine.attach(
+        return network.engine.links.attach(
             self._name,
             is_sender=self._sending,
             terminus=request.terminus,

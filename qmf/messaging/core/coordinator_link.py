@@ -37,7 +37,7 @@ class CoordinatorLink(LinkOwner):
         self._answers: dict[int, asyncio.Future[bytes | None]] = {}
         self._error: MessagingError | None = None
         self._discharging = False
-        self._link: Link = network.engine.attach(
+        self._link: Link = network.engine.links.attach(
             f"transactions-{uuid.uuid4()}",
             is_sender=True,
             terminus=Terminus(coordinator=True, capabilities=("amqp:local-transactions",)),
@@ -94,7 +94,7 @@ class CoordinatorLink(LinkOwner):
         if self._error is not None:
             raise self._error
         data = encode_message(AmqpMessage(section=Section.VALUE, body=Described(descriptor, fields)))
-        tag = self._network.engine.send(self._link, data)
+        tag = self._network.engine.deliveries.send(self._link, data)
         self._network.transport.flush_soon()
         answer: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
         self._answers[tag] = answer
@@ -114,7 +114,7 @@ class CoordinatorLink(LinkOwner):
 
     def on_credit(self) -> None:
         """See `LinkOwner`."""
-        if not self._granted.done() and self._network.engine.credit(self._link) > 0:
+        if not self._granted.done() and self._network.engine.links.credit(self._link) > 0:
             self._granted.set_result(None)
 
     def on_detached(self, condition: str, description: str) -> None:

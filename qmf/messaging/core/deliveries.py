@@ -70,7 +70,7 @@ class ReceivedDelivery:
     def settle(self, outcome: Outcome, condition: str = "", description: str = "") -> None:
         """Report an outcome to the broker. Does nothing for one that is settled or stale."""
         if self.delivery_tag is not None:
-            self._network.engine.settle(self._link, self.delivery_tag, outcome, condition, description)
+            self._network.engine.decisions.settle(self._link, self.delivery_tag, outcome, condition, description)
             self._network.transport.flush_soon()
 
     @staticmethod
@@ -91,7 +91,7 @@ class ReceivedDelivery:
                     tags[link], networks[link] = [], delivery._network
                 tags[link].append(delivery.delivery_tag)
         for link, network in networks.items():
-            network.engine.accept_all(link, tags[link], transaction)
+            network.engine.decisions.accept_all(link, tags[link], transaction)
             network.transport.flush_soon()
 
     def reject(self, condition: str, description: str) -> None:
@@ -101,13 +101,13 @@ class ReceivedDelivery:
     def modify(self, *, failed: bool) -> None:
         """Return the message to its node; with `failed` as one that was redelivered."""
         if self.delivery_tag is not None:
-            self._network.engine.modify(self._link, self.delivery_tag, failed=failed, undeliverable=False)
+            self._network.engine.decisions.modify(self._link, self.delivery_tag, failed=failed, undeliverable=False)
             self._network.transport.flush_soon()
 
     def update(self, outcome: Outcome, transaction: bytes | None, condition: str = "", description: str = "") -> None:
         """Report an outcome that takes effect with a transaction or, without one, that the broker has to confirm."""
         if self.delivery_tag is not None:
-            self._network.engine.set_outcome(
+            self._network.engine.decisions.set_outcome(
                 self._link, self.delivery_tag, outcome, transaction, condition, description
             )
             self._network.transport.flush_soon()

@@ -305,7 +305,7 @@ class IncomingLink(AddressedLink):
     def _flow(self, credit: int) -> None:
         if self._link is not None and self._network is not None and self.attached:
             self.window.credit += credit
-            self._network.engine.add_credit(self._link, credit)
+            self._network.engine.links.add_credit(self._link, credit)
             self._network.transport.flush_soon()
 
     async def _drain(self) -> None:
@@ -321,7 +321,7 @@ class IncomingLink(AddressedLink):
             self._draining = True
             extra = 1 if self.window.credit == 0 else 0
             self.window.credit += extra
-            self._network.engine.drain(self._link, extra)
+            self._network.engine.links.drain(self._link, extra)
             self._network.transport.flush_soon()
         await condition.wait_for(lambda: not self._draining or self._failed(), deadline_of(DRAIN_TIMEOUT))
 

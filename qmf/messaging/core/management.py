@@ -90,7 +90,7 @@ def _resolve(future: asyncio.Future[None]) -> None:
 
 async def _call(network: NetworkConnection, method: str, arguments: Mapping[str, object], what: str) -> None:
     engine = network.engine
-    session = engine.begin()
+    session = engine.sessions.begin()
     try:
         async with asyncio.timeout(CALL_TIMEOUT):
             answer = await _exchange(network, session, method, arguments)
@@ -102,7 +102,7 @@ async def _call(network: NetworkConnection, method: str, arguments: Mapping[str,
         raise ResolutionError(error.code, f"{what}: the broker's management cannot be reached: {error}") from error
     finally:
         if network.transport.connected:
-            engine.end(session)
+            engine.sessions.end(session)
             network.transport.flush_soon()
     if answer.properties.get("qmf.opcode") == "_exception":
         raise _refusal(answer, what)
@@ -115,10 +115,10 @@ async def _exchange(
     engine, transport = network.engine, network.transport
     answers, requests = _Requests(), _Requests()
     name = f"management-{id(session)}"
-    source = engine.attach(
+    source = engine.links.attach(
         f"{name}-answers", is_sender=False, terminus=Terminus(dynamic=True), credit=1, session=session
     )
-    target = engine.attach(f"{name}-requests", is_sender=True, terminus=Terminus(_EXCHANGE), session=session)
+    target = engine.links.attach(f"{name}-requests", is_sender=True, terminus=Terminus(_EXCHANGE), session=session)
     network.own(source, answers)
     network.own(target, requests)
     transport.flush_soon()
@@ -132,11 +132,11 @@ async def _exchange(
             correlation_id="1",
             properties={APP_ID: "qmf2", "qmf.opcode": "_method_request", "method": "request"},
         )
-        engine.send(target, encode(request, _SUBJECT, _EXCHANGE), settled=True)
+        engine.deliveries.send(target, encode(request, _SUBJECT, _EXCHANGE), settled=True)
         transport.flush_soon()
         delivery = await answers.answer
         if delivery.delivery_tag is not None:
-            engine.settle(source, delivery.delivery_tag)
+            engine.decisions.settle(source, delivery.delivery_tag)
         return decode(delivery.data)
     finally:
         network.disown(source)

@@ -347,7 +347,7 @@ class OutgoingLink(AddressedLink):
             return 0
         if self.resumable and outgoing.delivery_tag is None:
             outgoing.delivery_tag = next(self._tags)
-        tag = network.engine.send(
+        tag = network.engine.deliveries.send(
             link,
             data,
             settled=self._settled,

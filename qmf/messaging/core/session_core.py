@@ -300,7 +300,7 @@ class SessionCore:
             link.close_with_session()
         self.acknowledgements.clear()
         if self._session is not None and self.network is not None:
-            self.network.engine.end(self._session)
+            self.network.engine.sessions.end(self._session)
             self.network.transport.flush_soon()
         self.closed = True
         self._connection.forget(self)
@@ -315,7 +315,7 @@ class SessionCore:
             TransactionError: the broker has no transactions.
         """
         self.network = network
-        session = self._session = network.engine.begin()
+        session = self._session = network.engine.sessions.begin()
         network.own_session(session, self._on_ended)
         for link in (*self.senders, *self.receivers):
             link.attach(network, session)

@@ -60,7 +60,7 @@ class ResumableDelivery(ReceivedDelivery):
         assert self.delivery_tag is not None
         assert self.outcome is not None
         # Without a connection this does nothing: the outcome is listed when the link is resumed.
-        self._network.engine.set_outcome(
+        self._network.engine.decisions.set_outcome(
             self._link,
             self.delivery_tag,
             self.outcome,

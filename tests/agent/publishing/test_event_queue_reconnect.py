@@ -28,7 +28,7 @@ class Broker:
             if peer is self.first and len(peer.bodies) > 1:
                 return
             assert event.delivery_tag is not None
-            peer.engine.settle(event.link, event.delivery_tag)
+            peer.engine.decisions.settle(event.link, event.delivery_tag)
             message = decode(event.data)
             content = message.content if peer is not self.first and isinstance(message, Envelope) else None
             if isinstance(content, EventsIndication):

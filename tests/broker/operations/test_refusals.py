@@ -84,7 +84,7 @@ async def test_links(
     rules = refusing(*refused)
     async with VisibleBroker(port=0, queues=["q"], queue_patterns=["^auto"], policy=rules) as broker:
         client, before = Client(*await connect(broker)), state(broker.registry)
-        client.engine.attach("link", is_sender=is_sender, terminus=terminus, properties=properties)
+        client.engine.links.attach("link", is_sender=is_sender, terminus=terminus, properties=properties)
         await client.exchange(LinkDetached)
         (event,) = [event for event in client.seen if isinstance(event, LinkDetached)]
         assert event.condition == UNAUTHORIZED
@@ -100,7 +100,7 @@ async def test_links(
 async def read(client: Client) -> None:
     """The broker has read what the client has answered: to look for an address that is not there has no effect."""
     count = sum(isinstance(event, LinkDetached) for event in client.seen)
-    client.engine.attach(f"flush {count}", is_sender=True, terminus=Terminus("nowhere"))
+    client.engine.links.attach(f"flush {count}", is_sender=True, terminus=Terminus("nowhere"))
     await client.exchange(LinkDetached, count + 1)
 
 
@@ -148,14 +148,14 @@ async def test_messages(address: str | None, count: int, durable: bool, tmp_path
     """Rules about keys are asked for each message; another policy applies to links that exist."""
     async with VisibleBroker(port=0, queues=["q"], data_dir=tmp_path if durable else None) as broker:
         client, before = Client(*await connect(broker)), state(broker.registry)
-        link = client.engine.attach("link", is_sender=True, terminus=Terminus(address))
+        link = client.engine.links.attach("link", is_sender=True, terminus=Terminus(address))
         await client.exchange(LinkAttached)
         broker.operations.policy = refusing(A.PUBLISH, E)
         data = encode_message(
             AmqpMessage(to=address or "q", subject="k", durable=durable, section=Section.DATA, body=b"x")
         )
         for _ in range(count):
-            client.engine.send(link, data)
+            client.engine.deliveries.send(link, data)
         await client.exchange(OutcomeReceived, count)
         outcomes = [event for event in client.seen if isinstance(event, OutcomeReceived)]
         assert {(event.outcome, event.condition) for event in outcomes} == {(Outcome.REJECTED, UNAUTHORIZED)}
@@ -163,7 +163,7 @@ async def test_messages(address: str | None, count: int, durable: bool, tmp_path
         assert state(broker.registry) == before
         assert broker.counters.rejected == count
         broker.operations.policy = Rules()
-        client.engine.send(link, data)
+        client.engine.deliveries.send(link, data)
         await client.exchange(OutcomeReceived, count + 1)
         assert client.seen[-1].outcome is Outcome.ACCEPTED  # type: ignore[attr-defined]
         client.writer.close()
@@ -173,10 +173,10 @@ async def test_the_relay_does_not_tell_what_is_there() -> None:
     rules = refusing(A.ACCESS, Q)
     async with VisibleBroker(port=0, queues=["q"], policy=rules) as broker:
         client, before = Client(*await connect(broker)), state(broker.registry)
-        link = client.engine.attach("link", is_sender=True, terminus=Terminus(None))
+        link = client.engine.links.attach("link", is_sender=True, terminus=Terminus(None))
         await client.exchange(LinkAttached)
         for number, address in enumerate(("q", "none")):
-            client.engine.send(link, message(address, "k"))
+            client.engine.deliveries.send(link, message(address, "k"))
             await client.exchange(OutcomeReceived, number + 1)
         outcomes = [event for event in client.seen if isinstance(event, OutcomeReceived)]
         texts = [event.description.replace("'q'", "X").replace("'none'", "X") for event in outcomes]
@@ -207,7 +207,7 @@ async def test_links_that_are_resumed(sending: bool) -> None:
         for attempt in (1, 2):
             client = Client(*await connect(broker))
             resumption = Resumption("id", attempt=attempt)
-            client.engine.attach("link", is_sender=sending, terminus=Terminus("q"), resumption=resumption)
+            client.engine.links.attach("link", is_sender=sending, terminus=Terminus("q"), resumption=resumption)
             await client.exchange(LinkAttached if attempt == 1 else LinkDetached)
             broker.operations.policy = refusing(A.PUBLISH, E) if sending else refusing(A.CONSUME, Q)
             clients.append(client)

@@ -215,7 +215,7 @@ async def test_a_loss_while_subscriptions_are_restored_is_one_more_failed_attemp
         assert len(peers.all) == 4
         assert [type(event) for event in events.seen] == [Connected, Disconnected, Connected]
         last = peers.all[-1]
-        last.engine.send(last.links[0], message(None, None, "at last"))
+        last.engine.deliveries.send(last.links[0], message(None, None, "at last"))
         last.transport.flush_soon()
         assert await inbox.wait(1) == ["at last"]
         await bus.close()
@@ -234,7 +234,7 @@ async def test_a_subscription_that_is_closed_after_its_refusal_by_the_new_broker
                 peer.grant(event.link)
             elif address == "refused":
                 requests.append(address)
-                peer.engine.refuse_link(event.link, "amqp:not-found", "no such node")
+                peer.engine.links.refuse(event.link, "amqp:not-found", "no such node")
 
     async with serving(script) as peers:
         bus = AmqpBus(peers.url, backoff=QUICK)

@@ -19,7 +19,7 @@ TOPIC = "qmf.default.topic"
 
 def take_away(peer: Peer) -> None:
     """End the link that was asked for last."""
-    peer.engine.detach(peer.links[-1], "amqp:resource-deleted", "queue deleted")
+    peer.engine.links.detach(peer.links[-1], "amqp:resource-deleted", "queue deleted")
     peer.transport.flush_soon()
 
 

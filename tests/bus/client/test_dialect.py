@@ -106,10 +106,10 @@ class Broker:
             peer.grant(event.link)
             if event.link.is_sender:
                 for subject in self._subjects:
-                    peer.engine.send(event.link, message(TOPIC, subject, subject))
+                    peer.engine.deliveries.send(event.link, message(TOPIC, subject, subject))
         elif isinstance(event, Delivery):
             assert event.delivery_tag is not None
-            peer.engine.settle(event.link, event.delivery_tag)
+            peer.engine.decisions.settle(event.link, event.delivery_tag)
             self.bodies.append(event.data)
 
 
@@ -147,7 +147,7 @@ async def test_malformed_messages_are_delivered_to_the_receiver() -> None:
     def garbles(peer: Peer, event: EngineEvent) -> None:
         if isinstance(event, LinkRequested):
             peer.grant(event.link)
-            peer.engine.send(event.link, b"no message")
+            peer.engine.deliveries.send(event.link, b"no message")
 
     async with serving(garbles, properties={"product": "apache-activemq-artemis"}) as peers:
         bus = AmqpBus(peers.url)

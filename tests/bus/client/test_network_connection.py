@@ -399,7 +399,7 @@ async def test_an_ended_session_is_begun_again_with_all_links() -> None:
         await events.wait(LinkLost, 2)
         await bus.send(DATA, confirm=True)
         receiving = [link for link in peer.links if link.is_sender]
-        peer.engine.send(receiving[-1], message(None, None, "still here"))
+        peer.engine.deliveries.send(receiving[-1], message(None, None, "still here"))
         peer.transport.flush_soon()
         assert await inbox.wait(1) == ["still here"]
         assert len(peers.all) == 1
@@ -411,7 +411,7 @@ async def test_a_link_that_the_broker_asks_for_is_refused() -> None:
         bus = AmqpBus(peers.url)
         await bus.open()
         (peer,) = peers.all
-        peer.engine.attach("unwanted", is_sender=True, terminus=Terminus("client"))
+        peer.engine.links.attach("unwanted", is_sender=True, terminus=Terminus("client"))
         peer.transport.flush_soon()
         await until(lambda: any(getattr(event, "condition", "") == "amqp:not-allowed" for event in peer.events))
         assert bus.connected
@@ -432,7 +432,7 @@ async def test_closing_waits_for_confirmations_that_are_due() -> None:
         assert not closing.done()
         (incoming,) = [event for event in peer.events if isinstance(event, Delivery)]
         assert incoming.delivery_tag is not None
-        peer.engine.settle(incoming.link, incoming.delivery_tag)
+        peer.engine.decisions.settle(incoming.link, incoming.delivery_tag)
         peer.transport.flush_soon()
         await closing
 

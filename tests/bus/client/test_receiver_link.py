@@ -36,12 +36,12 @@ async def test_a_detached_subscription_is_opened_again_and_receives() -> None:
         await bus.open()
         await bus.subscribe(Binding("exchange", "key"), inbox)
         (peer,) = peers.all
-        peer.engine.detach(peer.links[0], "amqp:resource-deleted", "queue deleted")
+        peer.engine.links.detach(peer.links[0], "amqp:resource-deleted", "queue deleted")
         peer.transport.flush_soon()
         assert await events.wait(LinkLost) == LinkLost(
             "exchange", "amqp:resource-deleted", "queue deleted", reopened=True
         )
-        peer.engine.send(peer.links[1], message(None, None, "again"))
+        peer.engine.deliveries.send(peer.links[1], message(None, None, "again"))
         peer.transport.flush_soon()
         assert await inbox.wait(1) == ["again"]
         assert peer.links[0].name != peer.links[1].name
@@ -57,7 +57,7 @@ async def test_a_subscription_that_is_refused_the_second_time_is_reported() -> N
         subscription = await bus.subscribe(Binding("exchange", "key"), Inbox())
         script.refuse = 1
         (peer,) = peers.all
-        peer.engine.detach(peer.links[0], "amqp:resource-deleted", "queue deleted")
+        peer.engine.links.detach(peer.links[0], "amqp:resource-deleted", "queue deleted")
         peer.transport.flush_soon()
         lost = await events.wait(LinkLost)
         assert isinstance(lost, LinkLost)
@@ -72,7 +72,7 @@ async def test_a_link_that_is_detached_every_time_is_attached_at_once_for_some_t
         def __call__(self, peer: Peer, event: EngineEvent) -> None:
             super().__call__(peer, event)
             if isinstance(event, LinkRequested):
-                peer.engine.detach(event.link, "amqp:internal-error", "fickle")
+                peer.engine.links.detach(event.link, "amqp:internal-error", "fickle")
 
     script = Fickle()
     async with serving(script) as peers:
@@ -96,12 +96,12 @@ async def test_subscriptions_ask_for_settled_messages() -> None:
         link = peer.links[0]
         assert link.presettled
         for number in range(4):
-            peer.engine.send(link, message(None, None, str(number)))
+            peer.engine.deliveries.send(link, message(None, None, str(number)))
         peer.transport.flush_soon()
         await inbox.wait(4)
-        assert peer.engine.credit(link) == 0
+        assert peer.engine.links.credit(link) == 0
         inbox.held[0].settle()
-        await until(lambda: peer.engine.credit(link) == 1, "credit for what is done")
+        await until(lambda: peer.engine.links.credit(link) == 1, "credit for what is done")
         await bus.close()
 
 
@@ -115,7 +115,7 @@ async def test_messages_of_a_broker_that_does_not_settle_are_accepted_when_they_
         (peer,) = peers.all
         link = peer.links[0]
         link.presettled = False
-        delivery_tags = [peer.engine.send(link, message(None, None, str(number))) for number in range(3)]
+        delivery_tags = [peer.engine.deliveries.send(link, message(None, None, str(number))) for number in range(3)]
         peer.transport.flush_soon()
         await inbox.wait(3)
         assert [event for event in peer.events if isinstance(event, OutcomeReceived)] == []

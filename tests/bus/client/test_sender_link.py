@@ -71,7 +71,7 @@ async def test_try_send_does_not_overtake_messages_that_wait() -> None:
         await asyncio.sleep(0)
         assert not bus.try_send(DATA, lambda _: None)
         peer = peers.all[0]
-        peer.engine.add_credit(peer.links[0], 5)
+        peer.engine.links.add_credit(peer.links[0], 5)
         peer.transport.flush_soon()
         await waiting
         assert bus.try_send(DATA, lambda _: None)
@@ -153,7 +153,7 @@ async def test_sending_waits_for_credit() -> None:
         assert not third.done()
         third.cancel()
         (peer,) = peers.all
-        peer.engine.add_credit(peer.links[0], 1)
+        peer.engine.links.add_credit(peer.links[0], 1)
         peer.transport.flush_soon()
         await fourth
         assert third.cancelled()

@@ -11,7 +11,7 @@ from qmf.bus.frames.walker import compiled_walker
 @pytest.fixture(autouse=True, params=["compiled", "pure"])
 def _compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "pure":
-        monkeypatch.setattr("qmf.bus.engine.link_layer.native", lambda: None)
+        monkeypatch.setattr("qmf.bus.engine.engine.native", lambda: None)
         monkeypatch.setattr("qmf.bus.frames.walker.compiled_walker", lambda: None)
     elif native() is None or compiled_walker() is None:
         pytest.skip("the engine's compiled functions are not installed (qmf/bus/engine/native_build.py)")

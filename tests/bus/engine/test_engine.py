@@ -97,10 +97,10 @@ def test_freed_engines_do_nothing() -> None:
     mine, _ = pair.link(sending=False)
     pair.client.free()
     pair.client.free()
-    pair.client.add_credit(mine, 1)
-    pair.client.settle(mine, 1)
-    pair.client.detach(mine)
-    assert pair.client.credit(mine) == 0
+    pair.client.links.add_credit(mine, 1)
+    pair.client.decisions.settle(mine, 1)
+    pair.client.links.detach(mine)
+    assert pair.client.links.credit(mine) == 0
     assert pair.client.next_event() is None
 
 
@@ -156,7 +156,7 @@ def test_any_bytes_after_the_header_raise_nothing(data: bytes, framed: bool) -> 
     engine.feed(data)
     while (event := engine.next_event()) is not None:
         if isinstance(event, LinkRequested):
-            engine.refuse_link(event.link, "amqp:not-found", "no")
+            engine.links.refuse(event.link, "amqp:not-found", "no")
     engine.output()
     engine.tick(1.0)
     engine.free()
@@ -167,7 +167,7 @@ def test_any_bytes_after_the_header_raise_nothing(data: bytes, framed: bool) -> 
 def test_a_conversation_with_damaged_bytes_raises_nothing(data: st.DataObject) -> None:
     recorder = Pair()
     mine, _ = recorder.link(sending=True, node=Terminus("n", filters=(Filter("f", "d", "v"),)))
-    recorder.client.send(mine, b"message" * 20)
+    recorder.client.deliveries.send(mine, b"message" * 20)
     recorder.pump()
     stream = bytearray(b"".join(recorder.to_server))
     for _ in range(data.draw(st.integers(1, 4))):
@@ -176,9 +176,9 @@ def test_a_conversation_with_damaged_bytes_raises_nothing(data: st.DataObject) -
     engine.feed(bytes(stream))
     while (event := engine.next_event()) is not None:
         if isinstance(event, LinkRequested):
-            engine.accept_link(event.link, source=event.link.source, target=event.link.target)
-            engine.add_credit(event.link, 10)
+            engine.links.accept(event.link, source=event.link.source, target=event.link.target)
+            engine.links.add_credit(event.link, 10)
         elif isinstance(event, Delivery) and event.delivery_tag is not None:
-            engine.settle(event.link, event.delivery_tag)
+            engine.decisions.settle(event.link, event.delivery_tag)
         engine.output()
     engine.free()

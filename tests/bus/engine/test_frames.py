@@ -74,7 +74,7 @@ def test_formats_of_messages_arrive(piece: int) -> None:
     link, _ = pair.link(sending=True)
     sent = [(b"a", 0), (b"b", FORMAT), (b"c", 0), (b"d", 1), (b"e" * 3000, 0xFFFFFFFF), (b"", 2), (b"g", 0)]
     for data, message_format in sent:
-        pair.client.send(link, data, message_format=message_format)
+        pair.client.deliveries.send(link, data, message_format=message_format)
     pair.pump()
     assert deliveries(list(pair.at_server)) == sent
 
@@ -86,9 +86,9 @@ def test_a_format_changes_no_frame_but_the_first_field(size: int) -> None:
     pair = Pair(server=settings)
     link, _ = pair.link(sending=True)
     data = bytes(range(256)) * 10
-    pair.client.send(link, data)
+    pair.client.deliveries.send(link, data)
     plain = output(pair.client)
-    pair.client.send(link, data, message_format=FORMAT)
+    pair.client.deliveries.send(link, data, message_format=FORMAT)
     changed = output(pair.client)
     assert len(frames(plain)) == len(frames(changed))
     for code, _, fields in frames(changed):
@@ -109,7 +109,7 @@ def test_messages_that_are_larger_than_what_is_written_at_once() -> None:
     link, _ = pair.link(sending=True)
     sent = [(bytes((number,)) * 259_900 * (number % 2 + 1), FORMAT * (number % 3 > 0)) for number in range(10)]
     for data, message_format in sent:
-        pair.client.send(link, data, message_format=message_format)
+        pair.client.deliveries.send(link, data, message_format=message_format)
     pair.pump()
     assert deliveries(list(pair.at_server)) == sent
 
@@ -117,17 +117,17 @@ def test_messages_that_are_larger_than_what_is_written_at_once() -> None:
 def test_messages_of_other_links_between_the_frames_of_one_with_a_format() -> None:
     pair = Pair(server=ConnectionSettings("server", server=True, max_frame=512))
     first, _ = pair.link(sending=True)
-    second = pair.client.attach("second", is_sender=True, terminus=Terminus("there"))
+    second = pair.client.links.attach("second", is_sender=True, terminus=Terminus("there"))
     pair.pump()
     (request,) = [event for event in pair.at_server if isinstance(event, LinkRequested)]
-    pair.server.accept_link(request.link, source=None, target=request.link.target)
-    pair.server.add_credit(request.link, 10)
+    pair.server.links.accept(request.link, source=None, target=request.link.target)
+    pair.server.links.add_credit(request.link, 10)
     pair.pump()
     pair.at_server.clear()
     for number in range(3):
-        pair.client.send(first, b"1" * 2000, message_format=FORMAT)
-        pair.client.send(second, b"2" * 1000, message_format=number)
-        pair.client.send(second, b"3", message_format=number)
+        pair.client.deliveries.send(first, b"1" * 2000, message_format=FORMAT)
+        pair.client.deliveries.send(second, b"2" * 1000, message_format=number)
+        pair.client.deliveries.send(second, b"3", message_format=number)
     pair.pump()
     found = sorted(deliveries(list(pair.at_server)))
     assert found == sorted(
@@ -138,16 +138,16 @@ def test_messages_of_other_links_between_the_frames_of_one_with_a_format() -> No
 def test_outcomes_of_messages_with_a_format() -> None:
     pair = Pair()
     link, far = pair.link(sending=True)
-    sent = [pair.client.send(link, b"m", message_format=number) for number in (0, 5, 0, 5)]
-    sent.append(pair.client.send(link, b"m", message_format=6, transaction=b"t" * 40))
+    sent = [pair.client.deliveries.send(link, b"m", message_format=number) for number in (0, 5, 0, 5)]
+    sent.append(pair.client.deliveries.send(link, b"m", message_format=6, transaction=b"t" * 40))
     pair.pump()
     for event in [event for event in pair.at_server if isinstance(event, Delivery)]:
         assert event.delivery_tag is not None
-        pair.server.settle(far, event.delivery_tag)
+        pair.server.decisions.settle(far, event.delivery_tag)
     for batch in [event for event in pair.at_server if isinstance(event, DeliveryBatch)]:
         for each in batch.events():
             assert each.delivery_tag is not None
-            pair.server.settle(far, each.delivery_tag)
+            pair.server.decisions.settle(far, each.delivery_tag)
     pair.pump()
     tags = [tag for event in pair.at_client for tag in _tags(event)]
     assert sorted(tags) == sorted(sent)
@@ -191,19 +191,19 @@ def test_an_aborted_message_leaves_no_format() -> None:
 def test_a_question_before_the_link_is_granted_is_answered_after_it() -> None:
     pair = Pair()
     pair.pump()
-    pair.client.attach("name", is_sender=False, terminus=Terminus("there"))
-    pair.client.attach("other", is_sender=False, terminus=Terminus("there"))
+    pair.client.links.attach("name", is_sender=False, terminus=Terminus("there"))
+    pair.client.links.attach("other", is_sender=False, terminus=Terminus("there"))
     pair.server.feed(output(pair.client) + link_flow(0, 0, 2) + link_flow(0, 0, 3) + link_flow(1, 0, 9))
     assert output(pair.server) == b""
     requests = []
     while (event := pair.server.next_event()) is not None:
         requests += [event.link] if isinstance(event, LinkRequested) else []
-    pair.server.accept_link(requests[0], source=requests[0].source, target=None)
-    pair.server.send(requests[0], b"x")
+    pair.server.links.accept(requests[0], source=requests[0].source, target=None)
+    pair.server.deliveries.send(requests[0], b"x")
     seen = frames(output(pair.server))
     assert [code for code, *_ in seen] == [0x12, 0x14, 0x13]
     assert seen[2][2][4:7] == [requests[0].handle, 1, 2]
-    pair.server.refuse_link(requests[1], "amqp:not-found", "")
+    pair.server.links.refuse(requests[1], "amqp:not-found", "")
     assert [code for code, *_ in frames(output(pair.server))] == [0x12, 0x16]
 
 
@@ -212,14 +212,14 @@ def test_the_state_of_a_link_on_which_we_send() -> None:
     _, far = pair.link(sending=False, credit=10)
     far.count_available = lambda: 42
     for _ in range(3):
-        pair.server.send(far, b"x")
+        pair.server.deliveries.send(far, b"x")
     pair.pump()
     pair.server.feed(link_flow(0, 3, 20))
     (answer,) = flows(output(pair.server))
     window = 0x7FFFFFFF
     assert answer[1] == window
     assert answer[2:] == [3, window, far.handle, 3, 20, 42, False]
-    assert pair.server.credit(far) == 20
+    assert pair.server.links.credit(far) == 20
     pair.server.feed(link_flow(0, 3, 20, echo=False))
     assert flows(output(pair.server)) == []
 
@@ -227,9 +227,9 @@ def test_the_state_of_a_link_on_which_we_send() -> None:
 def test_the_state_is_that_after_what_was_sent_before() -> None:
     pair = Pair()
     _, far = pair.link(sending=False, credit=10)
-    pair.server.send(far, b"before", message_format=FORMAT)
+    pair.server.deliveries.send(far, b"before", message_format=FORMAT)
     pair.server.feed(link_flow(0, 0, 15) + link_flow(0, 0, 25))
-    pair.server.send(far, b"after")
+    pair.server.deliveries.send(far, b"after")
     seen = frames(output(pair.server))
     assert [code for code, *_ in seen] == [0x14, 0x13, 0x13, 0x14]
     assert [fields[5:7] for code, _, fields in seen if code == 0x13] == [[1, 14], [1, 24]]
@@ -240,7 +240,7 @@ def test_output_after_an_answer_is_announced() -> None:
     pair = Pair()
     _, far = pair.link(sending=False, credit=10)
     pair.server.feed(link_flow(0, 0, 15))
-    pair.server.send(far, b"after the answer")
+    pair.server.deliveries.send(far, b"after the answer")
     written = pair.server.output()
     while pair.server.has_output and (more := pair.server.output()):
         written += more
@@ -252,7 +252,7 @@ def test_credit_that_was_taken_back() -> None:
     pair = Pair()
     _, far = pair.link(sending=False, credit=10)
     for _ in range(4):
-        pair.server.send(far, b"x")
+        pair.server.deliveries.send(far, b"x")
     output(pair.server)
     pair.server.feed(link_flow(0, 0, 2))
     (answer,) = flows(output(pair.server))
@@ -265,7 +265,7 @@ def test_counts_wrap() -> None:
     pair.server.feed(link_flow(0, 0xFFFFFFFF, 4))  # wrong by one: what it counted stays right modulo 2**32
     (answer,) = flows(output(pair.server))
     assert answer[5:7] == [0, 3]
-    assert pair.server.credit(far) == 3
+    assert pair.server.links.credit(far) == 3
 
 
 def test_an_echo_with_drain_is_answered_before_and_after() -> None:
@@ -274,7 +274,7 @@ def test_an_echo_with_drain_is_answered_before_and_after() -> None:
     pair.server.feed(link_flow(0, 0, 10, drain=True))
     (answer,) = flows(output(pair.server))
     assert answer[5:9] == [0, 10, None, True]
-    pair.server.answer_drain(far)
+    pair.server.links.answer_drain(far)
     (answer,) = flows(output(pair.server))
     assert answer[5:7] == [10, 0]
 
@@ -284,17 +284,17 @@ def test_the_state_of_a_link_on_which_we_receive(drain: bool) -> None:
     pair = Pair()
     link, far = pair.link(sending=True, credit=10)
     for _ in range(3):
-        pair.client.send(link, b"x")
+        pair.client.deliveries.send(link, b"x")
     pair.pump()
     if drain:
-        pair.server.drain(far, 0)
+        pair.server.links.drain(far, 0)
         output(pair.server)
-    pair.server.add_credit(far, 0)
+    pair.server.links.add_credit(far, 0)
     pair.server.feed(link_flow(0, 3, 7))
     (answer,) = flows(output(pair.server))
     assert answer[0] == 3
     assert answer[5:7] == [3, 7]
-    pair.server.add_credit(far, 5)
+    pair.server.links.add_credit(far, 5)
     (answer,) = flows(output(pair.server))
     assert answer[5:7] == [3, 12]
 
@@ -302,7 +302,7 @@ def test_the_state_of_a_link_on_which_we_receive(drain: bool) -> None:
 def test_a_drain_of_ours_goes_on_after_an_echo() -> None:
     pair = Pair()
     _, far = pair.link(sending=True, credit=10)
-    pair.server.drain(far, 0)
+    pair.server.links.drain(far, 0)
     output(pair.server)
     pair.server.feed(link_flow(0, 0, 10))
     (answer,) = flows(output(pair.server))
@@ -313,7 +313,7 @@ def test_a_drain_of_ours_goes_on_after_an_echo() -> None:
 def test_the_state_of_a_session() -> None:
     pair = Pair()
     link, _ = pair.link(sending=True, credit=10)
-    pair.client.send(link, b"x")
+    pair.client.deliveries.send(link, b"x")
     pair.pump()
     pair.server.feed(flow(0, UInt32(0), UInt32(100), UInt32(1), UInt32(100), None, None, None, None, None, True))
     (answer,) = flows(output(pair.server))
@@ -324,13 +324,15 @@ def test_the_state_of_a_session() -> None:
 def test_sessions_are_told_apart() -> None:
     pair = Pair()
     pair.pump()
-    second = pair.client.begin()
+    second = pair.client.sessions.begin()
     pair.pump()
-    links = [pair.client.attach("same", is_sender=False, terminus=Terminus("there"), credit=5)]
-    links.append(pair.client.attach("other", is_sender=False, terminus=Terminus("there"), credit=6, session=second))
+    links = [pair.client.links.attach("same", is_sender=False, terminus=Terminus("there"), credit=5)]
+    links.append(
+        pair.client.links.attach("other", is_sender=False, terminus=Terminus("there"), credit=6, session=second)
+    )
     pair.pump()
     for request in [event for event in pair.at_server if isinstance(event, LinkRequested)]:
-        pair.server.accept_link(request.link, source=request.link.source, target=None)
+        pair.server.links.accept(request.link, source=request.link.source, target=None)
     pair.pump()
     window = (UInt32(0), UInt32(1000), UInt32(0), UInt32(1000))
     for channel in (0, 1):
@@ -357,19 +359,19 @@ def test_links_that_come_and_go_have_their_handles() -> None:
     pair = Pair()
     pair.pump()
     for number in range(3):
-        mine = pair.client.attach("again", is_sender=False, terminus=Terminus("there"))
-        kept = pair.client.attach(f"kept-{number}", is_sender=False, terminus=Terminus("there"))
+        mine = pair.client.links.attach("again", is_sender=False, terminus=Terminus("there"))
+        kept = pair.client.links.attach(f"kept-{number}", is_sender=False, terminus=Terminus("there"))
         pair.pump()
         far: dict[str, Link] = {}
         for request in [event for event in pair.at_server if isinstance(event, LinkRequested)]:
-            pair.server.accept_link(request.link, source=request.link.source, target=None)
+            pair.server.links.accept(request.link, source=request.link.source, target=None)
             far[request.link.name] = request.link
         pair.at_server.clear()
         data = output(pair.server)
         handles = {fields[0]: fields[1] for code, _, fields in frames(data) if code == 0x12}
         assert {name: link.handle for name, link in far.items()} == handles
         pair.client.feed(data)
-        pair.client.detach(mine)
+        pair.client.links.detach(mine)
         pair.pump()
         assert kept.name in handles
 
@@ -377,7 +379,7 @@ def test_links_that_come_and_go_have_their_handles() -> None:
 def test_an_echo_of_a_link_that_is_detached_or_unknown() -> None:
     pair = Pair()
     _, far = pair.link(sending=False)
-    pair.server.detach(far)
+    pair.server.links.detach(far)
     pair.server.feed(link_flow(0, 0, 10))
     assert [code for code, *_ in frames(output(pair.server))] == [0x16]
     pair.server.feed(link_flow(77, 0, 10))
@@ -387,7 +389,7 @@ def test_an_echo_of_a_link_that_is_detached_or_unknown() -> None:
 def test_the_client_answers_as_well() -> None:
     pair = Pair()
     link, _ = pair.link(sending=True)
-    pair.client.send(link, b"x")
+    pair.client.deliveries.send(link, b"x")
     pair.pump()
     pair.client.feed(link_flow(0, 1, 9))
     (answer,) = flows(output(pair.client))

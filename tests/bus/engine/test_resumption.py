@@ -63,7 +63,7 @@ def test_what_is_malformed_is_refused(value: object) -> None:
 
 def resumable(pair: Pair, *, sending: bool, listed: dict[int, Outcome | None] | None = None) -> tuple[Link, Link]:
     """A link that can be resumed, between client and server."""
-    mine = pair.client.attach(
+    mine = pair.client.links.attach(
         "name",
         is_sender=sending,
         terminus=Terminus("there"),
@@ -75,9 +75,9 @@ def resumable(pair: Pair, *, sending: bool, listed: dict[int, Outcome | None] | 
     (request,) = [event for event in pair.at_server if isinstance(event, LinkRequested)]
     theirs = request.link
     granted = Resumption("a link", {5: Outcome.ACCEPTED}, resumed=True)
-    pair.server.accept_link(theirs, source=theirs.source, target=theirs.target, resumption=granted)
+    pair.server.links.accept(theirs, source=theirs.source, target=theirs.target, resumption=granted)
     if sending:
-        pair.server.add_credit(theirs, 10)
+        pair.server.links.add_credit(theirs, 10)
     pair.pump()
     assert LinkAttached(mine) in pair.at_client
     assert mine.resumption == granted
@@ -96,14 +96,14 @@ def test_both_sides_list_their_unsettled_deliveries() -> None:
 def test_the_owner_chooses_delivery_tags_and_the_sender_settles_after_the_outcome(outcome: Outcome) -> None:
     pair = Pair()
     mine, theirs = resumable(pair, sending=True)
-    assert pair.client.send(mine, b"data", delivery_tag=1 << 40) == 1 << 40
-    assert pair.client.send(mine, b"", delivery_tag=7) == 7
+    assert pair.client.deliveries.send(mine, b"data", delivery_tag=1 << 40) == 1 << 40
+    assert pair.client.deliveries.send(mine, b"", delivery_tag=7) == 7
     pair.pump()
     assert pair.at_server == [Delivery(theirs, 1 << 40, b"data"), Delivery(theirs, 7, b"")]
     pair.at_server.clear()
     rejected = outcome is Outcome.REJECTED
     condition = ("amqp:not-allowed", "no") if rejected else ("", "")
-    pair.server.set_outcome(theirs, 7, outcome, None, *condition, failed=outcome is Outcome.MODIFIED)
+    pair.server.decisions.set_outcome(theirs, 7, outcome, None, *condition, failed=outcome is Outcome.MODIFIED)
     pair.pump()
     (received,) = pair.at_client
     assert (received.delivery_tag, received.outcome) == (7, outcome)  # type: ignore[union-attr]
@@ -126,6 +126,6 @@ def test_another_form_of_delivery_tags_fails_the_connection() -> None:
 
 def test_a_malformed_property_fails_the_connection() -> None:
     pair = Pair()
-    pair.client.attach("name", is_sender=True, terminus=Terminus("there"), properties={LINK_RESUMPTION: "text"})
+    pair.client.links.attach("name", is_sender=True, terminus=Terminus("there"), properties={LINK_RESUMPTION: "text"})
     pair.pump()
     assert any(isinstance(event, ConnectionFailed) for event in pair.at_server)

@@ -30,12 +30,12 @@ def test_a_transaction_is_declared() -> None:
     coordinator = Terminus(coordinator=True, capabilities=("amqp:local-transactions",))
     mine, theirs = pair.link(sending=True, node=coordinator)
     assert theirs.target == coordinator
-    tag = pair.client.send(mine, b"declare")
+    tag = pair.client.deliveries.send(mine, b"declare")
     pair.pump()
     (request,) = pair.at_server
     assert isinstance(request, Delivery)
     assert request.delivery_tag is not None
-    pair.server.declare(theirs, request.delivery_tag, TRANSACTION)
+    pair.server.decisions.declare(theirs, request.delivery_tag, TRANSACTION)
     pair.pump()
     assert pair.at_client == [OutcomeReceived(mine, tag, Outcome.ACCEPTED, transaction=TRANSACTION)]
 
@@ -43,8 +43,8 @@ def test_a_transaction_is_declared() -> None:
 def test_a_message_is_sent_in_a_transaction() -> None:
     pair = Pair()
     mine, _ = pair.link(sending=True)
-    pair.client.send(mine, b"inside", transaction=TRANSACTION)
-    pair.client.send(mine, b"outside")
+    pair.client.deliveries.send(mine, b"inside", transaction=TRANSACTION)
+    pair.client.deliveries.send(mine, b"outside")
     pair.pump()
     assert [(item.data, item.transaction) for item in pair.at_server if isinstance(item, Delivery)] == [
         (b"inside", TRANSACTION),
@@ -58,7 +58,7 @@ def test_many_messages_are_sent_and_accepted_in_transactions() -> None:
     other = b"another"
     tags: dict[int, bytes] = {}
     for transaction in (TRANSACTION, other, TRANSACTION):
-        sent = pair.client.send_all(mine, [b"1", b"2", b"3", b"4"], 0, 1000, transaction=transaction)
+        sent = pair.client.deliveries.send_all(mine, [b"1", b"2", b"3", b"4"], 0, 1000, transaction=transaction)
         tags |= dict.fromkeys(sent, transaction)
     pair.pump()
     received = [event for event in pair.at_server if isinstance(event, Delivery)]
@@ -69,7 +69,7 @@ def test_many_messages_are_sent_and_accepted_in_transactions() -> None:
     for event in received:
         assert event.delivery_tag is not None
         outcome = Outcome.RELEASED if event is refused else Outcome.ACCEPTED
-        pair.server.settle(theirs, event.delivery_tag, outcome, transaction=event.transaction)
+        pair.server.decisions.settle(theirs, event.delivery_tag, outcome, transaction=event.transaction)
     pair.pump()
     assert pair.at_client == [
         OutcomeReceived(
@@ -83,7 +83,7 @@ def test_many_messages_are_sent_and_accepted_in_transactions() -> None:
 def test_many_messages_are_sent_settled_in_a_transaction() -> None:
     pair = Pair()
     mine, _ = pair.link(sending=True)
-    pair.client.send_all(mine, [b"1", b"2"], 0, 1000, settled=True, transaction=TRANSACTION)
+    pair.client.deliveries.send_all(mine, [b"1", b"2"], 0, 1000, settled=True, transaction=TRANSACTION)
     pair.pump()
     received = [event for event in pair.at_server if isinstance(event, Delivery)]
     assert [(event.data, event.delivery_tag, event.transaction) for event in received] == [
@@ -96,19 +96,19 @@ def test_many_messages_are_sent_settled_in_a_transaction() -> None:
 def test_many_messages_are_accepted_together_in_a_transaction() -> None:
     pair = Pair()
     mine, theirs = pair.link(sending=False)
-    sent = [pair.server.send(theirs, data) for data in (b"1", b"2", b"3")]
+    sent = [pair.server.deliveries.send(theirs, data) for data in (b"1", b"2", b"3")]
     pair.pump()
     received = [event.delivery_tag for event in pair.at_client if isinstance(event, Delivery)]
     tags = [tag for tag in received if tag is not None]
-    pair.client.accept_all(mine, [*tags, 1 << 40], TRANSACTION)
+    pair.client.decisions.accept_all(mine, [*tags, 1 << 40], TRANSACTION)
     pair.pump()
     assert pair.at_server == [
         OutcomeReceived(theirs, tag, Outcome.ACCEPTED, transaction=TRANSACTION, final=False) for tag in sent
     ]
     for tag in sent:
-        pair.server.settle_sent(theirs, tag, Outcome.ACCEPTED)
-    pair.client.accept_all(mine, tags)
-    pair.client.accept_all(mine, tags, TRANSACTION)  # does nothing
+        pair.server.decisions.settle_sent(theirs, tag, Outcome.ACCEPTED)
+    pair.client.decisions.accept_all(mine, tags)
+    pair.client.decisions.accept_all(mine, tags, TRANSACTION)  # does nothing
     pair.pump()
     assert not theirs.transactional
     assert not mine.received
@@ -118,17 +118,17 @@ def test_many_messages_are_accepted_together_in_a_transaction() -> None:
 def test_a_message_is_decided_about_in_a_transaction(outcome: Outcome) -> None:
     pair = Pair()
     mine, theirs = pair.link(sending=False)
-    tag = pair.server.send(theirs, b"data")
+    tag = pair.server.deliveries.send(theirs, b"data")
     pair.pump()
     (delivery,) = pair.at_client
     assert isinstance(delivery, Delivery)
     assert delivery.delivery_tag is not None
-    pair.client.set_outcome(mine, delivery.delivery_tag, outcome, TRANSACTION)
+    pair.client.decisions.set_outcome(mine, delivery.delivery_tag, outcome, TRANSACTION)
     pair.pump()
     assert pair.at_server == [OutcomeReceived(theirs, tag, outcome, transaction=TRANSACTION, final=False)]
-    pair.server.settle_sent(theirs, tag, Outcome.ACCEPTED)
-    pair.server.settle_sent(theirs, tag, Outcome.ACCEPTED)  # does nothing
-    pair.client.settle(mine, delivery.delivery_tag)
+    pair.server.decisions.settle_sent(theirs, tag, Outcome.ACCEPTED)
+    pair.server.decisions.settle_sent(theirs, tag, Outcome.ACCEPTED)  # does nothing
+    pair.client.decisions.settle(mine, delivery.delivery_tag)
     pair.pump()
     assert not theirs.transactional
     assert not mine.received
@@ -137,15 +137,15 @@ def test_a_message_is_decided_about_in_a_transaction(outcome: Outcome) -> None:
 def test_a_receiver_that_settles_first_leaves_nothing_behind() -> None:
     pair = Pair()
     mine, theirs = pair.link(sending=False)
-    pair.server.send(theirs, b"data")
+    pair.server.deliveries.send(theirs, b"data")
     pair.pump()
     (delivery,) = pair.at_client
     assert isinstance(delivery, Delivery)
     assert delivery.delivery_tag is not None
-    pair.client.set_outcome(mine, delivery.delivery_tag, Outcome.ACCEPTED, TRANSACTION)
+    pair.client.decisions.set_outcome(mine, delivery.delivery_tag, Outcome.ACCEPTED, TRANSACTION)
     pair.pump()
     assert len(theirs.transactional) == 1
-    pair.client.settle(mine, delivery.delivery_tag)
+    pair.client.decisions.settle(mine, delivery.delivery_tag)
     pair.pump()
     assert not theirs.transactional
 
@@ -154,12 +154,12 @@ def test_a_receiver_that_settles_first_leaves_nothing_behind() -> None:
 def test_a_modified_message(failed: bool, undeliverable: bool) -> None:
     pair = Pair()
     mine, theirs = pair.link(sending=False)
-    tag = pair.server.send(theirs, b"data")
+    tag = pair.server.deliveries.send(theirs, b"data")
     pair.pump()
     (delivery,) = pair.at_client
     assert isinstance(delivery, Delivery)
     assert delivery.delivery_tag is not None
-    pair.client.modify(mine, delivery.delivery_tag, failed=failed, undeliverable=undeliverable)
+    pair.client.decisions.modify(mine, delivery.delivery_tag, failed=failed, undeliverable=undeliverable)
     pair.pump()
     assert pair.at_server == [
         OutcomeReceived(theirs, tag, Outcome.MODIFIED, failed=failed, undeliverable=undeliverable)
@@ -169,31 +169,31 @@ def test_a_modified_message(failed: bool, undeliverable: bool) -> None:
 def test_a_drain_ends_when_the_peer_has_no_more() -> None:
     pair = Pair()
     mine, theirs = pair.link(sending=False, credit=0)
-    pair.client.drain(mine, 5)
+    pair.client.links.drain(mine, 5)
     pair.pump()
-    pair.server.send(theirs, b"only")
-    pair.server.answer_drain(theirs)
+    pair.server.deliveries.send(theirs, b"only")
+    pair.server.links.answer_drain(theirs)
     pair.pump()
     delivery, drained = pair.at_client
     assert isinstance(delivery, Delivery)
     assert drained == Drained(mine)
-    assert pair.client.credit(mine) == 0
+    assert pair.client.links.credit(mine) == 0
     pair.at_client.clear()
-    pair.client.add_credit(mine, 1)  # a drain is over once it has ended
+    pair.client.links.add_credit(mine, 1)  # a drain is over once it has ended
     pair.pump()
-    pair.server.answer_drain(theirs)
+    pair.server.links.answer_drain(theirs)
     pair.pump()
     assert pair.at_client == []
-    assert pair.server.credit(theirs) == 1
+    assert pair.server.links.credit(theirs) == 1
 
 
 def test_a_drain_ends_when_all_credit_is_used() -> None:
     pair = Pair()
     mine, theirs = pair.link(sending=False, credit=0)
-    pair.client.drain(mine, 1)
+    pair.client.links.drain(mine, 1)
     pair.pump()
-    pair.server.send(theirs, b"one")
-    pair.server.answer_drain(theirs)
+    pair.server.deliveries.send(theirs, b"one")
+    pair.server.links.answer_drain(theirs)
     pair.pump()
     assert pair.at_client[-1] == Drained(mine)
 
@@ -201,17 +201,17 @@ def test_a_drain_ends_when_all_credit_is_used() -> None:
 def test_sessions_are_apart() -> None:
     pair = Pair()
     pair.pump()
-    session = pair.client.begin()
-    first = pair.client.attach("a", is_sender=True, terminus=Terminus("there"), session=session)
-    second = pair.client.attach("a", is_sender=True, terminus=Terminus("there"))
+    session = pair.client.sessions.begin()
+    first = pair.client.links.attach("a", is_sender=True, terminus=Terminus("there"), session=session)
+    second = pair.client.links.attach("a", is_sender=True, terminus=Terminus("there"))
     pair.pump()
     requests = [event.link for event in pair.at_server if isinstance(event, LinkRequested)]
     assert len({link.session_id for link in requests}) == 2
     for link in requests:
-        pair.server.accept_link(link, source=link.source, target=link.target)
+        pair.server.links.accept(link, source=link.source, target=link.target)
     pair.pump()
-    pair.client.end(session)
-    pair.client.end(session)  # does nothing
+    pair.client.sessions.end(session)
+    pair.client.sessions.end(session)  # does nothing
     pair.pump()
     assert pair.at_client[-1] == SessionEnded(session, "", "", answer=True)
     assert first.detached
@@ -243,7 +243,7 @@ def test_the_properties_of_a_dynamic_node_arrive() -> None:
 
 def test_the_properties_of_a_link_and_the_other_terminus_arrive() -> None:
     pair = Pair()
-    pair.client.attach(
+    pair.client.links.attach(
         "x",
         is_sender=True,
         terminus=Terminus("there"),
@@ -259,12 +259,12 @@ def test_the_properties_of_a_link_and_the_other_terminus_arrive() -> None:
 def test_an_acceptance_is_confirmed_by_the_settlement_of_the_peer() -> None:
     pair = Pair()
     mine, theirs = pair.link(sending=False)
-    tag = pair.server.send(theirs, b"data")
+    tag = pair.server.deliveries.send(theirs, b"data")
     pair.pump()
     (delivery,) = pair.at_client
     assert isinstance(delivery, Delivery)
     assert delivery.delivery_tag is not None
-    pair.client.set_outcome(mine, delivery.delivery_tag, Outcome.ACCEPTED)
+    pair.client.decisions.set_outcome(mine, delivery.delivery_tag, Outcome.ACCEPTED)
     pair.at_client.clear()
     pair.pump()
     assert pair.at_server == [OutcomeReceived(theirs, tag, Outcome.ACCEPTED)]
@@ -288,7 +288,7 @@ def test_an_acceptance_is_confirmed_by_the_settlement_of_the_peer() -> None:
 def test_states_that_the_specification_does_not_allow(encoded: bytes, error: str) -> None:
     pair = Pair()
     mine, _ = pair.link(sending=True)
-    pair.client.send(mine, b"data", transaction=TRANSACTION)
+    pair.client.deliveries.send(mine, b"data", transaction=TRANSACTION)
     (delivery,) = map(_c_object, mine.sent)
     data = lib.pn_disposition_data(lib.pn_delivery_local(delivery))
     lib.pn_data_clear(data)
@@ -307,7 +307,7 @@ def _c_object(handle: Any) -> Any:
 def test_a_state_without_an_outcome() -> None:
     pair = Pair()
     mine, theirs = pair.link(sending=True)
-    pair.client.send(mine, b"data", transaction=TRANSACTION)
+    pair.client.deliveries.send(mine, b"data", transaction=TRANSACTION)
     (delivery,) = map(_c_object, mine.sent)
     data = lib.pn_disposition_data(lib.pn_delivery_local(delivery))
     lib.pn_data_clear(data)

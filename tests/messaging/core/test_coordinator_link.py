@@ -25,12 +25,12 @@ class Coordination:
         driver: Any = SimpleNamespace(
             engine=self.pair.client, transport=SimpleNamespace(flush_soon=lambda: None), own=lambda *_: None
         )
-        self.link = CoordinatorLink(driver, self.pair.client.begin())
+        self.link = CoordinatorLink(driver, self.pair.client.sessions.begin())
         self.pair.pump()
         (request,) = [event for event in self.pair.at_server if isinstance(event, LinkRequested)]
         self.theirs: Link = request.link
-        self.pair.server.accept_link(self.theirs, source=self.theirs.source, target=self.theirs.target)
-        self.pair.server.add_credit(self.theirs, 10)
+        self.pair.server.links.accept(self.theirs, source=self.theirs.source, target=self.theirs.target)
+        self.pair.server.links.add_credit(self.theirs, 10)
         self.pump()
         self.link.on_credit()
 
@@ -55,7 +55,7 @@ class Coordination:
     async def begin(self) -> None:
         """Begin the first transaction."""
         task, (tag,) = await self.requests(self.link.declare())
-        self.pair.server.declare(self.theirs, tag, b"first")
+        self.pair.server.decisions.declare(self.theirs, tag, b"first")
         self.pump()
         await task
 
@@ -65,8 +65,8 @@ async def test_the_next_transaction_is_asked_for_with_the_end_of_the_one_before(
     await it.begin()
     it.link.used = True
     task, (discharge, declare) = await it.requests(it.link.end(fail=False))
-    it.pair.server.settle(it.theirs, discharge)
-    it.pair.server.declare(it.theirs, declare, b"second")
+    it.pair.server.decisions.settle(it.theirs, discharge)
+    it.pair.server.decisions.declare(it.theirs, declare, b"second")
     it.pump()
     await task
     assert (it.link.transaction, it.link.used) == (b"second", False)
@@ -76,8 +76,8 @@ async def test_a_commit_that_the_broker_refuses_is_an_error_in_the_next_transact
     it = Coordination()
     await it.begin()
     task, (discharge, declare) = await it.requests(it.link.end(fail=False))
-    it.pair.server.settle(it.theirs, discharge, Outcome.REJECTED, "amqp:transaction:rollback", "no room")
-    it.pair.server.declare(it.theirs, declare, b"second")
+    it.pair.server.decisions.settle(it.theirs, discharge, Outcome.REJECTED, "amqp:transaction:rollback", "no room")
+    it.pair.server.decisions.declare(it.theirs, declare, b"second")
     it.pump()
     with pytest.raises(TransactionAborted, match="no room"):
         await task
@@ -88,7 +88,7 @@ async def test_a_commit_that_was_confirmed_before_the_connection_was_lost_has_su
     it = Coordination()
     await it.begin()
     task, (discharge, _) = await it.requests(it.link.end(fail=False))
-    it.pair.server.settle(it.theirs, discharge)
+    it.pair.server.decisions.settle(it.theirs, discharge)
     it.pump()
     it.link.lose()
     await task
@@ -108,7 +108,7 @@ async def test_no_further_transaction_is_an_error_of_the_commit() -> None:
     it = Coordination()
     await it.begin()
     task, (discharge, _) = await it.requests(it.link.end(fail=False))
-    it.pair.server.settle(it.theirs, discharge)
+    it.pair.server.decisions.settle(it.theirs, discharge)
     it.pump()
     it.link.on_detached("amqp:resource-limit-exceeded", "enough")
     with pytest.raises(TransactionError, match="enough"):

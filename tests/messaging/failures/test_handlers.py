@@ -17,7 +17,7 @@ def test_a_handler_learns_what_failed(peer: ScriptedPeer, connection: Connection
     session = connection.session()
     sender, receiver = session.sender("node", timeout=10), session.receiver("node", timeout=10)
     for endpoint, link in ((receiver, peer.links[1]), (sender, peer.links[0])):
-        peer.do(lambda connected, link=link: connected.engine.detach(link, "amqp:resource-deleted", "gone"))  # type: ignore[misc]
+        peer.do(lambda connected, link=link: connected.engine.links.detach(link, "amqp:resource-deleted", "gone"))  # type: ignore[misc]
         wait_until(lambda: bool(failed))
         assert failed == [endpoint]
         failed.clear()
@@ -62,5 +62,5 @@ def test_an_endpoint_has_its_own_handler_or_that_of_its_connection(
     own: list[object] = []
     sender.set_async_exception_notify_handler(lambda endpoint, _: own.append(endpoint))
     for link in peer.links[:2]:
-        peer.do(lambda connected, link=link: connected.engine.detach(link, "amqp:resource-deleted", "gone"))  # type: ignore[misc]
+        peer.do(lambda connected, link=link: connected.engine.links.detach(link, "amqp:resource-deleted", "gone"))  # type: ignore[misc]
     wait_until(lambda: own == [sender] and failed == [receiver])

@@ -81,7 +81,7 @@ def test_links_that_the_peer_ends(
     kind = UnauthorizedAccess if condition == "amqp:unauthorized-access" else LinkClosed
     sender, receiver = session.sender("node", timeout=10), session.receiver("node", timeout=10)
     for link in list(peer.links):
-        peer.do(lambda connected, link=link: connected.engine.detach(link, condition, "go away"))  # type: ignore[misc]
+        peer.do(lambda connected, link=link: connected.engine.links.detach(link, condition, "go away"))  # type: ignore[misc]
     wait_until(lambda: len(errors) == 2)
     for call in (lambda: sender.send("x", timeout=10), lambda: receiver.fetch(timeout=10), sender.check_error):
         with pytest.raises(kind, match="link to 'node' closed by the broker: go away") as caught:
@@ -188,7 +188,7 @@ def test_messages_on_a_link_that_ends_are_reported(
     peer.silent = True
     sender.send("x", sync=False)
     wait_until(lambda: peer.received == 1)
-    peer.do(lambda connected: connected.engine.detach(peer.links[0], "amqp:resource-deleted", "gone"))
+    peer.do(lambda connected: connected.engine.links.detach(peer.links[0], "amqp:resource-deleted", "gone"))
     wait_until(lambda: bool(errors))
     with pytest.raises(LinkClosed, match="gone"):
         session.close()
@@ -203,7 +203,11 @@ def test_a_refusal_after_the_timeout_is_reported(
     with pytest.raises(Timeout, match=r"within 0\.1 s"):
         sender.send("x", timeout=0.1)
     (tag,) = peer.links[0].received
-    peer.do(lambda connected: connected.engine.settle(peer.links[0], tag, Outcome.REJECTED, "amqp:not-allowed", "late"))
+    peer.do(
+        lambda connected: connected.engine.decisions.settle(
+            peer.links[0], tag, Outcome.REJECTED, "amqp:not-allowed", "late"
+        )
+    )
     wait_until(lambda: bool(errors))
     with pytest.raises(SendError, match="late"):
         sender.sync(timeout=10)

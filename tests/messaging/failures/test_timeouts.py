@@ -124,7 +124,7 @@ def test_a_wait_for_a_confirmation_ends_with_what_it_waits_for(end: str) -> None
         thread.start()
         wait_until(lambda: receiver.unsettled() == 0)
         ends: dict[str, Callable[[Peer], object]] = {
-            "link": lambda connected: connected.engine.detach(peer.links[0], "amqp:resource-deleted", "gone"),
+            "link": lambda connected: connected.engine.links.detach(peer.links[0], "amqp:resource-deleted", "gone"),
             "session": lambda _: end_session(peer.links[0].session, "amqp:internal-error"),
             "connection": lambda connected: connected.transport.abort(),
         }

@@ -142,19 +142,19 @@ class ClientLinks:
         if (outgoing := self._outgoing.get(link)) is None:
             return
         engine = self._transport.engine
-        if engine.credit(link) < -outgoing.transfers:
+        if engine.links.credit(link) < -outgoing.transfers:
             # A client may take back credit that was used meanwhile, so that less than none is left, but not more.
-            engine.detach(link, "amqp:invalid-field", f"link-credit: must be a number from 0 to {MAX_CREDIT}")
+            engine.links.detach(link, "amqp:invalid-field", f"link-credit: must be a number from 0 to {MAX_CREDIT}")
             self.on_detached(link, closed=True)
             self._transport.flush_soon()
             return
         outgoing.dispatch()
-        engine.answer_drain(link)
+        engine.links.answer_drain(link)
 
     def on_requested(self, link: Link) -> None:
         """The client asks for a link: grant or refuse it."""
         too_many = f"a connection may have {self._max_links} links"
-        if self._transport.engine.link_count > 2 * self._max_links:
+        if len(self._transport.engine.links.by_impl) > 2 * self._max_links:
             # It does not answer the refusals, and each link takes memory until then.
             self._transport.engine.fail("amqp:resource-limit-exceeded", too_many)
             return
@@ -177,7 +177,7 @@ class ClientLinks:
 
     def _refuse(self, link: Link, condition: str, description: str) -> None:
         log.info("refused link %r of %s: %s", link.name, self._client, description)
-        self._transport.engine.refuse_link(link, condition, description)
+        self._transport.engine.links.refuse(link, condition, description)
 
     def on_detached(self, link: Link, *, closed: bool) -> None:
         """A link is gone: delete what was created for it or, when it may be resumed, keep it (not `closed`)."""
@@ -200,7 +200,7 @@ class ClientLinks:
         """End a session with its links; `session` as of `ClientLink`."""
         own = [*self._coordinator_links, *self._outgoing, *self._incoming]
         links = [link for link in own if link.session_id == session]
-        self._transport.engine.end_with_links(links, condition, description)
+        self._transport.engine.sessions.end_with_links(links, condition, description)
         for link in links:
             self.on_detached(link, closed=False)
         self._transport.flush_soon()
@@ -210,7 +210,7 @@ class ClientLinks:
         links = [link for link, incoming in self._incoming.items() if incoming.node is node]
         links += [link for link, outgoing in self._outgoing.items() if outgoing.queue is node]
         for link in links:
-            self._transport.engine.detach(link, "amqp:resource-deleted", f"{node.name!r} was deleted")
+            self._transport.engine.links.detach(link, "amqp:resource-deleted", f"{node.name!r} was deleted")
             self.on_detached(link, closed=True)
         if links:
             self._transport.flush_soon()
@@ -218,7 +218,7 @@ class ClientLinks:
     def surrender(self, link: ResumableLink) -> Sequence[LinkNode]:
         """See `LinkHolder`."""
         _, nodes = self._forget(link.link)
-        self._transport.engine.detach(link.link, "amqp:link:stolen", "the link was resumed on another connection")
+        self._transport.engine.links.detach(link.link, "amqp:link:stolen", "the link was resumed on another connection")
         self._transport.flush_soon()
         return nodes
 
@@ -242,7 +242,7 @@ class ClientLinks:
         """The client wants to receive."""
         source = link.source
         if source is None:
-            self._transport.engine.accept_link(link, source=self._subscriptions.find(link), target=link.target)
+            self._transport.engine.links.accept(link, source=self._subscriptions.find(link), target=link.target)
             return
         node: Node
         grant: ConsumeGrant | BrowseGrant
@@ -346,7 +346,7 @@ class ClientLinks:
         if target is None:
             raise LinkRefused("amqp:invalid-field", "a sending link needs a target")
         if target.coordinator:
-            self._transport.engine.accept_link(link, source=link.source, target=target)
+            self._transport.engine.links.accept(link, source=link.source, target=target)
             self._coordinator_links[link] = coordinator = CoordinatorLink(self._transport, link, self._coordinator)
             self._registry.observer.on_attached(self._client, coordinator)
             coordinator.begin()
@@ -397,7 +397,7 @@ class ClientLinks:
         if isinstance(end, ResumableIncomingLink | ResumableOutgoingLink):
             resumption = Resumption(end.key.id, unsettled or {}, resumed=unsettled is not None)
             self._resumable.add(end, self)
-        self._transport.engine.accept_link(link, source=source, target=target, resumption=resumption)
+        self._transport.engine.links.accept(link, source=source, target=target, resumption=resumption)
         if isinstance(end, OutgoingLink):
             self._outgoing[link] = end
         else:

@@ -14,9 +14,10 @@ from qmf.broker.operations.operations import Operations
 from qmf.broker.protocols.amqp.client_links import ClientLinks
 from qmf.broker.protocols.amqp.conditions import CONDITIONS
 from qmf.broker.protocols.amqp.resumable_links import ResumableLinks
-from qmf.broker.protocols.amqp.sasl import SaslEngine
+from qmf.broker.protocols.amqp.sasl import SaslServer
 from qmf.broker.protocols.amqp.sole_connections import SoleConnections
 from qmf.broker.sessions import ClientSessions
+from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
     AcceptedBatch,
     ConnectionClosed,
@@ -33,6 +34,7 @@ from qmf.bus.engine.events import (
     OutcomeReceived,
 )
 from qmf.bus.engine.opening import Refusal
+from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.transport import AmqpTransport, PendingWrites
 
 log = logging.getLogger("qmf.broker")
@@ -52,7 +54,8 @@ class ServerConnection:
 
     def __init__(
         self,
-        engine: SaslEngine,
+        settings: ConnectionSettings,
+        sasl: SaslServer,
         operations: Operations,
         sessions: ClientSessions,
         resumable: ResumableLinks,
@@ -64,16 +67,18 @@ class ServerConnection:
     ) -> None:
         """Args:
 
-        engine: of this connection.
+        settings: of our side.
+        sasl: authenticates the client.
         operations, sessions, resumable, sole, pending: shared by the connections of the broker.
         open_timeout: seconds that the client has for its handshakes.
         max_links: that the client may have.
         """
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.transport = AmqpTransport(engine, self, throttle=True, pending=pending)
-        engine.on_progress = self.transport.flush_soon
+        engine = self._engine = Engine(settings, sasl)
         engine.admit = self._admit
-        self._engine = engine
+        self.transport = AmqpTransport(engine, self, throttle=True, pending=pending)
+        sasl.on_checked = self._on_checked
+        self._sasl = sasl
         self._registry = operations.registry
         self._links = ClientLinks(self, self.transport, operations, resumable, max_links=max_links)
         self._open_timeout = open_timeout
@@ -167,6 +172,7 @@ class ServerConnection:
         if self._timer is not None:
             self._log_failure("it disconnected before it had opened the connection", logging.INFO)
         self._stop_timer()
+        self._sasl.close()
         if error is not None:
             log.debug("lost: %s: %s", self, error)
         try:
@@ -180,9 +186,14 @@ class ServerConnection:
 
     # Details
 
+    def _on_checked(self) -> None:
+        """The client's password was checked elsewhere."""
+        self._engine.feed(b"")
+        self.transport.flush_soon()
+
     def _admit(self, event: ConnectionOpened) -> Refusal | None:
         """The client opens the connection."""
-        user, mechanism = self._engine.sasl.user or "", self._engine.sasl.mechanism or ""
+        user, mechanism = self._sasl.user or "", self._sasl.mechanism or ""
         self._info = ClientInfo(self._info.address, event.container, user, mechanism, event.properties, AMQP)
         refusal = self._sole.add(self, user, event)
         if refusal is None:
@@ -219,7 +230,7 @@ class ServerConnection:
         log.debug("connected: %s", self)
 
     def _on_failed(self, event: ConnectionFailed) -> None:
-        sasl = self._engine.sasl
+        sasl = self._sasl
         login = ""
         if event.authentication and sasl.claimed_mechanism:
             who = f"user {sasl.claimed_user!r}" if sasl.claimed_user else "no user"

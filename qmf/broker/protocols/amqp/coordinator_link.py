@@ -66,7 +66,7 @@ class CoordinatorLink:
 
     def begin(self) -> None:
         """The link is granted: give credit."""
-        self._transport.engine.add_credit(self._link, MAX_TRANSACTIONS)
+        self._transport.engine.links.add_credit(self._link, MAX_TRANSACTIONS)
 
     def end(self) -> None:
         """The link is gone."""
@@ -81,7 +81,7 @@ class CoordinatorLink:
             self._settle(event, *outcome_of(error.refusal))
         except DecodeError as error:
             self._settle(event, Outcome.REJECTED, "amqp:decode-error", str(error))
-        self._transport.engine.add_credit(self._link, 1)
+        self._transport.engine.links.add_credit(self._link, 1)
         self._transport.flush_soon()
 
     def _carry_out(self, event: Delivery) -> None:
@@ -104,9 +104,9 @@ class CoordinatorLink:
         id = self._coordinator.declare(self.transactions)
         self._owned.add(id)
         if event.delivery_tag is not None:
-            self._transport.engine.declare(self._link, event.delivery_tag, id)
+            self._transport.engine.decisions.declare(self._link, event.delivery_tag, id)
 
     def _settle(self, event: Delivery, outcome: Outcome, condition: str, description: str) -> None:
         if event.delivery_tag is not None:
-            self._transport.engine.settle(self._link, event.delivery_tag, outcome, condition, description)
+            self._transport.engine.decisions.settle(self._link, event.delivery_tag, outcome, condition, description)
             self._transport.flush_soon()

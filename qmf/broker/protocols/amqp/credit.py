@@ -78,11 +78,11 @@ class SharedCredit:
 
     def credit(self) -> int:
         """See `FlowSender`."""
-        return self._transport.engine.credit(self._link)
+        return self._transport.engine.links.credit(self._link)
 
     def take_credit(self, count: int) -> None:
         """See `FlowSender`."""
-        self._transport.engine.add_credit(self._link, -count)
+        self._transport.engine.links.add_credit(self._link, -count)
         self._in_flight -= count
         self._transport.flush_soon()
 
@@ -133,7 +133,7 @@ class SharedCredit:
         self._met.clear()
         self._possible.clear()
         if credit > 0:
-            self._transport.engine.add_credit(self._link, credit)
+            self._transport.engine.links.add_credit(self._link, credit)
             self._in_flight += credit
             self._transport.flush_soon()
         self._low = self.credit() // 2

@@ -115,7 +115,7 @@ class IncomingLink:
         self._credited = self._finished
         self._shared = SharedCredit.of(self.node, self._transport, self.link, self._window)
         if self._shared is None:
-            self._transport.engine.add_credit(self.link, self._window)
+            self._transport.engine.links.add_credit(self.link, self._window)
 
     def end(self) -> None:
         """The link is gone, or suspended."""
@@ -197,7 +197,7 @@ class IncomingLink:
             else:
                 accepted.append(tag)
         if accepted:
-            self._transport.engine.accept_all(link, accepted)
+            self._transport.engine.decisions.accept_all(link, accepted)
             self._transport.flush_soon()
         self.transfers += len(messages)
         self._finish(len(messages))
@@ -255,11 +255,13 @@ class IncomingLink:
         if event.delivery_tag is not None:
             if self.link.settles_second and transaction is None:
                 # The client settles the message then, and needs credit for the next one.
-                engine.set_outcome(self.link, event.delivery_tag, outcome, condition=condition, description=description)
+                engine.decisions.set_outcome(
+                    self.link, event.delivery_tag, outcome, condition=condition, description=description
+                )
                 self._transport.flush_soon()
                 self.transfers += 1
                 return
-            engine.settle(self.link, event.delivery_tag, outcome, condition, description, transaction)
+            engine.decisions.settle(self.link, event.delivery_tag, outcome, condition, description, transaction)
             self._transport.flush_soon()
         self._count()
 
@@ -280,7 +282,7 @@ class IncomingLink:
             return
         used = self._finished - self._credited
         if used >= self._window // 2:
-            self._transport.engine.add_credit(self.link, used)
+            self._transport.engine.links.add_credit(self.link, used)
             self._credited = self._finished
             self._transport.flush_soon()
 

@@ -100,7 +100,9 @@ class OutgoingLink:
     def deliver(self, entry: Entry) -> None:
         """See `Consumer`."""
         message = entry.message
-        delivery_tag = self._transport.engine.send(self.link, message.data, message_format=message.message_format)
+        delivery_tag = self._transport.engine.deliveries.send(
+            self.link, message.data, message_format=message.message_format
+        )
         self._transport.flush_soon()
         self.transfers += 1
         if not self.presettled:
@@ -161,7 +163,7 @@ class OutgoingLink:
         engine = self._transport.engine
 
         def settle(_: NotStored | None = None) -> None:
-            engine.settle_sent(link, event.delivery_tag, event.outcome)
+            engine.decisions.settle_sent(link, event.delivery_tag, event.outcome)
             self._transport.flush_soon()
 
         if recorder is not None:
@@ -218,7 +220,7 @@ class OutgoingLink:
         del self._acquired[acquisition]
         event = acquisition.event
         if not event.final:
-            self._transport.engine.settle_sent(self.link, event.delivery_tag, event.outcome)
+            self._transport.engine.decisions.settle_sent(self.link, event.delivery_tag, event.outcome)
             self._transport.flush_soon()
         self.settle(acquisition.entry, event, transactional=True)
 
@@ -229,7 +231,7 @@ class OutgoingLink:
         if event.final or self.link.detached:
             self._delivery.release([acquisition.entry], failed=True)
         else:
-            self._transport.engine.reopen_sent(self.link, event.delivery_tag)
+            self._transport.engine.decisions.reopen_sent(self.link, event.delivery_tag)
             self._unsettled[event.delivery_tag] = acquisition.entry
 
     def on_detached(self) -> None:

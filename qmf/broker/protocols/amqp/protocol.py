@@ -12,7 +12,7 @@ from qmf.broker.logins import Logins
 from qmf.broker.operations.operations import Operations
 from qmf.broker.protocols.amqp.connection import ServerConnection
 from qmf.broker.protocols.amqp.resumable_links import ResumableLinks
-from qmf.broker.protocols.amqp.sasl import SaslEngine
+from qmf.broker.protocols.amqp.sasl import SaslServer
 from qmf.broker.protocols.amqp.sole_connections import SOLE_CONNECTION, SoleConnections
 from qmf.broker.sessions import ClientSessions
 from qmf.bus.engine.resumption import LINK_RESUMPTION
@@ -68,7 +68,7 @@ class AmqpProtocol:
             max_frame=options.max_frame,
             max_message=options.max_message,
             max_sessions=options.max_sessions,
-            mechanisms=None,  # of `SaslEngine`
+            mechanisms=None,  # those of `SaslServer`
             capabilities=("ANONYMOUS-RELAY", "DELAYED_DELIVERY", "SHARED-SUBS", SOLE_CONNECTION, LINK_RESUMPTION),
             properties={"product": "qmf-broker", "version": __version__},
         )
@@ -79,7 +79,8 @@ class AmqpProtocol:
     def accept(self) -> asyncio.BaseProtocol:
         """What takes the bytes of a new connection; it is a `ClientSession` once it is connected."""
         return ServerConnection(
-            SaslEngine(self._settings, self._logins.users, self._logins.check_elsewhere),
+            self._settings,
+            SaslServer(self._logins.users, self._logins.check_elsewhere),
             self._operations,
             self._sessions,
             self._resumable,

@@ -113,7 +113,7 @@ class ResumableIncomingLink(IncomingLink):
         self._accepted.add(event.delivery_tag)
         self.transfers += 1
         if event.link is self.link:  # otherwise the link was resumed since, and the client sends the message again
-            self._transport.engine.set_outcome(self.link, event.delivery_tag, Outcome.ACCEPTED)
+            self._transport.engine.decisions.set_outcome(self.link, event.delivery_tag, Outcome.ACCEPTED)
             self._transport.flush_soon()
 
     def on_confirmed(self, delivery_tag: int) -> None:
@@ -191,9 +191,9 @@ class ResumableOutgoingLink(OutgoingLink):
     def dispatch(self) -> None:
         """See `OutgoingLink`."""
         engine = self._transport.engine
-        while self._resuming and engine.credit(self.link) > 0:
+        while self._resuming and engine.links.credit(self.link) > 0:
             # Without data, which the client has.
-            engine.send(self.link, b"", delivery_tag=self._resuming.popleft())
+            engine.deliveries.send(self.link, b"", delivery_tag=self._resuming.popleft())
             self._transport.flush_soon()
         super().dispatch()
 
@@ -210,7 +210,7 @@ class ResumableOutgoingLink(OutgoingLink):
         self._last_tag += 1
         self._unsettled[self._last_tag] = entry
         message = entry.message
-        self._transport.engine.send(
+        self._transport.engine.deliveries.send(
             self.link, message.data, delivery_tag=self._last_tag, message_format=message.message_format
         )
         self._transport.flush_soon()

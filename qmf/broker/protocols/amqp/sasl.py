@@ -12,8 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 
 from qmf._users import Users
-from qmf.bus.engine.engine import Engine
-from qmf.bus.engine.values import ConnectionSettings
+from qmf.bus.engine.engine import NotAuthenticated
 from qmf.codec import Described, UInt8, UInt64
 from qmf.codec.amqp10 import decode, encode
 from qmf.errors import DecodeError
@@ -35,12 +34,8 @@ _MAX_EARLY = 64 * 1024
 RunElsewhere = Callable[[Callable[[], bool], Callable[[bool], None]], None]
 
 
-class SaslRefused(Exception):
-    """Authentication failed; the message is the reason, for the log."""
-
-
 class SaslServer:
-    """The server's side of one SASL exchange.
+    """The server's side of one SASL exchange; the `SecurityLayer` of an engine.
 
     Attributes:
         user: None until the client is authenticated; empty for one that uses no SASL.
@@ -72,6 +67,11 @@ class SaslServer:
         self._claimed = "", ""
         self._answer: bool | None = None
 
+    @property
+    def passed(self) -> bool:
+        """See `SecurityLayer`."""
+        return self.user is not None
+
     def feed(self, data: bytes | memoryview) -> bytes:
         """Take bytes from the client.
 
@@ -79,12 +79,12 @@ class SaslServer:
             bytes that follow the SASL layer, once `user` is set.
 
         Raises:
-            SaslRefused: authentication failed. `output` may still have an answer for the client.
+            NotAuthenticated: authentication failed. `output` may still have an answer for the client.
         """
         self._input += data
         if self._checking:
             if len(self._input) > _MAX_EARLY:
-                raise SaslRefused("it sends without waiting until its password is checked")
+                raise NotAuthenticated("it sends without waiting until its password is checked")
             return b""
         if not self._header_received:
             self._read_header()
@@ -105,13 +105,14 @@ class SaslServer:
     def close(self) -> None:
         """The connection is gone: a check that has not begun is left out, and the result of another one ignored."""
         self._closed = True
+        self.on_checked = lambda: None  # who is called knows this layer
 
     def _read_header(self) -> None:
         if not _HEADER.startswith(self._input[: len(_HEADER)]):
             if self._users is None:
                 self.user = ""
                 return
-            raise SaslRefused("it does not start with SASL, which this broker requires")
+            raise NotAuthenticated("it does not start with SASL, which this broker requires")
         if len(self._input) >= len(_HEADER):
             self._input = self._input[len(_HEADER) :]
             self._header_received = True
@@ -122,7 +123,7 @@ class SaslServer:
             return
         size, offset, kind = struct.unpack_from(">IBB", self._input)
         if not 8 <= size <= _MAX_FRAME or kind != 1 or not 8 <= offset * 4 <= size:
-            raise SaslRefused("malformed SASL frame")
+            raise NotAuthenticated("malformed SASL frame")
         if len(self._input) < size:
             return
         frame, self._input = self._input[offset * 4 : size], self._input[size:]
@@ -136,7 +137,7 @@ class SaslServer:
         self._answer = None
         self._output += _frame(_OUTCOME, [UInt8(_OK if right else _AUTH)])
         if not right:
-            raise SaslRefused("unknown user or wrong password")
+            raise NotAuthenticated("unknown user or wrong password")
         self.user, self.mechanism = self._claimed
 
     def _authenticate(self, frame: bytes) -> bool | None:
@@ -144,9 +145,9 @@ class SaslServer:
         try:
             init, _ = decode(frame)
         except DecodeError as error:
-            raise SaslRefused(f"malformed SASL frame: {error}") from error
+            raise NotAuthenticated(f"malformed SASL frame: {error}") from error
         if not isinstance(init, Described) or init.descriptor not in _INIT_NAMES or not isinstance(init.value, list):
-            raise SaslRefused("unexpected SASL frame instead of init")
+            raise NotAuthenticated("unexpected SASL frame instead of init")
         mechanism, response = [*init.value, None, None][:2]
         self.claimed_mechanism = str(mechanism or "")
         if mechanism == "ANONYMOUS" and self._users is None:
@@ -203,61 +204,3 @@ def _mechanisms_frame(names: Sequence[str]) -> bytes:
 
 def _framed(body: bytes) -> bytes:
     return struct.pack(">IBBH", 8 + len(body), 2, 1, 0) + body
-
-
-def _nothing() -> None:
-    """Nobody is to be called."""
-
-
-class SaslEngine(Engine):
-    """An engine behind a `SaslServer`.
-
-    Attributes:
-        sasl: the layer in front of it: who the client is, or says it is.
-    """
-
-    def __init__(
-        self, settings: ConnectionSettings, users: Users | None, elsewhere: RunElsewhere | None = None
-    ) -> None:
-        """Args:
-
-        settings: with `mechanisms` None, since `SaslServer` replaces the engine's own SASL layer.
-        users, elsewhere: as of `SaslServer`.
-        """
-        super().__init__(settings)
-        self.sasl = SaslServer(users, elsewhere)
-        self.sasl.on_checked = self._go_on
-        #: Called when there are events or output without a call of `feed`.
-        self.on_progress: Callable[[], None] = lambda: None
-
-    @property
-    def sasl_mechanism(self) -> str | None:
-        """See `Engine`."""
-        return self.sasl.mechanism
-
-    def feed(self, data: bytes | memoryview) -> None:
-        """See `Engine`."""
-        if self.sasl.user is None:
-            try:
-                data = self.sasl.feed(data)
-            except SaslRefused as error:
-                self.fail("amqp:unauthorized-access", str(error), authentication=True)
-                return
-        super().feed(data)
-
-    def free(self) -> None:
-        """See `Engine`."""
-        self.sasl.close()
-        self.sasl.on_checked = self.on_progress = _nothing  # who is called knows this engine
-        super().free()
-
-    def _go_on(self) -> None:
-        self.feed(b"")
-        self.on_progress()
-
-    def output(self) -> bytes:
-        """See `Engine`."""
-        if data := self.sasl.output():
-            return data
-        # Before authentication no AMQP frame may be sent, not even one with the reason for a failure.
-        return super().output() if self.sasl.user is not None else b""

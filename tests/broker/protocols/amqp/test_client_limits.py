@@ -27,17 +27,17 @@ LIMIT = "amqp:resource-limit-exceeded"
 async def test_a_session_above_the_limit_is_ended_and_the_others_go_on() -> None:
     async with Broker(port=0, max_sessions=2) as broker:
         client = Client(*await connect(broker))
-        second, third = client.engine.begin(), client.engine.begin()
-        client.engine.attach("lost", is_sender=True, terminus=Terminus("amq.topic"), session=third)
+        second, third = client.engine.sessions.begin(), client.engine.sessions.begin()
+        client.engine.links.attach("lost", is_sender=True, terminus=Terminus("amq.topic"), session=third)
         await client.exchange(SessionEnded)
         (ended,) = [event for event in client.seen if isinstance(event, SessionEnded)]
         assert (ended.session, ended.condition, ended.description) == (third, LIMIT, "a connection may have 2 sessions")
-        client.engine.attach("kept", is_sender=True, terminus=Terminus("amq.topic"), session=second)
+        client.engine.links.attach("kept", is_sender=True, terminus=Terminus("amq.topic"), session=second)
         await client.exchange(LinkAttached)
-        client.engine.end(second)
+        client.engine.sessions.end(second)
         await client.exchange(SessionEnded, 2)
-        fourth = client.engine.begin()
-        client.engine.attach("later", is_sender=True, terminus=Terminus("amq.topic"), session=fourth)
+        fourth = client.engine.sessions.begin()
+        client.engine.links.attach("later", is_sender=True, terminus=Terminus("amq.topic"), session=fourth)
         await client.exchange(LinkAttached, 2)
         client.writer.close()
 
@@ -47,7 +47,7 @@ async def test_a_client_that_goes_on_to_begin_sessions_is_disconnected() -> None
         reader, writer = await connect(broker)
         client = Client(reader, writer)
         for _ in range(9):
-            client.engine.begin()
+            client.engine.sessions.begin()
         writer.write(client.engine.output())
         await dropped(reader, writer)
         await usable(broker)
@@ -59,7 +59,7 @@ async def test_a_client_that_never_answers_refused_links_is_disconnected() -> No
         reader, writer = await connect(broker)
         client = Client(reader, writer)
         for number in range(20):
-            client.engine.attach(str(number), is_sender=True, terminus=Terminus("amq.topic"))
+            client.engine.links.attach(str(number), is_sender=True, terminus=Terminus("amq.topic"))
         writer.write(client.engine.output())
         await dropped(reader, writer)
         await usable(broker)
@@ -71,7 +71,8 @@ async def test_unfinished_messages_are_limited_together() -> None:
     async with Broker(port=0, max_message=20_000, max_frame=4096) as broker:
         client = Client(*await connect(broker))
         links = [
-            client.engine.attach(str(number), is_sender=True, terminus=Terminus("amq.topic")) for number in range(8)
+            client.engine.links.attach(str(number), is_sender=True, terminus=Terminus("amq.topic"))
+            for number in range(8)
         ]
         await client.exchange(CreditChanged, 8)
         for link in links:
@@ -82,7 +83,7 @@ async def test_unfinished_messages_are_limited_together() -> None:
         assert {(event.condition, event.description) for event in detached} == {
             (LIMIT, "unfinished messages may have 80000 bytes together")
         }
-        client.engine.attach("new", is_sender=True, terminus=Terminus("amq.topic"))
+        client.engine.links.attach("new", is_sender=True, terminus=Terminus("amq.topic"))
         await client.exchange(LinkAttached, 9)
         client.writer.close()
 
@@ -90,10 +91,10 @@ async def test_unfinished_messages_are_limited_together() -> None:
 async def test_messages_above_the_limit_of_all_queues_are_refused_until_there_is_room() -> None:
     async with Broker(port=0, queues=["a", "b"], total_limits=QueueLimits(3, None)) as broker:
         client = Client(*await connect(broker))
-        links = [client.engine.attach(name, is_sender=True, terminus=Terminus(name)) for name in ("a", "b")]
+        links = [client.engine.links.attach(name, is_sender=True, terminus=Terminus(name)) for name in ("a", "b")]
         await client.exchange(CreditChanged, 2)
         for number in range(4):
-            client.engine.send(links[number % 2], message("a", "x", str(number)))
+            client.engine.deliveries.send(links[number % 2], message("a", "x", str(number)))
         await client.exchange(OutcomeReceived, 4)
         outcomes = [event for event in client.seen if isinstance(event, OutcomeReceived)]
         assert [event.outcome for event in outcomes].count(Outcome.ACCEPTED) == 3

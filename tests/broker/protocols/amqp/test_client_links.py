@@ -17,7 +17,7 @@ async def test_a_refused_link_leaves_no_queue(answers: bool) -> None:
     """Its queue was made before the binding that cannot be made. The client confirms the detach, or disconnects."""
     async with VisibleBroker(port=0) as broker:
         client = Client(*await connect(broker))
-        client.engine.attach(
+        client.engine.links.attach(
             "in",
             is_sender=False,
             terminus=Terminus("amq.fanout"),
@@ -25,7 +25,7 @@ async def test_a_refused_link_leaves_no_queue(answers: bool) -> None:
         )
         await client.exchange(LinkDetached)
         if answers:
-            client.engine.attach("other", is_sender=True, terminus=Terminus("amq.topic"))
+            client.engine.links.attach("other", is_sender=True, terminus=Terminus("amq.topic"))
             await client.exchange(LinkAttached)  # the broker has read the answer to its detach
             assert not broker.registry.queues
         client.writer.close()
@@ -37,7 +37,7 @@ async def test_links_per_connection_are_limited() -> None:
     async with Broker(port=0, max_links=3) as broker:
         client = Client(*await connect(broker))
         for number in range(5):
-            client.engine.attach(str(number), is_sender=True, terminus=Terminus("amq.topic"))
+            client.engine.links.attach(str(number), is_sender=True, terminus=Terminus("amq.topic"))
         await client.exchange(LinkDetached, 2)
         detached = [event for event in client.seen if isinstance(event, LinkDetached)]
         assert {event.condition for event in detached} == {"amqp:resource-limit-exceeded"}

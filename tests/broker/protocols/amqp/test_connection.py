@@ -94,7 +94,7 @@ async def test_frames_are_limited() -> None:
 async def test_dispositions_for_what_was_never_sent_are_ignored() -> None:
     async with Broker(port=0) as broker:
         client = Client(*await connect(broker))
-        client.engine.attach("in", is_sender=False, terminus=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=5)
+        client.engine.links.attach("in", is_sender=False, terminus=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=5)
         await client.exchange(LinkAttached)
         body = encode(Described(UInt64(0x15), [True, UInt64(7), UInt64(9), True, Described(UInt64(0x24), [])]))
         client.writer.write(struct.pack(">IBBH", 8 + len(body), 2, 0, 0) + body)
@@ -148,8 +148,8 @@ async def test_an_ended_connection_is_gone_with_its_last_user() -> None:
         client = Client(*await connect(broker))
         gc.disable()
         try:
-            client.engine.attach("in", is_sender=False, terminus=Terminus("q"), credit=5)
-            client.engine.attach("out", is_sender=True, terminus=Terminus("q"))
+            client.engine.links.attach("in", is_sender=False, terminus=Terminus("q"), credit=5)
+            client.engine.links.attach("out", is_sender=True, terminus=Terminus("q"))
             await client.exchange(LinkAttached, 2)
             client.writer.close()
             await until(lambda: len(seen) == 3 and not any(part() for part in seen), "the end of all parts")
@@ -168,7 +168,7 @@ async def test_a_broker_ends_though_an_observer_fails_when_a_connection_is_gone(
     async with VisibleBroker(port=0) as broker:
         broker.registry.observer = Failing()
         client = Client(*await connect(broker))
-        client.engine.attach("out", is_sender=True, terminus=Terminus("amq.topic"))
+        client.engine.links.attach("out", is_sender=True, terminus=Terminus("amq.topic"))
         await client.exchange(LinkAttached)
         client.writer.close()
         await until(lambda: faults, "the fault")

@@ -18,13 +18,13 @@ def request(descriptor: object, *fields: object) -> bytes:
 async def test_symbols_are_understood_as_descriptors() -> None:
     async with Broker(port=0) as broker:
         client = Client(*await connect(broker))
-        link = client.engine.attach("c", is_sender=True, terminus=Terminus(coordinator=True))
+        link = client.engine.links.attach("c", is_sender=True, terminus=Terminus(coordinator=True))
         await client.exchange(LinkAttached)
-        client.engine.send(link, request(Symbol("amqp:declare:list")))
+        client.engine.deliveries.send(link, request(Symbol("amqp:declare:list")))
         await client.exchange(OutcomeReceived)
         (declared,) = [event for event in client.seen if isinstance(event, OutcomeReceived)]
         assert declared.transaction
-        client.engine.send(link, request(Symbol("amqp:discharge:list"), declared.transaction, False))
+        client.engine.deliveries.send(link, request(Symbol("amqp:discharge:list"), declared.transaction, False))
         await client.exchange(OutcomeReceived, 2)
         assert client.seen[-1].outcome is Outcome.ACCEPTED  # type: ignore[attr-defined]
         client.writer.close()

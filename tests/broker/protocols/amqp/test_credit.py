@@ -34,18 +34,18 @@ class Sender:
     @classmethod
     async def attach(cls, broker: VisibleBroker, target: str, client: Client | None = None) -> Sender:
         client = client or Client(*await connect(broker))
-        sender = cls(client, client.engine.attach("out", is_sender=True, terminus=Terminus(target)))
+        sender = cls(client, client.engine.links.attach("out", is_sender=True, terminus=Terminus(target)))
         await sender.settle()
         return sender
 
     async def credit(self) -> int:
         """What it may send, when the broker has handled all that it has sent."""
         await self.settle()
-        return self.client.engine.credit(self.link)
+        return self.client.engine.links.credit(self.link)
 
     async def settle(self) -> None:
         if self._barrier is None:
-            self._barrier = self.client.engine.attach("barrier", is_sender=True, terminus=Terminus("amq.match"))
+            self._barrier = self.client.engine.links.attach("barrier", is_sender=True, terminus=Terminus("amq.match"))
             credited = sum(
                 isinstance(event, CreditChanged) and event.link is self._barrier for event in self.client.seen
             )
@@ -54,12 +54,12 @@ class Sender:
                 credited = sum(
                     isinstance(event, CreditChanged) and event.link is self._barrier for event in self.client.seen
                 )
-        self.client.engine.send(self._barrier, message(None, "nobody"))
+        self.client.engine.deliveries.send(self._barrier, message(None, "nobody"))
         await self.client.exchange(OutcomeReceived, self._sent() + 1)
 
     async def send(self, count: int, body: str = "x", subject: str = "s") -> None:
         for _ in range(count):
-            self.client.engine.send(self.link, message(None, subject, body))
+            self.client.engine.deliveries.send(self.link, message(None, subject, body))
         await self.client.exchange(OutcomeReceived, self._sent() + count)
 
     async def send_all(self) -> int:
@@ -165,7 +165,7 @@ async def test_messages_that_were_on_their_way_when_credit_was_taken_back() -> N
         one = await Sender.attach(broker, "q")
         assert await one.credit() == 10
         for number in range(10):
-            one.client.engine.send(one.link, message(None, "s", str(number)))  # written below
+            one.client.engine.deliveries.send(one.link, message(None, "s", str(number)))  # written below
         other = await Sender.attach(broker, "q")
         assert await other.credit() == 5
         await one.client.exchange(OutcomeReceived, 11)

@@ -34,12 +34,12 @@ async def client_of(broker: Broker) -> AsyncIterator[Client]:
 
 async def send(client: Client, messages: Sequence[tuple[bytes, int]], node: str = "q", **options: bytes) -> None:
     """Send messages with their formats, and wait until they are accepted."""
-    link = client.engine.attach(f"to-{node}-{len(client.seen)}", is_sender=True, terminus=Terminus(node))
+    link = client.engine.links.attach(f"to-{node}-{len(client.seen)}", is_sender=True, terminus=Terminus(node))
     credit = sum(isinstance(event, CreditChanged) for event in client.seen)
     await client.exchange(CreditChanged, credit + 1)
     before = sum(isinstance(event, OutcomeReceived) for event in client.seen)
     for data, message_format in messages:
-        client.engine.send(link, data, message_format=message_format, **options)  # type: ignore[arg-type]
+        client.engine.deliveries.send(link, data, message_format=message_format, **options)  # type: ignore[arg-type]
     await client.exchange(OutcomeReceived, before + len(messages))
     outcomes = [event for event in client.seen if isinstance(event, OutcomeReceived)][before:]
     assert [event.outcome for event in outcomes] == [Outcome.ACCEPTED] * len(messages), outcomes
@@ -48,7 +48,7 @@ async def send(client: Client, messages: Sequence[tuple[bytes, int]], node: str 
 async def receive(client: Client, count: int, *, browse: bool = False, node: str = "q") -> list[Delivery]:
     """Messages of a queue."""
     terminus = Terminus(node, browse=browse)
-    link = client.engine.attach(f"from-{len(client.seen)}", is_sender=False, terminus=terminus, credit=count)
+    link = client.engine.links.attach(f"from-{len(client.seen)}", is_sender=False, terminus=terminus, credit=count)
     found: list[Delivery] = []
     while len(found) < count:
         await client.exchange(Delivery, sum(isinstance(event, Delivery) for event in client.seen) + 1)
@@ -63,7 +63,7 @@ def seen(deliveries: Sequence[Delivery]) -> list[tuple[bytes, int]]:
 def accept(client: Client, deliveries: Sequence[Delivery], outcome: Outcome = Outcome.ACCEPTED) -> None:
     for delivery in deliveries:
         assert delivery.delivery_tag is not None
-        client.engine.settle(delivery.link, delivery.delivery_tag, outcome)
+        client.engine.decisions.settle(delivery.link, delivery.delivery_tag, outcome)
 
 
 MESSAGES = [
@@ -91,15 +91,15 @@ async def test_messages_keep_their_format_through_a_queue_and_browsing() -> None
 
 async def test_messages_keep_their_format_through_an_exchange_and_a_transaction() -> None:
     async with VisibleBroker(port=0, queues=["q"]) as broker, client_of(broker) as client:
-        coordinator = client.engine.attach("c", is_sender=True, terminus=Terminus(coordinator=True))
+        coordinator = client.engine.links.attach("c", is_sender=True, terminus=Terminus(coordinator=True))
         await client.exchange(CreditChanged)
-        client.engine.send(coordinator, b"\x00\x53\x77" + encode(Described(UInt64(0x31), [])))
+        client.engine.deliveries.send(coordinator, b"\x00\x53\x77" + encode(Described(UInt64(0x31), [])))
         await client.exchange(OutcomeReceived)
         (declared,) = [event for event in client.seen if isinstance(event, OutcomeReceived)]
         assert declared.transaction is not None
         await send(client, MESSAGES, transaction=declared.transaction)
         discharge = Described(UInt64(0x32), [declared.transaction, False])
-        client.engine.send(coordinator, b"\x00\x53\x77" + encode(discharge))
+        client.engine.deliveries.send(coordinator, b"\x00\x53\x77" + encode(discharge))
         assert seen(await receive(client, len(MESSAGES))) == MESSAGES
 
 
@@ -107,17 +107,17 @@ async def test_failed_deliveries_of_a_format_that_the_broker_cannot_read_are_cou
     arguments = {"qpid.maximum_delivery_count": 2, "alternate-exchange": "amq.fanout"}
     async with VisibleBroker(port=0) as broker, client_of(broker) as client:
         target = Terminus("limited", capabilities=("queue", "create-on-demand"), properties=arguments)
-        client.engine.attach("make", is_sender=True, terminus=target)
+        client.engine.links.attach("make", is_sender=True, terminus=target)
         await client.exchange(LinkAttached)
-        rejected = client.engine.attach("rejected", is_sender=False, terminus=Terminus("amq.fanout"), credit=5)
+        rejected = client.engine.links.attach("rejected", is_sender=False, terminus=Terminus("amq.fanout"), credit=5)
         await client.exchange(LinkAttached, 2)
         await send(client, [(OPAQUE, FORMAT)], node="limited")
         for _ in range(2):
             (delivery,) = await receive(client, 1, node="limited")
             assert seen([delivery]) == [(OPAQUE, FORMAT)]
             assert delivery.delivery_tag is not None
-            client.engine.modify(delivery.link, delivery.delivery_tag, failed=True, undeliverable=False)
-            client.engine.detach(delivery.link)
+            client.engine.decisions.modify(delivery.link, delivery.delivery_tag, failed=True, undeliverable=False)
+            client.engine.links.detach(delivery.link)
         await client.exchange(Delivery, 3)
         last = [event for event in client.seen if isinstance(event, Delivery)][-1]
         assert (last.link, last.data, last.message_format) == (rejected, OPAQUE, FORMAT)
@@ -128,7 +128,7 @@ async def test_formats_are_in_the_store(tmp_path: Path) -> None:
     messages = [(durable + TEXT, FORMAT), (durable + TEXT, 0), (durable + TEXT * 30_000, 9)]
     async with Broker(port=0, data_dir=tmp_path) as broker, client_of(broker) as client:
         target = Terminus("q", capabilities=("queue", "create-on-demand"), properties={"durable": True})
-        client.engine.attach("make", is_sender=True, terminus=target)
+        client.engine.links.attach("make", is_sender=True, terminus=target)
         await client.exchange(LinkAttached)
         await send(client, messages)
     async with Broker(port=0, data_dir=tmp_path) as broker, client_of(broker) as client:
@@ -140,7 +140,7 @@ async def test_formats_of_messages_on_the_disk(tmp_path: Path) -> None:
     arguments = {"qpid.policy_type": "flow_to_disk", "qpid.max_count": 1}
     async with Broker(port=0, data_dir=tmp_path) as broker, client_of(broker) as client:
         target = Terminus("q", capabilities=("queue", "create-on-demand"), properties=arguments)
-        client.engine.attach("make", is_sender=True, terminus=target)
+        client.engine.links.attach("make", is_sender=True, terminus=target)
         await client.exchange(LinkAttached)
         await send(client, MESSAGES)
         received = await receive(client, len(MESSAGES))
@@ -256,7 +256,7 @@ async def test_every_byte_of_a_message_passes(tmp_path: Path, restart: bool, mes
         broker = await stack.enter_async_context(Broker(port=0, data_dir=tmp_path))
         async with client_of(broker) as client:
             node = Terminus("q", capabilities=capabilities, properties={"durable": True})
-            client.engine.attach("make", is_sender=True, terminus=node)
+            client.engine.links.attach("make", is_sender=True, terminus=node)
             await client.exchange(LinkAttached)
         raw = Raw(*await connect(broker))
         raw.writer.write(_attach("s", 0, receives=False))

@@ -97,8 +97,8 @@ async def test_clients_that_do_not_allow_it_get_all_outcomes_at_once(monkeypatch
     monkeypatch.setattr(transport, "ACCEPT_DELAY", 60.0)
     async with Broker(port=0) as broker:
         client = Client(*await connect(broker))
-        link = client.engine.attach("out", is_sender=True, terminus=Terminus(TOPIC))
+        link = client.engine.links.attach("out", is_sender=True, terminus=Terminus(TOPIC))
         await client.exchange(CreditChanged)
-        client.engine.send(link, request("nobody"))
+        client.engine.deliveries.send(link, request("nobody"))
         await client.exchange(OutcomeReceived)
         client.writer.close()

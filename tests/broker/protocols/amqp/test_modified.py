@@ -35,7 +35,7 @@ async def client_of(broker: Broker) -> AsyncIterator[Client]:
 
 
 async def send(client: Client, annotations: Mapping[str, object], *, durable: bool = False) -> bytes:
-    link = client.engine.attach("out", is_sender=True, terminus=Terminus("q"))
+    link = client.engine.links.attach("out", is_sender=True, terminus=Terminus("q"))
     await client.exchange(CreditChanged)
     data = encode_message(
         Message(
@@ -47,13 +47,13 @@ async def send(client: Client, annotations: Mapping[str, object], *, durable: bo
             body=b"body",
         )
     )
-    client.engine.send(link, data)
+    client.engine.deliveries.send(link, data)
     await client.exchange(OutcomeReceived)
     return data
 
 
 async def receive(client: Client, count: int = 1) -> Delivery:
-    client.engine.attach(f"in-{count}", is_sender=False, terminus=Terminus("q"), credit=1)
+    client.engine.links.attach(f"in-{count}", is_sender=False, terminus=Terminus("q"), credit=1)
     await client.exchange(Delivery, count)
     return [event for event in client.seen if isinstance(event, Delivery)][-1]
 

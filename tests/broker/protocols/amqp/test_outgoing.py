@@ -36,7 +36,7 @@ async def test_a_receiver_that_gives_credit_and_reads_nothing_needs_no_memory() 
         attached = broker.registry.observer = AttachedLinks()
         reader, writer = await connect(broker)
         client = Client(reader, writer)
-        client.engine.attach(
+        client.engine.links.attach(
             "slow", is_sender=False, terminus=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=1_000_000
         )
         await client.exchange(LinkAttached)
@@ -61,7 +61,7 @@ async def test_a_receiver_that_gives_credit_and_reads_nothing_needs_no_memory() 
         await inbox.wait(sent + 100)
         ((connection, outgoing),) = [(c, link) for c, link in attached.seen if c.info.container == "client"]
         assert len(outgoing.queue.contents) <= 100
-        assert connection.transport.engine.backlog(outgoing.link) < 1_000_000
+        assert connection.transport.engine.links.backlog(outgoing.link) < 1_000_000
         await bus.close()
         await other.close()
         writer.transport.abort()
@@ -74,7 +74,7 @@ async def test_a_receiver_that_never_settles_gets_no_more_than_the_limit(monkeyp
         bus = AmqpBus(broker.url)
         await bus.open()
         client = Client(*await connect(broker))
-        link = client.engine.attach(
+        link = client.engine.links.attach(
             "in", is_sender=False, terminus=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=1_000
         )
         await client.exchange(LinkAttached)
@@ -85,7 +85,7 @@ async def test_a_receiver_that_never_settles_gets_no_more_than_the_limit(monkeyp
         for event in list(client.seen):
             if isinstance(event, Delivery):
                 assert event.delivery_tag is not None
-                client.engine.settle(link, event.delivery_tag)
+                client.engine.decisions.settle(link, event.delivery_tag)
         await client.exchange(Delivery, 60)
         texts = [text(event.data) for event in client.seen if isinstance(event, Delivery)]
         assert texts[50:] == [str(number) for number in range(90, 100)]

@@ -31,7 +31,7 @@ class Peer(Client):
         self, *, sending: bool, unsettled: Unsettled | None = None, node: Terminus | None = None, id: str = "id"
     ) -> Resumption:
         """Ask for the link; gives what the broker knows of it."""
-        self.link = self.engine.attach(
+        self.link = self.engine.links.attach(
             "name", is_sender=sending, terminus=node or Terminus("q"), resumption=self.resumption(unsettled or {}, id)
         )
         await self.exchange(LinkAttached)
@@ -45,7 +45,7 @@ class Peer(Client):
 
     async def refused(self, *, sending: bool, node: Terminus, presettled: bool = False) -> LinkDetached:
         """Ask for a link that the broker refuses."""
-        self.engine.attach(
+        self.engine.links.attach(
             "name", is_sender=sending, terminus=node, presettled=presettled, resumption=Resumption("other")
         )
         await self.exchange(LinkDetached)
@@ -54,14 +54,14 @@ class Peer(Client):
     async def receive(self, credit: int, expected: int) -> list[tuple[int | None, str]]:
         """Give credit; delivery tags and texts of the messages that follow."""
         self.seen.clear()
-        self.engine.add_credit(self.link, credit)
+        self.engine.links.add_credit(self.link, credit)
         await self.exchange(Delivery, expected)
         deliveries = [event for event in self.seen if isinstance(event, Delivery)]
         return [(item.delivery_tag, text(item.data) if item.data else "") for item in deliveries]
 
     async def flush(self) -> None:
         """Write what there is, and wait until the broker has read it."""
-        self.engine.attach(f"flush {len(self.seen)}", is_sender=True, terminus=Terminus("amq.topic"))
+        self.engine.links.attach(f"flush {len(self.seen)}", is_sender=True, terminus=Terminus("amq.topic"))
         count = sum(isinstance(event, LinkAttached) for event in self.seen)
         await self.exchange(LinkAttached, count + 1)
 
@@ -99,10 +99,10 @@ async def lost(broker: VisibleBroker, client: Peer, count: int = 1) -> None:
 
 async def fill(broker: VisibleBroker, *texts: str) -> None:
     client = await peer(broker)
-    link = client.engine.attach("fill", is_sender=True, terminus=Terminus("q"))
+    link = client.engine.links.attach("fill", is_sender=True, terminus=Terminus("q"))
     await client.exchange(LinkAttached)
     for item in texts:
-        client.engine.send(link, message("q", "s", item))
+        client.engine.deliveries.send(link, message("q", "s", item))
     await client.exchange(OutcomeReceived, len(texts))
     await client.cut()
 
@@ -115,7 +115,7 @@ async def test_an_accepted_message_is_remembered_until_the_client_settles_it() -
         first = await peer(broker)
         assert await first.attach(sending=True) == Resumption("id")
         for tag in (1, 2, 3):
-            first.engine.send(first.link, message("q", "s", str(tag)), delivery_tag=tag)
+            first.engine.deliveries.send(first.link, message("q", "s", str(tag)), delivery_tag=tag)
         while data := first.engine.output():
             first.writer.write(data)
         await until(lambda: depth(broker)[0] == 3, "the messages")  # their outcomes are never read
@@ -124,8 +124,8 @@ async def test_an_accepted_message_is_remembered_until_the_client_settles_it() -
         granted = await second.attach(sending=True, unsettled=dict.fromkeys([2, 3, 4]))
         assert granted == Resumption("id", {2: Outcome.ACCEPTED, 3: Outcome.ACCEPTED}, resumed=True)
         # One that is sent again in spite of that is not routed again.
-        second.engine.send(second.link, message("q", "s", "3"), delivery_tag=3)
-        second.engine.send(second.link, message("q", "s", "4"), delivery_tag=4)
+        second.engine.deliveries.send(second.link, message("q", "s", "3"), delivery_tag=3)
+        second.engine.deliveries.send(second.link, message("q", "s", "4"), delivery_tag=4)
         await second.exchange(OutcomeReceived, 2)
         await second.flush()
         await lost(broker, second)
@@ -141,12 +141,12 @@ async def test_a_refused_message_may_be_sent_again() -> None:
     async with VisibleBroker(port=0, queues=["q"]) as broker:
         first = await peer(broker)
         await first.attach(sending=True)
-        first.engine.send(first.link, b"garbage", delivery_tag=1)
+        first.engine.deliveries.send(first.link, b"garbage", delivery_tag=1)
         await first.exchange(OutcomeReceived)
         await lost(broker, first)
         second = await peer(broker)
         assert await second.attach(sending=True, unsettled={1: None}) == Resumption("id", {}, resumed=True)
-        second.engine.send(second.link, message("q", "s", "x"), delivery_tag=1)
+        second.engine.deliveries.send(second.link, message("q", "s", "x"), delivery_tag=1)
         await second.exchange(OutcomeReceived)
         assert depth(broker)[0] == 1
         await second.cut()
@@ -157,13 +157,13 @@ async def test_credit_is_given_for_messages_that_the_client_has_settled() -> Non
         client = await peer(broker)
         await client.attach(sending=True)
         await client.flush()
-        window = client.engine.credit(client.link)
+        window = client.engine.links.credit(client.link)
         assert window == 512 // 64
         for tag in range(window):
-            client.engine.send(client.link, message("q", "s", "x"), delivery_tag=tag)
+            client.engine.deliveries.send(client.link, message("q", "s", "x"), delivery_tag=tag)
         await client.exchange(OutcomeReceived, window)
         await client.flush()
-        assert client.engine.credit(client.link) == window
+        assert client.engine.links.credit(client.link) == window
         await client.cut()
 
 
@@ -185,8 +185,8 @@ async def test_a_resumed_receiver_keeps_what_it_has_and_the_rest_returns_to_the_
         assert await second.attach(sending=False, unsettled=known) == Resumption("id", {3: None}, resumed=True)
         assert depth(broker) == (3, 4)
         assert await second.receive(10, 4) == [(3, ""), (6, "d"), (7, "e"), (8, "f")]
-        second.engine.set_outcome(second.link, 3, Outcome.ACCEPTED)
-        second.engine.set_outcome(second.link, 7, Outcome.ACCEPTED)
+        second.engine.decisions.set_outcome(second.link, 3, Outcome.ACCEPTED)
+        second.engine.decisions.set_outcome(second.link, 7, Outcome.ACCEPTED)
         await second.exchange(OutcomeConfirmed, 2)
         assert depth(broker) == (0, 2)
         await second.cut()
@@ -269,7 +269,7 @@ async def test_what_arrives_on_a_link_that_was_taken_over_is_not_routed() -> Non
         await first.attach(sending=True)
         await first.flush()
         await second.attach(sending=True, unsettled={1: None})
-        first.engine.send(first.link, message("q", "s", "late"), delivery_tag=1)
+        first.engine.deliveries.send(first.link, message("q", "s", "late"), delivery_tag=1)
         await first.flush()
         assert depth(broker) == (0, 0)
         for client in (first, second):
@@ -283,13 +283,13 @@ async def test_an_attach_that_arrives_late_does_not_take_the_link_over(suspend: 
         first, second, third = await peer(broker), await peer(broker), await peer(broker)
         early = first.resumption({})
         await second.attach(sending=True)
-        second.engine.send(second.link, message("q", "s", "x"), delivery_tag=1)
+        second.engine.deliveries.send(second.link, message("q", "s", "x"), delivery_tag=1)
         while data := second.engine.output():
             second.writer.write(data)
         await until(lambda: depth(broker)[0] == 1, "the message")
         if suspend:
             await lost(broker, second)
-        first.engine.attach("name", is_sender=True, terminus=Terminus("q"), resumption=early)
+        first.engine.links.attach("name", is_sender=True, terminus=Terminus("q"), resumption=early)
         await first.exchange(LinkDetached)
         (detached,) = [event for event in first.seen if isinstance(event, LinkDetached)]
         assert detached.condition == "amqp:link:stolen"
@@ -306,7 +306,7 @@ async def test_a_link_that_is_closed_is_forgotten(sending: bool) -> None:
         await first.attach(sending=sending)
         if not sending:
             await first.receive(1, 1)
-        first.engine.detach(first.link)
+        first.engine.links.detach(first.link)
         await first.exchange(LinkDetached)
         await first.cut()
         assert depth(broker) == (1, 1)
@@ -385,7 +385,7 @@ async def test_an_automatically_deleted_queue_stays_for_its_suspended_consumer(m
         await first.attach(sending=False, node=node)
         await lost(broker, first)
         await other.attach(sending=False, node=Terminus("auto"), id="another")
-        other.engine.detach(other.link)
+        other.engine.links.detach(other.link)
         await other.exchange(LinkDetached)
         await other.cut()
         assert depth(broker, "auto") == (0, 0)
@@ -403,7 +403,7 @@ async def test_the_link_to_a_deleted_queue_is_refused() -> None:
         await lost(broker, first)
         (queue,) = broker.registry.queues
         broker.registry.delete_queue(queue)
-        second.engine.attach("name", is_sender=True, terminus=Terminus("q"), resumption=second.resumption({}))
+        second.engine.links.attach("name", is_sender=True, terminus=Terminus("q"), resumption=second.resumption({}))
         await second.exchange(LinkDetached)
         (detached,) = [event for event in second.seen if isinstance(event, LinkDetached)]
         assert detached.condition == "amqp:resource-deleted"
@@ -416,7 +416,7 @@ async def test_a_link_to_another_node_is_not_resumed() -> None:
         first, second = await peer(broker), await peer(broker)
         await first.attach(sending=True)
         await lost(broker, first)
-        second.engine.attach("name", is_sender=True, terminus=Terminus("other"), resumption=second.resumption({}))
+        second.engine.links.attach("name", is_sender=True, terminus=Terminus("other"), resumption=second.resumption({}))
         await second.exchange(LinkDetached)
         await second.cut()
 

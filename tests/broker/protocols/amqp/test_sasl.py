@@ -14,8 +14,9 @@ from support.waiting import until
 
 from qmf._users import Users, hash_password
 from qmf.broker import Broker
-from qmf.broker.protocols.amqp.sasl import SaslRefused, SaslServer
+from qmf.broker.protocols.amqp.sasl import SaslServer
 from qmf.bus import AmqpBus, Binding
+from qmf.bus.engine.engine import NotAuthenticated
 from qmf.codec import Described, Symbol, UInt8, UInt64
 from qmf.codec.amqp10 import encode
 from qmf.errors import AuthenticationError, ConnectError
@@ -73,7 +74,7 @@ def test_wrong_credentials_get_an_answer_and_no_more(data: bytes) -> None:
     sasl = SaslServer(Users(USERS))
     sasl.feed(HEADER)
     sasl.output()
-    with pytest.raises(SaslRefused, match="unknown user or wrong password"):
+    with pytest.raises(NotAuthenticated, match="unknown user or wrong password"):
         sasl.feed(data)
     assert sasl.user is None
     assert sasl.output() == frame([1], UInt64(0x44))[:-2] + b"\x50\x01"
@@ -94,7 +95,7 @@ def test_wrong_credentials_get_an_answer_and_no_more(data: bytes) -> None:
     ],
 )
 def test_what_is_no_sasl_is_refused(data: bytes, reason: str) -> None:
-    with pytest.raises(SaslRefused, match=reason):
+    with pytest.raises(NotAuthenticated, match=reason):
         SaslServer(Users(USERS)).feed(data)
 
 
@@ -140,7 +141,7 @@ def test_wrong_passwords_are_refused_after_the_check_elsewhere(response: bytes) 
     sasl.feed(HEADER + init(response))
     sasl.output()
     elsewhere.work()
-    with pytest.raises(SaslRefused, match="unknown user or wrong password"):
+    with pytest.raises(NotAuthenticated, match="unknown user or wrong password"):
         sasl.feed(b"")
     assert (sasl.user, sasl.mechanism) == (None, None)
     assert sasl.output() == frame([UInt8(1)], UInt64(0x44))
@@ -150,7 +151,7 @@ def test_clients_that_do_not_wait_for_the_check_fill_no_memory() -> None:
     sasl = SaslServer(Users({"ann": hash_password("secret")}), Elsewhere())
     sasl.feed(HEADER + init(b"\0ann\0secret"))
     sasl.feed(bytes(60_000))
-    with pytest.raises(SaslRefused, match="without waiting"):
+    with pytest.raises(NotAuthenticated, match="without waiting"):
         sasl.feed(bytes(60_000))
 
 
@@ -191,7 +192,7 @@ def test_no_bytes_open_the_door(data: bytes, greeted: bool) -> None:
     sasl = SaslServer(Users(USERS))
     try:
         sasl.feed(HEADER + data if greeted else data)
-    except SaslRefused:
+    except NotAuthenticated:
         pass
     else:
         sasl.feed(b"")
@@ -229,7 +230,7 @@ def test_without_users_everybody_is_let_in(piece: int, data: bytes, user: str, m
 )
 def test_without_users_a_login_still_has_a_form(data: bytes) -> None:
     sasl = SaslServer(None)
-    with pytest.raises(SaslRefused, match="unknown user or wrong password"):
+    with pytest.raises(NotAuthenticated, match="unknown user or wrong password"):
         sasl.feed(HEADER + data)
     assert sasl.output().endswith(frame([UInt8(1)], UInt64(0x44)))
 

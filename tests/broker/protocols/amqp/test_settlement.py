@@ -40,7 +40,7 @@ async def client_of(broker: Broker) -> AsyncIterator[Client]:
 
 
 async def sender(client: Client, *, second: bool = False) -> Link:
-    link = client.engine.attach("out", is_sender=True, terminus=Terminus("q"))
+    link = client.engine.links.attach("out", is_sender=True, terminus=Terminus("q"))
     if second:
         link.raw.rcv_settle_mode = proton.Link.RCV_SECOND
     await client.exchange(CreditChanged)
@@ -49,7 +49,7 @@ async def sender(client: Client, *, second: bool = False) -> Link:
 
 async def receiver(client: Client, credit: int, name: str = "in", *, second: bool = False) -> Link:
     attached = sum(isinstance(event, LinkAttached) for event in client.seen)
-    link = client.engine.attach(name, is_sender=False, terminus=Terminus("q"), credit=credit)
+    link = client.engine.links.attach(name, is_sender=False, terminus=Terminus("q"), credit=credit)
     if second:
         link.raw.rcv_settle_mode = proton.Link.RCV_SECOND
     await client.exchange(LinkAttached, attached + 1)
@@ -68,7 +68,7 @@ def tag_of(delivery: Delivery) -> int:
 async def publish(client: Client, *texts: str) -> None:
     link = await sender(client)
     for each in texts:
-        client.engine.send(link, message("q", "x", each))
+        client.engine.deliveries.send(link, message("q", "x", each))
     await client.exchange(OutcomeReceived, len(texts))
 
 
@@ -78,11 +78,11 @@ async def test_a_sender_that_settles_second_gets_outcomes_first_and_credit_after
         assert link.raw.remote_rcv_settle_mode == proton.Link.RCV_SECOND
         sent = 0
         while sent < 1_500:
-            for _ in range(min(client.engine.credit(link), 1_500 - sent)):
-                client.engine.send(link, message("q", "x", str(sent)))
+            for _ in range(min(client.engine.links.credit(link), 1_500 - sent)):
+                client.engine.deliveries.send(link, message("q", "x", str(sent)))
                 sent += 1
             await client.exchange(OutcomeReceived, sent)
-            if sent < 1_500 and client.engine.credit(link) <= 0:
+            if sent < 1_500 and client.engine.links.credit(link) <= 0:
                 known = sum(isinstance(event, CreditChanged) for event in client.seen)
                 await client.exchange(CreditChanged, known + 1)
         outcomes = {event.outcome for event in client.seen if isinstance(event, OutcomeReceived)}
@@ -99,7 +99,7 @@ async def test_a_receiver_that_settles_second_waits_for_the_broker(stored: bool,
         await publish(client, "a")
         await client.exchange(Delivery)
         (delivery,) = deliveries(client)
-        client.engine.set_outcome(link, tag_of(delivery), Outcome.ACCEPTED)
+        client.engine.decisions.set_outcome(link, tag_of(delivery), Outcome.ACCEPTED)
         await client.exchange(OutcomeConfirmed)
         (queue,) = broker.registry.queues
         assert depth_of(queue) == (0, 0)
@@ -111,8 +111,8 @@ async def test_a_message_that_is_undeliverable_here_goes_to_another_link() -> No
         first = await receiver(client, 10)
         await client.exchange(Delivery, 2)
         one, two = deliveries(client)
-        client.engine.modify(first, tag_of(one), failed=True, undeliverable=True)
-        client.engine.modify(first, tag_of(two), failed=True, undeliverable=False)
+        client.engine.decisions.modify(first, tag_of(one), failed=True, undeliverable=True)
+        client.engine.decisions.modify(first, tag_of(two), failed=True, undeliverable=False)
         await client.exchange(Delivery, 3)
         again = deliveries(client)[2]
         assert (text(again.data), decode_message(again.data).delivery_count) == ("b", 1)
@@ -122,19 +122,19 @@ async def test_a_message_that_is_undeliverable_here_goes_to_another_link() -> No
         await client.exchange(Delivery, 4)
         (other,) = deliveries(client, second)
         assert (text(other.data), decode_message(other.data).delivery_count) == ("a", 1)
-        client.engine.settle(second, tag_of(other))
-        client.engine.settle(first, tag_of(again))
+        client.engine.decisions.settle(second, tag_of(other))
+        client.engine.decisions.settle(first, tag_of(again))
         await publish_more(client, "c", "d")
         await client.exchange(Delivery, 6)
         assert {text(each.data) for each in deliveries(client)[4:]} == {"c", "d"}
 
 
 async def publish_more(client: Client, *texts: str) -> None:
-    link = client.engine.attach("more", is_sender=True, terminus=Terminus("q"))
+    link = client.engine.links.attach("more", is_sender=True, terminus=Terminus("q"))
     known = sum(isinstance(event, CreditChanged) for event in client.seen)
     await client.exchange(CreditChanged, known + 1)
     for each in texts:
-        client.engine.send(link, message("q", "x", each))
+        client.engine.deliveries.send(link, message("q", "x", each))
     client.writer.write(client.engine.output())
 
 
@@ -145,11 +145,11 @@ async def test_what_is_given_back_has_its_place_again(outcome: Outcome, count: i
         link = await receiver(client, 2)
         await client.exchange(Delivery, 2)
         for delivery in deliveries(client)[::-1]:
-            client.engine.settle(link, tag_of(delivery), outcome)
+            client.engine.decisions.settle(link, tag_of(delivery), outcome)
         client.writer.write(client.engine.output())
         (queue,) = broker.registry.queues
         await until(lambda: len(queue.contents) == 2, "both messages")
-        client.engine.add_credit(link, 2)
+        client.engine.links.add_credit(link, 2)
         await client.exchange(Delivery, 4)
         again = deliveries(client)[2:]
         assert [text(each.data) for each in again] == ["a", "b"]
@@ -161,8 +161,8 @@ async def test_a_rejected_message_leaves_the_queue() -> None:
         await publish(client, "a", "b")
         link = await receiver(client, 1)
         await client.exchange(Delivery)
-        client.engine.settle(link, tag_of(deliveries(client)[0]), Outcome.REJECTED, "my:error", "no good")
-        client.engine.add_credit(link, 1)
+        client.engine.decisions.settle(link, tag_of(deliveries(client)[0]), Outcome.REJECTED, "my:error", "no good")
+        client.engine.links.add_credit(link, 1)
         await client.exchange(Delivery, 2)
         (queue,) = broker.registry.queues
         assert (queue.counters.rejected, queue.contents.depth.count) == (1, 1)
@@ -172,12 +172,12 @@ async def test_a_drain_is_answered_when_nothing_waits_any_more() -> None:
     async with Broker(port=0, queues=["q"]) as broker, client_of(broker) as client:
         await publish(client, "a", "b")
         link = await receiver(client, 0)
-        client.engine.drain(link, 5)
+        client.engine.links.drain(link, 5)
         await client.exchange(Drained)
         assert [text(each.data) for each in deliveries(client)] == ["a", "b"]
-        assert client.engine.credit(link) == 0
+        assert client.engine.links.credit(link) == 0
         await publish_more(client, "c")
-        client.engine.add_credit(link, 1)
+        client.engine.links.add_credit(link, 1)
         await client.exchange(Delivery, 3)
 
 

@@ -1,4 +1,4 @@
-"""The part of an engine that decides about messages: outcomes of those received, the end of those in transactions.
+"""Decisions about messages: outcomes of those received, the end of those in transactions.
 
 What happens for every message calls proton's C library (`lib`) directly, as in `deliveries.py`.
 """
@@ -19,17 +19,20 @@ from qmf.bus.engine.values import Outcome
 _ACCEPTED = STATES[Outcome.ACCEPTED]
 
 
-class OutcomeLayer:
-    """Decisions about the messages of a connection; a base of `Engine`."""
+class Decisions:
+    """Decisions about the messages of a connection.
 
-    def __init__(self, compiled: Native | None) -> None:
+    Attributes:
+        waiting: messages that will be accepted with the next message that is sent: link and delivery tag.
+    """
+
+    def __init__(self, native: Native | None) -> None:
         """Args:
 
-        compiled: the compiled functions; None to do without.
+        native: the compiled functions; None to do without.
         """
-        self._compiled = compiled
-        #: Messages that will be accepted with the next message that is sent: link and delivery tag.
-        self._accept_later: list[tuple[Link, int]] = []
+        self._native = native
+        self.waiting: list[tuple[Link, int]] = []
 
     def settle(
         self,
@@ -53,13 +56,13 @@ class OutcomeLayer:
             if (handle := link.received.pop(delivery_tag, None)) is not None:
                 lib.pn_delivery_settle(self._delivery_of(handle))
             return
-        if self._accept_later:
+        if self.waiting:
             self.accept_waiting()
         self._settle(link, delivery_tag, outcome, condition, description)
 
     def accept_all(self, link: Link, delivery_tags: Iterable[int], transaction: bytes | None = None) -> None:
         """Settle messages that were received as accepted, or with a transaction only accept them; see `set_outcome`."""
-        if self._accept_later:
+        if self.waiting:
             self.accept_waiting()
         self._accept(link, delivery_tags if isinstance(delivery_tags, list) else [*delivery_tags], transaction)
 
@@ -68,11 +71,11 @@ class OutcomeLayer:
 
         That or the next outcome takes place before `accept_waiting` at the latest.
         """
-        self._accept_later.append((link, delivery_tag))
+        self.waiting.append((link, delivery_tag))
 
     def accept_waiting(self) -> None:
         """Accept all messages of `accept_later` now."""
-        waiting, self._accept_later = self._accept_later, []
+        waiting, self.waiting = self.waiting, []
         for link, delivery_tag in waiting:
             self._settle(link, delivery_tag, Outcome.ACCEPTED, "", "")
 
@@ -142,7 +145,7 @@ class OutcomeLayer:
 
     def _delivery_of(self, handle: Any) -> Any:
         """The C object of what stands for a delivery in the dictionaries of links; see `Deliveries`."""
-        return handle if self._compiled is None else delivery_at(handle)
+        return handle if self._native is None else delivery_at(handle)
 
     def _settle(self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str) -> None:
         if outcome is Outcome.ACCEPTED:
@@ -151,9 +154,9 @@ class OutcomeLayer:
             update(self._delivery_of(handle), outcome, condition, description).settle()
 
     def _accept(self, link: Link, delivery_tags: list[int], transaction: bytes | None = None) -> None:
-        if self._compiled is not None:
+        if self._native is not None:
             state = None if transaction is None else encode_state(transaction, _ACCEPTED)
-            self._compiled.accept(link.received, delivery_tags, state)
+            self._native.accept(link.received, delivery_tags, state)
             return
         for tag in delivery_tags:
             if transaction is not None:
