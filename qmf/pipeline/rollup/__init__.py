@@ -5,8 +5,7 @@ windows are made of smaller ones, `statements` and `rows` the SQL, `windows` the
 the samples of a class in a lake, `day` the roll-up of its days one after the other, `job` and `stream` the work of the
 command in its process.
 
-`partials` merges aggregates of a stream's newest samples (`stream_partials`) to those of larger windows, as values of
-all classes together (`families`).
+`stream_memory` has a stream's newest samples, as values of all classes together (`families`).
 
 On Spark, executors run the same statements on the same columns, so the rows are the same: `tasks` divides a lake into
 pieces of work, `spark_job` is the command's work, `frames` rolls up samples that are in a frame of Spark.

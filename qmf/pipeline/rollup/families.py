@@ -19,6 +19,9 @@ from qmf.schema import Style
 #: Members of a class at most: the number of a series is that of its object times this, and that of its member.
 MEMBERS = 1 << 16
 
+#: The name of the member that stands for all members of a family.
+VALUE = "value"
+
 #: The columns of samples that all values of a sample have.
 _SHARED = ("_run", "_seq", "_ts_ns", "_agent", "_epoch", "_object", "_create_ns", "_delete_ns")
 
@@ -50,7 +53,7 @@ class Family:
         """All its values as those of one member."""
         has_extremes = self.style is not Style.COUNT
         return NumberMember(
-            name="value",
+            name=VALUE,
             style=self.style,
             unit=None,
             whole=self.whole,
@@ -59,10 +62,6 @@ class Family:
             high="high" if has_extremes else "value",
             count="weight" if self.style is Style.MMA else None,
         )
-
-
-#: All families.
-FAMILIES = tuple(Family(style, whole) for style in (Style.COUNT, Style.HILO, Style.MMA) for whole in (True, False))
 
 
 def values_by_family(samples: Any, members: Sequence[NumberMember], class_number: int) -> dict[Family, list[Any]]:

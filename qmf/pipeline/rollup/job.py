@@ -18,7 +18,7 @@ from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.rollup.day import ClassRollup
 from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
 from qmf.pipeline.rollup.source import ClassSource, class_sources
-from qmf.pipeline.rollup.stream_partials import MAX_VALUES, NewSamples, StreamPartials
+from qmf.pipeline.rollup.stream_memory import MAX_VALUES, NewSamples, StreamMemory
 from qmf.pipeline.rollup.stream_windows import END_NS, WindowRange
 from qmf.pipeline.rollup.tables import (
     OUT,
@@ -109,7 +109,7 @@ def _samples(options: RollupOptions, source: ClassSource) -> NewSamples:
     oldest = None if options.first is None else day(zone.start_ns(options.first) - LOOK_BACK_DAYS * NS_PER_DAY)
     newest = None if options.last is None else day(zone.end_ns(options.last) - 1)
     files = [file for date in source.between(oldest, newest) for file in source.days[date]]
-    return NewSamples(source, files, only_counted=True)
+    return NewSamples(source, files, first=True, only_counted=True)
 
 
 def _roll_up_together(
@@ -124,12 +124,12 @@ def _roll_up_together(
     end = END_NS if options.last is None else options.zone.end_ns(options.last)
     try:
         with duckdb_errors(options.lake):
-            partials = StreamPartials(connection, options.sizes, END_NS, continued=options.continued, zone=options.zone)
-            partials.add(samples, {item.name: -END_NS for item in samples})
-            partials.close(END_NS)
+            memory = StreamMemory(connection, options.sizes, END_NS, continued=options.continued, zone=options.zone)
+            memory.add(samples, {item.name: -END_NS for item in samples})
+            memory.close(END_NS)
             for size in options.sizes:
                 ranges = [WindowRange(item.source, size, start, end, last=False) for item in samples]
-                for item, count in zip(samples, partials.roll_up(size, ranges), strict=True):
+                for item, count in zip(samples, memory.roll_up(size, ranges), strict=True):
                     rows.setdefault(item.name, Counter())[size] = count
     except FileNotFoundError as error:
         raise LakeError(f"{options.lake}: {error}") from error

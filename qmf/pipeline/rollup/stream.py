@@ -10,7 +10,7 @@ the rows themselves.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -20,7 +20,7 @@ from qmf.pipeline.errors import LakeError
 from qmf.pipeline.rollup.following import FollowedClass, LakeFollower
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.source import ClassSource
-from qmf.pipeline.rollup.stream_partials import MAX_VALUES, Found, NewSamples, StreamPartials
+from qmf.pipeline.rollup.stream_memory import MAX_VALUES, NewSamples, SampleCounts, StreamMemory
 from qmf.pipeline.rollup.stream_windows import END_NS, WindowRange, WindowRollup, ahead_ns, is_ahead
 from qmf.pipeline.rollup.tables import OUT, PARTITIONS, WRITER, RollupOptions, rollup_table
 from qmf.views.times import parse_duration
@@ -78,7 +78,7 @@ class RollupStream:
 
         Args:
             options: of the roll-up; `first` and `last` are ignored.
-            in_memory: partial aggregates of new samples are kept, so that complete windows are not read again.
+            in_memory: new samples are kept, so that complete windows are not read again.
 
         Raises:
             PipelineError: not a size of windows.
@@ -99,16 +99,17 @@ class RollupStream:
         # What is new is little, and a thread has memory of its own.
         self._connection.execute("set threads = 1")
         self._windows = WindowRollup(self._connection, options)
-        self._partials: StreamPartials | None = None
+        self._memory: StreamMemory | None = None
         if in_memory:
-            self._partials = StreamPartials(
+            self._memory = StreamMemory(
                 self._connection,
                 options.sizes,
                 ahead_ns(options.late),
                 continued=options.continued,
                 zone=options.zone,
             )
-        self._known: set[str] = set()
+        #: Up to when a class has samples that are left out of windows: they must not be known before later ones.
+        self._late_until: dict[str, int] = {}
 
     def close(self) -> None:
         """Release what is held."""
@@ -142,48 +143,52 @@ class RollupStream:
     def _read(self, classes: Sequence[FollowedClass]) -> None:
         """Read what is new, and count it."""
         new: list[NewSamples] = []
+        written = {item.name: self._written_until(item.source) for item in classes}
         room = MAX_VALUES
         for item in classes:
-            samples = self._samples(item)
-            if samples is not None and samples.values <= room:
+            samples = self._samples(item, room)
+            if item.new and (samples is None or samples.since is not None):
+                found = self._counted_in_files(item)
+                self._count(item.name, found, written)
+                samples = None if found.late else samples
+            if samples is not None:
                 room -= samples.values
                 new.append(samples)
-                if samples.since is None:
-                    continue
-            elif self._partials is not None and (samples is not None or item.new):
-                self._partials.lacks(item.name, _last_ns(item))
-            if item.new:
-                self._count(self._found_in_files(item))
-        if self._partials is not None and new:
-            found = self._partials.add(new, {item.name: self._written_until(item.source) for item in classes})
-            self._count(found)
+            elif self._memory is not None and item.new:
+                self._memory.drop(item.name)
+        if self._memory is not None and new:
+            for name, counts in self._memory.add(new, written).items():
+                self._count(name, counts, written)
 
-    def _samples(self, item: FollowedClass) -> NewSamples | None:
-        """The samples of a class that belong into memory; None for none."""
-        if self._partials is None:
+    def _samples(self, item: FollowedClass, room: int) -> NewSamples | None:
+        """The samples of a class that belong into memory; None for none, or more than there is room for."""
+        memory, source = self._memory, item.source
+        if memory is None:
             return None
-        is_known = item.name in self._known
-        self._known.add(item.name)
-        since = min(self._progress(item.source, size).until for size in self._options.sizes)
+        start, size = min((self._progress(source, size).until, size) for size in self._options.sizes)
+        if any(row.end_ns > start for row in source.left_out):
+            # Samples in memory are those of all recorders.
+            memory.drop(item.name)
+            return None
+        if memory.has(source):
+            samples = NewSamples(source, item.new)
+            return samples if samples.files and samples.values <= room else None
         files = [
             (table, file)
-            for files in item.source.days.values()
+            for files in source.days.values()
             for table, file in files
-            if file.last_ns is None or file.last_ns >= since
+            if file.last_ns is None or file.last_ns >= start
         ]
-        if is_known or set(files) == set(item.new):
-            return NewSamples(item.source, item.new) if item.new else None
+        samples = NewSamples(source, files, first=True)
+        if not files or samples.values > room or start < self._late_until.get(item.name, start):
+            return None
+        carried = self._windows.known(WindowRange(source, size, start, start, last=False))
         # What an earlier stream had read of windows that are not complete is read again, together with what is new:
         # new rows may be in the same files as others, if files were combined.
-        if since > -END_NS:
-            self._partials.lacks(item.name, since - 1)
-        if item.new and self._found_in_files(item).late:
-            # What is left out of windows must not be known before later ones, either.
-            self._partials.lacks(item.name, _last_ns(item))
-            return None
-        return NewSamples(item.source, files, since) if files else None
+        since = None if set(files) == set(item.new) else start
+        return attrs.evolve(samples, carried=carried, since=since)
 
-    def _found_in_files(self, item: FollowedClass) -> Found:
+    def _counted_in_files(self, item: FollowedClass) -> SampleCounts:
         """Figures of the new samples of a class, from where they are."""
         written = self._written_until(item.source)
         source = ClassSource.of(item.source.versions, item.new)
@@ -192,9 +197,11 @@ class RollupStream:
             f"select count(*), count(*) filter ({ahead}), count(*) filter (not {ahead} and _ts_ns < {written}), "
             f"max(_ts_ns) filter (not {ahead}) from {source.sql(self._connection, list(source.days))} where _statistics"
         ).fetchall()
-        return Found(read, early, late, latest)
+        return SampleCounts(read, early, late, latest)
 
-    def _count(self, found: Found) -> None:
+    def _count(self, name: str, found: SampleCounts, written: Mapping[str, int]) -> None:
+        if found.late:
+            self._late_until[name] = written[name]
         self.counts = attrs.evolve(
             self.counts,
             read=self.counts.read + found.read,
@@ -209,12 +216,12 @@ class RollupStream:
 
     # -- writing
 
-    def _write(self, sources: Iterable[ClassSource], *, last: bool) -> int:
+    def _write(self, sources: Sequence[ClassSource], *, last: bool) -> int:
         """Write windows; returns the number of rows."""
         if self._latest is None:
             return 0
-        if self._partials is not None:
-            self._partials.close(self._latest - self._late)
+        if self._memory is not None:
+            self._memory.close(self._latest - self._late)
         ranges = []
         for source in sources:
             for size in self._options.sizes if source.members else ():
@@ -233,51 +240,32 @@ class RollupStream:
         if changed:
             self._commit(changed)
             self.counts = attrs.evolve(self.counts, rows=self.counts.rows + sum(rows), commits=self.counts.commits + 1)
-        complete = [item.until for item in self._written.values() if not item.is_open]
-        if self._partials is not None and complete:
-            self._partials.forget_before(min(complete))
+        followed = [source for source in sources if source.members]
+        if self._memory is not None and followed:
+            self._memory.forget(
+                {size: min(self._progress(source, size).until for source in followed) for size in self._options.sizes}
+            )
         return sum(rows)
 
     def _roll_up(self, ranges: Sequence[WindowRange]) -> list[int]:
         """Make the rows of windows; returns the number of each range."""
         self._connection.execute(f"drop table if exists {OUT}")
         made: dict[str, int] = {}
-        here: dict[str, list[WindowRange]] = {}
+        in_memory: dict[str, list[WindowRange]] = {}
         for windows in ranges:
-            if self._is_here(windows):
-                here.setdefault(windows.size, []).append(windows)
+            if self._memory is not None and self._memory.has(windows.source) and not windows.last:
+                in_memory.setdefault(windows.size, []).append(windows)
+                self._windows.forget_range(windows)
             else:
                 made[windows.key] = self._windows.roll_up(windows)
-        if self._partials is not None:
-            for windows in ranges:
-                if windows.key in made:
-                    self._partials.unseed(windows)
-            for size, chosen in here.items():
-                made |= self._merge(size, chosen)
+        for size, chosen in in_memory.items():
+            assert self._memory is not None
+            counts = self._memory.roll_up(size, chosen)
+            made |= {windows.key: count for windows, count in zip(chosen, counts, strict=True)}
         if ranges[0].last:
             # What is known includes samples of windows that aren't complete.
             self._windows.forget()
         return [made[windows.key] for windows in ranges]
-
-    def _merge(self, size: str, ranges: Sequence[WindowRange]) -> dict[str, int]:
-        """Make the rows of windows of one size from partials in memory; returns their numbers by key of the range."""
-        assert self._partials is not None
-        for windows in ranges:
-            if self._partials.needs_seed(windows):
-                self._partials.seed(windows, self._windows.known(windows))
-            self._windows.forget_range(windows)
-        rows = self._partials.roll_up(size, ranges)
-        return {windows.key: count for windows, count in zip(ranges, rows, strict=True)}
-
-    def _is_here(self, windows: WindowRange) -> bool:
-        """True if partials of all samples of some windows are in memory."""
-        if self._partials is None or not self._partials.has(windows):
-            return False
-        if any(row.end_ns > windows.start for row in windows.source.left_out):
-            # Partials have the samples of all recorders.
-            self._partials.lacks(f"{windows.source.package}:{windows.source.name}", windows.start)
-            return False
-        return True
 
     def _commit(self, changed: Sequence[tuple[WindowRange, _Written]]) -> None:
         """Write the rows together with how far they go.
@@ -325,9 +313,3 @@ class RollupStream:
             is_open = bool(self._table.last_batch(f"{_OPEN}{key}"))
             self._written[key] = _Written() if until is None else _Written(until, is_open)
         return self._written[key]
-
-
-def _last_ns(item: FollowedClass) -> int:
-    """The latest time in the files of a class, or a later one."""
-    times = [file.last_ns for files in item.source.days.values() for _, file in files]
-    return END_NS if None in times else max((time for time in times if time is not None), default=-END_NS)

@@ -14,10 +14,7 @@ from qmf.pipeline.rollup.members import NumberMember
 from qmf.pipeline.rollup.statements import ClassSamples
 from qmf.pipeline.rollup.zones import Span, WindowGrid
 
-#: The table of windows that `sample_windows` makes.
-WINDOWS = "qmf_windows"
-
-_KEYS, _CORRECTIONS = "qmf_keys", "qmf_corrections"
+_KEYS, _WINDOWS, _CORRECTIONS = "qmf_keys", "qmf_windows", "qmf_corrections"
 
 
 @contextmanager
@@ -49,28 +46,6 @@ def rolled_up(
         SQL that selects a row per object, window and member, with the columns of the table of roll-ups; None for no
         samples.
     """
-    with sample_windows(connection, source, members, seconds=seconds, continued=continued, spans=spans) as samples:
-        yield None if samples is None else rows.rows(samples, package, name, WINDOWS, carried)
-
-
-@contextmanager
-def sample_windows(
-    connection: Any,
-    source: str,
-    members: Sequence[NumberMember],
-    *,
-    seconds: int,
-    continued: bool,
-    spans: Sequence[Span] = (),
-) -> Iterator[ClassSamples | None]:
-    """Aggregate samples to a row per object and window, in the table `WINDOWS`; see `statements.windows`.
-
-    Args:
-        connection, source, members, seconds, continued, spans: as of `rolled_up`.
-
-    Yields:
-        what the table was made of, with the table of its keys; None for no samples, and then there is no table.
-    """
     samples = ClassSamples(source, members, WindowGrid(seconds, spans), continued, _KEYS)
     try:
         connection.execute(f"create temp table {_KEYS} as {statements.keys(source)}")
@@ -78,9 +53,10 @@ def sample_windows(
             yield None
             return
         ((steady,),) = connection.execute(statements.steady(_KEYS)).fetchall()
-        yield _make_windows(connection, attrs.evolve(samples, steady=bool(steady)))
+        samples = _make_windows(connection, attrs.evolve(samples, steady=bool(steady)))
+        yield rows.rows(samples, package, name, _WINDOWS, carried)
     finally:
-        for table in (_KEYS, WINDOWS, _CORRECTIONS):
+        for table in (_KEYS, _WINDOWS, _CORRECTIONS):
             connection.execute(f"drop table if exists {table}")
 
 
@@ -89,10 +65,10 @@ def _make_windows(connection: Any, samples: ClassSamples) -> ClassSamples:
     # Most samples have all members and need no more than 64 bits, and then it takes half the time. Whether they do is
     # known afterwards.
     samples = _aggregate(connection, samples)
-    (lacks,) = connection.execute(statements.missing(samples, WINDOWS)).fetchall()
+    (lacks,) = connection.execute(statements.missing(samples, _WINDOWS)).fetchall()
     sparse = tuple(number for number, lack in enumerate(lacks) if lack)
     if sparse:
-        connection.execute(f"drop table {WINDOWS}")
+        connection.execute(f"drop table {_WINDOWS}")
         samples = _aggregate(connection, attrs.evolve(samples, sparse=sparse, steady=False))
     if samples.counters:
         _correct(connection, samples)
@@ -103,17 +79,17 @@ def _aggregate(connection: Any, samples: ClassSamples) -> ClassSamples:
     duckdb = import_duckdb()
     if not samples.large:
         try:
-            connection.execute(f"create temp table {WINDOWS} as {statements.windows(samples)}")
+            connection.execute(f"create temp table {_WINDOWS} as {statements.windows(samples)}")
             return samples
         except (duckdb.ConversionException, duckdb.OutOfRangeException):
             samples = attrs.evolve(samples, large=True)
-    connection.execute(f"create temp table {WINDOWS} as {statements.windows(samples)}")
+    connection.execute(f"create temp table {_WINDOWS} as {statements.windows(samples)}")
     return samples
 
 
 def _correct(connection: Any, samples: ClassSamples) -> None:
     """Walk the counters again, in the order of arrival, where it is not that of the times."""
-    ((back,),) = connection.execute(f"select count(*) from {WINDOWS} where {statements.went_back(samples)}").fetchall()
+    ((back,),) = connection.execute(f"select count(*) from {_WINDOWS} where {statements.went_back(samples)}").fetchall()
     if back:
-        connection.execute(f"create temp table {_CORRECTIONS} as {statements.corrections(samples, WINDOWS)}")
-        connection.execute(statements.corrected(samples, WINDOWS, _CORRECTIONS))
+        connection.execute(f"create temp table {_CORRECTIONS} as {statements.corrections(samples, _WINDOWS)}")
+        connection.execute(statements.corrected(samples, _WINDOWS, _CORRECTIONS))

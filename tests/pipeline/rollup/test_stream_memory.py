@@ -1,4 +1,4 @@
-"""Partial aggregates of a stream in memory: the rows are those of a batch, and complete windows are not read again."""
+"""The newest samples of a stream in memory: the rows are those of a batch, and complete windows are not read again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from qmf.schema import TYPES, ClassSchema, Statistic
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.rollup import stream_partials
+from qmf.pipeline.rollup import stream_memory
 from qmf.pipeline.rollup.job import roll_up_lake
 from qmf.pipeline.rollup.stream import RollupStream
 from qmf.pipeline.rollup.stream_windows import WindowRollup
@@ -136,7 +136,7 @@ def record_at_random(shop: Shop, chance: random.Random, times: int, step: Any, a
 
 
 @pytest.mark.parametrize("continued", [False, True])
-@pytest.mark.parametrize("sizes", [("10s", "1m"), ("90s", "1h"), ("1d",)])
+@pytest.mark.parametrize("sizes", [("10s", "1m"), ("90s", "1h"), ("10s", "15s", "1m", "1d"), ("1d",)])
 def test_whatever_is_recorded_the_rows_are_those_of_a_batch(
     shop: Shop,
     options: RollupOptions,
@@ -145,7 +145,7 @@ def test_whatever_is_recorded_the_rows_are_those_of_a_batch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chance = random.Random(random.randrange(10**6))  # pytest-randomly prints the seed
-    monkeypatch.setattr(stream_partials, "_FEW", chance.choice([5, 20_000]))
+    monkeypatch.setattr(stream_memory, "_FEW", chance.choice([5, 20_000]))
     options = attrs.evolve(options, sizes=sizes, continued=continued)
     with closing(RollupStream(options)) as made:
         record_at_random(shop, chance, 8, made.step)
@@ -212,7 +212,7 @@ def test_a_stream_that_is_started_again_counts_samples_in_combined_files_once(
         assert_rows_of_a_batch(options)
 
 
-def test_what_comes_too_late_for_partials_is_read_again(shop: Shop, options: RollupOptions) -> None:
+def test_what_comes_too_late_is_read_again(shop: Shop, options: RollupOptions) -> None:
     with closing(RollupStream(options)) as made:
         shop.put((3, 10), (15, 20), (70, 30))
         made.step()
@@ -277,3 +277,20 @@ def test_of_two_recorders_the_rows_of_one_count(shop: Shop, options: RollupOptio
         made.step(last=True)
     assert_rows_of_a_batch(options)
     assert {row["samples"] for row in table(options, "stream") if row["size"] == "10s"} == {2}
+
+
+def test_a_class_is_in_memory_again_after_samples_that_came_too_late(
+    shop: Shop, options: RollupOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(RollupStream(options)) as made:
+        shop.put((3, 10), (15, 20), (70, 30))
+        made.step()
+        shop.put((13, 15), object="two")
+        made.step()
+        assert made.counts.late == 1
+        for at in (135, 200, 265):
+            shop.put((at, at))
+            made.step()
+        forbid_reading_again(monkeypatch)
+        shop.put((330, 400))
+        assert made.step() > 0
