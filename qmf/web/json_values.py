@@ -78,6 +78,11 @@ def to_json(value: object, kind: QmfType | None = None) -> object:
         return _valid_text(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else _special(value)
+    return _object_to_json(value)
+
+
+def _object_to_json(value: object) -> object:
+    """What is neither a number nor a text."""
     if isinstance(value, ObjectId):
         return reference(value)
     if isinstance(value, UUID):

@@ -58,38 +58,8 @@ class PullRoutes:
             openapi_extra=form(*parameters),
             response_class=Response,
         )
-        for protocol, step in ((AUTO_ACK, "consume-next"), (ACKNOWLEDGED, "acknowledge-next")):
-            consumer = f"{base}/{protocol}/{{id}}"
-            prefix = protocol.replace("-", "_")
-            auto_ack = protocol == AUTO_ACK
-            router.add_api_route(
-                consumer,
-                self.state if auto_ack else self.acknowledged_state,
-                methods=["GET"],
-                summary="The next step of a pull consumer",
-                operation_id=f"get_{prefix}_{noun}_consumer",
-                responses=problems(400, 404, 410, 503),
-                response_class=Response,
-            )
-            router.add_api_route(
-                consumer,
-                self.delete if auto_ack else self.delete_acknowledged,
-                methods=["DELETE"],
-                status_code=204,
-                summary="End a pull consumer",
-                operation_id=f"delete_{prefix}_{noun}_consumer",
-                responses=problems(400, 404, 410, 503),
-                response_class=Response,
-            )
-            router.add_api_route(
-                f"{consumer}/{step}-{{number}}",
-                self.consume_next if auto_ack else self.acknowledge_next,
-                methods=["POST"],
-                summary="Pull the next message",
-                operation_id=f"{prefix}_{noun}_next",
-                responses=_PULL,
-                response_class=Response,
-            )
+        for protocol in (AUTO_ACK, ACKNOWLEDGED):
+            self._add_consumer(router, f"{base}/{protocol}/{{id}}", protocol)
         router.add_api_route(
             f"{base}/{ACKNOWLEDGED}/{{id}}/acknowledgement/{{number}}",
             self.acknowledge,
@@ -98,6 +68,40 @@ class PullRoutes:
             operation_id=f"acknowledge_{noun}_message",
             responses=problems(400, 404, 410, 412, 415, 503),
             openapi_extra=form("acknowledge"),
+            response_class=Response,
+        )
+
+    def _add_consumer(self, router: APIRouter, consumer: str, protocol: str) -> None:
+        """Add the routes of consumers of a protocol, at the path `consumer`."""
+        noun = self._kind.noun
+        prefix = protocol.replace("-", "_")
+        auto_ack = protocol == AUTO_ACK
+        router.add_api_route(
+            consumer,
+            self.state if auto_ack else self.acknowledged_state,
+            methods=["GET"],
+            summary="The next step of a pull consumer",
+            operation_id=f"get_{prefix}_{noun}_consumer",
+            responses=problems(400, 404, 410, 503),
+            response_class=Response,
+        )
+        router.add_api_route(
+            consumer,
+            self.delete if auto_ack else self.delete_acknowledged,
+            methods=["DELETE"],
+            status_code=204,
+            summary="End a pull consumer",
+            operation_id=f"delete_{prefix}_{noun}_consumer",
+            responses=problems(400, 404, 410, 503),
+            response_class=Response,
+        )
+        router.add_api_route(
+            f"{consumer}/{'consume-next' if auto_ack else 'acknowledge-next'}-{{number}}",
+            self.consume_next if auto_ack else self.acknowledge_next,
+            methods=["POST"],
+            summary="Pull the next message",
+            operation_id=f"{prefix}_{noun}_next",
+            responses=_PULL,
             response_class=Response,
         )
 

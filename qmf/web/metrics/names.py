@@ -219,12 +219,16 @@ def _name(begin: str, value: _Value, *, short: bool) -> str:
 def _without_repetitions(words: Sequence[str], begin: str, unit: str, kind: MetricType) -> list[str]:
     """The words of a name, less those that its beginning, its unit or the suffix of counters say."""
     found = [word for word in words if not (unit and unit in (word, _plural(word), _WORDS.get(word)))]
-    if unit.startswith("timestamp_") and found[-1:] == ["time"] and len(found) > 1:
-        del found[-1]
-    if unit and found[-1:] == ["count"]:
-        del found[-1]
+    if unit.startswith("timestamp_") and len(found) > 1:
+        found = _without_last(found, "time")
+    if unit:
+        found = _without_last(found, "count")
     if kind is MetricType.COUNTER and (unit or len(found) > 1):
         found = [word for word in found if word != "total"]
     if (unit or len(found) > 1) and found[:1] == begin.rsplit("_", 1)[-1:]:
         del found[0]
     return found
+
+
+def _without_last(words: list[str], word: str) -> list[str]:
+    return words[:-1] if words[-1:] == [word] else words
