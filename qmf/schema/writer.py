@@ -37,11 +37,7 @@ def losses(schema: Schema) -> Iterator[str]:
     unknown = [event.name for event in schema.events if event.severity is None]
     if unknown:
         yield f"unknown severities, written as inform: {', '.join(unknown)}"
-    arguments = _event_arguments(schema)
-    for event in schema.events:
-        for argument in event.arguments:
-            if arguments[argument.name] != argument:
-                yield f"event {event.name}: argument {argument.name} is written as defined by another event"
+    yield from _redefined_arguments(schema)
     for where, item in _described(schema):
         if _NOT_XML.search(item.desc or ""):
             yield f"{where}: the description has characters that XML cannot express"
@@ -50,6 +46,14 @@ def losses(schema: Schema) -> Iterator[str]:
     anywhere = [where for where, item in _described(schema) if _refers_to_unknown(item)]
     if anywhere:
         yield f"unknown classes of references, written as any class: {', '.join(anywhere)}"
+
+
+def _redefined_arguments(schema: Schema) -> Iterator[str]:
+    arguments = _event_arguments(schema)
+    for event in schema.events:
+        for argument in event.arguments:
+            if arguments[argument.name] != argument:
+                yield f"event {event.name}: argument {argument.name} is written as defined by another event"
 
 
 def _refers_to_unknown(item: object) -> bool:

@@ -125,6 +125,11 @@ class FieldLayout:
         return int(min(max(value, self.low), self.high))
 
 
+def _wire_of(fields: Sequence[FieldLayout]) -> tuple[tuple[str, Wrapper | None], ...]:
+    """Name and wrapper of each value of some fields on the wire, in order."""
+    return tuple((name, wrapper_of(base)) for field in fields for name, base in field.wire)
+
+
 class ClassLayout:
     """The fields of one class.
 
@@ -185,8 +190,9 @@ class ClassLayout:
         missing = [item.name for item in declared if item.name not in python_names]
         if missing:
             raise CallerError(f"class {schema.name} declares no attribute for {', '.join(missing)}")
-        self.properties = tuple(FieldLayout(item, schema.name, python_names[item.name]) for item in schema.properties)
-        self.statistics = tuple(FieldLayout(item, schema.name, python_names[item.name]) for item in schema.statistics)
+        fields = [FieldLayout(item, schema.name, python_names[item.name]) for item in declared]
+        self.properties = tuple(fields[: len(schema.properties)])
+        self.statistics = tuple(fields[len(schema.properties) :])
         self.by_name: dict[str, FieldLayout] = {field.python_name: field for field in self}
         self.by_name.update({field.name: field for field in self})
         self.index = self._those(lambda field: field.index)
@@ -212,8 +218,7 @@ class ClassLayout:
             BOTH: self.properties + self.statistics,
         }
         self.wire: dict[int, tuple[tuple[str, Wrapper | None], ...]] = {
-            group: tuple((name, wrapper_of(base)) for field in fields for name, base in field.wire)
-            for group, fields in self._fields.items()
+            group: _wire_of(fields) for group, fields in self._fields.items()
         }
         self.readers: dict[int, Callable[[Any], Any]] = {}
         self.takers: dict[int, Callable[[Any], Any]] = {}
