@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from qmf.pipeline.correlate import Rule, parse_rules
@@ -477,8 +477,20 @@ SIGNALS = st.lists(
 )
 
 
+#: Two dividends whose alerts are of one time: the first one is idle when the state is stored.
+TWO_RATIOS = [
+    (0, 0, GONE, 1, False),
+    (0, 1, 0, 1, False),
+    (0, 2, 1, 1, False),
+    (0, 2, 0, 1, False),
+    (0, 0, 1, 1, True),
+    (0, 1, 1, 1, False),
+]
+
+
 @pytest.mark.parametrize("text", RULES)
 @given(parts=SIGNALS)
+@example(parts=TWO_RATIOS)
 def test_states_can_be_stored_between_any_signals(
     text: str, parts: list[tuple[int, int, int, int | None, bool]]
 ) -> None:

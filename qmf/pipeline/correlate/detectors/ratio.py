@@ -84,11 +84,15 @@ class RatioDetector(Detector):
 
     def _collect(self) -> None:
         """Take the changes of all quotients, and forget those of objects that are gone."""
-        for name, quotient in list(self._quotients.items()):
-            self.changes += quotient.changes
-            quotient.changes = []
-            if name not in self._dividends:
-                del self._quotients[name]
+        # Changes of one time are in the order of the dividends, which a stored state keeps: it omits idle quotients.
+        gone = self._quotients.keys() - self._dividends.keys()
+        for name in (*self._dividends, *gone):
+            quotient = self._quotients.get(name)
+            if quotient is not None and quotient.changes:
+                self.changes += quotient.changes
+                quotient.changes = []
+        for name in gone:
+            del self._quotients[name]
         self.due = min((quotient.due for quotient in self._quotients.values()), default=NEVER)
 
     def _state(self, now: int) -> dict[str, Any]:
