@@ -26,6 +26,7 @@ EXCEPTIONS: dict[str, set[str]] = {
     "qmf/bus": {"Deliveries._on_transfer", "PythonWalker.next_stop", "_skip_common", "read_resumption"},
     "qmf/console": {"AgentFollower._published", "select"},
     "qmf/messaging": {"OutgoingLink.on_credit", "resolve"},
+    "qmf/web": {"_head", "_statistic_row", "bus_graph"},
     "qmf/pipeline": {
         "RollupStream._write",
         "SeriesReader.read",

@@ -73,6 +73,11 @@ class ClassSource:
         columns_of_versions(RowKind.OBJECTS, versions)  # refuses versions that cannot be read together
         return cls(versions, number_members(versions), {}).with_files(files, left_out)
 
+    def files_since(self, start: int) -> list[tuple[LakeTable, TableFile]]:
+        """The files that may have samples of a time, in ns, or later."""
+        files = (item for day in self.days.values() for item in day)
+        return [(table, file) for table, file in files if file.last_ns is None or file.last_ns >= start]
+
     def with_files(self, files: Iterable[tuple[LakeTable, TableFile]], left_out: Sequence[LeftOut] = ()) -> ClassSource:
         """The samples of the same class in other files, but for those that are left out."""
         days: dict[str, list[tuple[LakeTable, TableFile]]] = defaultdict(list)

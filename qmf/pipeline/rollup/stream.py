@@ -173,12 +173,7 @@ class RollupStream:
         if memory.has(source):
             samples = NewSamples(source, item.new)
             return samples if samples.files and samples.values <= room else None
-        files = [
-            (table, file)
-            for files in source.days.values()
-            for table, file in files
-            if file.last_ns is None or file.last_ns >= start
-        ]
+        files = source.files_since(start)
         samples = NewSamples(source, files, first=True)
         if not files or samples.values > room or start < self._late_until.get(item.name, start):
             return None
