@@ -41,7 +41,7 @@ class CallerError(QmfError):
 
 
 @attrs.frozen
-class Problem:
+class SchemaProblem:
     """One fault in a schema file.
 
     Attributes:
@@ -65,8 +65,8 @@ class SchemaError(CallerError):
         problems: every fault found, in file order.
     """
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems: tuple[Problem, ...] = tuple(problems)
+    def __init__(self, problems: Iterable[SchemaProblem]) -> None:
+        self.problems: tuple[SchemaProblem, ...] = tuple(problems)
         super().__init__(self.problems)
 
     def __str__(self) -> str:

@@ -10,7 +10,7 @@ from qmf import errors
 
 SENTENCES: list[tuple[errors.QmfError, str]] = [
     (
-        errors.SchemaError([errors.Problem("a.xml", 3, "bad"), errors.Problem("a.xml", 9, "worse")]),
+        errors.SchemaError([errors.SchemaProblem("a.xml", 3, "bad"), errors.SchemaProblem("a.xml", 9, "worse")]),
         "a.xml:3: bad\na.xml:9: worse",
     ),
     (

@@ -19,7 +19,7 @@ EXCEPTIONS: dict[str, set[str]] = {
         "Broker.__init__",
         "ClientLinks._attach_outgoing",
         "Consumers.deliver",
-        "Delivery.dispatch",
+        "QueueDelivery.dispatch",
         "Salvage.definitions",
         "_check",
     },

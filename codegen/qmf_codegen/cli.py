@@ -14,7 +14,7 @@ from pathlib import Path
 from qmf._completion import add_completion_option
 from qmf._version import __version__
 from qmf.connecting import add_connection_options, read_connections
-from qmf.errors import Problem, QmfError, SchemaError
+from qmf.errors import QmfError, SchemaError, SchemaProblem
 from qmf_codegen.comparing import changes
 from qmf_codegen.errors import CodegenError
 from qmf_codegen.outputs import Format, GeneratedFile
@@ -201,7 +201,7 @@ def _is_directory(output: str, packages: int) -> bool:
     return output.endswith("/") or (packages > 1 and path.suffix != ".xml")
 
 
-def _warn(problem: Problem) -> None:
+def _warn(problem: SchemaProblem) -> None:
     print(f"{problem.file}:{problem.line}: warning: {problem.message}", file=sys.stderr)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from qmf.errors import Problem
+from qmf.errors import SchemaProblem
 from qmf.schema import Schema
 from qmf_codegen.formats import json_schema, markdown, xml
 from qmf_codegen.outputs import Format, GeneratedFile
@@ -23,7 +23,7 @@ _DOCUMENTS: Mapping[Format, tuple[str, Callable[[Schema, str], str]]] = {
 
 
 def generate(
-    paths: Sequence[Path], warn: Callable[[Problem], None] | None = None, format: Format = Format.PYTHON
+    paths: Sequence[Path], warn: Callable[[SchemaProblem], None] | None = None, format: Format = Format.PYTHON
 ) -> list[GeneratedFile]:
     """Generate all files for some schema files, in memory.
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import attrs
 
-from qmf.errors import Problem, SchemaError
+from qmf.errors import SchemaError, SchemaProblem
 from qmf.schema import Schema, read_schema
 
 
 @attrs.frozen
-class Source:
+class SchemaFile:
     """A schema and its file.
 
     Attributes:
@@ -24,18 +24,18 @@ class Source:
     schema: Schema
 
 
-def read_all(paths: Iterable[Path], warn: Callable[[Problem], None] | None = None) -> list[Source]:
+def read_all(paths: Iterable[Path], warn: Callable[[SchemaProblem], None] | None = None) -> list[SchemaFile]:
     """Read schema files in the given order.
 
     Raises:
         SchemaError: with the problems of all of them.
         OSError: a file cannot be read.
     """
-    sources: list[Source] = []
-    problems: list[Problem] = []
+    sources: list[SchemaFile] = []
+    problems: list[SchemaProblem] = []
     for path in paths:
         try:
-            sources.append(Source(path, read_schema(path, warn)))
+            sources.append(SchemaFile(path, read_schema(path, warn)))
         except SchemaError as error:
             problems += error.problems
     if problems:

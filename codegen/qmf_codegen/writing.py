@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from qmf._atomic_files import replaced_file
-from qmf_codegen.comparing import Change
+from qmf_codegen.comparing import ChangedFile
 
 
-def write(changes: Sequence[Change], report: Callable[[str], None]) -> None:
+def write(changes: Sequence[ChangedFile], report: Callable[[str], None]) -> None:
     """Write new contents next to every file, then replace all files; remove files that are not generated any more.
 
     If writing fails, every file stays unchanged. A file is replaced in one step: readers never see a part of it.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
-from qmf.acl.rules import Lookup, Rule
+from qmf.acl.rules import AclRule, Lookup
 from qmf.acl.ruleset import Decision, RuleSet
 from qmf.acl.users import replace_placeholders
 from qmf.acl.words import LIMITS, LOOKUPS
@@ -76,19 +76,19 @@ def differences(old: RuleSet, new: RuleSet) -> Iterator[Difference]:
                 yield Difference(lookup, before, after)
 
 
-def _all_rules(rules: RuleSet) -> Iterable[Rule]:
+def _all_rules(rules: RuleSet) -> Iterable[AclRule]:
     hosts = [found.rule for found in rules.hosts]
     return [*rules.rules, *([] if rules.default is None else [rules.default]), *hosts] + (
         [] if rules.connection_default is None else [rules.connection_default.rule]
     )
 
 
-def _users(rules: Iterable[Rule]) -> list[str]:
+def _users(rules: Iterable[AclRule]) -> list[str]:
     return [*sorted({user for rule in rules for user in rule.users or ()}), OTHER_USER]
 
 
 def _samples(
-    user: str, action: str, object_type: str, rules: Iterable[Rule]
+    user: str, action: str, object_type: str, rules: Iterable[AclRule]
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
     """A name and properties that each rule matches, and some that none does."""
     seen: set[tuple[str, tuple[tuple[str, str], ...]]] = set()

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qmf.acl.rules import Rule, described
+from qmf.acl.rules import AclRule, described
 from qmf.acl.ruleset import RuleSet
 from qmf.acl.words import LIMITS, LOOKUPS
-from qmf.errors import Problem
+from qmf.errors import SchemaProblem
 
 
-def findings(rules: RuleSet) -> list[Problem]:
+def findings(rules: RuleSet) -> list[SchemaProblem]:
     """All of it, in file order; the warnings of the reader among it."""
     found = [*rules.warnings]
-    found += (Problem(rules.file, line, message) for line, message in _all(rules))
+    found += (SchemaProblem(rules.file, line, message) for line, message in _all(rules))
     return sorted(found, key=lambda problem: problem.line)
 
 
-def covers(rule: Rule, other: Rule) -> bool:
+def covers(rule: AclRule, other: AclRule) -> bool:
     """Whether a rule matches everything that another one matches. Where it can't be known, the answer is no."""
     return (
         (rule.users is None or (other.users is not None and other.users <= rule.users))
@@ -59,7 +59,7 @@ def _shadowed(rules: RuleSet) -> Iterator[tuple[int, str]]:
             )
 
 
-def _matches_something(rule: Rule) -> bool:
+def _matches_something(rule: AclRule) -> bool:
     return any(rule.concerns(action, object_type) for action, object_type in LOOKUPS)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import attrs
 
 from qmf.acl.hosts import HostRange, Resolver, resolve
-from qmf.acl.rules import Rule
+from qmf.acl.rules import AclRule
 from qmf.acl.ruleset import HostRule, Quotas, RuleSet
 from qmf.acl.words import (
     ACTIONS,
@@ -19,9 +19,9 @@ from qmf.acl.words import (
     OBJECT_TYPES,
     POLICY_TYPES,
     RULE_PROPERTIES,
-    Outcome,
+    RuleOutcome,
 )
-from qmf.errors import CallerError, Problem
+from qmf.errors import CallerError, SchemaProblem
 
 #: A line of this many characters or more is an error.
 MAX_LINE = 1024
@@ -41,8 +41,8 @@ class AclError(CallerError):
         problems: every fault found, in file order.
     """
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems: tuple[Problem, ...] = tuple(problems)
+    def __init__(self, problems: Iterable[SchemaProblem]) -> None:
+        self.problems: tuple[SchemaProblem, ...] = tuple(problems)
         super().__init__(self.problems)
 
     def __str__(self) -> str:
@@ -59,12 +59,12 @@ class _Fault(Exception):
 class _Reader:
     file: str
     resolver: Resolver
-    problems: list[Problem] = attrs.field(factory=list)
-    warnings: list[Problem] = attrs.field(factory=list)
+    problems: list[SchemaProblem] = attrs.field(factory=list)
+    warnings: list[SchemaProblem] = attrs.field(factory=list)
     groups: dict[str, set[str]] = attrs.field(factory=dict)
     group_lines: dict[str, int] = attrs.field(factory=dict)
     used_groups: set[str] = attrs.field(factory=set)
-    rules: list[Rule] = attrs.field(factory=list)
+    rules: list[AclRule] = attrs.field(factory=list)
     quotas: Mapping[str, dict[str, int]] = attrs.field(factory=lambda: {"connections": {}, "queues": {}})
     #: The group that the next line continues, if one does.
     continued: str | None = None
@@ -162,7 +162,7 @@ class _Reader:
         if len(tokens) < 4:
             raise _Fault("Insufficient tokens for acl definition.")
         permission, subject, action = tokens[1:4]
-        if permission not in {outcome.value for outcome in Outcome}:
+        if permission not in {outcome.value for outcome in RuleOutcome}:
             raise _Fault(f'Unknown ACL permission "{permission}".')
         if action == ALL and subject == ALL and len(tokens) > 4:
             raise _Fault('Tokens found after action "all".')
@@ -171,10 +171,10 @@ class _Reader:
         object_type = tokens[4] if len(tokens) > 4 else ALL
         if object_type != ALL and object_type not in OBJECT_TYPES:
             raise _Fault(f'Unknown object "{object_type}".')
-        rule = Rule(
+        rule = AclRule(
             self.line,
             self.text.strip(),
-            Outcome(permission),
+            RuleOutcome(permission),
             subject,
             None if subject == ALL else frozenset(self.groups.get(subject, {subject})),
             None if action == ALL else action,
@@ -200,13 +200,13 @@ class _Reader:
             properties[name] = value
         return properties
 
-    def _check_use(self, rule: Rule) -> None:
+    def _check_use(self, rule: AclRule) -> None:
         """Warn of what has no effect."""
         if rule.users is not None and (strange := sorted(user for user in rule.users if "@" not in user)):
             self._warn(f'no user is named "{strange[0]}": users have a realm, and no group of this name stands before')
         if rule.action is None or rule.object_type is None or rule.concerns(rule.action, rule.object_type):
             return
-        if any(rule.properties) and Rule.concerns(attrs.evolve(rule, properties={}), rule.action, rule.object_type):
+        if any(rule.properties) and AclRule.concerns(attrs.evolve(rule, properties={}), rule.action, rule.object_type):
             reason = f"nothing that is asked for has the properties {', '.join(rule.properties)}"
         else:
             reason = "nothing of the kind is ever asked for"
@@ -246,7 +246,7 @@ class _Reader:
             self.warnings,
         )
 
-    def _host_rule(self, rule: Rule) -> HostRule | None:
+    def _host_rule(self, rule: AclRule) -> HostRule | None:
         if not {*rule.properties} <= {"name", "host"}:
             return None  # it never matches: a warning reports that
         if "name" in rule.properties:
@@ -262,14 +262,14 @@ class _Reader:
             self._fault_of(rule, f"Invalid AclHost: {error}")
             return None
 
-    def _fault_of(self, rule: Rule, message: str) -> None:
-        self.problems.append(Problem(self.file, rule.line, f"Line : {rule.line}, {message}"))
+    def _fault_of(self, rule: AclRule, message: str) -> None:
+        self.problems.append(SchemaProblem(self.file, rule.line, f"Line : {rule.line}, {message}"))
 
     def _warn(self, message: str) -> None:
         self._report(self.warnings, message)
 
-    def _report(self, problems: list[Problem], message: str) -> None:
-        problems.append(Problem(self.file, self.line, message))
+    def _report(self, problems: list[SchemaProblem], message: str) -> None:
+        problems.append(SchemaProblem(self.file, self.line, message))
 
 
 _READERS: Mapping[str, Callable[[_Reader, Sequence[str]], None]] = {

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import attrs
 
 from qmf.acl.users import replace_placeholders, restore_placeholders
-from qmf.acl.words import ALL, DEFAULT_EXCHANGE, LIMITS, PLACEHOLDERS, WITH_PLACEHOLDERS, Outcome, can_match
+from qmf.acl.words import ALL, DEFAULT_EXCHANGE, LIMITS, PLACEHOLDERS, WITH_PLACEHOLDERS, RuleOutcome, can_match
 from qmf.bus.topics import TopicTable
 
 
@@ -38,7 +38,7 @@ class Lookup:
 
 
 @attrs.frozen(eq=False)
-class Rule:
+class AclRule:
     """A line ``acl ...``.
 
     Attributes:
@@ -54,7 +54,7 @@ class Rule:
 
     line: int
     text: str
-    outcome: Outcome
+    outcome: RuleOutcome
     subject: str
     users: frozenset[str] | None
     action: str | None
@@ -130,7 +130,7 @@ class Rule:
         return bool(self._topics.match(key))
 
 
-def described(rule: Rule) -> str:
+def described(rule: AclRule) -> str:
     """Whom and what a rule is for, without what it decides."""
     properties = "".join(f" {name}={value}" for name, value in rule.properties.items())
     return f"{rule.subject} {rule.action or ALL} {rule.object_type or ALL}{properties}"

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import attrs
 
 from qmf.acl.hosts import HostRange, parse_address
-from qmf.acl.rules import Lookup, Rule
-from qmf.acl.words import ALL, LIMITS, Outcome
-from qmf.errors import Problem
+from qmf.acl.rules import AclRule, Lookup
+from qmf.acl.words import ALL, LIMITS, RuleOutcome
+from qmf.errors import SchemaProblem
 
 #: Users, each with a kind of operation, for which the rules that concern it are kept.
 _MAX_KEPT = 10_000
@@ -25,8 +25,8 @@ class Decision:
         limit: property of the rule that the lookup exceeds, so that it is denied though the rule allows; else empty.
     """
 
-    outcome: Outcome
-    rule: Rule | None = None
+    outcome: RuleOutcome
+    rule: AclRule | None = None
     limit: str = ""
 
     @property
@@ -48,7 +48,7 @@ class Passed:
         reason: why it doesn't match.
     """
 
-    rule: Rule
+    rule: AclRule
     reason: str
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class HostRule:
         hosts: that it is for.
     """
 
-    rule: Rule
+    rule: AclRule
     hosts: HostRange
 
 
@@ -103,16 +103,16 @@ class RuleSet:
     """
 
     file: str
-    rules: Sequence[Rule]
-    default: Rule | None
+    rules: Sequence[AclRule]
+    default: AclRule | None
     hosts: Sequence[HostRule]
     connection_default: HostRule | None
     groups: Mapping[str, Collection[str]]
     group_lines: Mapping[str, int]
     used_groups: Collection[str]
     quotas: Mapping[str, Quotas]
-    warnings: Sequence[Problem]
-    _concerning: dict[tuple[str, str, str], Sequence[Rule]] = attrs.field(init=False, factory=dict, repr=False)
+    warnings: Sequence[SchemaProblem]
+    _concerning: dict[tuple[str, str, str], Sequence[AclRule]] = attrs.field(init=False, factory=dict, repr=False)
 
     @property
     def has_publish_rules(self) -> bool:
@@ -131,7 +131,7 @@ class RuleSet:
             if rule.mismatch(lookup) is None:
                 limit = rule.exceeded(lookup)
                 return Decision(rule.outcome.denied() if limit else rule.outcome, rule, limit or "")
-        return Decision(Outcome.DENY if self.default is None else self.default.outcome, self.default)
+        return Decision(RuleOutcome.DENY if self.default is None else self.default.outcome, self.default)
 
     def decide_connection(self, user: str, host: str) -> Decision:
         """Whether a user may connect from an address: rules for all users decide first, then those for the user.
@@ -142,12 +142,12 @@ class RuleSet:
         """
         address = parse_address(host)
         if address is None:
-            return Decision(Outcome.ALLOW)
+            return Decision(RuleOutcome.ALLOW)
         for found in self._host_rules(user):
             if address in found.hosts:
                 return Decision(found.rule.outcome, found.rule)
         last = self.connection_default
-        return Decision(Outcome.ALLOW) if last is None else Decision(last.rule.outcome, last.rule)
+        return Decision(RuleOutcome.ALLOW) if last is None else Decision(last.rule.outcome, last.rule)
 
     def passed_over(self, lookup: Lookup) -> Iterator[Passed]:
         """The rules for the user and the operation that stand before the deciding one, and why they don't match."""
@@ -170,7 +170,7 @@ class RuleSet:
         yield from (found for found in self.hosts if found.rule.users is None)
         yield from (found for found in self.hosts if found.rule.users is not None and found.rule.concerns_user(user))
 
-    def _rules_for(self, lookup: Lookup) -> Sequence[Rule]:
+    def _rules_for(self, lookup: Lookup) -> Sequence[AclRule]:
         key = (lookup.user, lookup.action, lookup.object_type)
         rules = self._concerning.get(key)
         if rules is None:
@@ -184,7 +184,7 @@ class RuleSet:
         return rules
 
 
-def _reason(rule: Rule, name: str, lookup: Lookup) -> str:
+def _reason(rule: AclRule, name: str, lookup: Lookup) -> str:
     """Why a property of a rule doesn't match."""
     wanted = rule.properties[name]
     if name == "name":

@@ -119,7 +119,7 @@ def can_match(action: str, object_type: str, properties: Mapping[str, str]) -> b
     return any(needed <= lookup for lookup in LOOKUPS.get((action, object_type), ()))
 
 
-class Outcome(enum.Enum):
+class RuleOutcome(enum.Enum):
     """What a rule decides."""
 
     ALLOW = "allow"
@@ -130,13 +130,13 @@ class Outcome(enum.Enum):
     @property
     def allows(self) -> bool:
         """The operation is done."""
-        return self in (Outcome.ALLOW, Outcome.ALLOW_LOG)
+        return self in (RuleOutcome.ALLOW, RuleOutcome.ALLOW_LOG)
 
     @property
     def logs(self) -> bool:
         """The decision is logged, and an event reports it."""
-        return self in (Outcome.ALLOW_LOG, Outcome.DENY_LOG)
+        return self in (RuleOutcome.ALLOW_LOG, RuleOutcome.DENY_LOG)
 
-    def denied(self) -> Outcome:
+    def denied(self) -> RuleOutcome:
         """The outcome where a limit is exceeded: what would be allowed is denied."""
-        return {Outcome.ALLOW: Outcome.DENY, Outcome.ALLOW_LOG: Outcome.DENY_LOG}.get(self, self)
+        return {RuleOutcome.ALLOW: RuleOutcome.DENY, RuleOutcome.ALLOW_LOG: RuleOutcome.DENY_LOG}.get(self, self)

@@ -30,7 +30,7 @@ from qmf.broker.sessions import ClientSessions
 from qmf.bus.url import AMQP_PORT
 
 if TYPE_CHECKING:
-    from qmf.broker.access.control import AccessControl
+    from qmf.broker.access.control import FileAccessControl
     from qmf.broker.management.agent import ManagementAgent
     from qmf.broker.store.persistence import Persistence
 
@@ -80,7 +80,7 @@ class Broker:
         topic_patterns: Iterable[str] = (),
         process: ProcessControl | None = None,
         policy: Policy | None = None,
-        access: AccessControl | None = None,
+        access: FileAccessControl | None = None,
     ) -> None:
         """Args:
 

@@ -18,7 +18,7 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Terminus
 from qmf.messaging.addresses import Address
-from qmf.messaging.addresses.options import Mode, NodeType, Policy, Reliability
+from qmf.messaging.addresses.options import AddressPolicy, Mode, NodeType, Reliability
 from qmf.messaging.bindings import bindings_of, has_bindings, link_properties
 from qmf.messaging.exceptions import AssertionFailed, InvalidOption, ResolutionError
 
@@ -196,7 +196,7 @@ def _check_exactly_once(address: Address, product: str, capabilities: Collection
 def _check_properties(address: Address) -> None:
     """Refuse properties of a node that nobody creates or asserts: they would have no effect."""
     options = address.options
-    if options.node.properties and not address.temporary and options.create is options.assert_ is Policy.NEVER:
+    if options.node.properties and not address.temporary and options.create is options.assert_ is AddressPolicy.NEVER:
         reason = "has no effect without the option create or assert"
         raise InvalidOption(text=f"address {str(address)!r}, node.properties {reason}")
 

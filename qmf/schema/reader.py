@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from qmf.errors import Problem
+from qmf.errors import SchemaProblem
 from qmf.schema.model import Schema
 
 
-def read_schema(path: str | Path, warn: Callable[[Problem], None] | None = None) -> Schema:
+def read_schema(path: str | Path, warn: Callable[[SchemaProblem], None] | None = None) -> Schema:
     """Read a schema file.
 
     Args:
@@ -35,7 +35,7 @@ def read_schema(path: str | Path, warn: Callable[[Problem], None] | None = None)
 
 
 def parse_schema(
-    data: bytes, name: str, warn: Callable[[Problem], None] | None = None, *, part: bool = False
+    data: bytes, name: str, warn: Callable[[SchemaProblem], None] | None = None, *, part: bool = False
 ) -> Schema:
     """Read a schema from memory.
 

@@ -33,7 +33,7 @@ _RETRY = 2.0
 
 
 @attrs.frozen
-class Sample:
+class QueueSample:
     """What a queue had at a time.
 
     Attributes:
@@ -57,7 +57,7 @@ class QueueRates:
         patterns: only queues whose names begin with a match; none for all.
         """
         self._patterns = tuple(patterns)
-        self._samples: dict[str, Sample] = {}
+        self._samples: dict[str, QueueSample] = {}
 
     def lines(self, queues: Iterable[Queue], now: float) -> Iterator[str]:
         """A line for each queue that has changed since it was sampled before.
@@ -71,7 +71,7 @@ class QueueRates:
             name = str(queue.name)
             if self._patterns and not any(pattern.match(name) for pattern in self._patterns):
                 continue
-            sample = Sample(now, int(queue.msgTotalEnqueues), int(queue.msgTotalDequeues), int(queue.msgDepth))
+            sample = QueueSample(now, int(queue.msgTotalEnqueues), int(queue.msgTotalDequeues), int(queue.msgDepth))
             last = before.get(name)
             self._samples[name] = sample
             if last is not None and (line := _line(name, last, sample)):
@@ -82,7 +82,7 @@ class QueueRates:
         self._samples.clear()
 
 
-def _line(name: str, last: Sample, sample: Sample) -> str:
+def _line(name: str, last: QueueSample, sample: QueueSample) -> str:
     unchanged = attrs.evolve(last, time=sample.time) == sample
     seconds = sample.time - last.time
     if unchanged or seconds <= 0:

@@ -13,7 +13,7 @@ _MAX_LINE = 255
 _GAP = "  "
 
 
-class Form(enum.Enum):
+class CellFormat(enum.Enum):
     """How the cells of a column are written."""
 
     PLAIN = enum.auto()
@@ -29,17 +29,17 @@ class Form(enum.Enum):
 
 
 @attrs.frozen
-class Column:
+class TextColumn:
     """A column of a table: its heading and the form of its cells."""
 
     title: str
-    form: Form = Form.PLAIN
+    form: CellFormat = CellFormat.PLAIN
 
 
 Row: TypeAlias = Sequence[object]
 
 
-def table(title: str, columns: Sequence[Column], rows: Sequence[Row], prefix: str = "  ") -> Iterator[str]:
+def table(title: str, columns: Sequence[TextColumn], rows: Sequence[Row], prefix: str = "  ") -> Iterator[str]:
     """The lines of a table; only the title if there are no rows."""
     yield title
     if not rows:
@@ -56,23 +56,23 @@ def _line(prefix: str, cells: Sequence[str], widths: Sequence[int]) -> str:
     return (prefix + "".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))).rstrip()
 
 
-def formatted(form: Form, value: object) -> str:
+def formatted(form: CellFormat, value: object) -> str:
     """A cell; empty for None, ``?`` for a value of another type than its column needs."""
     if value is None:
         return ""
     match form:
-        case Form.PLAIN:
+        case CellFormat.PLAIN:
             return str(value)
-        case Form.YES_NO:
+        case CellFormat.YES_NO:
             return "Y" if value else "N"
-        case Form.YES:
+        case CellFormat.YES:
             return "Y" if value else ""
     if not isinstance(value, int):
         return "?"
     match form:
-        case Form.SHORT:
+        case CellFormat.SHORT:
             return short_number(value)
-        case Form.DURATION:
+        case CellFormat.DURATION:
             return duration(value)
         case _:
             return f"{value:,}"

@@ -12,7 +12,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from qmf._version import __version__
 from qmf.web.access import login
-from qmf.web.access.guards import Callers, Headers, Limits, Origins
+from qmf.web.access.guards import Callers, Headers, Origins, RequestLimits
 from qmf.web.heads import Heads
 from qmf.web.management import routes as management
 from qmf.web.messages import routes as messages
@@ -79,7 +79,7 @@ def create_application(options: WebOptions, *, services: WebServices | None = No
     app.add_middleware(Heads)
     app.add_middleware(Callers, access=services.access)
     app.add_middleware(Origins, options=options, access=services.access)
-    app.add_middleware(Limits, limits=options.limits, access=services.access)
+    app.add_middleware(RequestLimits, limits=options.limits, access=services.access)
     app.add_middleware(Headers, tls=options.tls)
     _describe(app)
     return app

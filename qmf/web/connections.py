@@ -5,7 +5,7 @@ or in all, the one that has waited longest without a request is closed in favour
 connections never keeps others out. Only where all of them are answered right now, the new one is refused.
 
 Knows uvicorn's protocols by asyncio's interface alone; which connections have a request is what the ASGI application
-tells that is wrapped around all others (`Connections.watch`).
+tells that is wrapped around all others (`OpenConnections.watch`).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Connection:
     deadline: asyncio.TimerHandle | None = None
 
 
-class Connections:
+class OpenConnections:
     """The open connections. Belongs to the event loop."""
 
     def __init__(self, limits: WebLimits, trusted: Sequence[Network] = ()) -> None:
@@ -226,9 +226,9 @@ class Connections:
 
 
 class _Watched:
-    """The application of `Connections.watch`."""
+    """The application of `OpenConnections.watch`."""
 
-    def __init__(self, app: ASGIApp, connections: Connections) -> None:
+    def __init__(self, app: ASGIApp, connections: OpenConnections) -> None:
         self.app = app  # by this name, libraries find the application that is wrapped
         self._connections = connections
 
@@ -252,7 +252,7 @@ class _Limited(asyncio.Protocol):
     Its attributes have names that uvicorn's classes don't.
     """
 
-    qmf_connections: Connections
+    qmf_connections: OpenConnections
     qmf_peer: Peer | None = None
     qmf_refused = False
 
@@ -281,7 +281,7 @@ class _Limited(asyncio.Protocol):
         super().connection_lost(error)
 
 
-def limited(protocol: Any, connections: Connections) -> type[asyncio.Protocol]:
+def limited(protocol: Any, connections: OpenConnections) -> type[asyncio.Protocol]:
     """The protocol class whose connections are limited; `protocol` is one of uvicorn's."""
     return type(f"Limited{protocol.__name__}", (_Limited, protocol), {"qmf_connections": connections})
 

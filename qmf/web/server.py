@@ -21,7 +21,7 @@ from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
 from qmf._event_loop import on_end_signals
 from qmf.connecting.tls import load_own_certificate
 from qmf.errors import QmfError
-from qmf.web.connections import Connections, limited
+from qmf.web.connections import OpenConnections, limited
 from qmf.web.options import Network, WebLimits, WebOptions
 
 #: Connections that wait to be accepted.
@@ -106,7 +106,7 @@ class WebServer:
         self._stack = contextlib.AsyncExitStack()
         self.url = url_of(listening, tls=tls is not None)
         limits = limits or WebLimits()
-        self.connections = Connections(limits, trusted_proxies)
+        self.connections = OpenConnections(limits, trusted_proxies)
         known: Any = app  # uvicorn has types of its own for the same
         if trusted_proxies:
             known = ProxyHeadersMiddleware(known, [str(item) for item in trusted_proxies])

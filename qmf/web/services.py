@@ -12,7 +12,7 @@ from qmf.bus import Bus
 from qmf.connecting import BrokerTarget
 from qmf.console.aio import Client
 from qmf.messaging.aio import Connection
-from qmf.web.access.access import Access
+from qmf.web.access.access import WebAccess
 from qmf.web.access.audit import AuditLog
 from qmf.web.options import WebLimits, WebOptions
 from qmf.web.sharing import WorkLimit
@@ -39,7 +39,7 @@ class WebServices:
             UsersError, TokensError, TlsError: files of the options cannot be used.
         """
         self.options = options
-        self.access = Access(options)
+        self.access = WebAccess(options)
         self.work = WorkLimit(options.limits.work, options.limits.waiting_work)
         self.client = Client(
             (make_bus or options.target.make_bus)(),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 from qmf.acl.rules import Lookup
-from qmf.acl.words import LIMITS, LOOKUPS, PLACEHOLDERS, RULE_PROPERTIES, Outcome
+from qmf.acl.words import LIMITS, LOOKUPS, PLACEHOLDERS, RULE_PROPERTIES, RuleOutcome
 
 USERS = ("ann@QPID", "bob@QPID", "b.c@d.e", "eve@QPID")
 GROUPS = ("admin", "staff-1", "guests")
@@ -57,11 +57,11 @@ def _groups(chance: Random) -> Iterator[str]:
 
 
 def _default(chance: Random) -> str:
-    return f"acl {chance.choice([*Outcome]).value} all all"
+    return f"acl {chance.choice([*RuleOutcome]).value} all all"
 
 
 def _rule(chance: Random) -> str:
-    outcome = chance.choice([*Outcome]).value
+    outcome = chance.choice([*RuleOutcome]).value
     subject = chance.choice((*USERS, *GROUPS, "all"))
     if chance.random() < 0.1:
         return f"acl {outcome} {subject} all" + ("" if subject == "all" else chance.choice(("", " queue", " all")))

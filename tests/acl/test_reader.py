@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from qmf.acl.reader import MAX_LINE, AclError, read
 from qmf.acl.rules import Lookup
-from qmf.acl.words import Outcome
-from qmf.errors import Problem
+from qmf.acl.words import RuleOutcome
+from qmf.errors import SchemaProblem
 
 #: Chapter 9.1.3 of the broker's manual.
 MANUAL = """
@@ -56,7 +56,7 @@ def test_the_example_of_the_manual() -> None:
     }
     assert len(rules.rules) == 13
     assert rules.default is not None
-    assert rules.default.outcome is Outcome.DENY
+    assert rules.default.outcome is RuleOutcome.DENY
     # What is not asked for today, and a user without a realm, are named.
     assert [(warning.line, warning.message.partition(":")[0]) for warning in rules.warnings] == [
         (11, 'the rule never matches "bind exchange"'),
@@ -201,11 +201,11 @@ def test_a_property_that_stands_twice_is_that_of_the_first() -> None:
 
 @given(st.text(alphabet=st.sampled_from('acl groupqt\\\n#@=*" 0é\x00$')))
 def test_any_text_is_read_or_has_errors_with_lines(text: str) -> None:
-    found: tuple[Problem, ...] = ()
+    found: tuple[SchemaProblem, ...] = ()
     try:
         rules = read(text, "users.acl", resolver=unknown_host)
     except AclError as error:
         found = error.problems
     else:
-        assert rules.decide(Lookup("a@QPID", "purge", "queue", "q")).outcome is Outcome.DENY
+        assert rules.decide(Lookup("a@QPID", "purge", "queue", "q")).outcome is RuleOutcome.DENY
     assert all(0 < problem.line <= text.count("\n") + 1 for problem in found)

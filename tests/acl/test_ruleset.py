@@ -6,7 +6,7 @@ import pytest
 
 from qmf.acl.reader import read
 from qmf.acl.rules import Lookup
-from qmf.acl.words import Outcome
+from qmf.acl.words import RuleOutcome
 
 
 def decide(text: str, user: str, action: str, object_type: str, name: str = "", **properties: str) -> str:
@@ -49,7 +49,7 @@ def test_a_property_that_the_lookup_lacks_does_not_match() -> None:
     assert decide(text, "a@QPID", "access", "exchange", "x", type="topic") == "deny"
     # Where only the name is asked for, other properties are not compared.
     lookup = Lookup("a@QPID", "access", "exchange", "x", None)
-    assert read(text, "users.acl").decide(lookup).outcome is Outcome.DENY
+    assert read(text, "users.acl").decide(lookup).outcome is RuleOutcome.DENY
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from qmf_codegen.cli import main
 from support.generated import complaints, imported
 from support.schemas import APACHE, SHIPPED
 
-from qmf.errors import ConstraintError, Problem
+from qmf.errors import ConstraintError, SchemaProblem
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -40,7 +40,7 @@ def test_real_schemas_make_clean_code(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not APACHE.is_dir(), reason="Apache's schemas are not there")
 def test_warnings_are_passed_on() -> None:
-    warnings: list[Problem] = []
+    warnings: list[SchemaProblem] = []
     generate([APACHE / "apache-broker.xml"], warnings.append)
     assert len(warnings) == 2
 

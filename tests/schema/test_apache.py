@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from support.schemas import APACHE, SHIPPED, VECTORS
 
-from qmf.errors import Problem
+from qmf.errors import SchemaProblem
 from qmf.schema import ClassKey, Kind, Schema, read_schema
 
 pytestmark = pytest.mark.skipif(not APACHE.is_dir(), reason="Apache's schemas and the captured messages are not there")
@@ -24,8 +24,8 @@ FILES = {
 }
 
 
-def read(name: str) -> tuple[Schema, list[Problem]]:
-    warnings: list[Problem] = []
+def read(name: str) -> tuple[Schema, list[SchemaProblem]]:
+    warnings: list[SchemaProblem] = []
     return read_schema(APACHE / name, warnings.append), warnings
 
 
@@ -82,7 +82,7 @@ def test_hashes_are_those_of_a_real_broker() -> None:
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.xml")), ids=lambda path: path.name)
 def test_shipped_schemas_read_without_needless_warning(path: Path) -> None:
-    warnings: list[Problem] = []
+    warnings: list[SchemaProblem] = []
     assert list(read_schema(path, warnings.append))
     # The events of the broker's model use counter types, and ours is as Apache's.
     assert [item.message for item in warnings] == (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qmf.errors import Problem, SchemaError
+from qmf.errors import SchemaError, SchemaProblem
 from qmf.schema import parse_schema, read_schema
 
 
@@ -467,7 +467,7 @@ def test_the_file_is_named_as_given(tmp_path: Path) -> None:
     path.write_text("<nothing/>")
     with pytest.raises(SchemaError) as caught:
         read_schema(path)
-    assert caught.value.problems == (Problem(str(path), 1, "the root element is 'nothing', not 'schema'"),)
+    assert caught.value.problems == (SchemaProblem(str(path), 1, "the root element is 'nothing', not 'schema'"),)
 
 
 def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from qmf.errors import Problem
+from qmf.errors import SchemaProblem
 from qmf.schema import TYPES, Access, Direction, Property, Reference, Schema, Severity, parse_schema
 
 
-def read(inner: str, warnings: list[Problem] | None = None) -> Schema:
+def read(inner: str, warnings: list[SchemaProblem] | None = None) -> Schema:
     text = f'<schema package="org.example">\n{inner}\n</schema>'
     return parse_schema(text.encode(), "f", None if warnings is None else warnings.append)
 
@@ -132,7 +132,7 @@ def test_assign_of_a_group_may_name_what_the_class_has() -> None:
 
 
 def test_warnings_come_in_file_order_and_are_no_errors() -> None:
-    warnings: list[Problem] = []
+    warnings: list[SchemaProblem] = []
     block = '<eventArguments>\n<arg name="a" type="count64"/>\n<arg name="b" type="hilo8"/></eventArguments>'
     schema = read(f'{block}<event name="e" args="b, a"/>', warnings)
     assert [item.type.name for item in schema.events[0].arguments] == ["hilo8", "count64"]
@@ -143,7 +143,7 @@ def test_warnings_come_in_file_order_and_are_no_errors() -> None:
 
 
 def test_a_package_without_anything_is_suspicious() -> None:
-    warnings: list[Problem] = []
+    warnings: list[SchemaProblem] = []
     read("", warnings)
     assert [str(problem) for problem in warnings] == ["f:1: package 'org.example' has neither classes nor events"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qmf.tools.tables import Column, Form, duration, formatted, short_number, table
+from qmf.tools.tables import CellFormat, TextColumn, duration, formatted, short_number, table
 
 
 @pytest.mark.parametrize(
@@ -36,22 +36,22 @@ def test_durations(seconds: int, text: str) -> None:
 @pytest.mark.parametrize(
     ("form", "value", "text"),
     [
-        (Form.PLAIN, 5, "5"),
-        (Form.PLAIN, None, ""),
-        (Form.YES_NO, False, "N"),
-        (Form.YES, False, ""),
-        (Form.YES, True, "Y"),
-        (Form.GROUPED, 1234567, "1,234,567"),
-        (Form.GROUPED, "text", "?"),
-        (Form.DURATION, 5_000_000_000, "5s"),
+        (CellFormat.PLAIN, 5, "5"),
+        (CellFormat.PLAIN, None, ""),
+        (CellFormat.YES_NO, False, "N"),
+        (CellFormat.YES, False, ""),
+        (CellFormat.YES, True, "Y"),
+        (CellFormat.GROUPED, 1234567, "1,234,567"),
+        (CellFormat.GROUPED, "text", "?"),
+        (CellFormat.DURATION, 5_000_000_000, "5s"),
     ],
 )
-def test_cells(form: Form, value: object, text: str) -> None:
+def test_cells(form: CellFormat, value: object, text: str) -> None:
     assert formatted(form, value) == text
 
 
 def test_a_table() -> None:
-    columns = [Column("queue"), Column("msg", Form.SHORT)]
+    columns = [TextColumn("queue"), TextColumn("msg", CellFormat.SHORT)]
     assert list(table("Queues", columns, [["orders", 5], ["q", 1200]])) == [
         "Queues",
         "  queue   msg",

@@ -9,7 +9,7 @@ import attrs
 
 from qmf.bus import Bus
 from qmf.console.aio import Client
-from qmf.errors import Problem, SchemaError
+from qmf.errors import SchemaError, SchemaProblem
 from qmf.schema import parse_schema, to_xml
 from qmf_codegen import headers
 from qmf_codegen.from_agent.assembly import AnySchema, AssembledPackage, assemble
@@ -34,7 +34,7 @@ class AgentSchemaFiles:
 
     files: list[GeneratedFile]
     notes: list[str]
-    problems: list[Problem]
+    problems: list[SchemaProblem]
 
 
 def read_agent(
@@ -70,7 +70,7 @@ def _file(item: AssembledPackage, agent: str) -> GeneratedFile:
     return GeneratedFile(Path(f"{item.schema.package}.xml"), text)
 
 
-def _problems(file: GeneratedFile) -> tuple[Problem, ...]:
+def _problems(file: GeneratedFile) -> tuple[SchemaProblem, ...]:
     try:
         parse_schema(file.text.encode(), str(file.path))
     except SchemaError as error:

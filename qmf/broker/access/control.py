@@ -64,7 +64,7 @@ class AccessWatcher:
         """The file was read again, and is invalid: the rules are those from before."""
 
 
-class AccessControl(BrokerObserver):
+class FileAccessControl(BrokerObserver):
     """Decides by a file, which can be read again.
 
     Attributes:

@@ -16,15 +16,15 @@ from pathlib import Path
 from qmf._event_loop import on_end_signals, on_signals, run
 from qmf._users import UsersError, read_users
 from qmf.acl.reader import AclError
-from qmf.broker.access.control import AccessControl, AclFileError
+from qmf.broker.access.control import AclFileError, FileAccessControl
 from qmf.broker.connection_limits import ConnectionLimits
 from qmf.broker.daemon.background import Ready, start_in_background
-from qmf.broker.daemon.config_file import ConfigError
+from qmf.broker.daemon.config_file import ConfigFileError
 from qmf.broker.daemon.foreign_options import check_foreign_options
 from qmf.broker.daemon.interfaces import InterfaceError, address_of
 from qmf.broker.daemon.log_options import log_output, log_writer
 from qmf.broker.daemon.log_output import LogOutputError, LogWriter
-from qmf.broker.daemon.log_rules import NOTICE, RuleError
+from qmf.broker.daemon.log_rules import NOTICE, LogRuleError
 from qmf.broker.daemon.options import parse
 from qmf.broker.daemon.pid_files import DaemonError, held, port_file, running, stop
 from qmf.broker.daemon.process_control import DaemonControl
@@ -56,11 +56,11 @@ _ERRORS = (
     AclError,
     AclFileError,
     NotStored,
-    ConfigError,
+    ConfigFileError,
     InterfaceError,
     ListenError,
     LogOutputError,
-    RuleError,
+    LogRuleError,
     TlsError,
     UsersError,
     _OptionsError,
@@ -206,7 +206,7 @@ def _broker(
     writer: LogWriter,
     users: Mapping[str, str] | None,
     certificate: Certificate | None,
-    access: AccessControl | None,
+    access: FileAccessControl | None,
 ) -> Broker:
     manages = options.management if options.mgmt_enable is None else options.mgmt_enable
     return Broker(
@@ -241,12 +241,12 @@ def _broker(
     )
 
 
-def _access(options: argparse.Namespace) -> AccessControl | None:
+def _access(options: argparse.Namespace) -> FileAccessControl | None:
     if options.acl_file is None:
         if options.max_queues_per_user:
             raise _OptionsError("--max-queues-per-user needs --acl-file")
         return None
-    return AccessControl(
+    return FileAccessControl(
         options.acl_file,
         realm=options.realm,
         connections_per_user=options.connection_limit_per_user,

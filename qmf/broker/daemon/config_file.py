@@ -9,7 +9,7 @@ from pathlib import Path
 from qmf.broker.daemon.values import yes_or_no
 
 
-class ConfigError(Exception):
+class ConfigFileError(Exception):
     """A configuration file cannot be used; the message has file and line."""
 
 
@@ -29,7 +29,7 @@ def config_arguments(path: str | Path, parser: argparse.ArgumentParser) -> list[
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise ConfigError(f"{path}: {reason}") from error
+        raise ConfigFileError(f"{path}: {reason}") from error
     arguments: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         line = line.partition("#")[0].strip()
@@ -43,9 +43,9 @@ def _arguments(line: str, where: str, parser: argparse.ArgumentParser) -> Iterat
     option = f"--{name}"
     action = parser._option_string_actions.get(option)
     if action is None or name in ("config", "help", "version"):
-        raise ConfigError(f"{where}: there is no option {name!r} for a configuration file")
+        raise ConfigFileError(f"{where}: there is no option {name!r} for a configuration file")
     if not given:
-        raise ConfigError(f"{where}: expected {name}=value")
+        raise ConfigFileError(f"{where}: expected {name}=value")
     if action.nargs != 0:
         yield f"{option}={value}"
         return
@@ -53,4 +53,4 @@ def _arguments(line: str, where: str, parser: argparse.ArgumentParser) -> Iterat
         if yes_or_no(value):
             yield option
     except argparse.ArgumentTypeError as error:
-        raise ConfigError(f"{where}: {name}: {error}") from None
+        raise ConfigFileError(f"{where}: {name}: {error}") from None

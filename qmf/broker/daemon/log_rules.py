@@ -40,7 +40,7 @@ CATEGORIES = frozenset(
 _RULE = re.compile(r"(!?)\s*([a-z]+)([+-]?)(?::(.*))?")
 
 
-class RuleError(ValueError):
+class LogRuleError(ValueError):
     """A rule is not of the form ``LEVEL[+-][:PATTERN]``."""
 
 
@@ -78,10 +78,10 @@ class LogRule:
         """
         match = _RULE.fullmatch(text.strip())
         if match is None or match[1]:
-            raise RuleError(f"log rule {text!r} is not of the form LEVEL[+-][:PATTERN]")
+            raise LogRuleError(f"log rule {text!r} is not of the form LEVEL[+-][:PATTERN]")
         level = LEVELS.get(match[2])
         if level is None:
-            raise RuleError(f"log rule {text!r}: the level must be one of {', '.join(LEVELS)}")
+            raise LogRuleError(f"log rule {text!r}: the level must be one of {', '.join(LEVELS)}")
         low = 0 if match[3] == "-" else level
         high = logging.CRITICAL if match[3] == "+" else level
         return cls(low, high, (match[4] or "").strip(), text.strip())

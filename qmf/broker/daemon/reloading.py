@@ -14,7 +14,7 @@ import attrs
 
 from qmf._users import UsersError, read_users
 from qmf.acl.reader import AclError
-from qmf.broker.access.control import AccessControl, AclFileError
+from qmf.broker.access.control import AclFileError, FileAccessControl
 from qmf.broker.daemon.log_output import LogOutputError, LogWriter
 from qmf.broker.daemon.log_rules import NOTICE
 from qmf.broker.server import Broker
@@ -66,7 +66,7 @@ class Reloader:
         writer: LogWriter,
         users: Path | None,
         certificate: Certificate | None,
-        access: AccessControl | None,
+        access: FileAccessControl | None,
     ) -> None:
         """Args:
 

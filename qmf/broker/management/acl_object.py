@@ -8,7 +8,7 @@ from qmf.acl import rules
 from qmf.acl.ruleset import Decision
 from qmf.acl.words import ACTIONS, LOOKUP_PROPERTIES, OBJECT_TYPES
 from qmf.agent import Agent, MethodError
-from qmf.broker.access.control import AccessControl, AccessWatcher
+from qmf.broker.access.control import AccessWatcher, FileAccessControl
 from qmf.broker.connection_limits import ConnectionLimits
 from qmf.broker.management.callers import current_principal
 from qmf.broker.management.sampling import SampledObject
@@ -25,7 +25,7 @@ EVENTS = (model.Allow, model.Deny, model.ConnectionDeny, model.QueueQuotaDeny, m
 class ManagedAcl(model.Acl, SampledObject):
     """Access control."""
 
-    def __init__(self, broker: broker_model.Broker, access: AccessControl, limits: ConnectionLimits) -> None:
+    def __init__(self, broker: broker_model.Broker, access: FileAccessControl, limits: ConnectionLimits) -> None:
         """Args:
 
         broker: that is controlled.

@@ -14,7 +14,7 @@ from qmf.broker.connection_limits import ConnectionLimits
 from qmf.broker.store.folder import SYSTEM_ID
 
 if TYPE_CHECKING:
-    from qmf.broker.access.control import AccessControl
+    from qmf.broker.access.control import FileAccessControl
 
 log = logging.getLogger("qmf.broker")
 
@@ -40,7 +40,7 @@ class BrokerSetup:
     interval: float
     publishes: bool
     data_dir: Path | None = None
-    access: AccessControl | None = None
+    access: FileAccessControl | None = None
 
 
 def machine_id(data_dir: Path | None) -> uuid.UUID:

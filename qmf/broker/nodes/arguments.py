@@ -60,7 +60,7 @@ _WITHOUT_EFFECT = frozenset(
 )
 
 
-class ArgumentError(ValueError):
+class NodeArgumentError(ValueError):
     """An argument has a wrong value; the message names it."""
 
 
@@ -96,7 +96,7 @@ class Arguments:
             return value.lower() in ("true", "1")
         if value is None or (isinstance(value, int) and value in (0, 1)):
             return bool(value)
-        raise ArgumentError(f"{name}: must be true or false, not {value!r}")
+        raise NodeArgumentError(f"{name}: must be true or false, not {value!r}")
 
     def number(self, name: str, most: int = (1 << 63) - 1) -> int | None:
         """A number from 0; None where it is missing.
@@ -109,7 +109,7 @@ class Arguments:
             value = int(value)
         if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most):
             return None if value is None else int(value)
-        raise ArgumentError(f"{name}: must be a number from 0{'' if most >> 62 else f' to {most}'}, not {value!r}")
+        raise NodeArgumentError(f"{name}: must be a number from 0{'' if most >> 62 else f' to {most}'}, not {value!r}")
 
     def text(self, name: str) -> str:
         """A text; empty where it is missing.
@@ -119,7 +119,7 @@ class Arguments:
         """
         value = self.pop(name)
         if value is not None and not isinstance(value, str):
-            raise ArgumentError(f"{name}: must be text, not {value!r}")
+            raise NodeArgumentError(f"{name}: must be text, not {value!r}")
         return value or ""
 
     def choice(self, name: str, choices: Mapping[str, Any], default: Any) -> Any:
@@ -132,7 +132,7 @@ class Arguments:
         if value is None:
             return default
         if str(value) not in choices:
-            raise ArgumentError(
+            raise NodeArgumentError(
                 f"{name}: must be {', '.join(name for name in choices if '_' not in name)}, not {value!r}"
             )
         return choices[str(value)]
@@ -167,7 +167,7 @@ def read_queue_arguments(arguments: Arguments, queue: QueueSettings, default: Qu
     queue = attrs.evolve(queue, delete_delay=delay, auto_delete=queue.auto_delete or delay > 0)
     if (policy := arguments.pop("qpid.lifetime-policy")) is not None:
         if policy not in _LIFETIMES:
-            raise ArgumentError(f"qpid.lifetime-policy: must be {', '.join(_LIFETIMES)}, not {policy!r}")
+            raise NodeArgumentError(f"qpid.lifetime-policy: must be {', '.join(_LIFETIMES)}, not {policy!r}")
         lifetime = _LIFETIMES[str(policy)]
         queue = attrs.evolve(queue, lifetime=lifetime or Lifetime.UNUSED, auto_delete=lifetime is not None)
     key, replacement = _last_values(arguments)
@@ -243,19 +243,19 @@ def _check(settings: QueueSettings, *, shared: bool, paging: bool) -> None:
     }
     for one, other in ((lvq, priorities), (lvq, group), (priorities, group)):
         if has[one] and has[other]:
-            raise ArgumentError(f"Cannot specify {one} and {other} for the same queue")
+            raise NodeArgumentError(f"Cannot specify {one} and {other} for the same queue")
     for other in (lvq, priorities, group):
         if has["qpid.paging"] and has[other]:
-            raise ArgumentError(f"Cannot specify {other} and qpid.paging for the same queue")
+            raise NodeArgumentError(f"Cannot specify {other} and qpid.paging for the same queue")
     if (settings.shares or settings.fairshare) and not settings.priorities:
-        raise ArgumentError("Cannot specify fairshare settings when queue is not enabled for priorities")
+        raise NodeArgumentError("Cannot specify fairshare settings when queue is not enabled for priorities")
     if any(level >= settings.priorities for level in settings.shares):
-        raise ArgumentError(f"Cannot have fairshare set for priority levels greater than {settings.priorities}")
+        raise NodeArgumentError(f"Cannot have fairshare set for priority levels greater than {settings.priorities}")
     for name, given in (("qpid.shared_msg_group", shared), ("qpid.group_timestamp", settings.group_timestamp)):
         if given and not settings.group_key:
-            raise ArgumentError(f"Can only specify {name} if {group} is set")
+            raise NodeArgumentError(f"Can only specify {name} if {group} is set")
     if settings.group_key and not shared:
-        raise ArgumentError(
+        raise NodeArgumentError(
             f"Only shared groups are supported at present; qpid.shared_msg_group is required if {group} is set"
         )
     _check_flow("count", settings.flow_stop.count, settings.flow_resume.count, settings.limits.count)
@@ -264,6 +264,8 @@ def _check(settings: QueueSettings, *, shared: bool, paging: bool) -> None:
 
 def _check_flow(name: str, stop: int | None, resume: int | None, most: int | None) -> None:
     if stop and resume and resume > stop:
-        raise ArgumentError(f"qpid.flow_resume_{name}={resume} must be less or equal to qpid.flow_stop_{name}={stop}")
+        raise NodeArgumentError(
+            f"qpid.flow_resume_{name}={resume} must be less or equal to qpid.flow_stop_{name}={stop}"
+        )
     if stop and most is not None and most < stop:
-        raise ArgumentError(f"qpid.flow_stop_{name}={stop} must be less than qpid.max_{name}={most}")
+        raise NodeArgumentError(f"qpid.flow_stop_{name}={stop} must be less than qpid.max_{name}={most}")

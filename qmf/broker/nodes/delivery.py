@@ -15,7 +15,7 @@ from qmf.broker.nodes.orders import FifoOrder
 from qmf.broker.nodes.settings import QueueSettings
 
 
-class Delivery:
+class QueueDelivery:
     """Gives the entries of a queue to its consumers, and takes them back.
 
     Attributes:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
-from qmf.broker.nodes.arguments import ArgumentError, Arguments, read_exchange_arguments, read_queue_arguments
+from qmf.broker.nodes.arguments import Arguments, NodeArgumentError, read_exchange_arguments, read_queue_arguments
 from qmf.broker.nodes.exchanges import EXCHANGE_TYPES, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import ExchangeSettings, Lifetime, QueueLimits, QueueSettings
@@ -85,7 +85,7 @@ def read_node_declaration(
     arguments = Arguments(properties)
     try:
         declaration = _read(capabilities, properties, arguments, limits or QueueLimits())
-    except ArgumentError as error:
+    except NodeArgumentError as error:
         raise NodeDeclarationError(str(error), invalid=True) from error
     if strict and arguments.unknown:
         raise NodeDeclarationError(f"{', '.join(arguments.unknown)}: unknown")
@@ -123,9 +123,9 @@ def _read(
     if not _TOPICS.isdisjoint(capabilities) or (modes == "copy" and "queue" not in capabilities) or kind is not None:
         name = str(kind or "topic")
         if name not in EXCHANGE_TYPES:
-            raise ArgumentError(f"exchange-type: must be {', '.join(EXCHANGE_TYPES)}, not {kind!r}")
+            raise NodeArgumentError(f"exchange-type: must be {', '.join(EXCHANGE_TYPES)}, not {kind!r}")
         if lifetime not in (None, Lifetime.ON_CLOSE, Lifetime.UNUSED):
-            raise ArgumentError("lifetime-policy: an exchange holds no messages")
+            raise NodeArgumentError("lifetime-policy: an exchange holds no messages")
         exchange = ExchangeSettings(
             name, durable, auto_delete or lifetime is Lifetime.UNUSED, alternate, arguments=kept
         )
@@ -166,5 +166,5 @@ def _lifetime(arguments: Arguments) -> Lifetime | None:
     if policy is None:
         return None
     if policy not in _LIFETIMES:
-        raise ArgumentError(f"lifetime-policy: this broker has no {policy}")
+        raise NodeArgumentError(f"lifetime-policy: this broker has no {policy}")
     return _LIFETIMES[str(policy)]

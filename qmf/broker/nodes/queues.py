@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from qmf.broker.nodes.consumers import AlternateExchange
 from qmf.broker.nodes.contents import Contents
 from qmf.broker.nodes.counters import BrokerCounters, DurableCounts, PageCounts
-from qmf.broker.nodes.delivery import Delivery
+from qmf.broker.nodes.delivery import QueueDelivery
 from qmf.broker.nodes.depth import Depth
 from qmf.broker.nodes.entries import AVAILABLE, Entry
 from qmf.broker.nodes.flow_control import FlowControl
@@ -40,7 +40,7 @@ class Queue:
         filter: the messages that it keeps; None for all. Set by `exclude`.
         recorder: of a durable queue; None for any other.
         held: while a transaction is committed: gets the entries that come, which are not available before
-            `Delivery.offer`; else None.
+            `QueueDelivery.offer`; else None.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Queue:
         self.settings = settings
         self.contents = Contents(settings, broker_counters, clock, self._on_due, call_later=call_later, within=within)
         self.counters = self.contents.counters
-        self.delivery = Delivery(self.contents, settings, broker_counters, alternate)
+        self.delivery = QueueDelivery(self.contents, settings, broker_counters, alternate)
         self.alternate = alternate
         self.redirected: Queue | None = None
         self.redirect_source = False

@@ -23,7 +23,7 @@ from qmf.broker.nodes.bindings import XQUERY, Binding, BindingRefused
 from qmf.broker.nodes.exchanges import KeyedExchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.settings import ExchangeSettings
-from qmf.broker.nodes.xquery_process import LIMIT, Answer, ContentTooLong, QueryProcess
+from qmf.broker.nodes.xquery_process import LIMIT, ContentTooLong, QueryProcess, XQueryResult
 from qmf.codec.message import decode_message
 from qmf.errors import DecodeError
 
@@ -118,7 +118,7 @@ class XmlExchange(KeyedExchange):
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._executor, self._evaluate, questions)
 
-        def finish(future: asyncio.Future[list[Answer | str] | None]) -> None:
+        def finish(future: asyncio.Future[list[XQueryResult | str] | None]) -> None:
             on_answer(() if future.cancelled() else self._matches(questions, future.result()))
 
         future.add_done_callback(finish)
@@ -183,14 +183,14 @@ class XmlExchange(KeyedExchange):
             bytes(data) if isinstance(data, bytes | memoryview) else b"",
         )
 
-    def _evaluate(self, questions: _Questions) -> list[Answer | str] | None:
+    def _evaluate(self, questions: _Questions) -> list[XQueryResult | str] | None:
         """The answers, or None if the content takes too long; on any thread."""
         try:
             return self._process.evaluate(questions.queries, questions.properties, questions.content)
         except ContentTooLong:
             return None
 
-    def _matches(self, questions: _Questions, answers: list[Answer | str] | None) -> Collection[Binding]:
+    def _matches(self, questions: _Questions, answers: list[XQueryResult | str] | None) -> Collection[Binding]:
         """The bindings whose queries match."""
         if answers is None:
             self.too_long += 1
@@ -205,9 +205,9 @@ class XmlExchange(KeyedExchange):
             return ()
         matching = set()
         for binding, answer in zip(questions.bindings, answers, strict=True):
-            if answer is Answer.YES:
+            if answer is XQueryResult.YES:
                 matching.add(binding)
-            elif answer is Answer.TOO_LONG:
+            elif answer is XQueryResult.TOO_LONG:
                 self._on_too_long(binding)
             elif isinstance(answer, str):
                 log.debug("exchange %s: a query does not apply to a message: %s", self.name, answer)
@@ -236,7 +236,7 @@ class XmlExchange(KeyedExchange):
             (answer,) = self._process.evaluate([text], {})
         except ContentTooLong as error:
             raise BindingRefused(f"xquery cannot be evaluated: its process has ended: {text}") from error
-        if answer is Answer.TOO_LONG:
+        if answer is XQueryResult.TOO_LONG:
             raise BindingRefused(f"xquery takes longer than {self._limit:g} s without a message: {text}")
         if isinstance(answer, str) and any(code in answer for code in _STATIC):
             raise BindingRefused(f"Could not parse xquery: {text}: {answer}")

@@ -24,7 +24,7 @@ _PROGRAM = Path(__file__).with_name("xquery_worker.py")
 _ENVIRONMENT = ("LD_LIBRARY_PATH", "SYSTEMROOT")
 
 
-class Answer(enum.Enum):
+class XQueryResult(enum.Enum):
     """What a query says of a message."""
 
     YES = "yes"
@@ -51,7 +51,7 @@ class QueryProcess:
 
     def evaluate(
         self, queries: Sequence[str], properties: Mapping[str, object], content: bytes = b""
-    ) -> list[Answer | str]:
+    ) -> list[XQueryResult | str]:
         """Evaluate queries one after the other.
 
         Args:
@@ -60,17 +60,18 @@ class QueryProcess:
             content: the context item, if it is XML.
 
         Returns:
-            for each query the answer, or the text of the error with which it ended; `Answer.TOO_LONG` after `close`.
+            for each query the answer, or the text of the error with which it ended; `XQueryResult.TOO_LONG` after
+                `close`.
 
         Raises:
             ContentTooLong: the content cannot be read within the limit.
         """
-        answers: list[Answer | str] = []
+        answers: list[XQueryResult | str] = []
         with self._lock:
             while len(answers) < len(queries):
                 if self._closing or not self._ask(queries[len(answers) :], properties, content, answers):
                     self._end()
-                    answers.append(Answer.TOO_LONG)
+                    answers.append(XQueryResult.TOO_LONG)
         return answers
 
     def close(self) -> None:
@@ -89,7 +90,11 @@ class QueryProcess:
             process.communicate()
 
     def _ask(
-        self, queries: Sequence[str], properties: Mapping[str, object], content: bytes, answers: list[Answer | str]
+        self,
+        queries: Sequence[str],
+        properties: Mapping[str, object],
+        content: bytes,
+        answers: list[XQueryResult | str],
     ) -> bool:
         """Send a request, and add the answers; False if the process has ended before the last one.
 
@@ -110,7 +115,7 @@ class QueryProcess:
                 size = int.from_bytes(self._read(process, 4))
                 answers.append(self._read(process, size).decode())
             elif answer:
-                answers.append(Answer.YES if answer == b"1" else Answer.NO)
+                answers.append(XQueryResult.YES if answer == b"1" else XQueryResult.NO)
             else:
                 return False
         return True

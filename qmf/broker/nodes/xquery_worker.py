@@ -31,7 +31,7 @@ class _DoctypeError(Exception):
     """A document has a document type declaration."""
 
 
-class Evaluator:
+class XQueryEvaluator:
     """Evaluates queries. They can read neither files nor the network, and no variables of the environment."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ def is_plain_xml(data: bytes) -> bool:
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     """Answer requests until their end, or until too much memory is used."""
-    evaluator = Evaluator()
+    evaluator = XQueryEvaluator()
     while (head := _read_part(requests)) is not None and (content := _read_part(requests)) is not None:
         request = json.loads(head)
         with _time_limit(request["limit"]):

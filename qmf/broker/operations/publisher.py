@@ -18,7 +18,7 @@ from qmf.broker.operations.principal import Principal
 _NONE = object()
 
 
-class Access(Protocol):
+class PublishingOperations(Protocol):
     """What a publisher needs of `Operations`."""
 
     registry: NodeRegistry
@@ -41,7 +41,7 @@ class Publisher:
         registry: of the broker.
     """
 
-    def __init__(self, operations: Access, principal: Principal, *, relay: bool = False) -> None:
+    def __init__(self, operations: PublishingOperations, principal: Principal, *, relay: bool = False) -> None:
         """Args:
 
         operations: of the broker.

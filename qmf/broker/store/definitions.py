@@ -19,7 +19,7 @@ from qmf.broker.store.folder import DataFolder
 from qmf.broker.store.journal import Journal
 from qmf.broker.store.pages import MessagePages
 from qmf.broker.store.store import Store
-from qmf.broker.store.unit import Definition, Kind, StoredMessage
+from qmf.broker.store.unit import Definition, DefinitionKind, StoredMessage
 from qmf.errors import DecodeError
 
 log = logging.getLogger("qmf.broker.store")
@@ -31,7 +31,7 @@ _USED = "qmf.used"
 _UNTOUCHED = "qmf.untouched"
 
 #: What durable policies are in the store.
-_POLICIES = {Kind.QUEUE_POLICY: PolicyKind.QUEUE, Kind.TOPIC_POLICY: PolicyKind.TOPIC}
+_POLICIES = {DefinitionKind.QUEUE_POLICY: PolicyKind.QUEUE, DefinitionKind.TOPIC_POLICY: PolicyKind.TOPIC}
 
 #: Exchange, queue and key: identifies a binding.
 _BindingKey = tuple[str, str, str]
@@ -68,9 +68,9 @@ class DefinitionRecorder(BrokerObserver):
         queues: dict[int, Queue] = {}
         for each in definitions:
             try:
-                if each.kind is Kind.BINDING:
+                if each.kind is DefinitionKind.BINDING:
                     self._restore_binding(each)
-                elif each.kind in (Kind.TOPIC, *_POLICIES):
+                elif each.kind in (DefinitionKind.TOPIC, *_POLICIES):
                     self._restore_named(each)
                 elif isinstance(node := self._restore_node(each), Queue):
                     queues[each.id] = node
@@ -105,7 +105,7 @@ class DefinitionRecorder(BrokerObserver):
     def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         if exchange.settings.durable:
-            self._nodes[exchange] = self._define(Kind.EXCHANGE, exchange.name, properties_of(exchange))
+            self._nodes[exchange] = self._define(DefinitionKind.EXCHANGE, exchange.name, properties_of(exchange))
 
     def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
@@ -114,7 +114,9 @@ class DefinitionRecorder(BrokerObserver):
     def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         if queue.settings.durable:
-            self._nodes[queue] = self._define(Kind.QUEUE, queue.name, {**properties_of(queue), _UNTOUCHED: True})
+            self._nodes[queue] = self._define(
+                DefinitionKind.QUEUE, queue.name, {**properties_of(queue), _UNTOUCHED: True}
+            )
             self._untouched.add(queue)
             self._journal.attach(queue, self._nodes[queue])
             if queue.settings.auto_delete:
@@ -137,7 +139,7 @@ class DefinitionRecorder(BrokerObserver):
                 "arguments": dict(spec.headers),
             }
             key = (exchange.name, queue.name, spec.key)
-            self._bindings[key] = self._define(Kind.BINDING, "\n".join(key), fields)
+            self._bindings[key] = self._define(DefinitionKind.BINDING, "\n".join(key), fields)
 
     def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
@@ -148,7 +150,7 @@ class DefinitionRecorder(BrokerObserver):
         """See `BrokerObserver`."""
         if topic.durable:
             fields = {**topic.properties, "exchange": topic.exchange.name, "durable": True}
-            self._named[topic] = self._define(Kind.TOPIC, topic.name, fields)
+            self._named[topic] = self._define(DefinitionKind.TOPIC, topic.name, fields)
 
     def on_policy_declared(self, policy: NodePolicy) -> None:
         """See `BrokerObserver`."""
@@ -176,11 +178,11 @@ class DefinitionRecorder(BrokerObserver):
             self._untouched.discard(queue)
         elif queue in self._untouched:
             fields[_UNTOUCHED] = True
-        self._journal.define(Definition(self._nodes[queue], Kind.QUEUE, queue.name, fields))
+        self._journal.define(Definition(self._nodes[queue], DefinitionKind.QUEUE, queue.name, fields))
 
     # Details
 
-    def _define(self, kind: Kind, name: str, fields: dict[str, object]) -> int:
+    def _define(self, kind: DefinitionKind, name: str, fields: dict[str, object]) -> int:
         id = self._store.next_definition_id()
         self._journal.define(Definition(id, kind, name, fields))
         return id
@@ -197,14 +199,14 @@ class DefinitionRecorder(BrokerObserver):
 
     def _restore_named(self, definition: Definition) -> None:
         topics = self._registry.topics
-        if definition.kind is Kind.TOPIC:
+        if definition.kind is DefinitionKind.TOPIC:
             self._named[topics.create_topic(definition.name, definition.fields)] = definition.id
         else:
             kind = _POLICIES[definition.kind]
             self._named[topics.create_policy(kind, definition.name, definition.fields)] = definition.id
 
     def _restore_node(self, definition: Definition) -> Queue | Exchange:
-        capabilities = ("queue",) if definition.kind is Kind.QUEUE else ("topic",)
+        capabilities = ("queue",) if definition.kind is DefinitionKind.QUEUE else ("topic",)
         fields = {name: value for name, value in definition.fields.items() if name not in (_USED, _UNTOUCHED)}
         declaration = read_node_declaration(capabilities, fields, limits=self._registry.limits)
         node = self._registry.create(definition.name, declaration)

@@ -23,7 +23,7 @@ Value = int | float | str | bytes | None
 
 
 @attrs.frozen
-class Row:
+class PageRow:
     """A row of a table, or an entry of an index.
 
     Attributes:
@@ -52,7 +52,7 @@ class PageRows:
         #: Pages that hold the rest of a row.
         self._overflow: set[int] = set()
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[PageRow]:
         file = self._file
         unused, complete = file.unused()
         if not complete:
@@ -93,7 +93,7 @@ class PageRows:
             for place in places
         )
 
-    def _rows(self, number: int, page: bytes, start: int) -> Iterator[Row]:
+    def _rows(self, number: int, page: bytes, start: int) -> Iterator[PageRow]:
         kind = page[start]
         (count,) = struct.unpack_from(">H", page, start + 3)
         head = start + (12 if kind == _INDEX_INTERIOR else 8)
@@ -108,7 +108,7 @@ class PageRows:
         if lost:
             self.faults.append(f"page {number}: {len(lost)} of {count} rows are lost; the first one: {lost[0]}")
 
-    def _row(self, page: bytes, position: int, kind: int) -> Row:
+    def _row(self, page: bytes, position: int, kind: int) -> PageRow:
         if kind == _INDEX_INTERIOR:
             position += 4
         length, position = _varint(page, position)
@@ -116,7 +116,7 @@ class PageRows:
         if kind == _LEAF:
             number, position = _varint(page, position)
             id = number - (1 << 64) if number >> 63 else number
-        return Row(id, _values(self._payload(page, position, length, index=kind in _INDEXES)))
+        return PageRow(id, _values(self._payload(page, position, length, index=kind in _INDEXES)))
 
     def _payload(self, page: bytes, position: int, length: int, *, index: bool) -> bytes:
         """The bytes of a row, of which a long one has the rest on other pages."""

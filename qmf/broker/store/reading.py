@@ -9,7 +9,7 @@ from pathlib import Path
 from qmf.broker.store.database import as_store_error
 from qmf.broker.store.encoding import decode_fields
 from qmf.broker.store.errors import StoreDamaged
-from qmf.broker.store.unit import Definition, Kind, StoredMessage
+from qmf.broker.store.unit import Definition, DefinitionKind, StoredMessage
 from qmf.errors import DecodeError
 
 
@@ -80,7 +80,7 @@ def definition_of(path: Path, id: int, kind: str, name: str, fields: bytes) -> D
         StoreDamaged: it is none.
     """
     try:
-        return Definition(id, Kind(kind), name, decode_fields(fields))
+        return Definition(id, DefinitionKind(kind), name, decode_fields(fields))
     except (DecodeError, ValueError, TypeError) as error:
         raise StoreDamaged(path, f"definition {id} ({kind} {name!r}) is damaged: {error}") from error
 

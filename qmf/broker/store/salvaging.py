@@ -10,9 +10,9 @@ import attrs
 from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES
 from qmf.broker.store.errors import StoreDamaged
 from qmf.broker.store.page_file import PageFile
-from qmf.broker.store.page_rows import PageRows, Row
+from qmf.broker.store.page_rows import PageRow, PageRows
 from qmf.broker.store.reading import definition_of, message_of
-from qmf.broker.store.unit import Definition, Kind, StoredMessage
+from qmf.broker.store.unit import Definition, DefinitionKind, StoredMessage
 
 #: Columns of the index of definitions: kind, name, id.
 _INDEX = 3
@@ -63,7 +63,7 @@ class Salvage:
         for id, (kind, name) in self._indexed.items():
             if id in self._definitions:
                 continue
-            if kind == Kind.QUEUE.value:
+            if kind == DefinitionKind.QUEUE.value:
                 self._define(id, name, f"the settings of queue {name!r} are lost: it is saved with the usual ones")
             else:
                 self.faults.append(f"{kind} {name!r} is lost")
@@ -71,15 +71,15 @@ class Salvage:
             count, _ = self._counts[id]
             name = f"recovered-{id}"
             self._define(id, name, f"the name of a queue is lost: its {count:,} messages are saved in queue {name!r}")
-        queues, exchanges = self._names(Kind.QUEUE), self._names(Kind.EXCHANGE)
+        queues, exchanges = self._names(DefinitionKind.QUEUE), self._names(DefinitionKind.EXCHANGE)
         for id, each in list(self._definitions.items()):
             ends = each.fields
-            if each.kind is Kind.BINDING and not (
+            if each.kind is DefinitionKind.BINDING and not (
                 ends.get("queue") in queues and _exists(ends.get("exchange"), exchanges)
             ):
                 del self._definitions[id]
                 self.faults.append(f"binding {each.name!r} is left out: its exchange or its queue is lost")
-            elif each.kind is Kind.TOPIC and not _exists(ends.get("exchange"), exchanges):
+            elif each.kind is DefinitionKind.TOPIC and not _exists(ends.get("exchange"), exchanges):
                 del self._definitions[id]
                 self.faults.append(f"topic {each.name!r} is left out: its exchange is lost")
             elif (alternate := ends.get("alternate-exchange")) and not _exists(alternate, exchanges):
@@ -90,10 +90,10 @@ class Salvage:
 
     def queues(self) -> dict[str, tuple[int, int]]:
         """Number and bytes of the messages, by the name of their queue; after `definitions`."""
-        found = (each for each in self._definitions.values() if each.kind is Kind.QUEUE)
+        found = (each for each in self._definitions.values() if each.kind is DefinitionKind.QUEUE)
         return {each.name: self._counts.get(each.id, (0, 0)) for each in found}
 
-    def _read(self, row: Row) -> StoredMessage | None:
+    def _read(self, row: PageRow) -> StoredMessage | None:
         """Keep a definition; returns a message."""
         values = row.values
         try:
@@ -120,10 +120,10 @@ class Salvage:
         return None
 
     def _define(self, id: int, name: str, fault: str) -> None:
-        self._definitions[id] = Definition(id, Kind.QUEUE, name, {"durable": True})
+        self._definitions[id] = Definition(id, DefinitionKind.QUEUE, name, {"durable": True})
         self.faults.append(fault)
 
-    def _names(self, kind: Kind) -> set[str]:
+    def _names(self, kind: DefinitionKind) -> set[str]:
         return {each.name for each in self._definitions.values() if each.kind is kind}
 
 

@@ -15,7 +15,7 @@ from qmf.broker.store.folder import DataFolder
 from qmf.broker.store.reading import last_definition, last_message, read_definitions, read_messages
 from qmf.broker.store.reserve import Reserve
 from qmf.broker.store.unit import Definition, StoredMessage, Unit
-from qmf.broker.store.writer import Writer
+from qmf.broker.store.writer import StoreWriter
 
 log = logging.getLogger("qmf.broker.store")
 
@@ -48,7 +48,7 @@ class Store:
         except BaseException:
             self._connection.close()
             raise
-        self._writer: Writer | None = None
+        self._writer: StoreWriter | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         #: Submitted, and not given to the writer yet.
         self._waiting: list[Unit] = []
@@ -89,7 +89,7 @@ class Store:
     def start(self) -> None:
         """Write from now on; belongs to the running loop."""
         self._loop = asyncio.get_running_loop()
-        self._writer = Writer(self._connection, self._path, self._reserve, self._report)
+        self._writer = StoreWriter(self._connection, self._path, self._reserve, self._report)
 
     def next_message_id(self) -> int:
         """An id for a message, larger than all before."""

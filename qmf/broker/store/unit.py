@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import attrs
 
 
-class Kind(enum.Enum):
+class DefinitionKind(enum.Enum):
     """What a definition defines; the value is in the file."""
 
     QUEUE = "queue"
@@ -55,7 +55,7 @@ class Definition:
     """
 
     id: int
-    kind: Kind
+    kind: DefinitionKind
     name: str
     fields: Mapping[str, object]
 

@@ -20,7 +20,7 @@ from qmf.broker.store.unit import Unit
 Report = Callable[[Sequence[Unit], Sequence[Unit], StoreError | None], None]
 
 
-class Writer:
+class StoreWriter:
     """The thread that owns the connection for writing."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, reserve: Reserve, report: Report) -> None:

@@ -7,9 +7,9 @@ never in an exception.
 
 The protocol itself is proton's (`Connection`, `Transport`, `Collector`). The engine owns every proton object,
 translates proton's events, and answers detach, end and close as the protocol requires: this module for the connection;
-it has `Sessions`, `Links`, `Deliveries` of messages, and `Decisions` about them, which owners call. What happens per
-message or per read calls proton's C library directly, the rest uses its Python objects. Two things that proton does not
-tell, or cannot do, are done to the bytes that pass: message formats, and flows that ask for an answer
+it has `EngineSessions`, `Links`, `Deliveries` of messages, and `Decisions` about them, which owners call. What happens
+per message or per read calls proton's C library directly, the rest uses its Python objects. Two things that proton does
+not tell, or cannot do, are done to the bytes that pass: message formats, and flows that ask for an answer
 (`qmf/bus/frames/`). This package knows nothing of sockets, asyncio, exchanges and QMF.
 """
 
@@ -35,14 +35,14 @@ from qmf.bus.engine.flow_answers import FlowAnswers
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.links import Links
 from qmf.bus.engine.native import address, native
-from qmf.bus.engine.opening import ESTABLISHMENT_FAILED, Refusal, configure, read_open
+from qmf.bus.engine.opening import ESTABLISHMENT_FAILED, ConnectionRefusal, configure, read_open
 from qmf.bus.engine.properties import error_of
 from qmf.bus.engine.sent_frames import SentFrames
-from qmf.bus.engine.sessions import Sessions
+from qmf.bus.engine.sessions import EngineSessions
 from qmf.bus.engine.simple_events import SimpleEvents
 from qmf.bus.engine.terminus import PROTON_DECODE_ERRORS
 from qmf.bus.engine.values import ConnectionSettings
-from qmf.bus.frames.walker import Kind, Stop, walker
+from qmf.bus.frames.walker import Stop, StopKind, walker
 
 #: First bytes of TLS, plain and after AMQP's own header for it. proton would start a handshake without a certificate.
 _TLS_HANDSHAKE = b"\x16"
@@ -105,7 +105,7 @@ class Engine:
         self._links: dict[Any, Link] = {}
         self._sent_frames = SentFrames()
         most, compiled = settings.max_message, native()
-        self.sessions = Sessions(self._connection, self._events, self._links, settings.max_sessions)
+        self.sessions = EngineSessions(self._connection, self._events, self._links, settings.max_sessions)
         self.links = Links(self._links, self.sessions, self._events, self._sent_frames, most, compiled)
         self.decisions = Decisions(compiled)
         self.deliveries = Deliveries(
@@ -143,7 +143,7 @@ class Engine:
         self._open_reported = settings.server
         #: Of a server: called with the peer's open, before ours; the reason why the connection is refused, or None.
         #: A refused connection is closed, and not reported.
-        self.admit: Callable[[ConnectionOpened], Refusal | None] = _admit
+        self.admit: Callable[[ConnectionOpened], ConnectionRefusal | None] = _admit
         if not settings.server:
             self._connection.open()
             self.sessions.default()
@@ -215,20 +215,20 @@ class Engine:
     def _push_frame(self, data: bytes | memoryview, source: Any, stop: Stop) -> None:
         """Give proton a frame that matters: the events that follow are of this frame."""
         links, deliveries = self.links, self.deliveries
-        deliveries.message_format = stop.value if stop.kind is Kind.FORMAT else 0
+        deliveries.message_format = stop.value if stop.kind is StopKind.FORMAT else 0
         flowed: list[Link] = []
         links.flowed, self._begun = flowed, None
         self._push(data, source, stop.start, stop.end)
         begun, links.flowed, self._begun = self._begun, None, None
         deliveries.message_format = 0
-        if stop.kind is Kind.BEGIN and begun is not None:
+        if stop.kind is StopKind.BEGIN and begun is not None:
             self._channels[stop.channel] = begun
         if self._failed or self._peer_closed:
             return
-        if stop.kind is Kind.LINK_ECHO:
+        if stop.kind is StopKind.LINK_ECHO:
             for link in flowed:
                 self._answers.answer(link.session_impl, link, stop.value, self._take_output)
-        elif stop.kind is Kind.SESSION_ECHO and (session := self._channels.get(stop.channel)) is not None:
+        elif stop.kind is StopKind.SESSION_ECHO and (session := self._channels.get(stop.channel)) is not None:
             self._answers.answer(session, None, 0, self._take_output)
 
     def output(self) -> bytes:
@@ -378,7 +378,7 @@ class Engine:
         if self._connection.state & proton.Endpoint.LOCAL_CLOSED:
             return
         if condition:
-            self._connection.condition = Refusal(condition, description, info or {}).condition()
+            self._connection.condition = ConnectionRefusal(condition, description, info or {}).condition()
         if self._connection.state & proton.Endpoint.LOCAL_UNINIT:
             self._connection.open()
         self._connection.close()
@@ -477,6 +477,6 @@ class Engine:
         self.links.on_detach(event.link, closed=event.type != proton.Event.LINK_REMOTE_DETACH)
 
 
-def _admit(_: ConnectionOpened) -> Refusal | None:
+def _admit(_: ConnectionOpened) -> ConnectionRefusal | None:
     """Every connection."""
     return None

@@ -25,7 +25,7 @@ from qmf.bus.engine.properties import error_of, text_keys, write_properties
 from qmf.bus.engine.resumption import LINK_RESUMPTION, Resumption, read_resumption
 from qmf.bus.engine.sent_frames import SentFrames
 from qmf.bus.engine.session import EngineSession
-from qmf.bus.engine.sessions import Sessions
+from qmf.bus.engine.sessions import EngineSessions
 from qmf.bus.engine.terminus import read_terminus, write_terminus
 from qmf.bus.engine.values import Terminus
 
@@ -42,7 +42,7 @@ class Links:
     def __init__(
         self,
         by_impl: dict[Any, Link],
-        sessions: Sessions,
+        sessions: EngineSessions,
         events: deque[EngineEvent | EventBatch],
         sent_frames: SentFrames,
         max_message: int,

@@ -17,7 +17,7 @@ ESTABLISHMENT_FAILED = "amqp:connection-establishment-failed"
 
 
 @attrs.frozen
-class Refusal:
+class ConnectionRefusal:
     """Why a connection is closed.
 
     Attributes:

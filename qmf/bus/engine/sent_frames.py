@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmf.bus.engine.link import Link
 from qmf.bus.frames.performatives import read_attach, set_message_format
-from qmf.bus.frames.walker import Kind, walker
+from qmf.bus.frames.walker import StopKind, walker
 
 
 class SentFrames:
@@ -37,10 +37,10 @@ class SentFrames:
         changed: bytearray | None = None
         offset = 0
         while (stop := self._walker.next_stop(data, offset)) is not None:
-            if stop.kind is Kind.INCOMPLETE:
+            if stop.kind is StopKind.INCOMPLETE:
                 self._held = data[stop.start :]
                 return data[: stop.start] if changed is None else bytes(changed[: stop.start])
-            if stop.kind is Kind.ATTACH:
+            if stop.kind is StopKind.ATTACH:
                 self._on_attach(data[stop.start : stop.end])
             else:
                 changed = bytearray(data) if changed is None else changed

@@ -13,7 +13,7 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.session import EngineSession
 
 
-class Sessions:
+class EngineSessions:
     """The sessions of a connection that this side began, and those that the peer began."""
 
     def __init__(

@@ -52,7 +52,7 @@ _NUMBER_SIZES = bytes({0x43: 1, 0x52: 2, 0x70: 5}.get(code, 0) for code in range
 _NO_FORMAT = b"\x40\x43"
 
 
-class Kind(enum.IntEnum):
+class StopKind(enum.IntEnum):
     """Why a walker stops."""
 
     FORMAT = 1  #: received: a transfer of a message with a format; the value is the format
@@ -73,10 +73,10 @@ class Stop:
         start, end: of the frame in the data; a frame that came in pieces starts at the walk's beginning, and an
             incomplete one, or a transfer that is sent, may have the end of the data.
         channel: of its session; meaningless for an incomplete frame.
-        value: see `Kind`.
+        value: see `StopKind`.
     """
 
-    kind: Kind
+    kind: StopKind
     start: int
     end: int
     channel: int = 0
@@ -134,7 +134,7 @@ class CompiledWalker:
             if not module.lib.next_stop(state, source, len(data), offset):
                 return None
         stop = state.found
-        return Stop(Kind(stop.kind), stop.start, stop.end, stop.channel, stop.value)
+        return Stop(StopKind(stop.kind), stop.start, stop.end, stop.channel, stop.value)
 
 
 class PythonWalker:
@@ -165,7 +165,7 @@ class PythonWalker:
                 frame = self._head + bytes(data[position : position + HEAD - len(self._head)])
                 if len(frame) < _FRAME_HEADER or len(frame) < _wanted(frame):
                     if self._outgoing:
-                        return Stop(Kind.INCOMPLETE, start, size)
+                        return Stop(StopKind.INCOMPLETE, start, size)
                     self._head = frame
                     return None
                 length = _frame_length(frame)
@@ -173,8 +173,8 @@ class PythonWalker:
                     self._lost = True
                     return None
                 due = _look(frame, min(len(frame), length), outgoing=self._outgoing)
-                if due is not None and due.kind is Kind.ATTACH and size - start < length:
-                    return Stop(Kind.INCOMPLETE, start, size)
+                if due is not None and due.kind is StopKind.ATTACH and size - start < length:
+                    return Stop(StopKind.INCOMPLETE, start, size)
                 # What is there of the frame; that of its head may have come before.
                 self._due, self._skip, self._head = due, length - len(self._head), b""
             step = min(self._skip, size - position)
@@ -243,22 +243,22 @@ def _look(frame: bytes, known: int, *, outgoing: bool) -> Stop | None:
     return None if kind is None else Stop(kind, 0, 0, channel, value)
 
 
-def _look_at_sent(frame: bytes, known: int, code: int, position: int) -> tuple[Kind | None, int]:
+def _look_at_sent(frame: bytes, known: int, code: int, position: int) -> tuple[StopKind | None, int]:
     if code == TRANSFER:
         fields = read_fields(frame, position, known, 4)
-        return (Kind.PADDED_TAG, fields[2]) if len(fields) == 4 and has_padded_tag(frame, fields) else (None, 0)
-    return (Kind.ATTACH if code == ATTACH else None), 0
+        return (StopKind.PADDED_TAG, fields[2]) if len(fields) == 4 and has_padded_tag(frame, fields) else (None, 0)
+    return (StopKind.ATTACH if code == ATTACH else None), 0
 
 
-def _look_at_received(frame: bytes, known: int, code: int, position: int) -> tuple[Kind | None, int]:
+def _look_at_received(frame: bytes, known: int, code: int, position: int) -> tuple[StopKind | None, int]:
     if code == TRANSFER:
         fields = read_fields(frame, position, known, 4)
         value = read_number(frame, fields[3]) if len(fields) == 4 else 0
-        return (Kind.FORMAT if value else None), value
+        return (StopKind.FORMAT if value else None), value
     if code == FLOW:
         fields = read_fields(frame, position, known, 10)
         if len(fields) < 10 or not read_flag(frame, fields[9]):
             return None, 0
         value = (read_number(frame, fields[5]) + read_number(frame, fields[6])) & 0xFFFFFFFF
-        return (Kind.SESSION_ECHO if is_null(frame, fields[4]) else Kind.LINK_ECHO), value
-    return (Kind.BEGIN if code == BEGIN else None), 0
+        return (StopKind.SESSION_ECHO if is_null(frame, fields[4]) else StopKind.LINK_ECHO), value
+    return (StopKind.BEGIN if code == BEGIN else None), 0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from qmf.hostagent.collectors.base import Collector, CollectorContext, ObjectsByKey
-from qmf.hostagent.machine import Memory, Swap, platform_field
+from qmf.hostagent.machine import MainMemory, Swap, platform_field
 from qmf.models.host import agent as model
 
 
-class MemoryCollector(Collector[Memory]):
+class MemoryCollector(Collector[MainMemory]):
     """One object."""
 
     what = "the memory"
@@ -16,10 +16,10 @@ class MemoryCollector(Collector[Memory]):
         super().__init__(context)
         self._objects: ObjectsByKey[str, model.Memory] = ObjectsByKey(context.agent)
 
-    def read(self) -> Memory:
+    def read(self) -> MainMemory:
         return self.context.machine.ps.virtual_memory()
 
-    def apply(self, reading: Memory) -> None:
+    def apply(self, reading: MainMemory) -> None:
         name = "physical"
         obj = self._objects.get(name) or self._objects.add(name, model.Memory(name=name, systemRef=self.context.system))
         obj.total = reading.total

@@ -16,7 +16,7 @@ from qmf.messaging.exceptions import InvalidOption
 E = TypeVar("E", bound=enum.Enum)
 
 
-class Policy(enum.Enum):
+class AddressPolicy(enum.Enum):
     """Which side does something with the node: create it, assert its kind, or delete it."""
 
     ALWAYS = "always"
@@ -26,7 +26,7 @@ class Policy(enum.Enum):
 
     def applies(self, *, sending: bool) -> bool:
         """True if a sender (or else a receiver) with this policy acts."""
-        return self in (Policy.ALWAYS, Policy.SENDER if sending else Policy.RECEIVER)
+        return self in (AddressPolicy.ALWAYS, AddressPolicy.SENDER if sending else AddressPolicy.RECEIVER)
 
 
 class Mode(enum.Enum):
@@ -161,9 +161,9 @@ class AddressOptions:
         node, link: options of the node and of the link.
     """
 
-    create: Policy = Policy.NEVER
-    assert_: Policy = Policy.NEVER
-    delete: Policy = Policy.NEVER
+    create: AddressPolicy = AddressPolicy.NEVER
+    assert_: AddressPolicy = AddressPolicy.NEVER
+    delete: AddressPolicy = AddressPolicy.NEVER
     mode: Mode | None = None
     node: NodeOptions = NodeOptions()
     link: LinkOptions = LinkOptions()
@@ -182,9 +182,9 @@ def read_options(address: str, values: Mapping[str, object]) -> AddressOptions:
     """
     reader = _OptionMap(address, "", values)
     options = AddressOptions(
-        create=reader.choice("create", Policy) or Policy.NEVER,
-        assert_=reader.choice("assert", Policy) or Policy.NEVER,
-        delete=reader.choice("delete", Policy) or Policy.NEVER,
+        create=reader.choice("create", AddressPolicy) or AddressPolicy.NEVER,
+        assert_=reader.choice("assert", AddressPolicy) or AddressPolicy.NEVER,
+        delete=reader.choice("delete", AddressPolicy) or AddressPolicy.NEVER,
         mode=reader.choice("mode", Mode),
         node=_node(reader.map("node")),
         link=_link(reader.map("link")),

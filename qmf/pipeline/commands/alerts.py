@@ -17,7 +17,7 @@ from qmf.views.times import duration_text
 
 if TYPE_CHECKING:
     from qmf.pipeline.notifying.matchers import Matcher
-    from qmf.pipeline.notifying.overview import Overview, ShownAlert
+    from qmf.pipeline.notifying.overview import NotificationOverview, ShownAlert
 
 _SECOND = 10**9
 
@@ -118,7 +118,7 @@ def _run(options: argparse.Namespace) -> None:
             print_line(f"    {detail}")
 
 
-def _read(options: argparse.Namespace, now: int) -> tuple[Overview, Sequence[str]]:
+def _read(options: argparse.Namespace, now: int) -> tuple[NotificationOverview, Sequence[str]]:
     """The alerts of a job, with or without notifications; and the errors of its rules, a line for each."""
     from qmf.pipeline.correlate.stream_state import read_failures
     from qmf.pipeline.notifying.overview import NOTIFY_FOLDER, read_overview, read_table_overview
@@ -160,7 +160,7 @@ def _details(item: ShownAlert, now: int) -> list[str]:
     return found
 
 
-def _print_receivers(overview: Overview, *, as_json: bool) -> None:
+def _print_receivers(overview: NotificationOverview, *, as_json: bool) -> None:
     from qmf.pipeline.notifying.silences import format_time
 
     if as_json:

@@ -10,19 +10,19 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.correlate.rule_table import RuleTable
-from qmf.pipeline.correlate.rules import RowSource, Rule
+from qmf.pipeline.correlate.rules import Rule, SelectedTable
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema, columns_of, import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
 from qmf.pipeline.lake.delta_lake import RecordedClass
 from qmf.pipeline.lake.table_paths import class_path, kind_path
 
-_KINDS: Mapping[RowSource, RowKind] = {
-    RowSource.SAMPLES: RowKind.OBJECTS,
-    RowSource.EVENTS: RowKind.EVENTS,
-    RowSource.HEARTBEATS: RowKind.HEARTBEATS,
-    RowSource.GAPS: RowKind.GAPS,
-    RowSource.AGENTS: RowKind.AGENTS,
+_KINDS: Mapping[SelectedTable, RowKind] = {
+    SelectedTable.SAMPLES: RowKind.OBJECTS,
+    SelectedTable.EVENTS: RowKind.EVENTS,
+    SelectedTable.HEARTBEATS: RowKind.HEARTBEATS,
+    SelectedTable.GAPS: RowKind.GAPS,
+    SelectedTable.AGENTS: RowKind.AGENTS,
 }
 
 #: Values without a row: nothing arrives at that time.
@@ -38,7 +38,7 @@ _ITEM = re.compile(
 
 
 @attrs.frozen
-class Series:
+class GivenSeries:
     """Rows of one object, event, agent or recorder, at regular times.
 
     Attributes:
@@ -50,7 +50,7 @@ class Series:
         deleted: for each row, the object is deleted with it.
     """
 
-    source: RowSource
+    source: SelectedTable
     package: str
     name: str
     agent: str
@@ -89,25 +89,25 @@ def _number(text: str) -> float:
     return float(text) if any(letter in text for letter in ".e") else int(text)
 
 
-def read_series(table: RuleTable, interval: int) -> Series:
+def read_series(table: RuleTable, interval: int) -> GivenSeries:
     """Read a series."""
-    source = RowSource.SAMPLES
+    source = SelectedTable.SAMPLES
     if "of" in table:
-        source = RowSource(table.choice("of", tuple(item.value for item in RowSource)) or source.value)
+        source = SelectedTable(table.choice("of", tuple(item.value for item in SelectedTable)) or source.value)
     elif "event" in table:
-        source = RowSource.EVENTS
+        source = SelectedTable.EVENTS
     package = name = ""
     if source.has_class:
-        key = "event" if source is RowSource.EVENTS else "class"
+        key = "event" if source is SelectedTable.EVENTS else "class"
         package, _, name = (table.text(key, needed=True) or "").rpartition(":")
     agent = table.text("agent") or "agent"
-    object_ = table.text("object") or ("object" if source is RowSource.SAMPLES else None)
+    object_ = table.text("object") or ("object" if source is SelectedTable.SAMPLES else None)
     start = table.duration("start", zero=True) or 0
     given = table.read("values")
     series = _rows(table, given, start, table.duration("interval") or interval)
     table.end()
     cells, times, deleted = series
-    return Series(source, package, name, agent, object_, times, cells, deleted)
+    return GivenSeries(source, package, name, agent, object_, times, cells, deleted)
 
 
 def _rows(
@@ -158,7 +158,7 @@ class GivenLake:
         goodbyes: agents that said goodbye, as (time, agent), in order.
     """
 
-    def __init__(self, series: Sequence[Series], rules: Sequence[Rule]) -> None:
+    def __init__(self, series: Sequence[GivenSeries], rules: Sequence[Rule]) -> None:
         packages = {
             (selector.source, selector.name.lower()): selector.package
             for rule in rules
@@ -166,7 +166,7 @@ class GivenLake:
             if selector.name is not None and selector.package
         }
         numbers = itertools.count(1)
-        groups: dict[str, list[Series]] = {}
+        groups: dict[str, list[GivenSeries]] = {}
         for item in series:
             package = (
                 packages.get((item.source, item.name.lower()), item.package) if item.package == "test" else item.package
@@ -183,18 +183,18 @@ class GivenLake:
         self.goodbyes = sorted(
             (at, item.agent)
             for item in series
-            if item.source is RowSource.AGENTS
+            if item.source is SelectedTable.AGENTS
             for at, values in zip(item.times, item.cells, strict=True)
             if (values.get("change"), values.get("reason")) == ("removed", "goodbye")
         )
 
 
-def _path(series: Series) -> str:
+def _path(series: GivenSeries) -> str:
     kind = _KINDS[series.source]
     return class_path(kind, series.package, series.name.lower()) if series.source.has_class else kind_path(kind)
 
 
-def _version(series: Sequence[Series]) -> ClassVersion | None:
+def _version(series: Sequence[GivenSeries]) -> ClassVersion | None:
     """The class of some series, with the columns that their values have."""
     first = series[0]
     if not first.source.has_class:
@@ -211,7 +211,7 @@ def _version(series: Sequence[Series]) -> ClassVersion | None:
         )
         for name, type in types.items()
     )  # fmt: skip
-    events = first.source is RowSource.EVENTS
+    events = first.source is SelectedTable.EVENTS
     return ClassVersion(package=first.package, name=first.name, hash="", event=events, columns=columns)
 
 
@@ -230,7 +230,7 @@ def _wider(known: ColumnType | None, type: ColumnType) -> ColumnType:
     return ColumnType.DOUBLE if {known, type} == numbers else ColumnType.TEXT
 
 
-def _table(kind: RowKind, version: ClassVersion | None, series: Sequence[Series], numbers: Iterator[int]) -> Any:
+def _table(kind: RowKind, version: ClassVersion | None, series: Sequence[GivenSeries], numbers: Iterator[int]) -> Any:
     pa = import_pyarrow()
     schema = arrow_schema(columns_of(kind, version))
     rows = []

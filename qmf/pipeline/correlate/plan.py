@@ -8,7 +8,7 @@ import attrs
 
 from qmf.pipeline.correlate.human_units import unit_of
 from qmf.pipeline.correlate.rule_table import RuleError
-from qmf.pipeline.correlate.rules import RateRule, RatioRule, RowSource, Rule, Selector, ValueRule
+from qmf.pipeline.correlate.rules import RateRule, RatioRule, Rule, RuleSelector, SelectedTable, ValueRule
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.classes import versions_of
@@ -17,12 +17,12 @@ from qmf.pipeline.lake.delta_lake import RecordedClass
 from qmf.pipeline.lake.table_paths import kind_path
 from qmf.schema import Style
 
-_KINDS: Mapping[RowSource, RowKind] = {
-    RowSource.SAMPLES: RowKind.OBJECTS,
-    RowSource.EVENTS: RowKind.EVENTS,
-    RowSource.HEARTBEATS: RowKind.HEARTBEATS,
-    RowSource.GAPS: RowKind.GAPS,
-    RowSource.AGENTS: RowKind.AGENTS,
+_KINDS: Mapping[SelectedTable, RowKind] = {
+    SelectedTable.SAMPLES: RowKind.OBJECTS,
+    SelectedTable.EVENTS: RowKind.EVENTS,
+    SelectedTable.HEARTBEATS: RowKind.HEARTBEATS,
+    SelectedTable.GAPS: RowKind.GAPS,
+    SelectedTable.AGENTS: RowKind.AGENTS,
 }
 
 
@@ -121,19 +121,19 @@ def read_plan(rules: Sequence[Rule], known: Sequence[RecordedClass], where: str 
     return ReadPlan(tuple(inputs), followed, texts, tuple(complete), errors)
 
 
-def _followed(name: str) -> Selector:
+def _followed(name: str) -> RuleSelector:
     """The objects of a class that a rule follows."""
     package, _, own = name.rpartition(":")
-    return Selector(source=RowSource.SAMPLES, package=package or None, name=own)
+    return RuleSelector(source=SelectedTable.SAMPLES, package=package or None, name=own)
 
 
 def _tables(
-    rule: Rule, selector: Selector, known: Sequence[RecordedClass], missing: list[tuple[str, str]]
+    rule: Rule, selector: RuleSelector, known: Sequence[RecordedClass], missing: list[tuple[str, str]]
 ) -> Iterable[InputTable]:
     kind = _KINDS[selector.source]
     if not selector.source.has_class:
         return [InputTable(path=kind_path(kind), kind=kind)]
-    events = selector.source is RowSource.EVENTS
+    events = selector.source is SelectedTable.EVENTS
     own = [item for item in known if item.version.event is events]
     assert selector.name is not None
     name = selector.name.lower()
@@ -151,8 +151,8 @@ def _tables(
     return [InputTable(path=path, kind=kind, versions=tuple(found)) for path, found in paths.items()]
 
 
-def _class_key(selector: Selector) -> str:
-    return "event" if selector.source is RowSource.EVENTS else "class"
+def _class_key(selector: RuleSelector) -> str:
+    return "event" if selector.source is SelectedTable.EVENTS else "class"
 
 
 def completed(rules: Sequence[Rule], plan: ReadPlan) -> tuple[Rule, ...]:

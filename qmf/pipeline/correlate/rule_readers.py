@@ -20,10 +20,10 @@ from qmf.pipeline.correlate.rules import (
     RateRule,
     RatioRule,
     RatioSide,
-    RowSource,
     Rule,
     RuleKind,
-    Selector,
+    RuleSelector,
+    SelectedTable,
     SequenceRule,
     ThresholdRule,
 )
@@ -32,9 +32,9 @@ from qmf.schema import Severity
 #: A rate doesn't compare samples that are farther apart than this, unless the rule has a time of its own.
 DEFAULT_STALE = 3600 * SECOND
 
-_SOURCES = tuple(source.value for source in RowSource)
+_SOURCES = tuple(source.value for source in SelectedTable)
 
-_CLASS_KEYS = {RowSource.SAMPLES: "class", RowSource.EVENTS: "event"}
+_CLASS_KEYS = {SelectedTable.SAMPLES: "class", SelectedTable.EVENTS: "event"}
 
 
 def read_severity(table: RuleTable) -> Severity | None:
@@ -69,18 +69,18 @@ def _check(table: RuleTable, key: str, text: str | None) -> None:
         table.fail(key, f"{text!r}: {error}")
 
 
-def _source(table: RuleTable, default: RowSource | None) -> RowSource | None:
+def _source(table: RuleTable, default: SelectedTable | None) -> SelectedTable | None:
     """The source that the key `of` names, or that the key of a class implies."""
     if "of" in table:
         keyword = table.choice("of", _SOURCES)
-        return default if keyword is None else RowSource(keyword)
+        return default if keyword is None else SelectedTable(keyword)
     implied = next((source for source, key in _CLASS_KEYS.items() if key in table), default)
     if implied is None:
         table.read("of", needed=True)
     return implied
 
 
-def _selector(table: RuleTable, source: RowSource, *, key: str | None = None) -> Selector:
+def _selector(table: RuleTable, source: SelectedTable, *, key: str | None = None) -> RuleSelector:
     """A selector; `key` is the key of the class's name, where it is not the usual one."""
     package: str | None = None
     name: str | None = None
@@ -91,7 +91,7 @@ def _selector(table: RuleTable, source: RowSource, *, key: str | None = None) ->
         given = table.text("package")
         if given and package and given != package:
             table.fail("package", f"{key} has the package {package!r}")
-    return Selector(
+    return RuleSelector(
         source=source,
         package=package or given,
         name=name,
@@ -181,12 +181,12 @@ def _check_levels(table: RuleTable, sides: list[bool], levels: list[Level]) -> N
 
 def _value_keys(table: RuleTable, common: dict[str, Any], stale: int | None = None) -> dict[str, Any]:
     """The attributes of a `ValueRule`."""
-    source = _source(table, RowSource.SAMPLES) or RowSource.SAMPLES
+    source = _source(table, SelectedTable.SAMPLES) or SelectedTable.SAMPLES
     aggregate = table.choice("aggregate", tuple(item.value for item in Aggregate))
     by = _expressions(table, "by")
     if by is None:
         # Without groups an aggregate is over all that the rule selects.
-        by = () if source is RowSource.SAMPLES or aggregate else ("_agent",)
+        by = () if source is SelectedTable.SAMPLES or aggregate else ("_agent",)
     # What is counted needs no value.
     value = _expression(table, "value", needed=aggregate != Aggregate.COUNT.value)
     return {
@@ -232,17 +232,17 @@ def _ratio_side(table: RuleTable, name: str) -> RatioSide:
     side = RatioSide(
         id=_expression(inner, "id") or "_object",
         value=_expression(inner, "value", needed=True) or "1",
-        of=_selector(inner, RowSource.SAMPLES),
+        of=_selector(inner, SelectedTable.SAMPLES),
     )
     inner.end()
     return side
 
 
 def _absence(table: RuleTable, common: dict[str, Any], *, absent: bool = False) -> Rule:
-    source = _source(table, None) or RowSource.HEARTBEATS
-    default = Per.RULE if absent else Per.OBJECT if source is RowSource.SAMPLES else Per.AGENT
+    source = _source(table, None) or SelectedTable.HEARTBEATS
+    default = Per.RULE if absent else Per.OBJECT if source is SelectedTable.SAMPLES else Per.AGENT
     per = Per.RULE if absent else Per(table.choice("per", tuple(item.value for item in Per)) or default)
-    if per is Per.OBJECT and source is not RowSource.SAMPLES:
+    if per is Per.OBJECT and source is not SelectedTable.SAMPLES:
         table.fail("per", f"must be agent, or object for samples, not {per.value!r}")
     expect = () if absent else table.texts("expect") or ()
     if expect and per is not Per.AGENT:
@@ -274,7 +274,7 @@ def _sequence(table: RuleTable, common: dict[str, Any]) -> Rule:
     elif given is not None:
         for number, item in enumerate(given, 1):
             inner = table.inner("steps", item, number)
-            steps.append(_selector(inner, _source(inner, RowSource.EVENTS) or RowSource.EVENTS))
+            steps.append(_selector(inner, _source(inner, SelectedTable.EVENTS) or SelectedTable.EVENTS))
             inner.end()
     within = table.duration("within", needed=True) or 1
     return SequenceRule(
@@ -288,7 +288,7 @@ def _sequence(table: RuleTable, common: dict[str, Any]) -> Rule:
 
 def _count(table: RuleTable, common: dict[str, Any]) -> Rule:
     return CountRule(
-        of=_selector(table, _source(table, RowSource.EVENTS) or RowSource.EVENTS),
+        of=_selector(table, _source(table, SelectedTable.EVENTS) or SelectedTable.EVENTS),
         by=_expressions(table, "by") or ("_agent",),
         at_least=table.positive_integer("at_least") or 1,
         within=table.duration("within", needed=True) or 1,
@@ -297,9 +297,9 @@ def _count(table: RuleTable, common: dict[str, Any]) -> Rule:
 
 
 def _join(table: RuleTable, common: dict[str, Any]) -> Rule:
-    sides: list[Selector] = []
+    sides: list[RuleSelector] = []
     ids: list[str] = []
-    for side, source, key in (("event", RowSource.EVENTS, "name"), ("object", RowSource.SAMPLES, "class")):
+    for side, source, key in (("event", SelectedTable.EVENTS, "name"), ("object", SelectedTable.SAMPLES, "class")):
         inner = table.inner(side, table.read(side, needed=True) or {})
         ids.append(_expression(inner, "id") or "_object")
         sides.append(_selector(inner, source, key=key))

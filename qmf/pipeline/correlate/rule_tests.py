@@ -31,7 +31,7 @@ import attrs
 from qmf._toml import key_lines
 from qmf.pipeline.correlate.alerts import Alert, AlertState
 from qmf.pipeline.correlate.evaluation import AT, EvaluationPass, Evaluator
-from qmf.pipeline.correlate.given_rows import GivenLake, Series, read_series
+from qmf.pipeline.correlate.given_rows import GivenLake, GivenSeries, read_series
 from qmf.pipeline.correlate.plan import completed, read_plan
 from qmf.pipeline.correlate.rule_file import load_rules, parse_toml, read_text
 from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
@@ -99,7 +99,7 @@ class RuleTest:
     """
 
     name: str
-    series: tuple[Series, ...]
+    series: tuple[GivenSeries, ...]
     checks: tuple[Check, ...]
 
 

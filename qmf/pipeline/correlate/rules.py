@@ -33,7 +33,7 @@ class RuleKind(enum.Enum):
     JOIN = "join"
 
 
-class RowSource(enum.Enum):
+class SelectedTable(enum.Enum):
     """Which table of the lake a selector reads."""
 
     SAMPLES = "samples"
@@ -45,7 +45,7 @@ class RowSource(enum.Enum):
     @property
     def has_class(self) -> bool:
         """True where a selector names a class."""
-        return self in (RowSource.SAMPLES, RowSource.EVENTS)
+        return self in (SelectedTable.SAMPLES, SelectedTable.EVENTS)
 
 
 class Aggregate(enum.Enum):
@@ -67,7 +67,7 @@ class Per(enum.Enum):
 
 
 @attrs.frozen(kw_only=True)
-class Selector:
+class RuleSelector:
     """The rows that a rule selects.
 
     Attributes:
@@ -77,7 +77,7 @@ class Selector:
         where: condition in SQL on the columns of the class; None for no condition.
     """
 
-    source: RowSource
+    source: SelectedTable
     package: str | None = None
     name: str | None = None
     agent: str | None = None
@@ -145,7 +145,7 @@ class Rule:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
-    def selectors(self) -> tuple[Selector, ...]:
+    def selectors(self) -> tuple[RuleSelector, ...]:
         """Its selectors; the role of a signal is the index of its selector."""
         raise NotImplementedError
 
@@ -213,14 +213,14 @@ class ValueRule(Rule):
         aggregate: the values of a group's members become one; None for a number of each subject.
     """
 
-    of: Selector
+    of: RuleSelector
     value: str
     limits: Limits
     by: tuple[str, ...] = ()
     aggregate: Aggregate | None = None
 
     @property
-    def selectors(self) -> tuple[Selector, ...]:
+    def selectors(self) -> tuple[RuleSelector, ...]:
         return (self.of,)
 
     @property
@@ -262,7 +262,7 @@ class RatioSide:
         id: column or expression that must be the same on both sides.
     """
 
-    of: Selector
+    of: RuleSelector
     value: str
     id: str
 
@@ -286,7 +286,7 @@ class RatioRule(Rule):
     same_agent: bool = True
 
     @property
-    def selectors(self) -> tuple[Selector, ...]:
+    def selectors(self) -> tuple[RuleSelector, ...]:
         return (self.dividend.of, self.divisor.of)
 
 
@@ -305,7 +305,7 @@ class AbsenceRule(Rule):
 
     kind = RuleKind.ABSENCE
 
-    of: Selector
+    of: RuleSelector
     per: Per
     duration: int
     expect: tuple[str, ...] = ()
@@ -313,7 +313,7 @@ class AbsenceRule(Rule):
     forget: int | None = None
 
     @property
-    def selectors(self) -> tuple[Selector, ...]:
+    def selectors(self) -> tuple[RuleSelector, ...]:
         return (self.of,)
 
     @property
@@ -335,13 +335,13 @@ class SequenceRule(Rule):
 
     kind = RuleKind.SEQUENCE
 
-    steps: tuple[Selector, ...]
+    steps: tuple[RuleSelector, ...]
     by: tuple[str, ...]
     within: int
     clear_after: int
 
     @property
-    def selectors(self) -> tuple[Selector, ...]:
+    def selectors(self) -> tuple[RuleSelector, ...]:
         return self.steps
 
     @property
@@ -362,13 +362,13 @@ class CountRule(Rule):
 
     kind = RuleKind.COUNT
 
-    of: Selector
+    of: RuleSelector
     by: tuple[str, ...]
     at_least: int
     within: int
 
     @property
-    def selectors(self) -> tuple[Selector, ...]:
+    def selectors(self) -> tuple[RuleSelector, ...]:
         return (self.of,)
 
     @property
@@ -389,15 +389,15 @@ class JoinRule(Rule):
 
     kind = RuleKind.JOIN
 
-    event: Selector
-    object: Selector
+    event: RuleSelector
+    object: RuleSelector
     event_id: str
     object_id: str
     same_agent: bool
     within: int
 
     @property
-    def selectors(self) -> tuple[Selector, ...]:
+    def selectors(self) -> tuple[RuleSelector, ...]:
         return (self.event, self.object)
 
 

@@ -21,7 +21,7 @@ from qmf.pipeline.correlate.rules import (
     Per,
     RatioRule,
     Rule,
-    Selector,
+    RuleSelector,
     SequenceRule,
     ValueRule,
 )
@@ -102,7 +102,7 @@ class RowTable:
         """An expression of the rule that is a number."""
         return f"CAST({self.expression(expression)} AS DOUBLE)"
 
-    def _named(self, selector: Selector) -> str:
+    def _named(self, selector: RuleSelector) -> str:
         found = ["true"]
         if selector.agent is not None:
             found.append(pattern_condition(self.agent, selector.agent))
@@ -110,7 +110,7 @@ class RowTable:
             found.append(pattern_condition(self.object, selector.object))
         return " AND ".join(found)
 
-    def _selected(self, selector: Selector, named: str) -> str:
+    def _selected(self, selector: RuleSelector, named: str) -> str:
         if selector.where is None:
             return named
         return f"{named} AND coalesce({self.expression(selector.where)}, false)"

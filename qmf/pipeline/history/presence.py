@@ -21,7 +21,7 @@ SILENT = 60 * 10**9
 
 
 @attrs.frozen
-class AgentChange:
+class RecordedAgentChange:
     """A row about an agent.
 
     Attributes:
@@ -81,7 +81,7 @@ class Presences:
 
 
 def presences(
-    at: int, changes: Iterable[AgentChange], beats: dict[str, tuple[int, int, int]], earlier: int = 0
+    at: int, changes: Iterable[RecordedAgentChange], beats: dict[str, tuple[int, int, int]], earlier: int = 0
 ) -> Presences:
     """The agents that were present.
 
@@ -124,7 +124,7 @@ def _is_parallel(run: str, latest: str, at: int, beats: dict[str, tuple[int, int
     return after > started(latest) and at - before <= SILENT
 
 
-def _apply(present: dict[str, Presence], item: AgentChange) -> None:
+def _apply(present: dict[str, Presence], item: RecordedAgentChange) -> None:
     if item.change == AGAIN:
         for name in [name for name, agent in present.items() if agent.cut]:
             del present[name]

@@ -15,7 +15,7 @@ from qmf.console.aio.objects.remote_event import RemoteEvent
 from qmf.errors import NotFoundError
 from qmf.pipeline.history.database import Database
 from qmf.pipeline.history.files import LakeFiles
-from qmf.pipeline.history.presence import AGAIN, NEARBY, AgentChange, Presences, presences
+from qmf.pipeline.history.presence import AGAIN, NEARBY, Presences, RecordedAgentChange, presences
 from qmf.pipeline.history.records import RecordedSeries, RecordedState
 from qmf.pipeline.history.replay_rows import ReplayRow, replay_rows
 from qmf.pipeline.history.rows import ClassRows, any_values
@@ -148,7 +148,7 @@ class LakeReader:
         )
         rows += self._database.query(again, self._files.select(RowKind.GAPS, last=last), [AGAIN, at])
         changes = [
-            AgentChange(run, seq, time, agent or "", epoch or 0, change, reason, interval or 0.0)
+            RecordedAgentChange(run, seq, time, agent or "", epoch or 0, change, reason, interval or 0.0)
             for run, seq, time, agent, epoch, change, reason, interval in sorted(rows, key=lambda row: row[:2])
         ]
         sql = (

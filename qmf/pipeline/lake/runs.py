@@ -33,7 +33,7 @@ _COLUMNS = ("_agent", "_run", "_ts_ns", "interval")
 
 
 @attrs.frozen
-class Presence:
+class RunPresence:
     """A time during which a run had an agent.
 
     Attributes:
@@ -73,7 +73,7 @@ class RecordedRuns:
         self._lake = lake
         self._known: dict[tuple[int, int | None, int | None], tuple[LeftOut, ...]] = {}
         #: Files never change.
-        self._by_file: dict[str, list[Presence]] = {}
+        self._by_file: dict[str, list[RunPresence]] = {}
 
     def left_out(self, first_ns: int | None = None, last_ns: int | None = None) -> tuple[LeftOut, ...]:
         """The rows to leave out, sorted by agent, run and time; none, mostly, and then nothing was read.
@@ -116,7 +116,7 @@ class RecordedRuns:
         ]
         return min(together) - SILENCE_NS if together else None
 
-    def presences(self, first_ns: int | None = None, last_ns: int | None = None) -> list[Presence]:
+    def presences(self, first_ns: int | None = None, last_ns: int | None = None) -> list[RunPresence]:
         """When runs had agents, on days on which several runs recorded at the same time."""
         table = self._lake.kind_table(RowKind.HEARTBEATS)
         if table.version() is None:
@@ -125,7 +125,7 @@ class RecordedRuns:
         last_day = day(last_ns) if last_ns is not None else "9999-12-31"
         files = [file for file in table.snapshot().files if first_day <= (file.date or "") <= last_day]
         shared = _shared_days(files)
-        found: list[Presence] = []
+        found: list[RunPresence] = []
         for file in [file for file in files if file.date in shared]:
             if file.path not in self._by_file:
                 with delta_errors(table.url):
@@ -164,13 +164,13 @@ def agents_of_others(lake: DeltaLake, run: str, since_ns: int) -> dict[str, set[
     return dict(found)
 
 
-def left_out(presences: Iterable[Presence]) -> tuple[LeftOut, ...]:
+def left_out(presences: Iterable[RunPresence]) -> tuple[LeftOut, ...]:
     """The rows to leave out. Pure.
 
     Args:
         presences: of any agents and runs.
     """
-    agents: dict[str, list[Presence]] = defaultdict(list)
+    agents: dict[str, list[RunPresence]] = defaultdict(list)
     for item in presences:
         agents[item.agent].append(item)
     found: list[LeftOut] = []
@@ -228,19 +228,19 @@ def _shared_days(files: Iterable[TableFile]) -> set[str]:
     return found
 
 
-def _presences(rows: Any) -> list[Presence]:
+def _presences(rows: Any) -> list[RunPresence]:
     """The presences in the heartbeats of a file."""
     columns = [rows[name].to_pylist() for name in _COLUMNS]
     return _joined(
-        Presence(run, agent, time_ns, time_ns, max(SILENCE_NS, int(3 * (interval or 0) * 10**9)))
+        RunPresence(run, agent, time_ns, time_ns, max(SILENCE_NS, int(3 * (interval or 0) * 10**9)))
         for agent, run, time_ns, interval in zip(*columns, strict=True)
         if agent is not None
     )
 
 
-def _joined(parts: Iterable[Presence]) -> list[Presence]:
+def _joined(parts: Iterable[RunPresence]) -> list[RunPresence]:
     """Presences of the same agent and run as one, where there is no silence between them."""
-    found: list[Presence] = []
+    found: list[RunPresence] = []
     for part in sorted(parts, key=lambda part: (part.agent, part.run, part.first_ns)):
         last = found[-1] if found else None
         if (
@@ -251,13 +251,13 @@ def _joined(parts: Iterable[Presence]) -> list[Presence]:
             found.append(part)
         else:
             silence = max(last.silence_ns, part.silence_ns)
-            found[-1] = Presence(part.run, part.agent, last.first_ns, max(last.last_ns, part.last_ns), silence)
+            found[-1] = RunPresence(part.run, part.agent, last.first_ns, max(last.last_ns, part.last_ns), silence)
     return found
 
 
-def _clusters(items: Iterable[Presence]) -> list[list[Presence]]:
+def _clusters(items: Iterable[RunPresence]) -> list[list[RunPresence]]:
     """Groups of presences of one agent that overlap."""
-    found: list[list[Presence]] = []
+    found: list[list[RunPresence]] = []
     end = 0
     for item in sorted(items, key=lambda item: (item.first_ns, item.run)):
         if found and item.first_ns <= end:
@@ -269,7 +269,7 @@ def _clusters(items: Iterable[Presence]) -> list[list[Presence]]:
     return found
 
 
-def _in_cluster(cluster: Sequence[Presence], before: int | None, after: int | None) -> list[LeftOut]:
+def _in_cluster(cluster: Sequence[RunPresence], before: int | None, after: int | None) -> list[LeftOut]:
     """The rows to leave out of presences that overlap.
 
     Args:

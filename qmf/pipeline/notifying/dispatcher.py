@@ -16,7 +16,7 @@ from qmf.pipeline.notifying.groups import NEVER, Group, Groups
 from qmf.pipeline.notifying.inhibition import Inhibitor
 from qmf.pipeline.notifying.matchers import all_match
 from qmf.pipeline.notifying.muting import Muting
-from qmf.pipeline.notifying.notification import Notification, Outcome
+from qmf.pipeline.notifying.notification import AlertNotification, NotificationOutcome
 from qmf.pipeline.notifying.routes import SECOND, Integration, NotificationPlan
 from qmf.pipeline.notifying.silences import Silence
 from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, Told
@@ -128,7 +128,7 @@ class Dispatcher:
             self._state.held.discard(alert_id)
             self._place(self._state.alerts[alert_id], now)
 
-    def finish(self, notification: Notification, outcome: Outcome, now: int, error: str = "") -> None:
+    def finish(self, notification: AlertNotification, outcome: NotificationOutcome, now: int, error: str = "") -> None:
         """Take what came of a notification."""
         key = notification.integration
         line = self._lines.get(key)
@@ -137,14 +137,14 @@ class Dispatcher:
         line.under_way.discard(notification.group_key)
         self._count(notification, outcome, now, error)
         group = self._groups.get(notification.group_key)
-        if group is not None and outcome is not Outcome.DELIVERED:
+        if group is not None and outcome is not NotificationOutcome.DELIVERED:
             group.waiting.add(key)
-        if outcome is Outcome.UNREACHABLE:
+        if outcome is NotificationOutcome.UNREACHABLE:
             line.failures += 1
             line.retry_at = now + min(LAST_RETRY, FIRST_RETRY << min(line.failures - 1, 30))
             return
         line.failures, line.retry_at = 0, 0
-        if outcome is Outcome.REFUSED:
+        if outcome is NotificationOutcome.REFUSED:
             if group is not None:
                 group.refused[key] = now + LAST_RETRY
             return
@@ -160,10 +160,10 @@ class Dispatcher:
 
     # -- what the caller sends
 
-    def due(self, now: int) -> list[Notification]:
+    def due(self, now: int) -> list[AlertNotification]:
         """What is to be sent now; each must be followed by `finish`."""
         muting: Muting | None = None
-        found: list[Notification] = []
+        found: list[AlertNotification] = []
         for group in self._groups:
             if not group.has_work(now):
                 continue
@@ -274,7 +274,7 @@ class Dispatcher:
         if self._content(group, integration, muting, now) is not None:
             group.waiting.add(key)
 
-    def _attempt(self, group: Group, integration: Integration, muting: Muting, now: int) -> Notification | None:
+    def _attempt(self, group: Group, integration: Integration, muting: Muting, now: int) -> AlertNotification | None:
         """A notification for an integration that is waiting, unless it must go on waiting."""
         key = integration.key
         line = self._lines[key]
@@ -291,7 +291,7 @@ class Dispatcher:
                     self._state.tell(alert.id, key, Told.SENT)
         return notification
 
-    def _content(self, group: Group, integration: Integration, muting: Muting, now: int) -> Notification | None:
+    def _content(self, group: Group, integration: Integration, muting: Muting, now: int) -> AlertNotification | None:
         """What an integration is to be told of a group now; None for nothing new."""
         firing: list[ActiveAlert] = []
         resolved: list[ActiveAlert] = []
@@ -308,7 +308,7 @@ class Dispatcher:
                 changed = True
         if not changed and not (firing and self._is_repeat(group, integration, now)):
             return None
-        return Notification(
+        return AlertNotification(
             integration=integration.key,
             receiver=group.route.receiver,
             group_key=group.key,
@@ -338,10 +338,10 @@ class Dispatcher:
         if integration is not None and integration.resend_interval is not None:
             group.resend[key] = now + integration.resend_interval
 
-    def _count(self, notification: Notification, outcome: Outcome, now: int, error: str) -> None:
+    def _count(self, notification: AlertNotification, outcome: NotificationOutcome, now: int, error: str) -> None:
         key = notification.integration
         counts = self._state.counts.get(key, IntegrationCounts())
-        if outcome is Outcome.DELIVERED:
+        if outcome is NotificationOutcome.DELIVERED:
             counts = attrs.evolve(
                 counts, delivered=counts.delivered + 1, alerts=counts.alerts + len(notification.alerts), last_error=""
             )

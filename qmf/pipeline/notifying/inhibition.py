@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.correlate.alerts import NAME_LABEL
-from qmf.pipeline.correlate.rules import RowSource, Rule
+from qmf.pipeline.correlate.rules import Rule, SelectedTable
 from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.matchers import Matcher, all_match
 
@@ -71,7 +71,7 @@ def default_inhibition(rules: Iterable[Rule]) -> tuple[InhibitRule, ...]:
     targets: list[str] = []
     for rule in rules:
         if rule.kind.value in _STATE_KINDS:
-            of_heartbeats = all(selector.source is RowSource.HEARTBEATS for selector in rule.selectors)
+            of_heartbeats = all(selector.source is SelectedTable.HEARTBEATS for selector in rule.selectors)
             (sources if of_heartbeats else targets).append(rule.name)
     if not sources or not targets:
         return ()

@@ -19,7 +19,7 @@ from qmf.pipeline.notifying.config_source import ConfigSource
 from qmf.pipeline.notifying.inhibition import default_inhibition
 from qmf.pipeline.notifying.notifier import Notifier, Plan
 from qmf.pipeline.notifying.receivers.alertmanager import AlertmanagerConfig, AlertmanagerSender
-from qmf.pipeline.notifying.receivers.base import Sender
+from qmf.pipeline.notifying.receivers.base import NotificationSender
 from qmf.pipeline.notifying.receivers.bus import BusSender, with_row
 from qmf.pipeline.notifying.receivers.file import FileConfig, FileSender
 from qmf.pipeline.notifying.receivers.mail import MailConfig, MailSender
@@ -140,7 +140,7 @@ class JobNotifier:
             self._print_line("Read the configuration of notifications again")
         return self._plan()
 
-    def _make_sender(self, config: IntegrationConfig) -> Sender:
+    def _make_sender(self, config: IntegrationConfig) -> NotificationSender:
         match config.settings:
             case WebhookConfig() as settings:
                 return WebhookSender(settings)

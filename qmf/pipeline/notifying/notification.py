@@ -10,7 +10,7 @@ import attrs
 from qmf.pipeline.notifying.active_alert import ActiveAlert
 
 
-class Outcome(enum.Enum):
+class NotificationOutcome(enum.Enum):
     """What came of a notification.
 
     DELIVERED: the receiver has it; UNREACHABLE: trying again later helps; REFUSED: the receiver doesn't want this one.
@@ -22,7 +22,7 @@ class Outcome(enum.Enum):
 
 
 @attrs.frozen(kw_only=True)
-class Notification:
+class AlertNotification:
     """A message to one integration about one group.
 
     Attributes:

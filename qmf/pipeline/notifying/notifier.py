@@ -16,8 +16,8 @@ from qmf.pipeline.notifying.config import IntegrationConfig, NotifyConfig
 from qmf.pipeline.notifying.dispatcher import Dispatcher
 from qmf.pipeline.notifying.groups import NEVER
 from qmf.pipeline.notifying.inhibition import InhibitRule
-from qmf.pipeline.notifying.notification import Notification, Outcome
-from qmf.pipeline.notifying.receivers.base import Sender
+from qmf.pipeline.notifying.notification import AlertNotification, NotificationOutcome
+from qmf.pipeline.notifying.receivers.base import NotificationSender
 from qmf.pipeline.notifying.routes import NotificationPlan
 from qmf.pipeline.notifying.silence_file import SilenceFile
 from qmf.pipeline.notifying.state import Told
@@ -56,7 +56,7 @@ class Notifier:
         self,
         folder: Path,
         plan: Plan,
-        make_sender: Callable[[IntegrationConfig], Sender],
+        make_sender: Callable[[IntegrationConfig], NotificationSender],
         print_line: Callable[[str], None],
         *,
         changed_plan: Callable[[], Plan | None] = lambda: None,
@@ -258,10 +258,10 @@ class Notifier:
                 self._dispatcher.reconfigure(self._notification_plan(), self._clock(), replaced=replaced)
             self._start_workers()
 
-    def _finished(self, notification: Notification, outcome: Outcome, text: str) -> None:
+    def _finished(self, notification: AlertNotification, outcome: NotificationOutcome, text: str) -> None:
         """Called by workers."""
         if text:
-            told = "told" if outcome is Outcome.DELIVERED else "not told"
+            told = "told" if outcome is NotificationOutcome.DELIVERED else "not told"
             self._print_line(f"{notification.integration}: {told} of {_described(notification)}: {text}")
         with self._lock:
             self._dispatcher.finish(notification, outcome, self._clock(), text)
@@ -327,7 +327,7 @@ def read_ended(text: str) -> list[tuple[ActiveAlert, int]]:
     return [(ActiveAlert.from_json(content), int(at)) for content, at in json.loads(text or "[]")]
 
 
-def _described(notification: Notification) -> str:
+def _described(notification: AlertNotification) -> str:
     parts = [f"{len(notification.firing)} firing"] if notification.firing else []
     parts += [f"{len(notification.resolved)} resolved"] if notification.resolved else []
     names = sorted({alert.name for alert in notification.alerts})

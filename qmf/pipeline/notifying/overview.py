@@ -68,7 +68,7 @@ class ShownAlert:
 
 
 @attrs.frozen
-class Overview:
+class NotificationOverview:
     """What a job knows.
 
     Attributes:
@@ -80,7 +80,7 @@ class Overview:
     counts: dict[str, IntegrationCounts]
 
 
-def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> Overview:
+def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> NotificationOverview:
     """Read the state of a job that runs or has ended.
 
     Args:
@@ -106,10 +106,10 @@ def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> Over
         for alert in sorted((*state.alerts.values(), *pending), key=lambda alert: (alert.starts_ns, alert.id))
         if all_match(matchers, alert.labels)
     ]
-    return Overview(tuple(shown), dict(state.counts))
+    return NotificationOverview(tuple(shown), dict(state.counts))
 
 
-def read_table_overview(out: Path, matchers: tuple[Matcher, ...]) -> Overview:
+def read_table_overview(out: Path, matchers: tuple[Matcher, ...]) -> NotificationOverview:
     """The open alerts of a job without notifications: those in its table, of the stream, or else of the batch.
 
     Args:
@@ -125,7 +125,7 @@ def read_table_overview(out: Path, matchers: tuple[Matcher, ...]) -> Overview:
     rows = [] if table is None else table.select(_COLUMNS).to_pylist()
     last = {row.alert_id: row for row in in_order(AlertRow(**row) for row in rows)}
     found = [ActiveAlert.from_alert(row.alert()) for row in last.values() if not row.cleared]
-    return Overview(
+    return NotificationOverview(
         tuple(
             ShownAlert(alert=alert, mute=Mute())
             for alert in sorted(found, key=lambda alert: (alert.starts_ns, alert.id))

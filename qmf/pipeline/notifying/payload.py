@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from qmf.pipeline.notifying.active_alert import ActiveAlert, common_pairs, newest
-from qmf.pipeline.notifying.notification import Notification
+from qmf.pipeline.notifying.notification import AlertNotification
 from qmf.pipeline.notifying.silences import format_time
 
 #: What Go's programs write for no time.
 NO_TIME = "0001-01-01T00:00:00Z"
 
 
-def webhook_payload(notification: Notification, *, max_alerts: int = 0) -> dict[str, Any]:
+def webhook_payload(notification: AlertNotification, *, max_alerts: int = 0) -> dict[str, Any]:
     """A notification as Alertmanager sends it to webhooks.
 
     Args:
@@ -49,7 +49,7 @@ def webhook_alert(alert: ActiveAlert) -> dict[str, Any]:
     }
 
 
-def api_alerts(notification: Notification, *, lasts: int) -> list[dict[str, Any]]:
+def api_alerts(notification: AlertNotification, *, lasts: int) -> list[dict[str, Any]]:
     """The alerts of a notification for ``POST /api/v2/alerts``.
 
     Args:
@@ -67,6 +67,6 @@ def api_alerts(notification: Notification, *, lasts: int) -> list[dict[str, Any]
     ]
 
 
-def in_order(notification: Notification) -> Sequence[ActiveAlert]:
+def in_order(notification: AlertNotification) -> Sequence[ActiveAlert]:
     """The alerts, each set of labels once, those that fire first."""
     return sorted(newest(notification.alerts), key=lambda alert: not alert.is_firing)

@@ -8,27 +8,27 @@ import threading
 from collections.abc import Callable
 
 from qmf.errors import QmfError
-from qmf.pipeline.notifying.notification import Notification, Outcome
-from qmf.pipeline.notifying.receivers.base import RefusedError, Sender
+from qmf.pipeline.notifying.notification import AlertNotification, NotificationOutcome
+from qmf.pipeline.notifying.receivers.base import NotificationSender, RefusedError
 
 _LOGGER = logging.getLogger(__name__)
 
 #: Called with what came of a notification, and the error or remark.
-Finish = Callable[[Notification, Outcome, str], None]
+Finish = Callable[[AlertNotification, NotificationOutcome, str], None]
 
 
 class Worker:
     """Starts its thread when it is made, until `close`. The dispatcher bounds what waits here."""
 
-    def __init__(self, name: str, sender: Sender, finish: Finish) -> None:
+    def __init__(self, name: str, sender: NotificationSender, finish: Finish) -> None:
         self._sender = sender
         self._finish = finish
-        self._queue: queue.SimpleQueue[Notification | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[AlertNotification | None] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"notify {name}", daemon=True)
         self._thread.start()
 
-    def put(self, notification: Notification) -> None:
+    def put(self, notification: AlertNotification) -> None:
         """Send it after those before."""
         self._queue.put(notification)
 
@@ -44,13 +44,13 @@ class Worker:
             outcome, text = self._send(notification)
             self._finish(notification, outcome, text)
 
-    def _send(self, notification: Notification) -> tuple[Outcome, str]:
+    def _send(self, notification: AlertNotification) -> tuple[NotificationOutcome, str]:
         try:
-            return Outcome.DELIVERED, self._sender.send(notification) or ""
+            return NotificationOutcome.DELIVERED, self._sender.send(notification) or ""
         except RefusedError as error:
-            return Outcome.REFUSED, str(error)
+            return NotificationOutcome.REFUSED, str(error)
         except QmfError as error:
-            return Outcome.UNREACHABLE, str(error)
+            return NotificationOutcome.UNREACHABLE, str(error)
         except Exception as error:  # a bug must not end notifying for good
             _LOGGER.exception("a notification failed")
-            return Outcome.UNREACHABLE, f"{type(error).__name__}: {error}"
+            return NotificationOutcome.UNREACHABLE, f"{type(error).__name__}: {error}"

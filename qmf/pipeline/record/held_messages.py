@@ -98,7 +98,7 @@ def from_json(text: str) -> list[HeldMessage]:
     return found
 
 
-class Writer(Protocol):
+class HeldRowWriter(Protocol):
     """Makes the row of a message that waited."""
 
     def __call__(self, message: HeldMessage, schema: AnySchema | None, reason: str) -> None:
@@ -108,7 +108,7 @@ class Writer(Protocol):
 class HeldMessages:
     """Holds messages by class. Belongs to the event loop."""
 
-    def __init__(self, client: Client, write: Writer, *, patience: float = PATIENCE) -> None:
+    def __init__(self, client: Client, write: HeldRowWriter, *, patience: float = PATIENCE) -> None:
         """Hold nothing.
 
         Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from qmf.pipeline.audit.availability import DOWN, UNKNOWN, UP
-from qmf.pipeline.report.model import AgentRow, AvailabilityInterval
+from qmf.pipeline.report.model import AvailabilityInterval, ReportedAgent
 from qmf.pipeline.report.presence import Interval
 from qmf.pipeline.report.time_range import NS, TimeRange
 
@@ -24,7 +24,7 @@ def intervals(found: Sequence[Interval], time_range: TimeRange) -> tuple[Availab
 
 def agent_rows(
     shown: Sequence[AvailabilityInterval], beats: Mapping[str, int], known_until_ns: int
-) -> tuple[AgentRow, ...]:
+) -> tuple[ReportedAgent, ...]:
     """A row for each agent.
 
     Args:
@@ -45,7 +45,7 @@ def agent_rows(
             restarts[item.agent] = restarts.get(item.agent, 0) + restarted
             epochs[item.agent] = item.epoch
     return tuple(
-        AgentRow(
+        ReportedAgent(
             agent=name,
             up=own[UP],
             down=own[DOWN],

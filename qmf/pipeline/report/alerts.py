@@ -7,7 +7,7 @@ from typing import Any
 
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local, local_path
-from qmf.pipeline.report.model import AlertRow
+from qmf.pipeline.report.model import ReportedAlert
 from qmf.pipeline.report.time_range import TimeRange
 
 #: Alerts that are shown at most: the newest.
@@ -16,7 +16,7 @@ _MAX_ALERTS = 200
 _CLEARED = "cleared"
 
 
-def read_alerts(path: str, time_range: TimeRange, storage: Mapping[str, str]) -> tuple[AlertRow, ...] | None:
+def read_alerts(path: str, time_range: TimeRange, storage: Mapping[str, str]) -> tuple[ReportedAlert, ...] | None:
     """The alerts that were open in the range, newest first; None where there is no table.
 
     Args:
@@ -39,7 +39,7 @@ def read_alerts(path: str, time_range: TimeRange, storage: Mapping[str, str]) ->
     return alert_rows(rows, time_range)
 
 
-def alert_rows(rows: Iterable[Mapping[str, Any]], time_range: TimeRange) -> tuple[AlertRow, ...]:
+def alert_rows(rows: Iterable[Mapping[str, Any]], time_range: TimeRange) -> tuple[ReportedAlert, ...]:
     """The alerts that changes describe, as of `read_alerts`. Pure; a change may come twice."""
     raised: dict[str, Mapping[str, Any]] = {}
     latest: dict[str, Mapping[str, Any]] = {}
@@ -54,7 +54,7 @@ def alert_rows(rows: Iterable[Mapping[str, Any]], time_range: TimeRange) -> tupl
             raised[own] = row
         if own not in latest or row["at_ns"] > latest[own]["at_ns"]:
             latest[own] = row
-    found: list[AlertRow] = []
+    found: list[ReportedAlert] = []
     for own in sorted({*latest, *ends}):
         end = ends.get(own)
         row = latest.get(own) or ends[own]
@@ -62,7 +62,7 @@ def alert_rows(rows: Iterable[Mapping[str, Any]], time_range: TimeRange) -> tupl
         if time_range.clipped(row["began_ns"], None if cleared is None else cleared + 1) is None:
             continue
         found.append(
-            AlertRow(
+            ReportedAlert(
                 alert_id=own,
                 rule=row["rule"],
                 severity=int(row["severity"]),

@@ -41,7 +41,7 @@ _LEVEL = 0.1
 
 
 @attrs.frozen
-class Found:
+class FoundAnomaly:
     """An anomaly: the columns that name its series, and `qmf.pipeline.report.model.Anomaly`'s values."""
 
     key: tuple[Any, ...]
@@ -55,7 +55,7 @@ class Found:
 
 def find_anomalies(
     connection: Any, values: str, key: tuple[str, ...], *, first: float, last: float, since: float, step: int
-) -> list[Found]:
+) -> list[FoundAnomaly]:
     """The anomalies of a time, the largest first.
 
     Args:
@@ -110,7 +110,7 @@ def find_anomalies(
         order by score desc, {names}, begins
     """
     width = len(key)
-    return [Found(tuple(row[:width]), *row[width : width + 6]) for row in connection.execute(sql).fetchall()]
+    return [FoundAnomaly(tuple(row[:width]), *row[width : width + 6]) for row in connection.execute(sql).fetchall()]
 
 
 def days_compared(connection: Any, values: str, *, since: float, last: float) -> int:

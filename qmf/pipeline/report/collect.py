@@ -16,7 +16,7 @@ from qmf.pipeline.report import anomalies, events, lives, selection
 from qmf.pipeline.report.agents import agent_rows, intervals
 from qmf.pipeline.report.alerts import read_alerts
 from qmf.pipeline.report.holding import Holding
-from qmf.pipeline.report.model import Anomaly, ComparedNumber, Comparison, Report
+from qmf.pipeline.report.model import Anomaly, ComparedNumber, RangeComparison, Report
 from qmf.pipeline.report.own import own_connections
 from qmf.pipeline.report.presence import read_presence
 from qmf.pipeline.report.series import KEY, VALUES, SeriesOptions, make_values
@@ -207,7 +207,7 @@ def _with_series(source: ReportSource, options: ReportOptions, report: Report, o
     report = _with_anomalies(source, options, report, holding)
     if other is not None:
         series, left = selection.compared(source, time_range, other, options.top)
-        report = attrs.evolve(report, comparison=Comparison(other=other, numbers=(), series=series, left=left))
+        report = attrs.evolve(report, comparison=RangeComparison(other=other, numbers=(), series=series, left=left))
     return report
 
 

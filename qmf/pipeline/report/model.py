@@ -131,7 +131,7 @@ class ComparedNumber:
 
 
 @attrs.frozen(kw_only=True)
-class Comparison:
+class RangeComparison:
     """The report's range beside another one.
 
     Attributes:
@@ -160,7 +160,7 @@ class AvailabilityInterval:
 
 
 @attrs.frozen(kw_only=True)
-class AgentRow:
+class ReportedAgent:
     """An agent in its table.
 
     Attributes:
@@ -187,7 +187,7 @@ class AgentRow:
 
 
 @attrs.frozen(kw_only=True)
-class AlertRow:
+class ReportedAlert:
     """An alert in its table; `cleared_ns` is None while it is open."""
 
     alert_id: str
@@ -289,10 +289,10 @@ class Report:
     anomalies: tuple[Anomaly, ...] | None = None
     anomalies_left: int = 0
     anomaly_days: int = 0
-    comparison: Comparison | None = None
-    alerts: tuple[AlertRow, ...] | None = None
+    comparison: RangeComparison | None = None
+    alerts: tuple[ReportedAlert, ...] | None = None
     presence: tuple[AvailabilityInterval, ...] = ()
-    agents: tuple[AgentRow, ...] = ()
+    agents: tuple[ReportedAgent, ...] = ()
     movers: tuple[ChangedSeries, ...] = ()
     charts: tuple[Chart, ...] = ()
     classes: tuple[ClassObjectsRow, ...] = ()

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from qmf.pipeline.report import svg
-from qmf.pipeline.report.model import AlertRow, Anomaly, AvailabilityInterval, Chart, Report, Series
+from qmf.pipeline.report.model import Anomaly, AvailabilityInterval, Chart, Report, ReportedAlert, Series
 from qmf.pipeline.report.naming import abbreviated
 from qmf.pipeline.report.svg import MARKS
 from qmf.pipeline.report.texts import GROUPS, scale_texts, severity_mark, value_text
@@ -115,7 +115,7 @@ class Plots:
             agents, bars, name, "Availability of agents over time; the table below has the same", restarts
         )
 
-    def alerts(self, found: Sequence[AlertRow], name: str) -> str:
+    def alerts(self, found: Sequence[ReportedAlert], name: str) -> str:
         """A bar for each alert, in the row of its rule."""
         rules = sorted({item.rule for item in found})
         hatches = {mark: hatch for _, mark, hatch, _ in GROUPS}

@@ -31,7 +31,7 @@ class Interval:
 
 
 @attrs.frozen
-class Presence:
+class PresenceRows:
     """What is known of agents and recorders.
 
     Attributes:
@@ -47,7 +47,7 @@ class Presence:
     beats: Mapping[str, int]
 
 
-def read_presence(source: ReportSource, state: AuditState, time_range: TimeRange) -> Presence:
+def read_presence(source: ReportSource, state: AuditState, time_range: TimeRange) -> PresenceRows:
     """Read the rows of a range, and of the day before.
 
     Args:
@@ -78,7 +78,7 @@ def read_presence(source: ReportSource, state: AuditState, time_range: TimeRange
     breaks = source.query(
         f"select run, change, received_ns from {part_table('changes')} where agent is null order by run, seq"
     )
-    return Presence(table, intervals, recorded_times(runs, breaks), beats)
+    return PresenceRows(table, intervals, recorded_times(runs, breaks), beats)
 
 
 def recorded_times(runs: Mapping[str, tuple[int, int]], breaks: Iterable[Break]) -> list[tuple[int, int]]:

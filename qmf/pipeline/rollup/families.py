@@ -27,7 +27,7 @@ _SHARED = ("_run", "_seq", "_ts_ns", "_agent", "_epoch", "_object", "_create_ns"
 
 
 @attrs.frozen
-class Family:
+class RollupFamily:
     """Values that are rolled up alike.
 
     Attributes:
@@ -39,7 +39,7 @@ class Family:
     whole: bool
 
     @classmethod
-    def of(cls, member: NumberMember) -> Family:
+    def of(cls, member: NumberMember) -> RollupFamily:
         """The family of a member."""
         return cls(Style.HILO if member.gauge else member.style, member.whole)
 
@@ -64,7 +64,7 @@ class Family:
         )
 
 
-def values_by_family(samples: Any, members: Sequence[NumberMember], class_number: int) -> dict[Family, list[Any]]:
+def values_by_family(samples: Any, members: Sequence[NumberMember], class_number: int) -> dict[RollupFamily, list[Any]]:
     """The values in samples of a class, a row for each, as Arrow tables.
 
     Args:
@@ -73,18 +73,18 @@ def values_by_family(samples: Any, members: Sequence[NumberMember], class_number
         class_number: identifies the class.
 
     Returns:
-        tables with the shared columns of samples, those of `Family.member`, and `_class` and `_member`.
+        tables with the shared columns of samples, those of `RollupFamily.member`, and `_class` and `_member`.
     """
     pa = import_pyarrow()
     import pyarrow.compute as compute
 
-    found: dict[Family, list[Any]] = {}
+    found: dict[RollupFamily, list[Any]] = {}
     shared = samples.select(list(_SHARED))
     for number, member in enumerate(members):
         value = samples[member.value]
         if value.null_count == len(value):
             continue
-        family = Family.of(member)
+        family = RollupFamily.of(member)
         type = pa.decimal128(20, 0) if member.whole else pa.float64()
         own = family.member
         table = shared.append_column("_class", pa.repeat(pa.scalar(class_number, pa.int64()), len(value)))

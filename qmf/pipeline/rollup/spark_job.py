@@ -83,7 +83,7 @@ def rollup_batch(spark: SparkSession, options: RollupOptions, print_line: PrintL
 
 
 @attrs.frozen
-class Replacement:
+class ReplacedRows:
     """What a commit replaces: the rows of some partitions.
 
     Attributes:
@@ -98,7 +98,7 @@ class Replacement:
     kept: Sequence[KeptRows] = ()
 
     @classmethod
-    def of(cls, table: LakeTable, where: str, sizes: Sequence[str], days: Callable[[str], bool]) -> Replacement:
+    def of(cls, table: LakeTable, where: str, sizes: Sequence[str], days: Callable[[str], bool]) -> ReplacedRows:
         """The replacement of the rows that meet a condition, which may be a part of those of their partitions.
 
         Args:
@@ -119,16 +119,16 @@ class Replacement:
         return cls(version, sizes, sorted({str(task.file.date) for task in kept}), kept)
 
 
-def _replacement(table: LakeTable, options: RollupOptions, sources: Sequence[ClassSource]) -> Replacement:
+def _replacement(table: LakeTable, options: RollupOptions, sources: Sequence[ClassSource]) -> ReplacedRows:
     """What a batch replaces."""
     days = replaced_days(options, sources)
     if not options.classes:
-        return Replacement(table.version(), options.sizes, days)
-    return Replacement.of(table, replaced(options, sources), options.sizes, days.__contains__)
+        return ReplacedRows(table.version(), options.sizes, days)
+    return ReplacedRows.of(table, replaced(options, sources), options.sizes, days.__contains__)
 
 
 def commit_files(
-    table: LakeTable, files: list[Any], replacement: Replacement | None, numbers: Mapping[str, int] | None = None
+    table: LakeTable, files: list[Any], replacement: ReplacedRows | None, numbers: Mapping[str, int] | None = None
 ) -> None:
     """Commit files that executors wrote, in one commit.
 
@@ -194,7 +194,7 @@ class SparkRollupStream(RollupStream):
         replacement = None
         if where is not None:
             first = self._first_day
-            replacement = Replacement.of(self._table, where, self._options.sizes, lambda found: found >= first)
+            replacement = ReplacedRows.of(self._table, where, self._options.sizes, lambda found: found >= first)
             if replacement.kept:
                 self._files += written_files(self._spark, replacement.kept, self._table)
         commit_files(self._table, self._files, replacement, numbers)

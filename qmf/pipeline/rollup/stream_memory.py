@@ -22,7 +22,7 @@ from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.runs import counted_expression
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.rollup.columns import KEY, ROLLUP_COLUMNS, coarser
-from qmf.pipeline.rollup.families import MEMBERS, VALUE, Family, values_by_family
+from qmf.pipeline.rollup.families import MEMBERS, VALUE, RollupFamily, values_by_family
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.rows import CARRIED_COLUMNS, LOOK_BACK_DAYS, carry
 from qmf.pipeline.rollup.source import ClassSource, sample_columns
@@ -119,7 +119,7 @@ class StreamMemory:
         #: The members of the classes that are here.
         self._members: dict[str, tuple[str, ...]] = {}
         #: The families whose tables of values are there.
-        self._families: set[Family] = set()
+        self._families: set[RollupFamily] = set()
         self._kept = 0
         self._closed_ns = _START_NS
         #: Samples came of windows of which other classes have rows already.
@@ -152,7 +152,7 @@ class StreamMemory:
         """
         pa = import_pyarrow()
         counts: dict[str, SampleCounts] = {}
-        tables: dict[Family, list[Any]] = {}
+        tables: dict[RollupFamily, list[Any]] = {}
         for item in new:
             samples, figures = self._read(item, written[item.name])
             if item.since is None:
@@ -233,7 +233,7 @@ class StreamMemory:
         first = compute.min(samples["_ts_ns"]).as_py()
         return first is not None and first < self._closed_ns
 
-    def _add(self, family: Family, values: Any) -> None:
+    def _add(self, family: RollupFamily, values: Any) -> None:
         """Keep values until their windows are complete."""
         connection = self._connection
         connection.register("qmf_arrow", values)
@@ -368,7 +368,7 @@ class StreamMemory:
         return () if first is None else self._zone.spans(first, last)
 
 
-def _values(family: Family) -> str:
+def _values(family: RollupFamily) -> str:
     """The table of the values of a family whose windows are not complete."""
     return f"qmf_values_{family.name}"
 

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from qmf.codec.type_codes import AMQP010, MAP
 from qmf.protocol.objects.form_functions import Form, Read
 from qmf.protocol.objects.nested_values import NestedValues
-from qmf.protocol.objects.shapes import Entry, Shape, learn, map_entries
+from qmf.protocol.objects.shapes import Shape, ShapeEntry, learn, map_entries
 from qmf.schema.model import ClassKey
 
 D = TypeVar("D")
@@ -130,7 +130,7 @@ class KnownForms(Generic[D]):
         schema_id = data[found["_schema_id"].begin : found["_schema_id"].end] if "_schema_id" in found else b""
         return Form([(entry.name, entry.code) for entry in entries], schema_id, class_key, shape)
 
-    def _is_known_field(self, entry: Entry) -> bool:
+    def _is_known_field(self, entry: ShapeEntry) -> bool:
         if entry.name in ("_values", "_object_id", "_schema_id"):
             return entry.code == MAP
         return entry.name in self._numbers and entry.code in _INTEGERS

@@ -28,7 +28,7 @@ MAX_KEYS_SIZE = 20_000
 MAX_VARIABLE = 300
 
 
-class Entry(NamedTuple):
+class ShapeEntry(NamedTuple):
     """One entry of a keyed map: its value lies between `begin`, at the length of a variable one, and `end`."""
 
     name: str
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
     end: int
 
 
-def map_entries(data: bytes, start: int) -> list[Entry] | None:
+def map_entries(data: bytes, start: int) -> list[ShapeEntry] | None:
     """The entries, in order, of a map that the general decoder has read; None for one with a rare type or a key twice.
 
     Args:
@@ -45,7 +45,7 @@ def map_entries(data: bytes, start: int) -> list[Entry] | None:
         start: where it starts, behind its size field.
     """
     count = int.from_bytes(data[start : start + 4], "big")
-    entries: list[Entry] = []
+    entries: list[ShapeEntry] = []
     pos = start + 4
     for _ in range(count):
         begin = pos + 1
@@ -58,7 +58,7 @@ def map_entries(data: bytes, start: int) -> list[Entry] | None:
             pos = begin + struct.calcsize(">" + FIXED_FORMATS[code])
         else:
             return None
-        entries.append(Entry(name, code, begin, pos))
+        entries.append(ShapeEntry(name, code, begin, pos))
     return entries if len({entry.name for entry in entries}) == count else None
 
 

@@ -15,7 +15,7 @@ from xml.parsers import expat
 import attrs
 from lxml import etree
 
-from qmf.errors import Problem, SchemaError
+from qmf.errors import SchemaError, SchemaProblem
 
 #: Largest schema file that is read, in bytes. Apache's largest has 37 kB.
 MAX_BYTES = 1 << 20
@@ -59,7 +59,7 @@ def parse(data: bytes, name: str) -> Document:
             makes what follows meaningless.
     """
     if len(data) > MAX_BYTES:
-        raise SchemaError([Problem(name, 1, f"the file has more than {MAX_BYTES} bytes")])
+        raise SchemaError([SchemaProblem(name, 1, f"the file has more than {MAX_BYTES} bytes")])
     lines = _lines(data, name)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
     try:
@@ -74,7 +74,7 @@ def parse(data: bytes, name: str) -> Document:
         lines = [element.sourceline or 1 for element in elements]
     for element, line in zip(elements, lines, strict=True):
         if len(element) > MAX_CHILDREN:
-            raise SchemaError([Problem(name, line, f"{element.tag} has more than {MAX_CHILDREN} children")])
+            raise SchemaError([SchemaProblem(name, line, f"{element.tag} has more than {MAX_CHILDREN} children")])
     positions = {element: (line, number) for number, (element, line) in enumerate(zip(elements, lines, strict=True))}
     return Document(name, root, positions)
 
@@ -102,11 +102,11 @@ def _lines(data: bytes, name: str) -> list[int]:
     return lines
 
 
-def _doctype_problem(name: str, line: int) -> Problem:
-    return Problem(name, line, "a document type declaration (DOCTYPE) is not allowed")
+def _doctype_problem(name: str, line: int) -> SchemaProblem:
+    return SchemaProblem(name, line, "a document type declaration (DOCTYPE) is not allowed")
 
 
-def _syntax_problem(error: etree.XMLSyntaxError, name: str) -> Problem:
+def _syntax_problem(error: etree.XMLSyntaxError, name: str) -> SchemaProblem:
     line = error.lineno or 1
     message = (error.msg or "syntax error").split(", line ")[0].strip()
-    return Problem(name, line, f"not well-formed XML: {message}")
+    return SchemaProblem(name, line, f"not well-formed XML: {message}")

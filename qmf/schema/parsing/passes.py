@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from lxml import etree
 
-from qmf.errors import Problem, SchemaError
+from qmf.errors import SchemaError, SchemaProblem
 from qmf.schema.model import Schema
 from qmf.schema.parsing.classes import ClassReader, check_class_names
 from qmf.schema.parsing.document import Document
@@ -24,7 +24,7 @@ from qmf.schema.parsing.signatures import EventReader
 MAX_PACKAGE = 255
 
 
-def read_document(document: Document, warn: Callable[[Problem], None] | None, *, part: bool = False) -> Schema:
+def read_document(document: Document, warn: Callable[[SchemaProblem], None] | None, *, part: bool = False) -> Schema:
     """Make a schema of a parsed file.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 from lxml import etree
 
-from qmf.errors import Problem
+from qmf.errors import SchemaProblem
 from qmf.schema.parsing.document import Document
 
 #: Largest number of searches for similar names per file: in a hostile file, comparing all names would take minutes.
@@ -70,16 +70,16 @@ class ProblemCollector:
         return f"; did you mean {quote(names[near[0]])}?" if near else ""
 
     @property
-    def errors(self) -> list[Problem]:
+    def errors(self) -> list[SchemaProblem]:
         """All errors, in file order."""
         return self._in_file_order(self._errors)
 
     @property
-    def warnings(self) -> list[Problem]:
+    def warnings(self) -> list[SchemaProblem]:
         """All warnings, in file order."""
         return self._in_file_order(self._warnings)
 
-    def _in_file_order(self, found: Iterable[tuple[etree._Element, str]]) -> list[Problem]:
+    def _in_file_order(self, found: Iterable[tuple[etree._Element, str]]) -> list[SchemaProblem]:
         positions = self.document.positions
         ordered = sorted(found, key=lambda item: positions[item[0]])
-        return [Problem(self.document.name, positions[element][0], message) for element, message in ordered]
+        return [SchemaProblem(self.document.name, positions[element][0], message) for element, message in ordered]

@@ -9,7 +9,7 @@ from typing import Any
 from qmf.client import Binding, BrokerAgent, Exchange, Queue
 from qmf.client.objects import referenced_name
 from qmf.tools.config import arguments as names
-from qmf.tools.tables import Column, table
+from qmf.tools.tables import TextColumn, table
 
 #: Arguments of queues that are shown as the option that sets them; the values of flags are left out.
 _QUEUE_OPTIONS = {
@@ -157,7 +157,7 @@ def object_table(class_name: str, objects: Sequence[Mapping[str, Any]], properti
     shown = [name for name in properties if name in known] if properties else _DEFAULT_PROPERTIES.get(class_name)
     shown = known[:_SHOWN] if shown is None else shown
     rows = [[referenced_name(item.get(name, "n/a")) for name in shown] for item in objects]
-    yield from table(f"Objects of type '{class_name}'", [Column(name) for name in shown], rows)
+    yield from table(f"Objects of type '{class_name}'", [TextColumn(name) for name in shown], rows)
 
 
 def known_properties(objects: Sequence[Mapping[str, Any]]) -> list[str]:

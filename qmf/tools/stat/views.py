@@ -11,7 +11,7 @@ import attrs
 from qmf.client import BrokerAgent, BrokerObject
 from qmf.client.objects import referenced_name
 from qmf.errors import CallerError
-from qmf.tools.tables import Column, Form, Row, formatted
+from qmf.tools.tables import CellFormat, Row, TextColumn, formatted
 from qmf.views.node_fields import EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
 
 #: Statistics of a broker and of a queue: heading, value in messages, value in bytes.
@@ -45,7 +45,11 @@ _BROKER_STATISTICS = (
     ("abandoned", "abandoned", ""),
     ("abandoned-via-alt", "abandonedViaAlt", ""),
 )
-_STATISTIC_COLUMNS = (Column("Statistic"), Column("Messages", Form.GROUPED), Column("Bytes", Form.GROUPED))
+_STATISTIC_COLUMNS = (
+    TextColumn("Statistic"),
+    TextColumn("Messages", CellFormat.GROUPED),
+    TextColumn("Bytes", CellFormat.GROUPED),
+)
 
 
 class NoDataError(CallerError):
@@ -62,7 +66,7 @@ class View:
     """
 
     title: str
-    columns: Sequence[Column]
+    columns: Sequence[TextColumn]
     rows: Sequence[Row]
 
 
@@ -70,9 +74,9 @@ def general(broker: BrokerAgent) -> list[View]:
     """The broker: numbers of what it has, and totals."""
     found = _broker(broker)
     cluster = broker.getCluster()
-    columns = [Column("uptime", Form.DURATION), Column("cluster")]
+    columns = [TextColumn("uptime", CellFormat.DURATION), TextColumn("cluster")]
     counted = ("connection", "session", "exchange", "queue")
-    columns += [Column(f"{name}s", Form.GROUPED) for name in counted]
+    columns += [TextColumn(f"{name}s", CellFormat.GROUPED) for name in counted]
     name = f"{cluster.clusterName}<{cluster.status}>" if cluster else "<standalone>"
     counts = [len(broker.find_all(item)) for item in counted]
     summary = View("Broker Summary:", columns, [[_uptime(found), name, *counts]])
@@ -85,15 +89,15 @@ def general(broker: BrokerAgent) -> list[View]:
 def connections(broker: BrokerAgent) -> list[View]:
     """Connections of clients."""
     columns = [
-        Column("connection"),
-        Column("cproc"),
-        Column("cpid"),
-        Column("mech"),
-        Column("auth"),
-        Column("connected", Form.DURATION),
-        Column("idle", Form.DURATION),
-        Column("msgIn", Form.SHORT),
-        Column("msgOut", Form.SHORT),
+        TextColumn("connection"),
+        TextColumn("cproc"),
+        TextColumn("cpid"),
+        TextColumn("mech"),
+        TextColumn("auth"),
+        TextColumn("connected", CellFormat.DURATION),
+        TextColumn("idle", CellFormat.DURATION),
+        TextColumn("msgIn", CellFormat.SHORT),
+        TextColumn("msgOut", CellFormat.SHORT),
     ]
     now = _broker(broker).getUpdateTime()
     rows = [
@@ -114,19 +118,19 @@ def connections(broker: BrokerAgent) -> list[View]:
 
 
 #: Columns with the value that each shows.
-_Fields: TypeAlias = Sequence[tuple[Column, str]]
+_Fields: TypeAlias = Sequence[tuple[TextColumn, str]]
 
 _FORMS = {
-    FieldKind.NAME: Form.PLAIN,
-    FieldKind.TEXT: Form.PLAIN,
-    FieldKind.FLAG: Form.YES,
-    FieldKind.NUMBER: Form.SHORT,
-    FieldKind.SIZE: Form.SHORT,
+    FieldKind.NAME: CellFormat.PLAIN,
+    FieldKind.TEXT: CellFormat.PLAIN,
+    FieldKind.FLAG: CellFormat.YES,
+    FieldKind.NUMBER: CellFormat.SHORT,
+    FieldKind.SIZE: CellFormat.SHORT,
 }
 
 
 def _node_fields(fields: Sequence[NodeField]) -> _Fields:
-    return [(Column(field.heading, _FORMS[field.kind]), field.value) for field in fields]
+    return [(TextColumn(field.heading, _FORMS[field.kind]), field.value) for field in fields]
 
 
 def exchanges(broker: BrokerAgent) -> list[View]:
@@ -140,14 +144,14 @@ def queues(broker: BrokerAgent) -> list[View]:
 
 
 _PROPERTY_FIELDS: _Fields = (
-    (Column("Name"), "name"),
-    (Column("Durable", Form.YES_NO), "durable"),
-    (Column("AutoDelete", Form.YES_NO), "autoDelete"),
-    (Column("Exclusive", Form.YES_NO), "exclusive"),
-    (Column("FlowStopped", Form.YES_NO), "flowStopped"),
-    (Column("FlowStoppedCount", Form.GROUPED), "flowStoppedCount"),
-    (Column("Consumers", Form.GROUPED), "consumerCount"),
-    (Column("Bindings", Form.GROUPED), "bindingCount"),
+    (TextColumn("Name"), "name"),
+    (TextColumn("Durable", CellFormat.YES_NO), "durable"),
+    (TextColumn("AutoDelete", CellFormat.YES_NO), "autoDelete"),
+    (TextColumn("Exclusive", CellFormat.YES_NO), "exclusive"),
+    (TextColumn("FlowStopped", CellFormat.YES_NO), "flowStopped"),
+    (TextColumn("FlowStoppedCount", CellFormat.GROUPED), "flowStoppedCount"),
+    (TextColumn("Consumers", CellFormat.GROUPED), "consumerCount"),
+    (TextColumn("Bindings", CellFormat.GROUPED), "bindingCount"),
 )
 
 
@@ -163,23 +167,23 @@ def queue(broker: BrokerAgent, name: str) -> list[View]:
     optional = [["arguments", found.arguments or {}], ["alt-exchange", found.altExchange]]
     return [
         _fields_view("Properties:", _PROPERTY_FIELDS, [found]),
-        View("Optional Properties:", [Column("Property"), Column("Value")], optional),
+        View("Optional Properties:", [TextColumn("Property"), TextColumn("Value")], optional),
         View("Statistics:", _STATISTIC_COLUMNS, _statistics(found, (*_DEPTHS, *_DISCARDS))),
     ]
 
 
 _SUBSCRIPTION_COLUMNS = (
-    Column("subscr"),
-    Column("queue"),
-    Column("conn"),
-    Column("procName"),
-    Column("procId"),
-    Column("browse", Form.YES),
-    Column("acked", Form.YES),
-    Column("excl", Form.YES),
-    Column("creditMode"),
-    Column("delivered", Form.GROUPED),
-    Column("sessUnacked", Form.GROUPED),
+    TextColumn("subscr"),
+    TextColumn("queue"),
+    TextColumn("conn"),
+    TextColumn("procName"),
+    TextColumn("procId"),
+    TextColumn("browse", CellFormat.YES),
+    TextColumn("acked", CellFormat.YES),
+    TextColumn("excl", CellFormat.YES),
+    TextColumn("creditMode"),
+    TextColumn("delivered", CellFormat.GROUPED),
+    TextColumn("sessUnacked", CellFormat.GROUPED),
 )
 
 
@@ -230,7 +234,7 @@ def memory(broker: BrokerAgent) -> list[View]:
     if found is None:
         raise NoDataError("this broker has no memory statistics")
     rows = [[name, value] for name, value in found.values.items() if name != "name"]
-    return [View("Broker Memory Statistics:", [Column("Statistic"), Column("Value", Form.GROUPED)], rows)]
+    return [View("Broker Memory Statistics:", [TextColumn("Statistic"), TextColumn("Value", CellFormat.GROUPED)], rows)]
 
 
 def acl(broker: BrokerAgent) -> list[View]:
@@ -245,12 +249,12 @@ def acl(broker: BrokerAgent) -> list[View]:
     loaded = int(found.lastAclLoad or 0) / 1e9
     rows = [
         ["policy-file", found.policyFile],
-        ["enforcing", formatted(Form.YES_NO, found.enforcingAcl)],
-        ["has-transfer-acls", formatted(Form.YES_NO, found.transferAcl)],
+        ["enforcing", formatted(CellFormat.YES_NO, found.enforcingAcl)],
+        ["has-transfer-acls", formatted(CellFormat.YES_NO, found.transferAcl)],
         ["last-acl-load", time.strftime("%c", time.gmtime(loaded))],
-        ["acl-denials", formatted(Form.GROUPED, found.aclDenyCount)],
+        ["acl-denials", formatted(CellFormat.GROUPED, found.aclDenyCount)],
     ]
-    return [View("ACL Policy Statistics:", [Column("Statistic"), Column("Value")], rows)]
+    return [View("ACL Policy Statistics:", [TextColumn("Statistic"), TextColumn("Value")], rows)]
 
 
 VIEWS: Mapping[str, Callable[[BrokerAgent], list[View]]] = {

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from qmf.views.conditions.tokens import Token, tokenize
+from qmf.views.conditions.tokens import ConditionToken, tokenize
 from qmf.views.conditions.tree import KEYWORDS, And, Comparison, Condition, ConditionError, Has, Not, Or, Search
 from qmf.views.conditions.words import LineError, Word, split_line
 
@@ -49,7 +49,7 @@ def parse_words(
         ConditionError: there is no condition, or it is incomplete.
     """
 
-    def inside(token: Token) -> bool:
+    def inside(token: ConditionToken) -> bool:
         return token.value or token.sign or not ends(words[token.word])
 
     parser = _Parser(list(itertools.takewhile(inside, tokenize(words))))
@@ -67,17 +67,17 @@ def parse_words(
 class _Parser:
     """Recursive descent over tokens."""
 
-    def __init__(self, found: Sequence[Token]) -> None:
+    def __init__(self, found: Sequence[ConditionToken]) -> None:
         self._tokens = found
         self._at = 0
         self._depth = 0
 
     @property
-    def current(self) -> Token | None:
+    def current(self) -> ConditionToken | None:
         return self._tokens[self._at] if self._at < len(self._tokens) else None
 
     @property
-    def before(self) -> Token:
+    def before(self) -> ConditionToken:
         return self._tokens[self._at - 1]
 
     def condition(self, *, juxtaposed: bool = True) -> Condition:
@@ -137,7 +137,7 @@ class _Parser:
             return Not(Search(token.text[1:]))
         return Search(token.text)
 
-    def _comparison(self, name: Token, sign: Token) -> Condition:
+    def _comparison(self, name: ConditionToken, sign: ConditionToken) -> Condition:
         if name.quoted:
             reason = f"{name.text!r} in column {name.column} is in quotes, so it is a word and cannot be compared"
             raise ConditionError(reason, name.column)

@@ -19,7 +19,7 @@ _SIGN = re.compile(r">=|<=|!=|==|!~|[=<>~()]")
 
 
 @attrs.frozen
-class Token:
+class ConditionToken:
     """A name or a word, a value or a sign.
 
     Attributes:
@@ -50,9 +50,9 @@ class Token:
         return not (self.quoted or self.sign or self.value) and self.text.lower() == keyword
 
 
-def tokenize(words: Sequence[Word]) -> list[Token]:
+def tokenize(words: Sequence[Word]) -> list[ConditionToken]:
     """The tokens of some words."""
-    found: list[Token] = []
+    found: list[ConditionToken] = []
     for number, word in enumerate(words):
         after_operator = bool(found) and found[-1].operator is not None
         found += _Scanner(word, number).tokens(after_operator=after_operator)
@@ -66,7 +66,7 @@ class _Scanner:
     word: Word
     number: int
 
-    def tokens(self, *, after_operator: bool) -> Iterator[Token]:
+    def tokens(self, *, after_operator: bool) -> Iterator[ConditionToken]:
         text = self.word.text
         at = 0
         quoted = not self._has_quotes
@@ -78,7 +78,7 @@ class _Scanner:
             elif quotes and (sign is not None or at == len(text)):
                 token = self._token(at, at, value=after_operator)  # nothing is in them
             elif sign is not None:
-                token = Token(sign, self._column(at), self.number, sign=True)
+                token = ConditionToken(sign, self._column(at), self.number, sign=True)
             else:
                 token = self._token(at, next((i for i in range(at + 1, len(text)) if self._sign(i)), len(text)))
             yield token
@@ -111,11 +111,11 @@ class _Scanner:
             opened += {"(": 1, ")": -1}.get(sign or "", 0)
         return len(self.word.text)
 
-    def _token(self, start: int, end: int, *, value: bool = False) -> Token:
+    def _token(self, start: int, end: int, *, value: bool = False) -> ConditionToken:
         text = self.word.text[start:end]
         quoted = self._has_quotes and start <= self.word.plain <= end
         negative = not value and text.startswith("-") and self._is_free(start)
-        return Token(text, self._column(start), self.number, quoted=quoted, value=value, negative=negative)
+        return ConditionToken(text, self._column(start), self.number, quoted=quoted, value=value, negative=negative)
 
     def _column(self, at: int) -> int:
         word = self.word

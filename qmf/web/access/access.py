@@ -17,7 +17,7 @@ from qmf.web.access.audit import AuditLog
 from qmf.web.access.caller import ALL_SCOPES, Caller, Proof, Scope
 from qmf.web.access.limits import CountLimit, FailureDelays, RateLimit, retry_after
 from qmf.web.access.sessions import Sessions
-from qmf.web.access.tokens import Tokens
+from qmf.web.access.tokens import ApiTokens
 from qmf.web.options import WebOptions
 from qmf.web.problems import Problem
 
@@ -34,7 +34,7 @@ _MAX_NAME = 100
 MAX_WAITING = 100
 
 
-class Access:
+class WebAccess:
     """Finds out who a caller is, and what it may do.
 
     Attributes:
@@ -55,7 +55,7 @@ class Access:
         self.requests = RateLimit(limits.rate, limits.burst)
         self._options = options
         self._users = None if options.users is None else Users(options.users)
-        self._tokens = Tokens(options.tokens)
+        self._tokens = ApiTokens(options.tokens)
         self._sessions = Sessions(options.session_time, options.session_life)
         self._failures = FailureDelays(limits.logins)
         # A hash takes a while on purpose; one at a time, so that guessing costs one processor at most. Those of one

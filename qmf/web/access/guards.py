@@ -1,7 +1,7 @@
 """ASGI middlewares in front of all routes, in this order from the outside:
 
-`Headers` adds security headers; `Limits` bounds bodies, slow clients and rates; `Origins` refuses what another site's
-page asks for; `Callers` finds out who asks.
+`Headers` adds security headers; `RequestLimits` bounds bodies, slow clients and rates; `Origins` refuses what another
+site's page asks for; `Callers` finds out who asks.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from qmf.web.access.access import Access, caller_of, client_address, unauthorized
+from qmf.web.access.access import WebAccess, caller_of, client_address, unauthorized
 from qmf.web.access.limits import retry_after
 from qmf.web.options import WebLimits, WebOptions
 from qmf.web.problems import Problem
@@ -84,10 +84,10 @@ class _TooSlow(Exception):
     """A client sends or takes nothing for too long."""
 
 
-class Limits:
+class RequestLimits:
     """Bounds the size of bodies, and how long a client may let the server wait."""
 
-    def __init__(self, app: ASGIApp, *, limits: WebLimits, access: Access) -> None:
+    def __init__(self, app: ASGIApp, *, limits: WebLimits, access: WebAccess) -> None:
         self._app = app
         self._limits = limits
         self._access = access
@@ -153,7 +153,7 @@ class Origins:
     origin.
     """
 
-    def __init__(self, app: ASGIApp, *, options: WebOptions, access: Access) -> None:
+    def __init__(self, app: ASGIApp, *, options: WebOptions, access: WebAccess) -> None:
         self._app = app
         self._access = access
         named = {options.host.lower(), *(name.lower() for name in options.hosts)}
@@ -211,7 +211,7 @@ def _is_address(name: str) -> bool:
 class Callers:
     """Finds out who asks, and counts requests; the caller is then in the scope (`caller_of`)."""
 
-    def __init__(self, app: ASGIApp, *, access: Access) -> None:
+    def __init__(self, app: ASGIApp, *, access: WebAccess) -> None:
         self._app = app
         self._access = access
 
@@ -264,4 +264,4 @@ def _extensions(scope: Scope) -> Mapping[str, Any]:
     return scope.get("extensions") or {}
 
 
-__all__ = ["PUBLIC", "Callers", "Headers", "Limits", "Origins", "caller_of", "refuse"]
+__all__ = ["PUBLIC", "Callers", "Headers", "Origins", "RequestLimits", "caller_of", "refuse"]

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from qmf.web.access.access import Access, caller_of, client_address
+from qmf.web.access.access import WebAccess, caller_of, client_address
 from qmf.web.access.caller import Proof
 from qmf.web.options import WebOptions
 from qmf.web.problems import Problem
@@ -24,7 +24,7 @@ input, button { font: inherit; padding: .5rem; }
 """
 
 
-def router(access: Access, options: WebOptions) -> APIRouter:
+def router(access: WebAccess, options: WebOptions) -> APIRouter:
     """The routes ``/login`` and ``/logout``; they are for people, and in no description of the interface."""
     routes = APIRouter(include_in_schema=False)
 

@@ -35,7 +35,7 @@ class TokensError(CallerError):
 
 
 @attrs.frozen(kw_only=True)
-class Token:
+class ApiToken:
     """A token as the file has it.
 
     Attributes:
@@ -57,7 +57,7 @@ class Token:
         return f"{self.name}:{scopes}:{self.end or 'never'}:{self.digest}"
 
 
-def new_token(name: str, scopes: frozenset[Scope], end: datetime.date | None) -> tuple[str, Token]:
+def new_token(name: str, scopes: frozenset[Scope], end: datetime.date | None) -> tuple[str, ApiToken]:
     """A new token: its secret, which is not kept, and what the file has of it.
 
     Raises:
@@ -66,10 +66,10 @@ def new_token(name: str, scopes: frozenset[Scope], end: datetime.date | None) ->
     if not _NAME.match(name):
         raise TokensError(f"{name!r} cannot be the name of a token: it has a colon or a line end, or begins a comment")
     secret = PREFIX + secrets.token_urlsafe(32)
-    return secret, Token(name=name, scopes=scopes, end=end, digest=_digest(secret))
+    return secret, ApiToken(name=name, scopes=scopes, end=end, digest=_digest(secret))
 
 
-class Tokens:
+class ApiTokens:
     """The tokens of a file, or none."""
 
     def __init__(self, path: Path | None, today: Callable[[], datetime.date] = datetime.date.today) -> None:
@@ -83,7 +83,7 @@ class Tokens:
         self._stamp = self._stamped()
         self._tokens = {} if path is None else read_tokens(path)
 
-    def find(self, secret: str) -> Token | None:
+    def find(self, secret: str) -> ApiToken | None:
         """The token with this secret; None when there is none, or it is void."""
         self._reload()
         given = _digest(secret)
@@ -118,7 +118,7 @@ class Tokens:
             log.error("the tokens stay as they were: %s", error)
 
 
-def read_tokens(path: Path) -> dict[str, Token]:
+def read_tokens(path: Path) -> dict[str, ApiToken]:
     """The tokens of a file by digest; empty lines and comments (``#``) are ignored.
 
     Raises:
@@ -129,7 +129,7 @@ def read_tokens(path: Path) -> dict[str, Token]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise TokensError(f"{path}: {reason}") from error
-    found: dict[str, Token] = {}
+    found: dict[str, ApiToken] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             token = _parse(line.strip(), f"{path}:{number}")
@@ -137,13 +137,13 @@ def read_tokens(path: Path) -> dict[str, Token]:
     return found
 
 
-def _parse(line: str, where: str) -> Token:
+def _parse(line: str, where: str) -> ApiToken:
     parts = line.split(":")
     if len(parts) != 4 or not _NAME.match(parts[0]) or not _DIGEST.match(parts[3]):
         raise TokensError(f"{where}: expected name:scopes:end:digest, as qmf-web --new-token prints it")
     name, scopes, end, digest = parts
     try:
-        return Token(
+        return ApiToken(
             name=name,
             scopes=parse_scopes(scopes),
             end=None if end == "never" else datetime.date.fromisoformat(end),

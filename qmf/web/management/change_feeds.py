@@ -16,11 +16,11 @@ import attrs
 
 from qmf.console.aio import ChangeKind, Client, Follow, FollowedStore, ObjectChange, ObjectId, RemoteObject
 from qmf.web.management.object_values import fields_of
-from qmf.web.management.object_writer import ObjectWriter
-from qmf.web.management.selection import Selection
+from qmf.web.management.object_writer import JsonObjectWriter
+from qmf.web.management.selection import ClassSelection
 from qmf.web.problems import Problem
 from qmf.web.streams.record_log import RecordLog
-from qmf.web.streams.serving import SIGN_OF_LIFE, Notice, Sendable
+from qmf.web.streams.serving import SIGN_OF_LIFE, Sendable, StreamNotice
 
 log = logging.getLogger("qmf.web")
 
@@ -44,7 +44,7 @@ class FeedKey:
         interval: seconds between publications.
     """
 
-    selection: Selection
+    selection: ClassSelection
     fields: tuple[str, ...] | None
     interval: float
 
@@ -56,7 +56,7 @@ class ChangeFeed:
         log: a record for each change.
     """
 
-    def __init__(self, key: FeedKey, follow: Follow[RemoteObject], writer: ObjectWriter, history: int) -> None:
+    def __init__(self, key: FeedKey, follow: Follow[RemoteObject], writer: JsonObjectWriter, history: int) -> None:
         self.log = RecordLog(history)
         self._key = key
         self._writer = writer
@@ -104,14 +104,14 @@ class ChangeFeed:
         position = self.log.position(last_id)
         if position is None or position < self.log.begin:
             if last_id is not None:
-                yield [Notice("reset", {})]
+                yield [StreamNotice("reset", {})]
             position = self.log.end
             async for part in self._present():
                 yield part
         while True:
             batch = self.log.take(position)
             if batch.missed:
-                yield [Notice("reset", {})]
+                yield [StreamNotice("reset", {})]
                 position = self.log.end
                 async for part in self._present():
                     yield part
@@ -130,15 +130,15 @@ class ChangeFeed:
         last_id = self.log.last_id
         objects = list(self._objects.values())
         for first in range(0, len(objects), _STEP):
-            yield [Notice("added", self._json(obj)) for obj in objects[first : first + _STEP]]
+            yield [StreamNotice("added", self._json(obj)) for obj in objects[first : first + _STEP]]
             await asyncio.sleep(0)  # others have their turn
-        yield [Notice("complete", {"count": len(objects)}, last_id)]
+        yield [StreamNotice("complete", {"count": len(objects)}, last_id)]
 
 
 class ChangeFeeds:
     """All feeds that have readers, or had some a moment ago. Belongs to the event loop."""
 
-    def __init__(self, client: Client, writer: ObjectWriter, history: int) -> None:
+    def __init__(self, client: Client, writer: JsonObjectWriter, history: int) -> None:
         def make(key: FeedKey) -> ChangeFeed:
             follow = client.follow(**key.selection.arguments(), interval=key.interval)
             return ChangeFeed(key, follow, writer, history)

@@ -52,7 +52,7 @@ class EventFeed:
 
 
 @attrs.frozen(kw_only=True)
-class EventFilter:
+class EventSelection:
     """Which events a reader wants.
 
     Attributes:

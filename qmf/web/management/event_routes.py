@@ -10,11 +10,11 @@ from qmf.schema import Severity
 from qmf.web.access.caller import Caller, Scope
 from qmf.web.addresses import API
 from qmf.web.management.change_feeds import FeedKey
-from qmf.web.management.event_feed import EventFilter
+from qmf.web.management.event_feed import EventSelection
 from qmf.web.management.management import Management
 from qmf.web.management.object_values import Fields, read_fields
 from qmf.web.management.parameters import problems
-from qmf.web.management.selection import Selection, selection
+from qmf.web.management.selection import ClassSelection, selection
 from qmf.web.problems import Problem
 from qmf.web.streams.serving import EventStream, log_source, serve_socket
 
@@ -36,7 +36,7 @@ def event_filter(
     package: Annotated[str | None, Query(max_length=255)] = None,
     agent: Annotated[str | None, Query(max_length=1000)] = None,
     text: Annotated[str | None, Query(max_length=1000, description="Text in the class or in an argument")] = None,
-) -> EventFilter:
+) -> EventSelection:
     """A dependency of routes: the filter of their query.
 
     Raises:
@@ -48,7 +48,7 @@ def event_filter(
         if least is None:
             names = ", ".join(item.schema_name for item in Severity)
             raise Problem(422, f"query.severity: must be one of {names}")
-    return EventFilter(
+    return EventSelection(
         severity=least, name=name or None, package=package or None, agent=agent or None, text=text or None
     )
 
@@ -58,8 +58,8 @@ def router(management: Management) -> APIRouter:
     services, log = management.services, management.events.log
     routes = APIRouter(prefix=API, tags=["events and changes"], responses=problems())
     Reading = Annotated[Caller, Depends(services.access.require(Scope.READ))]
-    Wanted = Annotated[EventFilter, Depends(event_filter)]
-    Chosen = Annotated[Selection, Depends(selection)]
+    Wanted = Annotated[EventSelection, Depends(event_filter)]
+    Chosen = Annotated[ClassSelection, Depends(selection)]
 
     @routes.get("/events", summary="The latest events, oldest first")
     async def events(

@@ -13,9 +13,9 @@ from qmf.web.management.change_feeds import ChangeFeeds
 from qmf.web.management.event_feed import EventFeed
 from qmf.web.management.jobs import Jobs
 from qmf.web.management.object_values import check_names
-from qmf.web.management.object_writer import ObjectWriter
-from qmf.web.management.paging import Pages
-from qmf.web.management.selection import Selection
+from qmf.web.management.object_writer import JsonObjectWriter
+from qmf.web.management.paging import ResultPages
+from qmf.web.management.selection import ClassSelection
 from qmf.web.services import WebServices
 from qmf.web.sharing import SharedWork
 
@@ -37,10 +37,10 @@ class Management:
         self.services = services
         self.client = services.client
         self.events = EventFeed(services.client, services.limits.history)
-        self.writer = ObjectWriter()
+        self.writer = JsonObjectWriter()
         self.changes = ChangeFeeds(services.client, self.writer, services.limits.history)
         self.jobs = Jobs(services.limits.jobs)
-        self.pages = Pages()
+        self.pages = ResultPages()
         self.lists: SharedWork[tuple[Sequence[bytes], str | None]] = SharedWork()
 
     @contextlib.asynccontextmanager
@@ -92,7 +92,7 @@ class Management:
             raise NotFoundError(f"class of package {package}", name, known)
         return await self.client.schema(keys[-1])
 
-    async def check(self, chosen: Selection, fields: Sequence[str]) -> None:
+    async def check(self, chosen: ClassSelection, fields: Sequence[str]) -> None:
         """Refuse a class, or values, that the agents present don't have: for a list without objects.
 
         Raises:

@@ -17,7 +17,7 @@ from qmf.web.management import calls
 from qmf.web.management.job_routes import job_json, job_location
 from qmf.web.management.management import Management
 from qmf.web.management.object_values import Fields, check_fields, fields_of, read_fields
-from qmf.web.management.ordering import Order
+from qmf.web.management.ordering import ObjectOrdering
 from qmf.web.management.parameters import (
     AGENT_PROBLEMS,
     BODY_PROBLEMS,
@@ -30,7 +30,7 @@ from qmf.web.management.parameters import (
 )
 from qmf.web.management.references import incoming
 from qmf.web.management.schema_routes import failures_json
-from qmf.web.management.selection import Selection, selection
+from qmf.web.management.selection import ClassSelection, selection
 from qmf.web.parts import PartsResponse, parts_of
 
 #: Objects in a page where nothing is said.
@@ -61,14 +61,14 @@ def router(management: Management) -> APIRouter:
     @routes.get("/objects", summary="Objects of a class, page by page", dependencies=read)
     async def objects(
         request: Request,
-        chosen: Annotated[Selection, Depends(selection)],
+        chosen: Annotated[ClassSelection, Depends(selection)],
         fields: Fields = None,
         sort: Sort = None,
         limit: Annotated[int, Query(ge=1, le=largest)] = min(DEFAULT_PAGE, largest),
         cursor: Annotated[str | None, Query(max_length=20_000, description="From `next` of the page before")] = None,
         timeout: Timeout = None,
     ) -> Response:
-        arguments, names, order = chosen.arguments(), read_fields(fields), Order.parse(sort)
+        arguments, names, order = chosen.arguments(), read_fields(fields), ObjectOrdering.parse(sort)
 
         async def work() -> tuple[Sequence[bytes], str | None]:
             async with services.work.turn():

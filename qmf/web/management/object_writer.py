@@ -25,7 +25,7 @@ _PLAIN = {"bool": "bool", "sstr": "str", "lstr": "str"}
 Write = Callable[[RemoteObject, Mapping[str, object]], dict[str, Any]]
 
 
-class ObjectWriter:
+class JsonObjectWriter:
     """Makes JSON objects of objects. Integers in them may need `json_bytes` to be kept by every reader."""
 
     def __init__(self) -> None:

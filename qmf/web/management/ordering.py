@@ -35,7 +35,7 @@ class _Descending:
 
 
 @attrs.frozen
-class Order:
+class ObjectOrdering:
     """An order of objects.
 
     Attributes:
@@ -45,7 +45,7 @@ class Order:
     fields: tuple[tuple[str, bool], ...] = ()
 
     @classmethod
-    def parse(cls, text: str | None) -> Order:
+    def parse(cls, text: str | None) -> ObjectOrdering:
         """From a list with commas: names, with a minus in front if the greatest comes first."""
         items = [item.strip() for item in (text or "").split(",")]
         found = {item.removeprefix("-"): item.startswith("-") for item in items if item.strip("-")}

@@ -20,7 +20,7 @@ import attrs
 
 from qmf.console.aio import Answers, RemoteObject
 from qmf.errors import QmfError
-from qmf.web.management.ordering import Order
+from qmf.web.management.ordering import ObjectOrdering
 from qmf.web.problems import Problem
 
 #: Seconds for which an answer is kept after its last use.
@@ -31,7 +31,7 @@ MAX_OBJECTS = 500_000
 
 
 @attrs.frozen
-class Page:
+class ResultPage:
     """Some of the objects of an answer.
 
     Attributes:
@@ -50,7 +50,7 @@ class Page:
 @attrs.define(eq=False)
 class _Kept:
     query: Hashable
-    order: Order
+    order: ObjectOrdering
     objects: Sequence[RemoteObject]
     failures: Mapping[str, QmfError]
     used: float = 0.0
@@ -62,7 +62,7 @@ class _Kept:
             self.ordered = True
 
 
-class Pages:
+class ResultPages:
     """The answers that are kept. Belongs to the event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -76,8 +76,8 @@ class Pages:
         ask: Callable[[], Awaitable[Answers[RemoteObject]]],
         cursor: str | None,
         limit: int,
-        order: Order = Order(),  # noqa: B008 - a frozen value
-    ) -> Page:
+        order: ObjectOrdering = ObjectOrdering(),  # noqa: B008 - a frozen value
+    ) -> ResultPage:
         """A page of the answer to a query.
 
         Args:
@@ -113,7 +113,7 @@ class Pages:
         if number:
             kept.used = self._clock()
             self._kept.move_to_end(number)
-        return Page(objects, following, len(kept.objects), kept.failures)
+        return ResultPage(objects, following, len(kept.objects), kept.failures)
 
     def forget(self) -> None:
         """Give back the answers that nobody has read for a while."""

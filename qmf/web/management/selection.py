@@ -18,7 +18,7 @@ MAX_FILTER = 10_000
 
 
 @attrs.frozen
-class Selection:
+class ClassSelection:
     """Objects of a class.
 
     Attributes:
@@ -92,6 +92,6 @@ def selection(
         ),
     ] = None,
     hash: Annotated[UUID | None, Query(description="Only this version of the class; needs package")] = None,
-) -> Selection:
+) -> ClassSelection:
     """A dependency of routes: the selection of their query."""
-    return Selection(name, package or None, agent or None, where, hash)
+    return ClassSelection(name, package or None, agent or None, where, hash)

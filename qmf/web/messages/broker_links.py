@@ -17,7 +17,7 @@ from qmf.messaging.aio import Connection, Receiver, Sender, Session
 from qmf.messaging.exceptions import ConnectionError as MessagingConnectionError
 from qmf.messaging.exceptions import InvalidOption, LinkClosed
 from qmf.web.messages.consumer_ids import ConsumerOptions
-from qmf.web.messages.destinations import Destination, Kind, link_options, subscription_name
+from qmf.web.messages.destinations import Destination, DestinationKind, link_options, subscription_name
 
 #: Seconds that the broker has to answer.
 PATIENCE = 10.0
@@ -36,7 +36,7 @@ class Settlement(enum.Enum):
     UNKNOWN = "unknown"  #: the connection was lost before the broker confirmed
 
 
-class Source:
+class ConsumerSource:
     """The receiver of a consumer, in a session of its own."""
 
     def __init__(self, session: Session, receiver: Receiver, *, lasting: bool) -> None:
@@ -224,7 +224,7 @@ class BrokerLinks:
                 await surplus.close(PATIENCE)
         return sender
 
-    async def source(self, destination: Destination, options: ConsumerOptions) -> Source:
+    async def source(self, destination: Destination, options: ConsumerOptions) -> ConsumerSource:
         """A new source for a consumer.
 
         Raises:
@@ -232,7 +232,7 @@ class BrokerLinks:
         """
         connection = await self.check_attached()
         name = None
-        if destination.kind is Kind.TOPIC and options.durable and options.name is not None:
+        if destination.kind is DestinationKind.TOPIC and options.durable and options.name is not None:
             name = subscription_name(destination, options.name)
         link = link_options(selector=options.selector, name=name, durable=name is not None)
         session = await connection.session(timeout=PATIENCE)
@@ -241,7 +241,7 @@ class BrokerLinks:
         except BaseException:
             session.abandon()
             raise
-        return Source(session, receiver, lasting=name is not None)
+        return ConsumerSource(session, receiver, lasting=name is not None)
 
 
 def _is_usable(sender: Sender) -> bool:

@@ -54,7 +54,7 @@ _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([\w.-]+)", re.IGNORECASE)
 
 
 @attrs.frozen(kw_only=True)
-class Delivery:
+class DeliveryOptions:
     """How a message is to be sent: the query parameters of its creation.
 
     Attributes:
@@ -88,7 +88,9 @@ def property_name(header: str) -> str:
     return PREFIX + header.lower().replace("-", "$")
 
 
-def to_message(body: bytes, headers: Iterable[tuple[str, str]], delivery: Delivery, id: str | None = None) -> Message:
+def to_message(
+    body: bytes, headers: Iterable[tuple[str, str]], delivery: DeliveryOptions, id: str | None = None
+) -> Message:
     """The message for a request that creates one.
 
     Args:

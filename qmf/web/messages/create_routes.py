@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from qmf.messaging import Message
 from qmf.web.messages import contents, requests
-from qmf.web.messages.destinations import Destination, Kind
+from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.errors import as_problems
 from qmf.web.messages.openapi import creation, problems
 from qmf.web.messages.pull_routes import Name
@@ -24,7 +24,7 @@ MessageId = Annotated[str, Path(description="id that the client gives the messag
 class CreateRoutes:
     """The routes of queues, or of topics."""
 
-    def __init__(self, kind: Kind, service: MessageService) -> None:
+    def __init__(self, kind: DestinationKind, service: MessageService) -> None:
         self._kind = kind
         self._service = service
 
@@ -84,7 +84,7 @@ class CreateRoutes:
     async def _message(self, request: Request, id: str | None = None) -> Message:
         delivery = requests.read_delivery(request)
         message = contents.to_message(await request.body(), request.headers.items(), delivery, id)
-        if self._kind is Kind.TOPIC:
+        if self._kind is DestinationKind.TOPIC:
             # RabbitMQ 3 ends the session when a message to a topic exchange has none.
             message.subject = ""
         return message

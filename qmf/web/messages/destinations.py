@@ -17,7 +17,7 @@ MAX_NAME = 255
 _INVALID = re.compile(r"[\x00-\x1f\x7f]|\A(?:#|<null>|)\Z")
 
 
-class Kind(enum.Enum):
+class DestinationKind(enum.Enum):
     """What a destination is; the first part of its URL."""
 
     QUEUE = "queues"
@@ -38,7 +38,7 @@ class Destination:
         name: the broker's.
     """
 
-    kind: Kind
+    kind: DestinationKind
     name: str
 
     def __str__(self) -> str:

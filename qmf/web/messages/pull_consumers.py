@@ -20,9 +20,9 @@ import attrs
 from qmf._background_tasks import BackgroundTasks
 from qmf.errors import QmfError
 from qmf.messaging import Message, MessagingError
-from qmf.web.messages.broker_links import BrokerLinks, Settlement, Source
+from qmf.web.messages.broker_links import BrokerLinks, ConsumerSource, Settlement
 from qmf.web.messages.consumer_ids import ConsumerOptions, make_id, read_id
-from qmf.web.messages.destinations import Destination, Kind
+from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.pull_protocol import NextStep, PullProtocol, Verdict
 from qmf.web.messages.states import ConsumerState
 
@@ -94,7 +94,7 @@ class PullConsumer:
         self.destination = destination
         self.options = options
         self._links = links
-        self._source: Source | None = None
+        self._source: ConsumerSource | None = None
         self._lock = asyncio.Lock()
         self._protocol: PullProtocol[Message] = PullProtocol(
             acknowledged=not options.auto_ack, first=1 if first is None else first, renewed=first is not None
@@ -204,7 +204,7 @@ class PullConsumer:
         """True while a request is processed."""
         return self._lock.locked()
 
-    async def _open_source(self) -> Source:
+    async def _open_source(self) -> ConsumerSource:
         if self.closed:
             raise ConsumerGone(f"consumer {self.id} has ended")
         if self._source is not None and self._source.failed:
@@ -291,7 +291,7 @@ class PullConsumers:
             return None
         if (reason := self._ended.get((destination, id))) is not None:
             raise ConsumerGone(reason)
-        if destination.kind is Kind.TOPIC and not options.durable:
+        if destination.kind is DestinationKind.TOPIC and not options.durable:
             raise ConsumerGone("the subscription was not durable, and ended with its consumer or with the server")
         return await self._add(id, destination, options, self._new_number())
 

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Path
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from qmf.web.access.access import Access
+from qmf.web.access.access import WebAccess
 from qmf.web.access.caller import Scope
 from qmf.web.messages import contents, requests
-from qmf.web.messages.destinations import Destination, Kind
+from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.errors import RETRY_AFTER, as_problems
 from qmf.web.messages.openapi import form, problems
 from qmf.web.messages.pull_consumers import PullAnswer, PullConsumer, PullOutcome
@@ -34,7 +34,7 @@ _PULL = {
 class PullRoutes:
     """The routes of the pull consumers of queues, or of topics."""
 
-    def __init__(self, kind: Kind, service: MessageService, access: Access) -> None:
+    def __init__(self, kind: DestinationKind, service: MessageService, access: WebAccess) -> None:
         self._kind = kind
         self._service = service
         self._access = access
@@ -45,7 +45,7 @@ class PullRoutes:
         factory = Urls("", Destination(self._kind, "")).factory
         base = f"/{self._kind.value}/{{name}}/{factory}"
         parameters = ["autoAck", "selector", "idle-timeout"]
-        if self._kind is Kind.TOPIC:
+        if self._kind is DestinationKind.TOPIC:
             parameters += ["durable", "name", "delete-when-idle"]
         router.add_api_route(
             base,

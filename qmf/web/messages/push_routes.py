@@ -10,10 +10,10 @@ from fastapi import APIRouter, Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from qmf.web.access.access import Access
+from qmf.web.access.access import WebAccess
 from qmf.web.access.caller import Scope
 from qmf.web.messages import requests
-from qmf.web.messages.destinations import Destination, Kind
+from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.errors import RETRY_AFTER, as_problems
 from qmf.web.messages.openapi import problems, registration
 from qmf.web.messages.pull_routes import Name
@@ -38,7 +38,7 @@ PushId = Annotated[str, Path(description="id of the registration, from its Locat
 class PushRoutes:
     """The routes of the push consumers of queues, or of topics."""
 
-    def __init__(self, kind: Kind, service: MessageService, access: Access) -> None:
+    def __init__(self, kind: DestinationKind, service: MessageService, access: WebAccess) -> None:
         self._kind = kind
         self._service = service
         self._access = access

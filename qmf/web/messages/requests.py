@@ -11,8 +11,8 @@ from starlette.requests import Request
 
 from qmf.web.addresses import from_segment
 from qmf.web.messages.consumer_ids import ConsumerOptions
-from qmf.web.messages.contents import Delivery
-from qmf.web.messages.destinations import Destination, Kind
+from qmf.web.messages.contents import DeliveryOptions
+from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.problems import Problem
 
 #: Seconds that a pull waits at most, whatever `Accept-Wait` says.
@@ -24,7 +24,7 @@ _FORM = "application/x-www-form-urlencoded"
 _BOOLEANS = {"true": True, "false": False}
 
 
-def read_destination(kind: Kind, segment: str) -> Destination:
+def read_destination(kind: DestinationKind, segment: str) -> Destination:
     """The destination that a path names; raises `Problem` 404 for a name that no node can have."""
     destination = Destination(kind, from_segment(segment))
     if not destination.is_valid:
@@ -94,7 +94,7 @@ def read_number(values: Mapping[str, str], name: str, least: int, most: int) -> 
 
 async def read_consumer_options(request: Request, destination: Destination) -> ConsumerOptions:
     """The options of a pull consumer that is to be created."""
-    topic = destination.kind is Kind.TOPIC
+    topic = destination.kind is DestinationKind.TOPIC
     names = ["autoAck", "selector", "idle-timeout", *(["durable", "name", "delete-when-idle"] if topic else [])]
     form = await read_form(request, *names)
     name, selector = form.get("name"), form.get("selector")
@@ -110,7 +110,7 @@ async def read_consumer_options(request: Request, destination: Destination) -> C
     )
 
 
-def read_delivery(request: Request) -> Delivery:
+def read_delivery(request: Request) -> DeliveryOptions:
     """How a message is to be sent: query parameters ``durable``, ``ttl``, ``expiration`` and ``priority``."""
     names = ("durable", "ttl", "expiration", "priority")
     query = request.query_params
@@ -131,7 +131,7 @@ def read_delivery(request: Request) -> Delivery:
         if left <= 0:
             raise Problem(400, f"parameter 'expiration' is {expiration}, which is past", parameter="expiration")
         seconds = min(left if seconds is None else min(seconds, left), float(_MAX_TTL))
-    return Delivery(
+    return DeliveryOptions(
         durable=read_boolean(values, "durable", default=False),
         priority=read_number(values, "priority", 0, 9),
         ttl=seconds,

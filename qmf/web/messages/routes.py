@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends
 
 from qmf.web.access.caller import Scope
 from qmf.web.messages.create_routes import CreateRoutes
-from qmf.web.messages.destinations import Kind
+from qmf.web.messages.destinations import DestinationKind
 from qmf.web.messages.pull_routes import PullRoutes
 from qmf.web.messages.push_routes import PushRoutes
 from qmf.web.messages.requests import no_query
@@ -53,7 +53,7 @@ def router(services: WebServices, *, service: MessageService | None = None) -> A
     found = APIRouter(
         tags=["messages"], dependencies=[Depends(services.access.require(Scope.MESSAGES))], lifespan=lifespan
     )
-    for kind in Kind:
+    for kind in DestinationKind:
         CreateRoutes(kind, used).add_to(found)
         consumers = APIRouter(dependencies=[Depends(no_query)])
         PullRoutes(kind, used, services.access).add_to(consumers)

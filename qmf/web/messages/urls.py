@@ -7,7 +7,7 @@ from urllib.parse import quote
 import attrs
 from starlette.requests import Request
 
-from qmf.web.messages.destinations import Destination, Kind
+from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.pull_protocol import LinkKind, NextStep
 
 #: The parts of paths that name protocols.
@@ -39,12 +39,12 @@ class Urls:
     @property
     def factory(self) -> str:
         """Name of the resource that creates pull consumers."""
-        return "pull-consumers" if self.destination.kind is Kind.QUEUE else "pull-subscriptions"
+        return "pull-consumers" if self.destination.kind is DestinationKind.QUEUE else "pull-subscriptions"
 
     @property
     def push_factory(self) -> str:
         """Name of the resource that registers push consumers."""
-        return "push-consumers" if self.destination.kind is Kind.QUEUE else "push-subscriptions"
+        return "push-consumers" if self.destination.kind is DestinationKind.QUEUE else "push-subscriptions"
 
     def destination_links(self) -> dict[str, str]:
         """Headers of the destination itself."""

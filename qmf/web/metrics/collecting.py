@@ -10,9 +10,9 @@ import attrs
 from qmf.console.aio import RemoteObject
 from qmf.protocol.objects import as_dict
 from qmf.schema import ClassSchema
-from qmf.web.metrics.exposition import BLOCK, FamilyRows, Row, RowBlock, escape_label, label_text
+from qmf.web.metrics.exposition import BLOCK, FamilyRows, MetricRow, RowBlock, escape_label, label_text
 from qmf.web.metrics.followed_classes import ClassObjects
-from qmf.web.metrics.names import Family, snake_case
+from qmf.web.metrics.names import MetricFamily, snake_case
 from qmf.web.problems import Problem
 
 #: Classes with the most series that a refusal names.
@@ -51,7 +51,7 @@ def collect(classes: Sequence[ClassObjects], patterns: Sequence[str], limit: int
     series = sum(counts.values())
     if series > limit:
         raise _too_many(counts, series, limit)
-    found: dict[str, tuple[Family, list[RowBlock]]] = {}
+    found: dict[str, tuple[MetricFamily, list[RowBlock]]] = {}
     owners: dict[str, str] = {}
     for item, families in chosen:
         if not families:
@@ -67,7 +67,7 @@ def collect(classes: Sequence[ClassObjects], patterns: Sequence[str], limit: int
     return Collected([FamilyRows(family, blocks) for family, blocks in found.values()], series)
 
 
-def _chosen(families: Sequence[Family], patterns: Sequence[str]) -> list[Family]:
+def _chosen(families: Sequence[MetricFamily], patterns: Sequence[str]) -> list[MetricFamily]:
     if not patterns:
         return list(families)
     return [
@@ -90,7 +90,7 @@ def _too_many(counts: Mapping[str, int], series: int, limit: int) -> Problem:
     )
 
 
-def _rows(item: ClassObjects) -> Iterator[Row]:
+def _rows(item: ClassObjects) -> Iterator[MetricRow]:
     """Labels and values of the objects; no two objects have the same labels."""
     keys = _keys(item.schema)
     seen: set[str] = set()
@@ -102,7 +102,7 @@ def _rows(item: ClassObjects) -> Iterator[Row]:
             if labels in seen:
                 continue  # the same object of two runs of its agent
         seen.add(labels)
-        yield Row(labels, values, obj.agent, keys)
+        yield MetricRow(labels, values, obj.agent, keys)
 
 
 def _keys(schema: ClassSchema) -> list[tuple[str, str]]:

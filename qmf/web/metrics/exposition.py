@@ -17,7 +17,7 @@ import attrs
 from qmf._compile import compile_function
 from qmf.console.aio import ObjectId
 from qmf.views.names import without_class
-from qmf.web.metrics.names import Family
+from qmf.web.metrics.names import MetricFamily
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -30,7 +30,7 @@ BLOCK = 2000
 _WRITTEN_AS_IS = frozenset({int, float})
 
 
-class Row(NamedTuple):
+class MetricRow(NamedTuple):
     """An object.
 
     Attributes:
@@ -78,7 +78,7 @@ class RowBlock:
 
     __slots__ = ("labels", "rows", "values")
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[MetricRow]) -> None:
         self.rows = rows
         self.labels = [f"{row.labels}}} " for row in rows]
         self.values = [row.values for row in rows]
@@ -93,11 +93,11 @@ class FamilyRows:
         blocks: the objects.
     """
 
-    family: Family
+    family: MetricFamily
     blocks: Sequence[RowBlock]
 
     @property
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[MetricRow]:
         """The objects, one by one."""
         for block in self.blocks:
             yield from block.rows
@@ -114,7 +114,7 @@ def exposition(families: Iterator[FamilyRows] | Sequence[FamilyRows], *, openmet
                 head = ""
 
 
-def _plain_lines(family: Family, block: RowBlock) -> str:
+def _plain_lines(family: MetricFamily, block: RowBlock) -> str:
     """The lines of a family whose objects all have a number that is written as it is; empty if they have not."""
     if family.samples is not None or family.divisor != 1:
         return ""
@@ -136,7 +136,7 @@ def escape_label(text: str) -> str:
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
-def _head(family: Family, *, openmetrics: bool) -> str:
+def _head(family: MetricFamily, *, openmetrics: bool) -> str:
     text = family.help.replace("\\", r"\\").replace("\n", r"\n")
     name = family.name
     if openmetrics:
@@ -147,7 +147,7 @@ def _head(family: Family, *, openmetrics: bool) -> str:
 
 
 @functools.lru_cache(10_000)
-def _writer(family: Family) -> Callable[[Sequence[Row]], list[str]]:
+def _writer(family: MetricFamily) -> Callable[[Sequence[MetricRow]], list[str]]:
     """The function that writes the lines of a family."""
     names: dict[str, object] = {"number": (int, float), "key": family.value, "samples": family.samples}
     value = "x + 0" if family.divisor == 1 else f"x / {family.divisor}"  # a bool becomes a number
@@ -159,5 +159,5 @@ def _writer(family: Family) -> Callable[[Sequence[Row]], list[str]]:
         f"    return [f'{family.series}{{labels}}}}}} {{{value}}}\\n'"
         f" for labels, values, _agent, _keys in rows if {test}]\n"
     )
-    found: Callable[[Sequence[Row]], list[str]] = compile_function("write", source, names, family.name)
+    found: Callable[[Sequence[MetricRow]], list[str]] = compile_function("write", source, names, family.name)
     return found

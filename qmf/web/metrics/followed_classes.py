@@ -18,7 +18,7 @@ from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf.views.internal import BROKER_PACKAGE
 from qmf.web.metrics.known_types import with_known_types
-from qmf.web.metrics.names import Family, families_of
+from qmf.web.metrics.names import MetricFamily, families_of
 from qmf.web.own_objects import OwnObjects
 
 log = logging.getLogger("qmf.web")
@@ -44,7 +44,7 @@ class ClassObjects:
     """
 
     schema: ClassSchema
-    families: tuple[Family, ...]
+    families: tuple[MetricFamily, ...]
     objects: Sequence[RemoteObject]
 
 
@@ -111,7 +111,7 @@ class FollowedClasses:
         self._patterns = patterns
         self._interval = interval
         self._followed = FollowedStore(self._follow, IDLE)
-        self._families: dict[ClassKey, tuple[ClassSchema, tuple[Family, ...]]] = {}
+        self._families: dict[ClassKey, tuple[ClassSchema, tuple[MetricFamily, ...]]] = {}
         self._own = OwnObjects(self._connection)
 
     async def objects(self, patterns: ClassPatterns, *, own: bool) -> list[ClassObjects]:

@@ -19,7 +19,7 @@ class MetricType(enum.Enum):
 
 
 @attrs.frozen
-class Unit:
+class MetricUnit:
     """A unit of metrics.
 
     Attributes:
@@ -33,15 +33,15 @@ class Unit:
 
 #: Base units, as Prometheus wants them, for those of schemas. Others count something, and are put in the plural.
 _UNITS = {
-    "octet": Unit("bytes"),
-    "byte": Unit("bytes"),
-    "nanosecond": Unit("seconds", 10**9),
-    "microsecond": Unit("seconds", 10**6),
-    "millisecond": Unit("seconds", 10**3),
-    "second": Unit("seconds"),
-    "percent": Unit("ratio", 100),
-    "celsius": Unit("celsius"),
-    "msgs/sec": Unit("messages_per_second"),
+    "octet": MetricUnit("bytes"),
+    "byte": MetricUnit("bytes"),
+    "nanosecond": MetricUnit("seconds", 10**9),
+    "microsecond": MetricUnit("seconds", 10**6),
+    "millisecond": MetricUnit("seconds", 10**3),
+    "second": MetricUnit("seconds"),
+    "percent": MetricUnit("ratio", 100),
+    "celsius": MetricUnit("celsius"),
+    "msgs/sec": MetricUnit("messages_per_second"),
 }
 
 #: Other words for units in the names of values.
@@ -64,7 +64,7 @@ _RESERVED = ("count", "sum", "bucket", "total", "created", "info")
 
 
 @attrs.frozen(kw_only=True)
-class Family:
+class MetricFamily:
     """A metric family: one value of the objects of a class, a series for each object.
 
     Attributes:
@@ -98,21 +98,21 @@ def snake_case(name: str) -> str:
     return f"_{text}" if text[0].isdigit() else text
 
 
-def unit_of(text: str | None, kind: QmfType) -> Unit:
+def unit_of(text: str | None, kind: QmfType) -> MetricUnit:
     """The unit of a value: that of the schema, or for times that of the type."""
     if kind.base == "absTime":
-        return Unit("timestamp_seconds", 10**9)
+        return MetricUnit("timestamp_seconds", 10**9)
     if kind.base == "deltaTime" and not text:
         return _UNITS["nanosecond"]
     if not text:
-        return Unit("")
+        return MetricUnit("")
     known = _UNITS.get(text.lower())
     if known is not None:
         return known
     first, *rest = (part.strip() for part in text.split("/"))
     counted = _UNITS.get(first.lower())
     divisor, name = (1, _plural(snake_case(first))) if counted is None else (counted.divisor, counted.name)
-    return Unit("_per_".join((name, *(snake_case(part) for part in rest))), divisor)
+    return MetricUnit("_per_".join((name, *(snake_case(part) for part in rest))), divisor)
 
 
 def _plural(word: str) -> str:
@@ -123,7 +123,7 @@ def _plural(word: str) -> str:
     return word if word.endswith(("hertz", "celsius")) else f"{word}s"
 
 
-def families_of(schema: ClassSchema, *, prefix: str | None = None) -> list[Family]:
+def families_of(schema: ClassSchema, *, prefix: str | None = None) -> list[MetricFamily]:
     """The families of a class: its statistics, and properties that are numbers, in schema order.
 
     Args:
@@ -133,7 +133,7 @@ def families_of(schema: ClassSchema, *, prefix: str | None = None) -> list[Famil
     package, name = snake_case(schema.package), snake_case(schema.name)
     # The class `Broker` of `org.apache.qpid.broker` need not say so twice.
     begin = prefix or (package if f"_{package}".endswith(f"_{name}") else f"{package}_{name}")
-    found: dict[str, Family] = {}
+    found: dict[str, MetricFamily] = {}
     members: list[Property | Statistic] = [*schema.properties, *schema.statistics]
     for item in members:
         if isinstance(item, Property) and (item.index or item.type.style is not Style.DIRECT):
@@ -157,7 +157,7 @@ class _Value:
 
     item: Property | Statistic
     name: str
-    unit: Unit
+    unit: MetricUnit
     type: MetricType = MetricType.GAUGE
     which: str = ""
     about: str = ""
@@ -171,7 +171,7 @@ def _values(item: Property | Statistic) -> Iterator[_Value]:
     unit = unit_of(item.unit, kind)
     if isinstance(item, Statistic) and kind.style is Style.MMA:
         count, *values = (entry.name for entry in item.entries)
-        yield _Value(item, count, Unit(""), MetricType.GAUGE, "samples", ", samples in the interval")
+        yield _Value(item, count, MetricUnit(""), MetricType.GAUGE, "samples", ", samples in the interval")
         for name, which, about in zip(values, ("min", "max", "mean"), ("least", "greatest", "mean"), strict=True):
             yield _Value(item, name, unit, MetricType.GAUGE, which, f", {about} in the interval", count)
     elif isinstance(item, Statistic) and kind.style is Style.HILO:
@@ -185,10 +185,10 @@ def _values(item: Property | Statistic) -> Iterator[_Value]:
         yield _Value(item, item.name, unit)
 
 
-def _family(name: str, value: _Value) -> Family:
+def _family(name: str, value: _Value) -> MetricFamily:
     item = value.item
     text = item.desc or snake_case(item.name).replace("_", " ").capitalize()
-    return Family(
+    return MetricFamily(
         name=name,
         type=value.type,
         unit=value.unit.name.removeprefix("timestamp_"),

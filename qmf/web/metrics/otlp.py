@@ -39,7 +39,7 @@ from qmf.schema import Severity
 from qmf.web.json_values import to_json
 from qmf.web.metrics.collecting import Collected, collect
 from qmf.web.metrics.followed_classes import ClassPatterns, FollowedClasses
-from qmf.web.metrics.names import Family, MetricType
+from qmf.web.metrics.names import MetricFamily, MetricType
 from qmf.web.options import MetricsOptions
 from qmf.web.problems import Problem
 
@@ -170,7 +170,7 @@ def metrics_data(found: Collected, begun: int, now: int) -> MetricsData:
 
 
 def _metric(
-    family: Family, rows: Sequence[tuple[dict[str, str], Mapping[str, object]]], begun: int, now: int
+    family: MetricFamily, rows: Sequence[tuple[dict[str, str], Mapping[str, object]]], begun: int, now: int
 ) -> Metric | None:
     unit = {"seconds": "s", "bytes": "By", "ratio": "1", "celsius": "Cel"}.get(family.unit, f"{{{family.unit}}}")
     unit = unit if family.unit else ""

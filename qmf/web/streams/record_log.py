@@ -18,7 +18,7 @@ from qmf.web.json_values import json_bytes
 _ID = re.compile(r"([0-9a-f]{8})-(\d{1,18})\Z", re.ASCII)
 
 
-class Record:
+class StreamRecord:
     """One record.
 
     Attributes:
@@ -73,7 +73,7 @@ class Batch:
         missed: how many before them it did not get.
     """
 
-    records: Sequence[Record]
+    records: Sequence[StreamRecord]
     missed: int
 
 
@@ -89,7 +89,7 @@ class RecordLog:
         """Differs between logs: a position in another log, e.g. before a restart of the server, is none in this one."""
         self._size = size
         #: The record with a number is at the place (number - 1) % size.
-        self._ring: list[Record] = []
+        self._ring: list[StreamRecord] = []
         self._next = 1
         self._waiting: set[asyncio.Future[None]] = set()
         self._closed = False
@@ -116,7 +116,7 @@ class RecordLog:
 
     def add(self, kind: str, data: object) -> None:
         """Add a record and wake the readers that wait."""
-        record = Record(self.id, self._next, kind, data)
+        record = StreamRecord(self.id, self._next, kind, data)
         if len(self._ring) < self._size:
             self._ring.append(record)
         else:
@@ -137,7 +137,7 @@ class RecordLog:
         position = int(match[2]) + 1
         return position if position <= self._next else None
 
-    def records(self, limit: int, *, after: int | None = None) -> list[Record]:
+    def records(self, limit: int, *, after: int | None = None) -> list[StreamRecord]:
         """The latest records; or those from a position on."""
         begin = max(self.begin, self._next - limit if after is None else after)
         return [self._ring[(number - 1) % self._size] for number in range(begin, min(begin + limit, self._next))]

@@ -35,7 +35,7 @@ class Sendable(Protocol):
         """As a message of a websocket."""
 
 
-class Notice:
+class StreamNotice:
     """Something that one reader is told, and that is no record: it has no id."""
 
     def __init__(self, kind: str, data: object, id: str | None = None) -> None:
@@ -53,7 +53,7 @@ async def log_source(log: RecordLog, position: int, wanted: Callable[[object], b
         position += batch.missed + len(batch.records)
         found: list[Sendable] = [record for record in batch.records if wanted(record.data)]
         if batch.missed:
-            found.insert(0, Notice("missed", {"count": batch.missed}))
+            found.insert(0, StreamNotice("missed", {"count": batch.missed}))
         if found:
             yield found
         elif not batch.records:

@@ -13,14 +13,14 @@ from qmf_shell.commands.help import explain
 from qmf_shell.parsing.binding import bind
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import ALL
-from qmf_shell.parsing.times import Clock, parse_time
+from qmf_shell.parsing.times import TimeReference, parse_time
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.result import Result
 from qmf_shell.session.backend import EventRecord
 from qmf_shell.session.console_values import to_event
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import NotRecordedError
-from qmf_shell.session.lost import LostObjects
+from qmf_shell.session.lost import LostIdentities
 from qmf_shell.session.recent import RecentEvents
 
 #: The commands that make sense on the past.
@@ -42,7 +42,7 @@ class NotInThePastError(CallerError):
 
 def run(context: Context, args: BoundArguments) -> Result:
     """Run the command on the state at the time."""
-    at, used = parse_time(args.texts, Clock(time.time_ns()))
+    at, used = parse_time(args.texts, TimeReference(time.time_ns()))
     words = args.words[used:]
     if not words:
         raise UsageError("at", "COMMAND is missing", AT.usage[0])
@@ -81,7 +81,7 @@ def past_context(context: Context, at: int) -> Context:
         deletions=backend.deletions,
         events=RecentEvents(),
         # What is lost now may have existed then, and what existed then may be lost now.
-        lost=LostObjects(),
+        lost=LostIdentities(),
         warnings=[],
         gap=backend.gap,
     )

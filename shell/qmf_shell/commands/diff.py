@@ -22,7 +22,7 @@ from qmf_shell.objects.value_cells import value_cell
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
-from qmf_shell.parsing.times import Clock, PeriodError, parse_time
+from qmf_shell.parsing.times import PeriodError, TimeReference, parse_time
 from qmf_shell.results.cells import Cell, Duration, Quantity
 from qmf_shell.results.result import Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectKey, ObjectRecord
@@ -44,7 +44,7 @@ Objects = Mapping[ObjectKey, ObjectRecord]
 
 def run(context: Context, args: BoundArguments) -> Result:
     """Compare the states at both times."""
-    clock = Clock(time.time_ns())
+    clock = TimeReference(time.time_ns())
     first, used = parse_time(args.texts, clock)
     words = args.words[used:]
     last, used = _second(words, clock, first)
@@ -56,7 +56,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     return inside(context, after, lambda: inside(context, before, lambda: comparison.run(words)))
 
 
-def _second(words: Sequence[Word], clock: Clock, first: int) -> tuple[int, int]:
+def _second(words: Sequence[Word], clock: TimeReference, first: int) -> tuple[int, int]:
     texts = [word.text for word in words]
     if not texts:
         raise UsageError("diff", "the second TIME is missing", DIFF.usage[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-from qmf.views.conditions.tokens import Token, tokenize
+from qmf.views.conditions.tokens import ConditionToken, tokenize
 from qmf.views.conditions.words import Word
 from qmf_shell.completion.kinds import (
     AnyOf,
@@ -135,7 +135,7 @@ class Expected(enum.Enum):
     CONNECTIVE = "connective"
 
 
-def expected_after(found: Sequence[Token]) -> Expected:
+def expected_after(found: Sequence[ConditionToken]) -> Expected:
     """What may follow these tokens of a condition."""
     expected = Expected.FACTOR
     for token in found:

@@ -11,7 +11,7 @@ from qmf_shell.results.cells import Instant, Quantity
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectKey
 from qmf_shell.session.context import Context
-from qmf_shell.session.lost import LostObject
+from qmf_shell.session.lost import LostIdentity
 from qmf_shell.session.object_names import class_name
 
 #: Lost objects that a list of existing ones shows at most; `list --lost` shows all.
@@ -62,7 +62,7 @@ def lost_objects(context: Context, names: Collection[ClassName] | None = None) -
     return [_lost(context, item) for item in found]
 
 
-def _lost(context: Context, item: LostObject) -> EndedObject:
+def _lost(context: Context, item: LostIdentity) -> EndedObject:
     number = context.ids.number(item.identity.key) or context.ids.assign(item.identity, item.created)
     return EndedObject(number, item.identity, item.created, lost=item.time)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.views.conditions.words import Word
-from qmf_shell.parsing.times import PERIOD_WORDS, Clock, TimeError, parse_period, takes_time
+from qmf_shell.parsing.times import PERIOD_WORDS, TimeError, TimeReference, parse_period, takes_time
 
 _KEYWORDS = tuple(name for name, _ in PERIOD_WORDS)
 
@@ -52,4 +52,4 @@ def split_period(words: Sequence[Word]) -> tuple[list[Word], Period | None]:
         at += used
     if not found:
         return rest, None
-    return rest, Period(*parse_period(found.get("from", ()), found.get("to", ()), Clock(time.time_ns())))
+    return rest, Period(*parse_period(found.get("from", ()), found.get("to", ()), TimeReference(time.time_ns())))

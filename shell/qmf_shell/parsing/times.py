@@ -50,7 +50,7 @@ class TimeError(CallerError):
 
 
 @attrs.frozen
-class Clock:
+class TimeReference:
     """What a time is relative to.
 
     Attributes:
@@ -67,7 +67,7 @@ class Clock:
         return datetime.fromtimestamp(self.now // 1000 / 1e6, self.zone).astimezone(self.zone)
 
 
-def parse_time(words: Sequence[str], clock: Clock, *, after: int | None = None) -> tuple[int, int]:
+def parse_time(words: Sequence[str], clock: TimeReference, *, after: int | None = None) -> tuple[int, int]:
     """The time at the beginning of `words` in nanoseconds since 1970, and how many words it takes.
 
     Args:
@@ -105,12 +105,12 @@ def parse_time(words: Sequence[str], clock: Clock, *, after: int | None = None) 
 def takes_time(words: Sequence[str]) -> int:
     """How many words at the beginning are a time; 0 if they don't begin with one."""
     try:
-        return parse_time(words, Clock(1_700_000_000 * 10**9))[1]
+        return parse_time(words, TimeReference(1_700_000_000 * 10**9))[1]
     except TimeError:
         return 0
 
 
-def parse_period(first: Sequence[str], last: Sequence[str], clock: Clock) -> tuple[int, int]:
+def parse_period(first: Sequence[str], last: Sequence[str], clock: TimeReference) -> tuple[int, int]:
     """The beginning and the end of a period.
 
     Args:
@@ -140,14 +140,14 @@ class PeriodError(CallerError):
         return f"{self.last!r} is before {self.first!r}: write the earlier time first"
 
 
-def _whole(words: Sequence[str], clock: Clock, after: int | None) -> int:
+def _whole(words: Sequence[str], clock: TimeReference, after: int | None) -> int:
     time, used = parse_time(words, clock, after=after)
     if used < len(words):
         raise TimeError(" ".join(words))
     return time
 
 
-def _on(date: datetime, words: Sequence[str], clock: Clock) -> tuple[int, int]:
+def _on(date: datetime, words: Sequence[str], clock: TimeReference) -> tuple[int, int]:
     match = _CLOCK.fullmatch(words[1]) if len(words) > 1 else None
     if match is None:
         return _ns(date.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None), clock), 1
@@ -161,11 +161,11 @@ def _date(text: str) -> datetime:
         raise TimeError(text) from None
 
 
-def _clock_alone(match: re.Match[str], text: str, clock: Clock, after: int | None) -> int:
+def _clock_alone(match: re.Match[str], text: str, clock: TimeReference, after: int | None) -> int:
     if after is None:
         found = _ns(_with_clock(clock.moment, match, text), clock)
         return found if found <= clock.now else _ns(_with_clock(clock.moment - timedelta(days=1), match, text), clock)
-    begin = Clock(after, clock.zone).moment
+    begin = TimeReference(after, clock.zone).moment
     found = _ns(_with_clock(begin, match, text), clock)
     return found if found >= after else _ns(_with_clock(begin + timedelta(days=1), match, text), clock)
 
@@ -183,7 +183,7 @@ def _with_clock(date: datetime, match: re.Match[str], text: str) -> datetime:
         raise TimeError(text) from None
 
 
-def _ns(moment: datetime, clock: Clock) -> int:
+def _ns(moment: datetime, clock: TimeReference) -> int:
     """Nanoseconds of a time; one without a zone is in that of the clock."""
     if moment.tzinfo is None:
         moment = moment.astimezone() if clock.zone is None else moment.replace(tzinfo=clock.zone)

@@ -20,7 +20,7 @@ from qmf_shell.results.cells import NamedValues
 from qmf_shell.results.result import Result, Role
 from qmf_shell.screens.fitting import LEAST_HEADING, PlacedColumn, place_columns, unit_of
 from qmf_shell.screens.geometry import Geometry, Surroundings
-from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn
+from qmf_shell.screens.rows import Mark, Row, ScreenColumn, ThresholdState
 from qmf_shell.screens.state import Page
 
 Fragments = list[tuple[str, str]]
@@ -29,7 +29,11 @@ Fragments = list[tuple[str, str]]
 _TALL = 16
 
 _ROLES = {Role.ID: "class:id", Role.NAME: "class:name", Role.FAINT: "class:faint", Role.TREE: "class:name"}
-_LEVELS = {Level.NORMAL: "", Level.WARNING: "class:warning", Level.CRITICAL: "class:critical"}
+_LEVELS = {
+    ThresholdState.NORMAL: "",
+    ThresholdState.WARNING: "class:warning",
+    ThresholdState.CRITICAL: "class:critical",
+}
 _MARKS = {Mark.NEW: "class:new", Mark.DELETED: "class:gone", Mark.LOST: "class:lost", Mark.LEFT: "class:gone"}
 _SEVERITIES = {
     "emerg": "class:critical",

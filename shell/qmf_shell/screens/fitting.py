@@ -16,7 +16,7 @@ from qmf_shell.render.layout import GAP, display_width, fit_in_turn, halves
 from qmf_shell.results.cells import NamedValues
 from qmf_shell.results.result import Role
 from qmf_shell.screens.geometry import Geometry, Surroundings
-from qmf_shell.screens.rows import Level, Row, ScreenColumn, table_column
+from qmf_shell.screens.rows import Row, ScreenColumn, ThresholdState, table_column
 from qmf_shell.screens.state import Page
 
 #: Texts take at most so much of the width, unless there is room; names of what the rows are about 2/5.
@@ -29,7 +29,7 @@ _NARROW = 60
 #: Columns that are shown where there is room need so much of it.
 _LEAST_SPARE = 24
 #: Without colour, marks that follow a value.
-_LEVEL_SIGNS = {Level.NORMAL: "", Level.WARNING: "!", Level.CRITICAL: "!!"}
+_LEVEL_SIGNS = {ThresholdState.NORMAL: "", ThresholdState.WARNING: "!", ThresholdState.CRITICAL: "!!"}
 
 
 @attrs.frozen(eq=False)

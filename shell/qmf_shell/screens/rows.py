@@ -31,7 +31,7 @@ class Mark(enum.Enum):
         return self in (Mark.DELETED, Mark.LOST, Mark.LEFT)
 
 
-class Level(enum.IntEnum):
+class ThresholdState(enum.IntEnum):
     """How a value compares with its thresholds."""
 
     NORMAL = 0
@@ -66,9 +66,9 @@ class Row:
     passes: bool | None = None
 
 
-def _normal(row: Row) -> Level:
+def _normal(row: Row) -> ThresholdState:
     del row
-    return Level.NORMAL
+    return ThresholdState.NORMAL
 
 
 def _unchanged(row: Row) -> bool:
@@ -115,7 +115,7 @@ class ScreenColumn:
     desc: str = ""
     form: CellForm = CellForm.FULL
     unit: str | None = None
-    level: Callable[[Any], Level] = _normal
+    level: Callable[[Any], ThresholdState] = _normal
     changed: Callable[[Any], bool] = _unchanged
 
 

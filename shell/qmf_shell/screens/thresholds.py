@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from qmf.views.fields import ObjectField
 from qmf.views.units import parse_number
-from qmf_shell.screens.rows import Level
+from qmf_shell.screens.rows import ThresholdState
 
 #: Of statistics in percent, if nothing else was said.
 PERCENT = (80.0, 95.0)
@@ -41,10 +41,10 @@ def limits_text(limits: Sequence[float]) -> str:
     return " ".join(f"{item:.15g}" for item in limits)
 
 
-def level_of(value: object, limits: Sequence[float]) -> Level:
+def level_of(value: object, limits: Sequence[float]) -> ThresholdState:
     """How a value compares with its thresholds. If the second is smaller, values below them are the bad ones."""
     if not limits or isinstance(value, bool) or not isinstance(value, int | float):
-        return Level.NORMAL
+        return ThresholdState.NORMAL
     low = len(limits) > 1 and limits[1] < limits[0]
     reached = sum(value <= limit if low else value >= limit for limit in limits[:2])
-    return Level(reached)
+    return ThresholdState(reached)

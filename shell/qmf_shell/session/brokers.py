@@ -13,7 +13,7 @@ from qmf.errors import ConnectError
 from qmf_shell.session.backend import Backend, ClassName, ObjectKey, ObjectRecord
 from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
 from qmf_shell.session.context import Context
-from qmf_shell.session.lost import LostObject, LostObjects
+from qmf_shell.session.lost import LostIdentities, LostIdentity
 from qmf_shell.session.multi_backend import MultiBackend
 from qmf_shell.session.object_names import without_user
 from qmf_shell.session.own_objects import is_own_object
@@ -35,7 +35,7 @@ class OpenBrokers:
     events: RecentEvents
     heartbeats: RecentHeartbeats
     deletions: DeletionCounts
-    lost: LostObjects
+    lost: LostIdentities
     _stack: contextlib.ExitStack
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ def open_brokers(
         UrlError: a URL is not valid.
     """
     ids, events, heartbeats, deletions = ShortIds(), RecentEvents(), RecentHeartbeats(), DeletionCounts()
-    lost = LostObjects()
+    lost = LostIdentities()
     callbacks = _callbacks(ids, events, heartbeats, deletions, lost, changed)
     with contextlib.ExitStack() as stack:
         backends = _make(targets, timeout, callbacks, follow)
@@ -95,7 +95,7 @@ def _callbacks(
     events: RecentEvents,
     heartbeats: RecentHeartbeats,
     deletions: DeletionCounts,
-    lost: LostObjects,
+    lost: LostIdentities,
     changed: Callable[[], None],
 ) -> BackendCallbacks:
     """What keeps all that is known of brokers up to date."""
@@ -107,8 +107,10 @@ def _callbacks(
     def agent_lost(agent: str, broker: str, when: int, published: Sequence[ObjectRecord]) -> None:
         listed = [item for item in ids.entries() if not item.deleted and _is_of(item.identity.key, agent, broker)]
         own = [is_own_object(item, ()) for item in published]
-        lost.add(LostObject(item.identity, item.created, when, mark) for item, mark in zip(published, own, strict=True))
-        lost.add(LostObject(item.identity, item.created, when) for item in listed)
+        lost.add(
+            LostIdentity(item.identity, item.created, when, mark) for item, mark in zip(published, own, strict=True)
+        )
+        lost.add(LostIdentity(item.identity, item.created, when) for item in listed)
 
     return BackendCallbacks(
         on_event=events.add,

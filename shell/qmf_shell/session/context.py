@@ -24,7 +24,7 @@ from qmf_shell.session.backend import (
 )
 from qmf_shell.session.column_memory import ColumnMemory
 from qmf_shell.session.lake_source import LakeSource
-from qmf_shell.session.lost import LostObjects
+from qmf_shell.session.lost import LostIdentities
 from qmf_shell.session.object_names import class_name
 from qmf_shell.session.own_objects import (
     CONNECTION,
@@ -86,7 +86,7 @@ class Context:
     heartbeats: RecentHeartbeats = attrs.field(factory=RecentHeartbeats)
     deletions: DeletionCounts = attrs.field(factory=DeletionCounts)
     settings: ShellSettings = attrs.field(factory=ShellSettings)
-    lost: LostObjects = attrs.field(factory=LostObjects)
+    lost: LostIdentities = attrs.field(factory=LostIdentities)
     columns: ColumnMemory = attrs.field(factory=ColumnMemory)
     connection: ConnectionContext | None = None
     lake: LakeSource = attrs.field(factory=LakeSource)

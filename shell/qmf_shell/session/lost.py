@@ -12,7 +12,7 @@ from qmf_shell.session.object_names import class_name
 
 
 @attrs.frozen
-class LostObject:
+class LostIdentity:
     """An object whose agent is gone.
 
     Attributes:
@@ -28,14 +28,14 @@ class LostObject:
     own: bool = False
 
 
-class LostObjects:
+class LostIdentities:
     """The lost objects of this session. Filled by a callback thread, read by commands."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._lost: dict[ObjectKey, LostObject] = {}
+        self._lost: dict[ObjectKey, LostIdentity] = {}
 
-    def add(self, found: Iterable[LostObject]) -> None:
+    def add(self, found: Iterable[LostIdentity]) -> None:
         """Add objects whose agent is gone now."""
         with self._lock:
             for item in found:
@@ -58,11 +58,11 @@ class LostObjects:
                 for key in keys:
                     self._lost.pop(key, None)
 
-    def get(self, key: ObjectKey) -> LostObject | None:
+    def get(self, key: ObjectKey) -> LostIdentity | None:
         """A lost object, or None."""
         return self._lost.get(key)
 
-    def of(self, names: Collection[ClassName] | None = None, *, everything: bool = True) -> list[LostObject]:
+    def of(self, names: Collection[ClassName] | None = None, *, everything: bool = True) -> list[LostIdentity]:
         """The lost objects of some classes, or of all; `everything`: with those that tools created for themselves."""
         with self._lock:
             return [

@@ -14,7 +14,7 @@ from support.waiting import until
 from qmf.acl.reader import AclError
 from qmf.acl.rules import Lookup
 from qmf.broker import Broker
-from qmf.broker.access.control import AccessControl, AclFileError
+from qmf.broker.access.control import AclFileError, FileAccessControl
 from qmf.console.aio import Client
 from qmf.errors import RemoteError
 from qmf.messaging import aio
@@ -38,14 +38,14 @@ acl allow operators publish exchange name=qmf.*
 USERS = {"ann": "a", "bob": "b"}
 
 
-def control(folder: Path, text: str, **options: int) -> AccessControl:
+def control(folder: Path, text: str, **options: int) -> FileAccessControl:
     file = folder / "users.acl"
     file.write_text(text)
-    return AccessControl(file, **options)  # type: ignore[arg-type]
+    return FileAccessControl(file, **options)  # type: ignore[arg-type]
 
 
 @asynccontextmanager
-async def broker(access: AccessControl, management: float | None = None) -> AsyncIterator[Broker]:
+async def broker(access: FileAccessControl, management: float | None = None) -> AsyncIterator[Broker]:
     async with Broker(port=0, users=USERS, access=access, queues=["q"], management=management) as made:
         yield made
 

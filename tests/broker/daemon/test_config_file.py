@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from qmf.broker.daemon.cli import main
-from qmf.broker.daemon.config_file import ConfigError
+from qmf.broker.daemon.config_file import ConfigFileError
 from qmf.broker.daemon.options import parse
 
 
@@ -49,7 +49,7 @@ def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_lines(text: str, reason: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=reason):
+    with pytest.raises(ConfigFileError, match=reason):
         parse(["--config", config(tmp_path, text)])
 
 

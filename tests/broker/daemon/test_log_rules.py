@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from qmf.broker.daemon.log_rules import LogRules, RuleError, category, level_name
+from qmf.broker.daemon.log_rules import LogRuleError, LogRules, category, level_name
 
 
 def record(
@@ -61,7 +61,7 @@ def test_invalid_rules(text: str) -> None:
     if text == "debug:":
         assert LogRules.parse([text]).applies(record(10))
         return
-    with pytest.raises(RuleError, match="log rule"):
+    with pytest.raises(LogRuleError, match="log rule"):
         LogRules.parse([text])
 
 

@@ -6,15 +6,15 @@ from broker.nodes.parts import Clock, RecordingConsumer, message
 
 from qmf.broker.nodes.contents import Contents
 from qmf.broker.nodes.counters import BrokerCounters
-from qmf.broker.nodes.delivery import Delivery
+from qmf.broker.nodes.delivery import QueueDelivery
 from qmf.broker.nodes.settings import QueueSettings
 
 
-def make(texts: str) -> tuple[Contents, Delivery]:
+def make(texts: str) -> tuple[Contents, QueueDelivery]:
     settings, counters = QueueSettings(), BrokerCounters()
     contents = Contents(settings, counters, Clock(), lambda _: None)
     contents.add_all([message(text) for text in texts])
-    return contents, Delivery(contents, settings, counters)
+    return contents, QueueDelivery(contents, settings, counters)
 
 
 def test_a_barred_consumer_does_not_get_the_entry_again_and_another_one_does() -> None:

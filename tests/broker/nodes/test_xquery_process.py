@@ -7,7 +7,7 @@ import mmap
 import psutil
 import pytest
 
-from qmf.broker.nodes.xquery_process import Answer, QueryProcess
+from qmf.broker.nodes.xquery_process import QueryProcess, XQueryResult
 
 pytest.importorskip("saxonche")
 
@@ -17,9 +17,9 @@ def test_it_stays_however_much_memory_its_parent_has_used() -> None:
     queries = QueryProcess()
     try:
         before = set(psutil.Process().children())
-        assert queries.evaluate(["//b"], {}, b"<b/>") == [Answer.YES]
+        assert queries.evaluate(["//b"], {}, b"<b/>") == [XQueryResult.YES]
         (process,) = set(psutil.Process().children()) - before
-        assert queries.evaluate(["//b"], {}, b"<a/>") == [Answer.NO]
+        assert queries.evaluate(["//b"], {}, b"<a/>") == [XQueryResult.NO]
         assert set(psutil.Process().children()) - before == {process}
     finally:
         queries.close()

@@ -10,7 +10,7 @@ import pytest
 
 import qmf.broker
 from qmf.broker.nodes.contents import Contents
-from qmf.broker.nodes.delivery import Delivery
+from qmf.broker.nodes.delivery import QueueDelivery
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
@@ -39,7 +39,7 @@ CHANGES = {
     Topics: {"create_topic", "delete_topic", "create_policy", "delete_policy", "create_by_policy"},
     Queue: {"enqueue", "enqueue_all", "recover"},
     Contents: {"add_all", "pass_through", "purge"},
-    Delivery: {"add_consumer", "add_browser"},
+    QueueDelivery: {"add_consumer", "add_browser"},
     Exchange: {"bind", "unbind"},
 }
 NAMES = set[str]().union(*CHANGES.values())

@@ -12,7 +12,7 @@ from qmf.broker.store.checking import check_store, salvage_store
 from qmf.broker.store.database import open_database, transaction
 from qmf.broker.store.errors import StoreDamaged
 from qmf.broker.store.folder import DATABASE
-from qmf.broker.store.unit import Definition, Kind, Unit
+from qmf.broker.store.unit import Definition, DefinitionKind, Unit
 from qmf.broker.store.writer import write_units
 
 PAGE = 4096
@@ -59,11 +59,11 @@ async def test_a_broker_starts_with_what_was_saved(tmp_path: Path) -> None:
             [
                 Unit(
                     defined=[
-                        Definition(3, Kind.BINDING, "news\norders\nk", fields),
-                        Definition(4, Kind.BINDING, "amq.topic\norders\nk", own),
-                        Definition(5, Kind.BINDING, "gone\norders\nk", gone),
-                        Definition(6, Kind.QUEUE, "dead", {"durable": True, "alternate-exchange": "gone"}),
-                        Definition(7, Kind.TOPIC, "subject", {"durable": True, "exchange": "gone"}),
+                        Definition(3, DefinitionKind.BINDING, "news\norders\nk", fields),
+                        Definition(4, DefinitionKind.BINDING, "amq.topic\norders\nk", own),
+                        Definition(5, DefinitionKind.BINDING, "gone\norders\nk", gone),
+                        Definition(6, DefinitionKind.QUEUE, "dead", {"durable": True, "alternate-exchange": "gone"}),
+                        Definition(7, DefinitionKind.TOPIC, "subject", {"durable": True, "exchange": "gone"}),
                     ]
                 )
             ],

@@ -16,11 +16,11 @@ from qmf.broker.store.encoding import decode_fields, encode_fields
 from qmf.broker.store.errors import StoreError, StoreLocked
 from qmf.broker.store.folder import DataFolder
 from qmf.broker.store.store import Store
-from qmf.broker.store.unit import Definition, Kind, StoredMessage, Unit
+from qmf.broker.store.unit import Definition, DefinitionKind, StoredMessage, Unit
 from qmf.codec.types import UInt32
 from qmf.errors import DecodeError
 
-QUEUE = Definition(1, Kind.QUEUE, "orders", {"durable": True, "arguments": {"qpid.max_count": 5}})
+QUEUE = Definition(1, DefinitionKind.QUEUE, "orders", {"durable": True, "arguments": {"qpid.max_count": 5}})
 
 
 @contextlib.asynccontextmanager

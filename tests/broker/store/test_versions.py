@@ -12,7 +12,7 @@ from qmf.broker.store.database import VERSION, open_database, transaction
 from qmf.broker.store.errors import StoreDamaged, StoreError, StoreVersionError
 from qmf.broker.store.folder import DATABASE, DataFolder
 from qmf.broker.store.store import Store
-from qmf.broker.store.unit import Definition, Kind, StoredMessage, Unit
+from qmf.broker.store.unit import Definition, DefinitionKind, StoredMessage, Unit
 from qmf.broker.store.writer import write_units
 
 
@@ -26,8 +26,8 @@ def make(path: Path, messages: int = 10, size: int = 100) -> Path:
                 [
                     Unit(
                         defined=[
-                            Definition(1, Kind.QUEUE, "orders", {"durable": True}),
-                            Definition(2, Kind.EXCHANGE, "news", {"type": "topic"}),
+                            Definition(1, DefinitionKind.QUEUE, "orders", {"durable": True}),
+                            Definition(2, DefinitionKind.EXCHANGE, "news", {"type": "topic"}),
                         ],
                         messages=[
                             StoredMessage(number, 1, number, None, bytes([number % 256]) * size)

@@ -19,7 +19,7 @@ from qmf.bus.frames.performatives import (
     read_performative,
     set_message_format,
 )
-from qmf.bus.frames.walker import HEAD, CompiledWalker, Kind, PythonWalker, Stop, Walker, compiled_walker
+from qmf.bus.frames.walker import HEAD, CompiledWalker, PythonWalker, Stop, StopKind, Walker, compiled_walker
 
 #: Makes a walker; by name, so that a test says which one failed.
 Make = Callable[[bool], Walker]
@@ -72,7 +72,7 @@ def flow(handle: bytes, echo: bytes) -> bytes:
     return frame(0x13, *window, handle, number(0xFFFFFFFE), b"\x52\x05", NULL, FALSE, echo)
 
 
-def stops(walker: Walker, pieces: list[bytes]) -> list[tuple[Kind, int, int, int, int]]:
+def stops(walker: Walker, pieces: list[bytes]) -> list[tuple[StopKind, int, int, int, int]]:
     """Stops with their places in all bytes; a frame that began in an earlier piece begins with the piece."""
     found = []
     base = 0
@@ -89,23 +89,23 @@ def stops(walker: Walker, pieces: list[bytes]) -> list[tuple[Kind, int, int, int
 @pytest.mark.parametrize(
     ("data", "kind", "value"),
     [
-        (transfer(number(0x80013700)), Kind.FORMAT, 0x80013700),
-        (transfer(b"\x52\x07"), Kind.FORMAT, 7),
-        (transfer(number(9), long=True), Kind.FORMAT, 9),
-        (transfer(number(9), tag=NULL), Kind.FORMAT, 9),
-        (transfer(number(9), payload=b"y" * 70_000), Kind.FORMAT, 9),
-        (transfer(number(9), tag=b"\xb0\x00\x00\x00\x20" + b"t" * 32), Kind.FORMAT, 9),
-        (flow(number(0), TRUE), Kind.LINK_ECHO, 3),
-        (flow(b"\x43", b"\x56\x01"), Kind.LINK_ECHO, 3),
-        (flow(NULL, TRUE), Kind.SESSION_ECHO, 3),
-        (frame(0x11, NULL, b"\x43", number(5), number(5)), Kind.BEGIN, 0),
+        (transfer(number(0x80013700)), StopKind.FORMAT, 0x80013700),
+        (transfer(b"\x52\x07"), StopKind.FORMAT, 7),
+        (transfer(number(9), long=True), StopKind.FORMAT, 9),
+        (transfer(number(9), tag=NULL), StopKind.FORMAT, 9),
+        (transfer(number(9), payload=b"y" * 70_000), StopKind.FORMAT, 9),
+        (transfer(number(9), tag=b"\xb0\x00\x00\x00\x20" + b"t" * 32), StopKind.FORMAT, 9),
+        (flow(number(0), TRUE), StopKind.LINK_ECHO, 3),
+        (flow(b"\x43", b"\x56\x01"), StopKind.LINK_ECHO, 3),
+        (flow(NULL, TRUE), StopKind.SESSION_ECHO, 3),
+        (frame(0x11, NULL, b"\x43", number(5), number(5)), StopKind.BEGIN, 0),
     ],
 )
-def test_received_frames_that_matter(make: Make, data: bytes, kind: Kind, value: int) -> None:
+def test_received_frames_that_matter(make: Make, data: bytes, kind: StopKind, value: int) -> None:
     before, after = HEADER + transfer(b"\x43") + flow(b"\x43", FALSE), transfer(NULL)
     (found,) = stops(make(False), [before + data + after])
     assert (found[0], found[1], found[3], found[4]) == (kind, 3, len(before), len(before) + len(data))
-    assert kind is Kind.BEGIN or found[2] == value
+    assert kind is StopKind.BEGIN or found[2] == value
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_received_frames_that_matter(make: Make, data: bytes, kind: Kind, value:
 )
 def test_received_frames_that_do_not(make: Make, data: bytes) -> None:
     assert stops(make(False), [data, transfer(number(9))]) == [
-        (Kind.FORMAT, 3, 9, len(data), len(data) + len(transfer(number(9))))
+        (StopKind.FORMAT, 3, 9, len(data), len(data) + len(transfer(number(9))))
     ]
 
 
@@ -149,11 +149,11 @@ def test_frames_in_pieces_are_found_at_their_ends(make: Make, size: int) -> None
     data = b"".join(frames)
     found = stops(make(False), [data[start : start + size] for start in range(0, len(data), size)])
     assert [(kind, value) for kind, _, value, *_ in found[:3]] == [
-        (Kind.FORMAT, 1),
-        (Kind.FORMAT, 2),
-        (Kind.LINK_ECHO, 3),
+        (StopKind.FORMAT, 1),
+        (StopKind.FORMAT, 2),
+        (StopKind.LINK_ECHO, 3),
     ]
-    assert found[3][0] is Kind.BEGIN
+    assert found[3][0] is StopKind.BEGIN
     ends = [sum(map(len, frames[: count + 1])) for count in (1, 3, 5, 6)]
     assert [end for *_, end in found] == ends
 
@@ -165,7 +165,7 @@ def test_what_is_no_amqp_is_not_looked_at(make: Make) -> None:
 def test_a_frame_with_a_long_header_is_found(make: Make) -> None:
     data = transfer(number(9))
     longer = struct.pack(">IB", len(data) + 8, 4) + data[5:8] + b"extended" + data[8:]
-    assert [stop[:3] for stop in stops(make(False), [longer])] == [(Kind.FORMAT, 3, 9)]
+    assert [stop[:3] for stop in stops(make(False), [longer])] == [(StopKind.FORMAT, 3, 9)]
 
 
 def test_sent_transfers_with_a_format_in_their_tag(make: Make) -> None:
@@ -175,7 +175,7 @@ def test_sent_transfers_with_a_format_in_their_tag(make: Make) -> None:
     walker = make(True)
     stop = walker.next_stop(bytes(data), 0)
     assert stop is not None
-    assert (stop.kind, stop.start, stop.end) == (Kind.PADDED_TAG, len(plain), len(plain + padded))
+    assert (stop.kind, stop.start, stop.end) == (StopKind.PADDED_TAG, len(plain), len(plain + padded))
     assert walker.next_stop(bytes(data), stop.end) is None
     set_message_format(data, stop.start + stop.value)
     assert bytes(data) == plain + transfer(number(0x80013700), tag=b"\xa0\x0812345678") + plain
@@ -188,10 +188,10 @@ def test_sent_frames_are_incomplete_until_their_heads_are_there(make: Make, leng
     for cut in range(1, len(sent)):
         walker = make(True)
         first = walker.next_stop(heartbeat + sent[:cut], 0)
-        assert first == Stop(Kind.INCOMPLETE, 8, 8 + cut)
+        assert first == Stop(StopKind.INCOMPLETE, 8, 8 + cut)
         second = walker.next_stop(sent + heartbeat, 0)
         assert second is not None
-        assert (second.kind, second.start, second.end) == (Kind.ATTACH, 0, len(sent))
+        assert (second.kind, second.start, second.end) == (StopKind.ATTACH, 0, len(sent))
         assert read_attach(sent) == Attach(3, "n" * length, 7, True)
 
 
@@ -208,11 +208,11 @@ def test_long_sent_transfers_are_found_with_their_heads(make: Make, first: int) 
     walker = make(True)
     stop = walker.next_stop(sent[:first], 0)
     assert stop is not None
-    assert (stop.kind, stop.start, stop.end) == (Kind.PADDED_TAG, 0, first)
+    assert (stop.kind, stop.start, stop.end) == (StopKind.PADDED_TAG, 0, first)
     assert walker.next_stop(sent[:first], stop.end) is None
     again = walker.next_stop(sent[first:] + sent, 0)
     assert again is not None
-    assert (again.kind, again.start) == (Kind.PADDED_TAG, len(sent) - first)
+    assert (again.kind, again.start) == (StopKind.PADDED_TAG, len(sent) - first)
 
 
 def test_the_flow_of_a_link_has_the_fields_of_its_session() -> None:
@@ -277,9 +277,9 @@ def test_both_walkers_find_the_same(
             if stop is None or same is None:
                 break
             assert (stop.kind, stop.start, stop.end) == (same.kind, same.start, same.end)
-            if stop.kind is Kind.INCOMPLETE:
+            if stop.kind is StopKind.INCOMPLETE:
                 held = piece[stop.start :]
                 break
-            assert stop.kind in (Kind.BEGIN, Kind.ATTACH) or stop.value == same.value
+            assert stop.kind in (StopKind.BEGIN, StopKind.ATTACH) or stop.value == same.value
             assert stop.channel == same.channel
             offset = stop.end

@@ -7,6 +7,7 @@ import pytest
 from qmf.messaging.addresses import Address
 from qmf.messaging.addresses.options import (
     AddressOptions,
+    AddressPolicy,
     BindingOptions,
     DeclareOptions,
     FilterOptions,
@@ -14,7 +15,6 @@ from qmf.messaging.addresses.options import (
     Mode,
     NodeOptions,
     NodeType,
-    Policy,
     Reliability,
 )
 from qmf.messaging.exceptions import InvalidOption
@@ -42,9 +42,9 @@ def test_all_options() -> None:
                x-declare: {exclusive: False}, x-bindings: [], x-subscribe: {exclusive: True}}
     }"""
     assert options(text) == AddressOptions(
-        create=Policy.ALWAYS,
-        assert_=Policy.RECEIVER,
-        delete=Policy.SENDER,
+        create=AddressPolicy.ALWAYS,
+        assert_=AddressPolicy.RECEIVER,
+        delete=AddressPolicy.SENDER,
         mode=Mode.BROWSE,
         node=NodeOptions(
             type=NodeType.TOPIC,
@@ -117,11 +117,11 @@ def test_a_note_has_the_options_that_there_are() -> None:
 @pytest.mark.parametrize(
     ("policy", "sender", "receiver"),
     [
-        (Policy.ALWAYS, True, True),
-        (Policy.SENDER, True, False),
-        (Policy.RECEIVER, False, True),
-        (Policy.NEVER, False, False),
+        (AddressPolicy.ALWAYS, True, True),
+        (AddressPolicy.SENDER, True, False),
+        (AddressPolicy.RECEIVER, False, True),
+        (AddressPolicy.NEVER, False, False),
     ],
 )
-def test_policies(policy: Policy, sender: bool, receiver: bool) -> None:
+def test_policies(policy: AddressPolicy, sender: bool, receiver: bool) -> None:
     assert (policy.applies(sending=True), policy.applies(sending=False)) == (sender, receiver)

@@ -21,9 +21,9 @@ from qmf.pipeline.correlate.rules import (
     Per,
     RateRule,
     RatioRule,
-    RowSource,
     RuleKind,
-    Selector,
+    RuleSelector,
+    SelectedTable,
     SequenceRule,
     ThresholdRule,
 )
@@ -106,8 +106,8 @@ def test_every_kind_is_read() -> None:
         severity=Severity.ERROR,
         message="{mountPoint} is {value:.0f} % full",
         evidence=("size", "used"),
-        of=Selector(
-            source=RowSource.SAMPLES,
+        of=RuleSelector(
+            source=SelectedTable.SAMPLES,
             package="qmf.host",
             name="filesystem",
             agent="qmf:host:*",
@@ -128,7 +128,7 @@ def test_every_kind_is_read() -> None:
     assert slow.counter is None
     assert isinstance(silent, AbsenceRule)
     assert (silent.of.source, silent.per, silent.duration, silent.goodbye) == (
-        RowSource.HEARTBEATS,
+        SelectedTable.HEARTBEATS,
         Per.AGENT,
         30 * SECOND,
         False,
@@ -347,7 +347,7 @@ above = 0.5
 """
     )
     assert isinstance(absent, AbsenceRule)
-    assert (absent.per, absent.expected_keys, absent.of.source) == (Per.RULE, ("",), RowSource.SAMPLES)
+    assert (absent.per, absent.expected_keys, absent.of.source) == (Per.RULE, ("",), SelectedTable.SAMPLES)
     assert isinstance(sums, RateRule)
     assert (sums.aggregate, sums.by, sums.grouped_by) == (Aggregate.SUM, ("_agent",), ("_agent",))
     assert (sums.message, sums.annotations) == ("{value:bytes} a second", {"runbook": "see {rule}"})

@@ -16,8 +16,8 @@ from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.runs import (
     SILENCE_NS,
     LeftOut,
-    Presence,
     RecordedRuns,
+    RunPresence,
     counted_condition,
     counted_expression,
     left_out,
@@ -116,12 +116,12 @@ def test_text_in_conditions_is_quoted() -> None:
 @given(
     st.lists(
         st.tuples(st.sampled_from("abc"), st.integers(0, 1000), st.integers(0, 300)).map(
-            lambda item: Presence(item[0], "x", item[1] * SECOND, (item[1] + item[2]) * SECOND)
+            lambda item: RunPresence(item[0], "x", item[1] * SECOND, (item[1] + item[2]) * SECOND)
         ),
         max_size=8,
     )
 )
-def test_at_each_time_one_run_at_most_counts_of_those_that_have_the_agent(presences: list[Presence]) -> None:
+def test_at_each_time_one_run_at_most_counts_of_those_that_have_the_agent(presences: list[RunPresence]) -> None:
     rows = left_out(presences)
     for time in {item.first_ns for item in presences} | {item.last_ns for item in presences}:
         having = {item.run for item in presences if item.first_ns <= time <= item.last_ns}

@@ -15,7 +15,7 @@ from qmf.pipeline.notifying.dispatcher import FIRST_RETRY, LAST_RETRY, MAX_UNDER
 from qmf.pipeline.notifying.groups import NEVER
 from qmf.pipeline.notifying.inhibition import InhibitRule
 from qmf.pipeline.notifying.matchers import parse_matchers
-from qmf.pipeline.notifying.notification import Notification, Outcome
+from qmf.pipeline.notifying.notification import AlertNotification, NotificationOutcome
 from qmf.pipeline.notifying.routes import Integration, NotificationPlan, Route
 from qmf.pipeline.notifying.silences import Silence
 from qmf.pipeline.notifying.state import NotificationState, Told
@@ -64,11 +64,13 @@ class World:
     def update(self, *alerts: ActiveAlert) -> None:
         self.dispatcher.update(alerts, self.now * S)
 
-    def due(self, now: int) -> list[Notification]:
+    def due(self, now: int) -> list[AlertNotification]:
         self.now = now
         return self.dispatcher.due(now * S)
 
-    def send(self, now: int, outcome: Outcome = Outcome.DELIVERED) -> list[tuple[list[str], list[str]]]:
+    def send(
+        self, now: int, outcome: NotificationOutcome = NotificationOutcome.DELIVERED
+    ) -> list[tuple[list[str], list[str]]]:
         """Finish what is due; the ids of what fires and of what is resolved in each notification."""
         found = self.due(now)
         for item in found:
@@ -191,12 +193,12 @@ def test_what_ends_a_little_after_its_source_is_never_told() -> None:
 def test_failures_are_tried_again_with_growing_pauses_and_the_current_content() -> None:
     world = World()
     world.update(alert("1", 0))
-    assert world.send(30, Outcome.UNREACHABLE) == [(["1"], [])]
+    assert world.send(30, NotificationOutcome.UNREACHABLE) == [(["1"], [])]
     assert world.dispatcher.next_at() == 30 * S + FIRST_RETRY
-    assert world.send(31, Outcome.UNREACHABLE) == [(["1"], [])]
+    assert world.send(31, NotificationOutcome.UNREACHABLE) == [(["1"], [])]
     world.quiet(32)
     world.update(alert("2", 32), alert("1", 0, 32))
-    assert world.send(33, Outcome.UNREACHABLE) == [(["2"], ["1"])]
+    assert world.send(33, NotificationOutcome.UNREACHABLE) == [(["2"], ["1"])]
     world.quiet(36)
     assert world.send(37) == [(["2"], ["1"])]
     assert not world.dispatcher.is_idle or world.state.told == {"2": {"ops/0": Told.FIRING}}
@@ -207,9 +209,9 @@ def test_failures_are_tried_again_with_growing_pauses_and_the_current_content() 
 def test_the_pause_has_a_limit() -> None:
     world = World()
     world.update(alert("1", 0))
-    world.send(30, Outcome.UNREACHABLE)
+    world.send(30, NotificationOutcome.UNREACHABLE)
     for _ in range(40):
-        world.send(world.dispatcher.next_at() // S + 1, Outcome.UNREACHABLE)
+        world.send(world.dispatcher.next_at() // S + 1, NotificationOutcome.UNREACHABLE)
     assert world.dispatcher.next_at() - world.now * S <= LAST_RETRY
 
 
@@ -220,9 +222,9 @@ def test_after_a_failure_one_attempt_at_a_time() -> None:
     assert len(first) == MAX_UNDER_WAY
     assert world.due(31) == []
     for item in first:
-        world.dispatcher.finish(item, Outcome.UNREACHABLE, 31 * S, "no")
+        world.dispatcher.finish(item, NotificationOutcome.UNREACHABLE, 31 * S, "no")
     (probe,) = world.due(10_000)
-    world.dispatcher.finish(probe, Outcome.DELIVERED, 10_000 * S)
+    world.dispatcher.finish(probe, NotificationOutcome.DELIVERED, 10_000 * S)
     total = 1
     while found := world.send(world.now + 1):
         total += len(found)
@@ -234,8 +236,8 @@ def test_what_is_refused_does_not_hold_up_the_others() -> None:
     world = World(plan(by=("...",)))
     world.update(alert("1", 0), alert("2", 0))
     first, second = world.due(30)
-    world.dispatcher.finish(first, Outcome.REFUSED, 30 * S, "400")
-    world.dispatcher.finish(second, Outcome.DELIVERED, 30 * S)
+    world.dispatcher.finish(first, NotificationOutcome.REFUSED, 30 * S, "400")
+    world.dispatcher.finish(second, NotificationOutcome.DELIVERED, 30 * S)
     assert world.due(31) == []
     assert len(world.due(30 + LAST_RETRY // S)) == 1
 
@@ -301,7 +303,7 @@ def test_another_configuration_tells_the_new_receiver_only() -> None:
     world.dispatcher.reconfigure(both, 40 * S)
     found = world.due(400)
     assert [item.integration for item in found] == ["ops/1"]
-    world.dispatcher.finish(found[0], Outcome.DELIVERED, 400 * S)
+    world.dispatcher.finish(found[0], NotificationOutcome.DELIVERED, 400 * S)
     world.dispatcher.reconfigure(attrs.evolve(both, receivers={"ops": [Integration(key="ops/1")]}), 400 * S)
     assert world.state.told == {"1": {"ops/1": Told.FIRING}}
     assert set(world.state.counts) == {"ops/1"}
@@ -313,7 +315,7 @@ def test_what_changes_while_a_notification_is_under_way_is_told_next() -> None:
     (first,) = world.due(0)
     world.update(alert("1", 0, 0))
     assert world.due(0) == []
-    world.dispatcher.finish(first, Outcome.DELIVERED, 0)
+    world.dispatcher.finish(first, NotificationOutcome.DELIVERED, 0)
     assert not world.dispatcher.is_idle
     assert world.send(0) == [([], ["1"])]
     assert world.dispatcher.is_idle
@@ -349,7 +351,7 @@ class Receiver:
         self.heard: set[str] = set()
         self.last: dict[str, tuple[Any, ...]] = {}
 
-    def take(self, item: Notification) -> None:
+    def take(self, item: AlertNotification) -> None:
         self.believes |= {one.id for one in item.firing}
         self.believes -= {one.id for one in item.resolved}
         self.heard |= {one.id for one in item.alerts}
@@ -360,7 +362,7 @@ def test_a_receiver_learns_what_is_true(
     steps: Sequence[tuple[str, int]], together: bool, wait: int, interval: int
 ) -> None:
     world = World(plan(wait=wait, interval=interval, repeat=500, by=("alertname",) if together else ("...",)))
-    receiver, reach, incident = Receiver(), Outcome.DELIVERED, 0
+    receiver, reach, incident = Receiver(), NotificationOutcome.DELIVERED, 0
     open_alerts: dict[int, ActiveAlert] = {}
     muted: set[str] = set()
 
@@ -368,7 +370,7 @@ def test_a_receiver_learns_what_is_true(
         for item in world.due(world.now):
             assert not {one.labels["object"] for one in item.firing} & muted
             assert item.firing or item.resolved
-            if reach is Outcome.DELIVERED:
+            if reach is NotificationOutcome.DELIVERED:
                 receiver.take(item)
             if killed:
                 world.restart()
@@ -392,12 +394,12 @@ def test_a_receiver_learns_what_is_true(
                 muted = set() if number == 3 else {str(number)}
                 world.dispatcher.set_silences([silence(f"object={number}")] if muted else [])
             case "reach":
-                reach = list(Outcome)[number]
+                reach = list(NotificationOutcome)[number]
             case "kill":
                 world.now += 20
                 deliver(killed=True)
                 world.dispatcher.set_silences([silence(f"object={one}") for one in muted])
-    reach, muted = Outcome.DELIVERED, set()
+    reach, muted = NotificationOutcome.DELIVERED, set()
     world.dispatcher.set_silences([])
     for _ in range(200):
         world.now += 20
@@ -433,7 +435,7 @@ def test_without_failures_nothing_is_told_twice_within_the_repeat_interval(steps
                 world.now += 1
                 for item in world.due(world.now):
                     told += [(one.id, True) for one in item.firing] + [(one.id, False) for one in item.resolved]
-                    world.dispatcher.finish(item, Outcome.DELIVERED, world.now * S)
+                    world.dispatcher.finish(item, NotificationOutcome.DELIVERED, world.now * S)
     assert len(told) == len(set(told))
     for ended in [key for key, fires in told if not fires]:
         assert (ended, True) in told or ended not in world.state.alerts

@@ -17,10 +17,10 @@ from qmf.pipeline.notifying.config import IntegrationConfig
 from qmf.pipeline.notifying.config_file import parse_config
 from qmf.pipeline.notifying.inhibition import InhibitRule
 from qmf.pipeline.notifying.matchers import parse_matchers
-from qmf.pipeline.notifying.notification import Notification
+from qmf.pipeline.notifying.notification import AlertNotification
 from qmf.pipeline.notifying.notifier import Notifier, Plan
 from qmf.pipeline.notifying.overview import read_overview
-from qmf.pipeline.notifying.receivers.base import RefusedError, Sender, UnreachableError
+from qmf.pipeline.notifying.receivers.base import NotificationSender, RefusedError, UnreachableError
 from qmf.pipeline.notifying.receivers.webhook import WebhookConfig, WebhookSender
 from qmf.pipeline.notifying.silence_file import SilenceFile
 
@@ -53,7 +53,7 @@ class FakeSender:
         self.gate.set()
         self.closed = False
 
-    def send(self, notification: Notification) -> str | None:
+    def send(self, notification: AlertNotification) -> str | None:
         assert self.gate.wait(30)
         if self.errors:
             raise self.errors.pop(0)
@@ -95,7 +95,7 @@ class Job:
         assert self.notifier is not None
         return self.notifier
 
-    def make_sender(self, config: IntegrationConfig) -> Sender:
+    def make_sender(self, config: IntegrationConfig) -> NotificationSender:
         self.senders[config.key] = FakeSender(self.seen)
         return self.senders[config.key]
 
@@ -280,7 +280,7 @@ def test_details_of_the_beginning_are_kept_for_the_end(tmp_path: Path, job: Job)
     found: list[object] = []
 
     class Detailed(FakeSender):
-        def send(self, notification: Notification) -> str | None:
+        def send(self, notification: AlertNotification) -> str | None:
             found.extend(dict(one.detail) for one in notification.alerts)
             return None
 
@@ -334,7 +334,7 @@ def test_every_alert_is_told_though_the_server_fails_and_the_job_is_restarted(tm
     def start() -> Notifier:
         return Notifier(tmp_path, Plan(config), make, lines.append, clock=lambda: now[0], poll=0.01)
 
-    def make(integration: IntegrationConfig) -> Sender:
+    def make(integration: IntegrationConfig) -> NotificationSender:
         assert isinstance(integration.settings, WebhookConfig)
         return WebhookSender(integration.settings)
 

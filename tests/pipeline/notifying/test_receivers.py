@@ -15,7 +15,7 @@ import trustme
 from pipeline.notifying.servers import HttpLog, MailLog, http_server, smtp_server
 
 from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.notification import Notification
+from qmf.pipeline.notifying.notification import AlertNotification
 from qmf.pipeline.notifying.receivers.alertmanager import AlertmanagerConfig, AlertmanagerSender
 from qmf.pipeline.notifying.receivers.base import RefusedError, Secret, UnreachableError
 from qmf.pipeline.notifying.receivers.file import FileConfig, FileSender
@@ -33,7 +33,7 @@ def alert(id: str, start: int = 60, end: int | None = None, summary: str = "full
     )  # fmt: skip
 
 
-BOTH = Notification(
+BOTH = AlertNotification(
     integration="ops/0",
     receiver="ops",
     group_key='{}:{alertname="disk"}',
@@ -75,7 +75,7 @@ def ca_file(authority: trustme.CA, tmp_path: Path) -> Path:
     return path
 
 
-def send(sender: Any, notification: Notification = BOTH) -> object:
+def send(sender: Any, notification: AlertNotification = BOTH) -> object:
     try:
         return sender.send(notification)
     finally:

@@ -10,7 +10,7 @@ import pytest
 
 duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.report.anomalies import MIN_DAYS, Found, days_compared, find_anomalies  # noqa: E402
+from qmf.pipeline.report.anomalies import MIN_DAYS, FoundAnomaly, days_compared, find_anomalies  # noqa: E402
 
 DAY, STEP = 86_400, 900
 
@@ -21,7 +21,9 @@ def connection() -> Iterator[object]:
         yield found
 
 
-def found_in(connection: object, value: Callable[[int], float | None], *, days: int, step: int = STEP) -> list[Found]:
+def found_in(
+    connection: object, value: Callable[[int], float | None], *, days: int, step: int = STEP
+) -> list[FoundAnomaly]:
     """The anomalies of the last day of a series, given by its values in each window."""
     rows = [("s", float(t), made) for t in range(0, days * DAY, step) if (made := value(t)) is not None]
     connection.execute("create table v (name varchar, t double, value double)")  # type: ignore[attr-defined]

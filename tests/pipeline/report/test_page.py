@@ -15,8 +15,6 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip insta
 from qmf.pipeline import PipelineError
 from qmf.pipeline.cli import main
 from qmf.pipeline.report.model import (
-    AgentRow,
-    AlertRow,
     Anomaly,
     AvailabilityInterval,
     CallRow,
@@ -25,10 +23,12 @@ from qmf.pipeline.report.model import (
     ClassObjectsRow,
     ComparedNumber,
     ComparedSeries,
-    Comparison,
     EndedObjectRow,
     PropertyChangeRow,
+    RangeComparison,
     Report,
+    ReportedAgent,
+    ReportedAlert,
     Series,
 )
 from qmf.pipeline.report.page import html
@@ -71,7 +71,7 @@ def full(text: str) -> Report:
         event_classes_left=2,
         anomalies=(Anomaly(series=series, start=BEGIN + 60, end=BEGIN + 150, value=6, usual=1, spread=0.5, days=7),),
         anomaly_days=7,
-        comparison=Comparison(
+        comparison=RangeComparison(
             other=TimeRange(at(-3600), at(0)),
             numbers=(
                 ComparedNumber(name=text, before=1, after=3),
@@ -84,10 +84,10 @@ def full(text: str) -> Report:
             left=4,
         ),
         alerts=(
-            AlertRow(
+            ReportedAlert(
                 alert_id="1", rule=text, severity=2, subject=text, message=text, began_ns=at(10), raised_ns=at(20)
             ),
-            AlertRow(
+            ReportedAlert(
                 alert_id="2",
                 rule=text,
                 severity=4,
@@ -106,7 +106,9 @@ def full(text: str) -> Report:
                 agent=text, state="unknown", epoch=None, cause="not recorded", start_ns=at(300), end_ns=at(3600)
             ),
         ),
-        agents=(AgentRow(agent=text, up=200, down=100, unknown=3300, restarts=1, state="up", known_until_ns=at(9)),),
+        agents=(
+            ReportedAgent(agent=text, up=200, down=100, unknown=3300, restarts=1, state="up", known_until_ns=at(9)),
+        ),
         movers=(ChangedSeries(series=series, before=1.0, after=4.0, score=3.0),),
         charts=(Chart(title=text, unit=text, series=(series, attrs.evolve(series, points=series.points[:1])), more=2),),
         classes=(ClassObjectsRow(name=text, objects=5, created=2, ended=((text, 1),)),),
@@ -197,7 +199,7 @@ def test_drawings_are_valid_xml_and_the_page_is_the_same_each_time() -> None:
 
 
 @pytest.mark.parametrize("alerts", [None, ()])
-def test_an_empty_page_has_a_note(alerts: tuple[AlertRow, ...] | None) -> None:
+def test_an_empty_page_has_a_note(alerts: tuple[ReportedAlert, ...] | None) -> None:
     page = html(Report(title="t", lake="l", time_range=SPAN, made_ns=at(0), alerts=alerts))
     assert "Nothing was recorded in this time." in page
     assert ("nothing was correlated" in page) is (alerts is None)

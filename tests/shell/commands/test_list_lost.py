@@ -8,7 +8,7 @@ import pytest
 from qmf_shell.commands import standard
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.session.context import Context
-from qmf_shell.session.lost import LostObject
+from qmf_shell.session.lost import LostIdentity
 from qmf_shell.session.opening import open_session
 from shell.fakes import BETA, NOON, SECOND, FakeBackend, filesystem
 from shell.line_runner import failure, printed, run
@@ -25,7 +25,7 @@ def lose(context: Context, backend: FakeBackend, index: str, agent: str = BETA, 
     """An object of an agent that is gone."""
     item = filesystem(index, agent)
     backend.records = [one for one in backend.records if one.identity.key != item.identity.key]
-    context.lost.add([LostObject(item.identity, item.created, LOST, **more)])
+    context.lost.add([LostIdentity(item.identity, item.created, LOST, **more)])
 
 
 def test_lost_objects_are_listed_with_the_time(context: Context, backend: FakeBackend) -> None:

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.parsing.times import Clock, PeriodError, TimeError, parse_period, parse_time, takes_time
+from qmf_shell.parsing.times import PeriodError, TimeError, TimeReference, parse_period, parse_time, takes_time
 
 NOW = datetime(2026, 11, 22, 14, 30, 15, tzinfo=UTC)
-CLOCK = Clock(round(NOW.timestamp()) * 10**9, UTC)
+CLOCK = TimeReference(round(NOW.timestamp()) * 10**9, UTC)
 
 
 def parsed(text: str) -> str:
@@ -61,7 +61,7 @@ def test_other_texts_are_refused_with_the_forms_of_times(text: str) -> None:
 
 def test_times_are_in_the_zone_of_the_clock() -> None:
     zone = timezone(timedelta(hours=-5))
-    time, _ = parse_time(["9:00"], Clock(CLOCK.now, zone))
+    time, _ = parse_time(["9:00"], TimeReference(CLOCK.now, zone))
     assert datetime.fromtimestamp(time / 1e9, UTC) == NOW.replace(hour=14, minute=0, second=0)
 
 

@@ -13,7 +13,7 @@ from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.session.context import Context
 from qmf_shell.session.history_backend import PastError
-from qmf_shell.session.lost import LostObject
+from qmf_shell.session.lost import LostIdentity
 from shell.fakes import FakeBackend, filesystem, make_output
 from shell.line_runner import failure, printed, run
 from shell.past.conftest import Put, T, when
@@ -149,7 +149,7 @@ def test_what_is_lost_now_is_not_lost_in_the_past_and_stays_lost(past: Context, 
     put("one", (1, 10))
     put("two", (1, 20), (20, 30))
     (one, _) = past.objects([("org.example.shop", "till")])
-    past.lost.add([LostObject(one.identity, one.created, T * 10**9)])
+    past.lost.add([LostIdentity(one.identity, one.created, T * 10**9)])
     lines = printed(past, f"at {when(5)} list till columns sales")
     assert lines[0] == "org.example.shop:till, 2 objects"
     assert past.lost.get(one.identity.key) is not None

@@ -13,7 +13,7 @@ from qmf.client import BrokerAgent
 from qmf.messaging import Connection
 from qmf.tools.stat.cli import main
 from qmf.tools.stat.views import View, arranged
-from qmf.tools.tables import Column, Form
+from qmf.tools.tables import CellFormat, TextColumn
 
 Run: TypeAlias = Callable[..., list[str]]
 
@@ -120,7 +120,7 @@ def test_what_a_broker_does_not_have(url: str, capsys: pytest.CaptureFixture[str
     assert re.fullmatch(r"Failed: no column 'colour'; there are queue, dur, .*bind\n", capsys.readouterr().err)
 
 
-VIEW = View("Queues", [Column("queue"), Column("msg", Form.SHORT)], [["b", 5], ["a", None], ["c", 10]])
+VIEW = View("Queues", [TextColumn("queue"), TextColumn("msg", CellFormat.SHORT)], [["b", 5], ["a", None], ["c", 10]])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.web.management.ordering import Order
+from qmf.web.management.ordering import ObjectOrdering
 
 VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)
 
@@ -26,16 +26,16 @@ class Item(dict[str, Any]):
 ITEMS: Any = st.lists(st.fixed_dictionaries({}, optional={"x": VALUES, "y": VALUES}), max_size=20).map(
     lambda found: [Item(number, values) for number, values in enumerate(found)]
 )
-ORDERS = st.sampled_from(["", "x", "-x", "x,-y", "-x,y", "y,x"]).map(Order.parse)
+ORDERS = st.sampled_from(["", "x", "-x", "x,-y", "-x,y", "y,x"]).map(ObjectOrdering.parse)
 
 
 @given(ITEMS, ORDERS, st.integers(1, 25))
-def test_the_first_ones_are_those_of_the_whole_order(items: Any, order: Order, count: int) -> None:
+def test_the_first_ones_are_those_of_the_whole_order(items: Any, order: ObjectOrdering, count: int) -> None:
     assert list(order.first(items, count)) == sorted(items, key=order.key_of)[:count]
 
 
 @given(ITEMS, ORDERS)
-def test_a_place_survives_json(items: Any, order: Order) -> None:
+def test_a_place_survives_json(items: Any, order: ObjectOrdering) -> None:
     for item in items:
         assert order.key(json.loads(json.dumps(order.place(item)))) == order.key_of(item)
 
@@ -48,7 +48,7 @@ def test_numbers_then_texts_then_nothing_in_both_directions(values: list[Any]) -
 
     items: Any = [Item(number, {"x": value}) for number, value in enumerate(values)]
     for down in (False, True):
-        order = Order.parse("-x" if down else "x")
+        order = ObjectOrdering.parse("-x" if down else "x")
         found = [item["x"] for item in order.first(items, len(items))]
         assert [rank(value) for value in found] == sorted(map(rank, values))
         for kind in (0, 1):
@@ -57,5 +57,5 @@ def test_numbers_then_texts_then_nothing_in_both_directions(values: list[Any]) -
 
 
 def test_reading() -> None:
-    assert Order.parse(" name , -msgDepth,,-").fields == (("name", False), ("msgDepth", True))
-    assert Order.parse(None) == Order()
+    assert ObjectOrdering.parse(" name , -msgDepth,,-").fields == (("name", False), ("msgDepth", True))
+    assert ObjectOrdering.parse(None) == ObjectOrdering()

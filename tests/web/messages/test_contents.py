@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from qmf.messaging import Message
 from qmf.messaging.contents import decode, encode
-from qmf.web.messages.contents import Delivery, is_shown, property_name, to_http, to_message
+from qmf.web.messages.contents import DeliveryOptions, is_shown, property_name, to_http, to_message
 
 
 def passed_on(message: Message) -> Message:
@@ -18,7 +18,7 @@ def passed_on(message: Message) -> Message:
 
 def test_headers_are_properties_and_headers_again() -> None:
     headers = [("Content-Type", "application/xml"), ("Content-Language", "de"), ("X-Order-Kind", "tea")]
-    message = passed_on(to_message(b"<order/>", headers, Delivery()))
+    message = passed_on(to_message(b"<order/>", headers, DeliveryOptions()))
     assert message.properties["http_x$order$kind"] == "tea"
     assert message.properties["http_content$type"] == "application/xml"
     assert (message.content, message.content_type) == (b"<order/>", "application/xml")
@@ -28,7 +28,7 @@ def test_headers_are_properties_and_headers_again() -> None:
 
 
 def test_several_headers_of_one_name_are_one_property() -> None:
-    message = to_message(b"", [("x-a", "1"), ("X-A", "2")], Delivery())
+    message = to_message(b"", [("x-a", "1"), ("X-A", "2")], DeliveryOptions())
     assert message.properties == {"http_x$a": "1, 2"}
 
 
@@ -46,7 +46,7 @@ def test_several_headers_of_one_name_are_one_property() -> None:
     ],
 )
 def test_headers_of_the_request_itself_are_no_properties(name: str) -> None:
-    assert to_message(b"", [(name, "1")], Delivery()).properties == {}
+    assert to_message(b"", [(name, "1")], DeliveryOptions()).properties == {}
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_no_message_sets_what_changes_the_answer(name: str, value: str) -> None:
 
 
 def test_how_a_message_is_sent() -> None:
-    message = passed_on(to_message(b"", [], Delivery(durable=True, priority=9, ttl=1.5)))
+    message = passed_on(to_message(b"", [], DeliveryOptions(durable=True, priority=9, ttl=1.5)))
     assert (message.durable, message.priority, message.ttl) == (True, 9, 1.5)
-    assert passed_on(to_message(b"", [], Delivery(), "mine")).id == "mine"
+    assert passed_on(to_message(b"", [], DeliveryOptions(), "mine")).id == "mine"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_how_a_message_is_sent() -> None:
     ],
 )
 def test_bodies_come_back_as_they_were(body: bytes, given_type: str, content: object) -> None:
-    message = passed_on(to_message(body, [("content-type", given_type)], Delivery()))
+    message = passed_on(to_message(body, [("content-type", given_type)], DeliveryOptions()))
     assert message.content == content
     found = to_http(message)
     assert found.body == body
@@ -98,7 +98,7 @@ def test_bodies_come_back_as_they_were(body: bytes, given_type: str, content: ob
 @given(st.binary(max_size=200), st.sampled_from([None, "text/plain", "application/json", "amqp/list", "a/b; c=d"]))
 def test_every_body_comes_back(body: bytes, given_type: str | None) -> None:
     headers = [] if given_type is None else [("content-type", given_type)]
-    assert to_http(passed_on(to_message(body, headers, Delivery()))).body == body
+    assert to_http(passed_on(to_message(body, headers, DeliveryOptions()))).body == body
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.web.messages.destinations import Destination, Kind
+from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.push.registration import (
     Credentials,
     PushRegistration,
     RegistrationError,
-    Relation,
     Scheme,
+    UrlRelation,
     read_registration,
     write_registration,
 )
 
-ORDERS = Destination(Kind.QUEUE, "orders")
+ORDERS = Destination(DestinationKind.QUEUE, "orders")
 TEXT = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=20).map(str.strip).filter(bool)
 
 
@@ -31,9 +31,9 @@ def document(link: str, *more: str) -> str:
     st.builds(
         PushRegistration,
         id=st.from_regex(r"[A-Za-z0-9_-]{1,20}", fullmatch=True),
-        destination=st.builds(Destination, st.sampled_from(Kind), st.sampled_from(["a", "a b/c"])),
+        destination=st.builds(Destination, st.sampled_from(DestinationKind), st.sampled_from(["a", "a b/c"])),
         href=st.just("http://example.com/{id}"),
-        relation=st.sampled_from(Relation),
+        relation=st.sampled_from(UrlRelation),
         method=st.sampled_from(["POST", "PUT"]),
         content_type=st.none() | st.just("application/json"),
         durable=st.booleans(),
@@ -77,7 +77,11 @@ def test_the_documents_of_the_published_interface() -> None:
         <topic>foo</topic></push-topic-registration>""",
         "1",
     )
-    assert (found.id, found.destination, found.relation) == ("112", Destination(Kind.TOPIC, "foo"), Relation.TEMPLATE)
+    assert (found.id, found.destination, found.relation) == (
+        "112",
+        Destination(DestinationKind.TOPIC, "foo"),
+        UrlRelation.TEMPLATE,
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from qmf.models.broker.schema import SCHEMA as BROKER
 from qmf.models.host.schema import SCHEMA as HOST
 from qmf.schema import TYPES, ClassSchema, Schema, Statistic
 from qmf.web.metrics.known_types import with_known_types
-from qmf.web.metrics.names import Family, MetricType, families_of, snake_case, unit_of
+from qmf.web.metrics.names import MetricFamily, MetricType, families_of, snake_case, unit_of
 
 
-def families(schema: ClassSchema) -> dict[str, Family]:
+def families(schema: ClassSchema) -> dict[str, MetricFamily]:
     return {family.name: family for family in families_of(schema)}
 
 

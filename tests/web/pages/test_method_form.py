@@ -11,8 +11,8 @@ from qmf.console.aio import ObjectId
 from qmf.errors import CallerError
 from qmf.schema import TYPES, Argument, ClassSchema, Method
 from qmf.web.pages.views.method_form import (
-    FieldKind,
     FormField,
+    FormFieldKind,
     arguments_text,
     changed_values,
     entered_values,
@@ -34,9 +34,9 @@ def test_the_fields_of_a_method() -> None:
     method = shelf().method("add")
     assert method is not None
     count, at = form_of(method)
-    assert (count.name, count.kind, count.desc, count.optional) == ("count", FieldKind.NUMBER, "How many", False)
+    assert (count.name, count.kind, count.desc, count.optional) == ("count", FormFieldKind.NUMBER, "How many", False)
     assert count.hint == "uint32, at least 1"
-    assert (at.kind, at.initial, at.optional) == (FieldKind.TIME, "1", True)
+    assert (at.kind, at.initial, at.optional) == (FormFieldKind.TIME, "1", True)
     assert entered_values([count, at], {"count": "0x10", "at": "2026-05-01T12:00:00+00:00"}) == {
         "count": 16,
         "at": 1_777_636_800_000_000_000,
@@ -49,20 +49,20 @@ def test_the_fields_of_a_method() -> None:
 @pytest.mark.parametrize(
     ("kind", "looks", "text", "value"),
     [
-        ("bool", FieldKind.BOOL, "true", True),
-        ("sstr", FieldKind.TEXT, "", ""),
-        ("lstr", FieldKind.LONG_TEXT, "a\nb", "a\nb"),
-        ("deltaTime", FieldKind.DURATION, "1.5s", 1_500_000_000),
-        ("deltaTime", FieldKind.DURATION, "17", 17),
-        ("double", FieldKind.NUMBER, "1e3", 1000.0),
-        ("uuid", FieldKind.TEXT, "00000000-0000-0000-0000-000000000007", UUID(int=7)),
-        ("map", FieldKind.JSON, '{"a": [1]}', {"a": [1]}),
-        ("list", FieldKind.JSON, "[1, 2]", [1, 2]),
-        ("objId", FieldKind.REFERENCE, "agent|queue:a b", ObjectId("queue:a b", "agent")),
-        ("objId", FieldKind.REFERENCE, "http://host/object/v:p:1/a~2Fb?x=1", ObjectId("a/b", "v:p:1")),
+        ("bool", FormFieldKind.BOOL, "true", True),
+        ("sstr", FormFieldKind.TEXT, "", ""),
+        ("lstr", FormFieldKind.LONG_TEXT, "a\nb", "a\nb"),
+        ("deltaTime", FormFieldKind.DURATION, "1.5s", 1_500_000_000),
+        ("deltaTime", FormFieldKind.DURATION, "17", 17),
+        ("double", FormFieldKind.NUMBER, "1e3", 1000.0),
+        ("uuid", FormFieldKind.TEXT, "00000000-0000-0000-0000-000000000007", UUID(int=7)),
+        ("map", FormFieldKind.JSON, '{"a": [1]}', {"a": [1]}),
+        ("list", FormFieldKind.JSON, "[1, 2]", [1, 2]),
+        ("objId", FormFieldKind.REFERENCE, "agent|queue:a b", ObjectId("queue:a b", "agent")),
+        ("objId", FormFieldKind.REFERENCE, "http://host/object/v:p:1/a~2Fb?x=1", ObjectId("a/b", "v:p:1")),
     ],
 )
-def test_texts_become_values(kind: str, looks: FieldKind, text: str, value: object) -> None:
+def test_texts_become_values(kind: str, looks: FormFieldKind, text: str, value: object) -> None:
     found = field(kind)
     assert found.kind is looks
     assert found.problem(text) == ""

@@ -20,7 +20,7 @@ from qmf.console.aio import (
 from qmf.errors import RequestTimeout
 from qmf.protocol import AgentInfo
 from qmf.web.pages.live.followed import own_failures
-from qmf.web.pages.live.presence import AgentHealth, AgentPresence, AgentPresences, ConnectionState
+from qmf.web.pages.live.presence import AgentHealth, AgentPresence, AgentPresences, BrokerState
 from qmf.web.pages.views.graph import bus_graph
 from qmf.web.pages.views.overview import agent_rows, connection_text, finding_text, overview
 
@@ -130,21 +130,21 @@ def test_a_search_for_agents_is_no_failure_of_one() -> None:
 @pytest.mark.parametrize(
     ("state", "now", "text"),
     [
-        (ConnectionState("amqp://b", True, 0.0), 9.0, ""),
-        (ConnectionState("amqp://b", False, 0.0), 9.0, "There is no connection to amqp://b yet."),
+        (BrokerState("amqp://b", True, 0.0), 9.0, ""),
+        (BrokerState("amqp://b", False, 0.0), 9.0, "There is no connection to amqp://b yet."),
         (
-            ConnectionState("amqp://b", True, 0.0).after(BusDisconnected("amqp://b", "it ended", 3.0), 5.0),
+            BrokerState("amqp://b", True, 0.0).after(BusDisconnected("amqp://b", "it ended", 3.0), 5.0),
             5.2,
             "The connection to amqp://b was lost just now: it ended. Next attempt in 3 s. "
             "What is shown is from before that.",
         ),
         (
-            ConnectionState("amqp://b", True, 0.0).after(BusDisconnected("amqp://b", "it ended", None), 5.0),
+            BrokerState("amqp://b", True, 0.0).after(BusDisconnected("amqp://b", "it ended", None), 5.0),
             15.0,
             "The connection to amqp://b was lost 10s ago: it ended. What is shown is from before that.",
         ),
     ],
 )
-def test_the_bar_says_what_is_known_of_the_connection(state: ConnectionState, now: float, text: str) -> None:
+def test_the_bar_says_what_is_known_of_the_connection(state: BrokerState, now: float, text: str) -> None:
     assert connection_text(state, now) == text
     assert connection_text(state.after(BusConnected("amqp://b", again=True), now), now) == ""

@@ -11,7 +11,7 @@ import pytest
 
 from qmf.console.aio import ChangeKind, ObjectId
 from qmf.schema import TYPES
-from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.series import SeriesStore
 
 ID = ObjectId("org.example.shop:shelf:a", "agent")
@@ -45,7 +45,7 @@ class FollowOfOne:
 )
 async def test_rates_are_those_of_the_shell(values: tuple[int, ...], kind: str, rate: float) -> None:
     follow: Any = FollowOfOne(values)
-    objects = FollowedObjects(follow, SeriesStore(time.monotonic), 600.0, lambda: True)
+    objects = LiveObjects(follow, SeriesStore(time.monotonic), 600.0, lambda: True)
     objects.track_rate("sold", TYPES[kind])
     await objects.run()
     assert objects.rate("sold", ID) == rate

@@ -8,13 +8,13 @@ import pytest
 
 from qmf.console.aio import ObjectId
 from qmf.web.pages.live import series as module
-from qmf.web.pages.live.series import KEPT, OLDER, RECENT, Series, SeriesStore, TooManySeriesError, rates
+from qmf.web.pages.live.series import KEPT, OLDER, RECENT, PlottedSeries, SeriesStore, TooManySeriesError, rates
 
 ORDERS = ObjectId("queue:orders", "agent")
 
 
 def test_points_come_in_order_and_older_ones_are_ignored() -> None:
-    series = Series()
+    series = PlottedSeries()
     for at, value in ((1.0, 5.0), (2.0, 6.0), (1.5, 7.0), (2.0, 8.0), (3.0, 9.0)):
         series.add(at, value)
     assert list(series.points()) == [(1.0, 5.0), (2.0, 6.0), (3.0, 9.0)]
@@ -22,7 +22,7 @@ def test_points_come_in_order_and_older_ones_are_ignored() -> None:
 
 
 def test_a_plot_begins_with_the_value_that_held_at_its_edge() -> None:
-    series = Series()
+    series = PlottedSeries()
     for at in range(10):
         series.add(at, at)
     assert list(series.points(6.5)) == [(6.0, 6.0), (7.0, 7.0), (8.0, 8.0), (9.0, 9.0)]
@@ -30,7 +30,7 @@ def test_a_plot_begins_with_the_value_that_held_at_its_edge() -> None:
 
 
 def test_a_value_that_was_not_published_stayed_as_it_was() -> None:
-    series = Series()
+    series = PlottedSeries()
     series.add(0, 10, quiet=2)
     series.add(2, 20, quiet=2)
     series.add(60, 120, quiet=2)
@@ -47,7 +47,7 @@ def test_a_counter_that_was_decreased_has_a_negative_rate_as_in_the_shell() -> N
 
 
 def test_memory_is_bounded_and_reaches_back_to_the_beginning() -> None:
-    series = Series()
+    series = PlottedSeries()
     day = 86_400
     for at in range(day):
         series.add(at, at % 100)

@@ -7,7 +7,7 @@ import pytest
 from support.waiting import until
 from web.pages.world import World, awaited, world
 
-from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.views.object_table import ClassTable, ClassTables, TablePage
 from qmf.web.pages.views.page_urls import ObjectsUrl
 
@@ -15,7 +15,7 @@ PACKAGE = "org.example.store"
 SHELVES = ObjectsUrl(PACKAGE, "shelf")
 
 
-async def followed(opened: World, name: str = "shelf", count: int = 3) -> FollowedObjects:
+async def followed(opened: World, name: str = "shelf", count: int = 3) -> LiveObjects:
     objects, _ = opened.site.follow_class(PACKAGE, name)
     await until(lambda: len(objects) == count and objects.complete)
     return objects

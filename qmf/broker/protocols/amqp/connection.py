@@ -33,7 +33,7 @@ from qmf.bus.engine.events import (
     OutcomeConfirmed,
     OutcomeReceived,
 )
-from qmf.bus.engine.opening import Refusal
+from qmf.bus.engine.opening import ConnectionRefusal
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.transport import AmqpTransport, PendingWrites
 
@@ -191,7 +191,7 @@ class ServerConnection:
         self._engine.feed(b"")
         self.transport.flush_soon()
 
-    def _admit(self, event: ConnectionOpened) -> Refusal | None:
+    def _admit(self, event: ConnectionOpened) -> ConnectionRefusal | None:
         """The client opens the connection."""
         user, mechanism = self._sasl.user or "", self._sasl.mechanism or ""
         self._info = ClientInfo(self._info.address, event.container, user, mechanism, event.properties, AMQP)
@@ -208,7 +208,7 @@ class ServerConnection:
         self._refused = True
         self._log_failure(reason)
 
-    def close_for(self, refusal: Refusal) -> None:
+    def close_for(self, refusal: ConnectionRefusal) -> None:
         """See `Connected`."""
         self._container = None
         self._engine.close(refusal.name, refusal.description, refusal.info)

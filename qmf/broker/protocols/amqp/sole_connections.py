@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from qmf.bus.engine.events import ConnectionOpened
-from qmf.bus.engine.opening import Refusal
+from qmf.bus.engine.opening import ConnectionRefusal
 
 #: Capability of a connection.
 SOLE_CONNECTION = "sole-connection-for-container"
@@ -21,10 +21,10 @@ _POLICY, _CLOSE_EXISTING = "sole-connection-enforcement-policy", 1
 _Key = tuple[str, str]
 
 
-class Connected(Protocol):
+class UserConnection(Protocol):
     """A connection of a client."""
 
-    def close_for(self, refusal: Refusal) -> None:
+    def close_for(self, refusal: ConnectionRefusal) -> None:
         """Close the connection."""
 
 
@@ -33,9 +33,9 @@ class SoleConnections:
 
     def __init__(self) -> None:
         #: Whether each one asked to be the only one.
-        self._connections: dict[_Key, dict[Connected, bool]] = {}
+        self._connections: dict[_Key, dict[UserConnection, bool]] = {}
 
-    def add(self, connection: Connected, user: str, opened: ConnectionOpened) -> Refusal | None:
+    def add(self, connection: UserConnection, user: str, opened: ConnectionOpened) -> ConnectionRefusal | None:
         """A client opens a connection.
 
         Args:
@@ -52,15 +52,17 @@ class SoleConnections:
         if (sole and others) or any(others.values()):
             if not sole or opened.properties.get(_POLICY) != _CLOSE_EXISTING:
                 reason = f"container {opened.container!r} has a connection, and may have one only"
-                return Refusal("amqp:invalid-field", reason, {"invalid-field": "container-id"})
+                return ConnectionRefusal("amqp:invalid-field", reason, {"invalid-field": "container-id"})
             for other in list(others):
                 reason = f"container {opened.container!r} has made another connection, and may have one only"
-                other.close_for(Refusal("amqp:resource-locked", reason, {"sole-connection-enforcement": True}))
+                other.close_for(
+                    ConnectionRefusal("amqp:resource-locked", reason, {"sole-connection-enforcement": True})
+                )
             others = {}
         self._connections[key] = {**others, connection: sole}
         return None
 
-    def remove(self, connection: Connected, user: str, container: str) -> None:
+    def remove(self, connection: UserConnection, user: str, container: str) -> None:
         """A connection has ended. A second call does nothing."""
         key = user, container
         if (known := self._connections.get(key)) is not None:

@@ -30,7 +30,7 @@ SHARED, GLOBAL = "shared", "global"
 
 
 @attrs.frozen
-class Subscription:
+class LinkSubscription:
     """A subscription as a link asks for it.
 
     Attributes:
@@ -120,7 +120,7 @@ class ClientSubscriptions:
         if closed and queue is not None and SUBSCRIPTION in queue.settings.arguments and not queue.delivery.consumers:
             self._operations.delete_owned(Principal.of(self._client), queue)
 
-    def _read(self, link: Link, source: Terminus, exchange: Exchange) -> Subscription:
+    def _read(self, link: Link, source: Terminus, exchange: Exchange) -> LinkSubscription:
         shared = SHARED in source.capabilities
         base, _, marks = link.name.partition("|") if shared else (link.name, "", "")
         volatile = shared and "volatile" in marks
@@ -146,10 +146,10 @@ class ClientSubscriptions:
             excluded=excluded,
             arguments={**common.arguments, **_arguments(exchange, selector, excluded, delay)},
         )
-        return Subscription(f"{name}|volatile" if volatile else name, settings, spec, (*applied, *used, *no_local))
+        return LinkSubscription(f"{name}|volatile" if volatile else name, settings, spec, (*applied, *used, *no_local))
 
     @staticmethod
-    def _fits(queue: Queue, wanted: Subscription, exchange: Exchange) -> bool:
+    def _fits(queue: Queue, wanted: LinkSubscription, exchange: Exchange) -> bool:
         binding = exchange.binding(queue, wanted.spec.key)
         return (
             queue.settings.arguments == wanted.settings.arguments
@@ -158,14 +158,14 @@ class ClientSubscriptions:
             and binding.spec == wanted.spec
         )
 
-    def _replace(self, found: object, wanted: Subscription) -> None:
+    def _replace(self, found: object, wanted: LinkSubscription) -> None:
         if not isinstance(found, Queue) or SUBSCRIPTION not in found.settings.arguments:
             raise LinkRefused("amqp:resource-locked", f"{wanted.name!r} exists, and is no subscription")
         if found.delivery.consumers:
             raise LinkRefused("amqp:resource-locked", f"subscription {wanted.name!r} is in use with other filters")
         self._operations.delete(Principal.of(self._client), found)
 
-    def _create(self, wanted: Subscription, exchange: Exchange) -> ConsumeGrant:
+    def _create(self, wanted: LinkSubscription, exchange: Exchange) -> ConsumeGrant:
         principal = Principal.of(self._client)
         try:
             return self._operations.subscribe(principal, exchange, wanted.name, wanted.settings, wanted.spec)

@@ -74,7 +74,7 @@ class DetectorContext:
     outages: Sequence[tuple[int, int]] = ()
 
 
-class Change(enum.Enum):
+class AlertTransition(enum.Enum):
     """What happens to an alert; the value is that in the table."""
 
     RAISED = "raised"
@@ -102,7 +102,7 @@ class AlertChange:
     """
 
     key: str
-    change: Change
+    change: AlertTransition
     severity: Severity
     began: int
     at: int
@@ -119,7 +119,7 @@ class AlertChange:
     @property
     def raised(self) -> bool:
         """True where the alert is raised."""
-        return self.change is Change.RAISED
+        return self.change is AlertTransition.RAISED
 
 
 @attrs.frozen(kw_only=True)
@@ -140,7 +140,7 @@ class OpenAlert:
         end = max(at, self.at)
         return AlertChange(
             key=key,
-            change=Change.CLEARED,
+            change=AlertTransition.CLEARED,
             severity=Severity(self.severity),
             began=self.began,
             at=end,
@@ -274,7 +274,7 @@ class Detector:
         change = self._changed(at, began, evidence, origin, severity, values)
         if self._open is not None:
             # Labels identify the alert, so they stay as they were.
-            change = attrs.evolve(change, change=Change.CHANGED, labels=self._open.labels)
+            change = attrs.evolve(change, change=AlertTransition.CHANGED, labels=self._open.labels)
         self._open = OpenAlert(
             began=change.began,
             at=at,
@@ -314,7 +314,7 @@ class Detector:
         }
         return AlertChange(
             key=self._key,
-            change=Change.RAISED,
+            change=AlertTransition.RAISED,
             severity=severity,
             began=began,
             at=at,

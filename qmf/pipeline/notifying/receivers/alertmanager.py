@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from qmf.pipeline.notifying.notification import Notification
+from qmf.pipeline.notifying.notification import AlertNotification
 from qmf.pipeline.notifying.payload import api_alerts
 from qmf.pipeline.notifying.receivers.http import TIMEOUT, HttpConfig, HttpPoster
 
@@ -41,7 +41,7 @@ class AlertmanagerSender:
         self._poster = HttpPoster(f"{config.url.rstrip('/')}/api/v2/alerts", config.http, timeout=config.timeout)
         self._lasts = _INTERVALS * config.resend_interval
 
-    def send(self, notification: Notification) -> None:
+    def send(self, notification: AlertNotification) -> None:
         """As of `Sender`."""
         self._poster.post(api_alerts(notification, lasts=self._lasts))
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import attrs
 
 from qmf.pipeline.errors import PipelineError
-from qmf.pipeline.notifying.notification import Notification
+from qmf.pipeline.notifying.notification import AlertNotification
 
 
 class UnreachableError(PipelineError):
@@ -20,10 +20,10 @@ class RefusedError(PipelineError):
     """The receiver understood the notification and doesn't take it. The message says why."""
 
 
-class Sender(Protocol):
+class NotificationSender(Protocol):
     """Sends notifications of one integration; used by one thread."""
 
-    def send(self, notification: Notification) -> str | None:
+    def send(self, notification: AlertNotification) -> str | None:
         """Send, and wait until the receiver has it.
 
         Returns:

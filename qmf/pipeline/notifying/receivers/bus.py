@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
 from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.notification import Notification
+from qmf.pipeline.notifying.notification import AlertNotification
 from qmf.pipeline.notifying.receivers.base import UnreachableError
 
 #: Publishes rows that were not published before, and waits for the broker; False where the job ends meanwhile.
@@ -24,7 +24,7 @@ class BusSender:
         """
         self._publish = publish
 
-    def send(self, notification: Notification) -> None:
+    def send(self, notification: AlertNotification) -> None:
         """As of `Sender`."""
         if self._publish is None:
             raise UnreachableError("the job was started without the bus; restart it")

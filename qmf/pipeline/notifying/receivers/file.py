@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from qmf.pipeline.notifying.notification import Notification
+from qmf.pipeline.notifying.notification import AlertNotification
 from qmf.pipeline.notifying.payload import in_order, webhook_alert
 from qmf.pipeline.notifying.receivers.base import UnreachableError
 from qmf.pipeline.notifying.silences import format_time
@@ -33,7 +33,7 @@ class FileSender:
     def __init__(self, config: FileConfig) -> None:
         self._path = config.path
 
-    def send(self, notification: Notification) -> None:
+    def send(self, notification: AlertNotification) -> None:
         """As of `Sender`."""
         common = {"notifiedAt": format_time(notification.at), "receiver": notification.receiver}
         common["groupKey"] = notification.group_key

@@ -16,7 +16,7 @@ import attrs
 import jinja2
 from jinja2.sandbox import SandboxedEnvironment
 
-from qmf.pipeline.notifying.notification import Notification
+from qmf.pipeline.notifying.notification import AlertNotification
 from qmf.pipeline.notifying.payload import webhook_payload
 from qmf.pipeline.notifying.receivers.base import RefusedError, Secret, UnreachableError
 
@@ -91,7 +91,7 @@ class MailSender:
     def __init__(self, config: MailConfig) -> None:
         self._config = config
 
-    def send(self, notification: Notification) -> str | None:
+    def send(self, notification: AlertNotification) -> str | None:
         """As of `Sender`."""
         message = mail(self._config, notification)
         try:
@@ -147,7 +147,7 @@ class MailSender:
         return context
 
 
-def mail(config: MailConfig, notification: Notification) -> EmailMessage:
+def mail(config: MailConfig, notification: AlertNotification) -> EmailMessage:
     """A notification as a mail.
 
     Raises:

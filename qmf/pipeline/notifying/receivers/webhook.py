@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from qmf.pipeline.notifying.notification import Notification
+from qmf.pipeline.notifying.notification import AlertNotification
 from qmf.pipeline.notifying.payload import webhook_payload
 from qmf.pipeline.notifying.receivers.base import Secret
 from qmf.pipeline.notifying.receivers.http import TIMEOUT, HttpConfig, HttpPoster
@@ -36,7 +36,7 @@ class WebhookSender:
         self._poster = HttpPoster(config.url, config.http, timeout=config.timeout)
         self._max_alerts = config.max_alerts
 
-    def send(self, notification: Notification) -> None:
+    def send(self, notification: AlertNotification) -> None:
         """As of `Sender`."""
         self._poster.post(webhook_payload(notification, max_alerts=self._max_alerts))
 

@@ -15,7 +15,7 @@ import attrs
 import httpx
 
 from qmf.messaging import Message, MessagingError, Timeout
-from qmf.web.messages.broker_links import BrokerLinks, Source
+from qmf.web.messages.broker_links import BrokerLinks, ConsumerSource
 from qmf.web.messages.consumer_ids import ConsumerOptions
 from qmf.web.messages.destinations import Destination
 from qmf.web.messages.push.registration import PushRegistration
@@ -45,7 +45,7 @@ class PushConsumer:
         self.problem: str | None = None
         self._links = links
         self._target = target
-        self._source: Source | None = None
+        self._source: ConsumerSource | None = None
 
     @property
     def _options(self) -> ConsumerOptions:
@@ -80,7 +80,7 @@ class PushConsumer:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LAST_PAUSE)
 
-    async def _process(self, source: Source, message: Message) -> bool:
+    async def _process(self, source: ConsumerSource, message: Message) -> bool:
         """Push a message, and tell the broker what became of it; False if the registration is to be disabled."""
         outcome = await self._push(message)
         if outcome is PushOutcome.DONE:

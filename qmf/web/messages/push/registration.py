@@ -13,7 +13,7 @@ import attrs
 from lxml import etree
 
 from qmf.errors import CallerError
-from qmf.web.messages.destinations import Destination, Kind
+from qmf.web.messages.destinations import Destination, DestinationKind
 
 #: Bytes of a document, at most.
 MAX_DOCUMENT = 64 * 1024
@@ -32,7 +32,7 @@ class RegistrationError(CallerError):
     """The document is no registration; the message names what is wrong."""
 
 
-class Relation(enum.Enum):
+class UrlRelation(enum.Enum):
     """What the URL of a registration is."""
 
     URL = "url"  #: messages are sent to it
@@ -80,7 +80,7 @@ class PushRegistration:
     id: str
     destination: Destination
     href: str
-    relation: Relation = Relation.URL
+    relation: UrlRelation = UrlRelation.URL
     method: str = "POST"
     content_type: str | None = None
     durable: bool = False
@@ -136,7 +136,7 @@ class _Reader:
         link = links[0]
         if unknown := set(link.keys()) - {"rel", "href", "type", "method"}:
             raise RegistrationError(f"attribute {min(unknown)!r} of link is not known")
-        relation = {item.value: item for item in Relation}.get(link.get("rel") or "", Relation.URL)
+        relation = {item.value: item for item in UrlRelation}.get(link.get("rel") or "", UrlRelation.URL)
         href = self._href(link.get("href"), relation)
         method = (link.get("method") or "POST").upper()
         if method not in _METHODS:
@@ -174,13 +174,17 @@ class _Reader:
 
     def _destination(self) -> Destination:
         topic = self._text("topic")
-        found = Destination(Kind.TOPIC, topic) if topic else Destination(Kind.QUEUE, self._text("destination") or "")
+        found = (
+            Destination(DestinationKind.TOPIC, topic)
+            if topic
+            else Destination(DestinationKind.QUEUE, self._text("destination") or "")
+        )
         if not found.is_valid:
             raise RegistrationError("destination or topic must name a node")
         return found
 
     @staticmethod
-    def _href(href: str | None, relation: Relation) -> str:
+    def _href(href: str | None, relation: UrlRelation) -> str:
         if not href:
             raise RegistrationError("link has no href")
         try:
@@ -192,7 +196,7 @@ class _Reader:
             raise RegistrationError(f"href must be a URL of http or https, not {href[:200]!r}")
         if parts.username is not None:
             raise RegistrationError("href must have no user and password; there is authentication for them")
-        if relation is Relation.TEMPLATE and len(_PARAMETER.findall(href)) != 1:
+        if relation is UrlRelation.TEMPLATE and len(_PARAMETER.findall(href)) != 1:
             raise RegistrationError("href of a template must have one parameter, such as {id}")
         return href
 
@@ -248,7 +252,7 @@ def write_registration(registration: PushRegistration, *, secrets: bool) -> byte
         registration: what to write.
         secrets: with password and headers; for the store, never for clients.
     """
-    topic = registration.destination.kind is Kind.TOPIC
+    topic = registration.destination.kind is DestinationKind.TOPIC
     root = etree.Element("push-topic-registration" if topic else "push-registration", id=registration.id)
 
     def add(name: str, text: object, parent: etree._Element = root) -> None:
@@ -260,7 +264,7 @@ def write_registration(registration: PushRegistration, *, secrets: bool) -> byte
     if registration.selector is not None:
         add("selector", registration.selector)
     link = etree.SubElement(root, "link", href=registration.href, method=registration.method)
-    if registration.relation is not Relation.URL:
+    if registration.relation is not UrlRelation.URL:
         link.set("rel", registration.relation.value)
     if registration.content_type is not None:
         link.set("type", registration.content_type)

@@ -15,7 +15,7 @@ import httpx
 
 from qmf.messaging import Message
 from qmf.web.messages.contents import to_http
-from qmf.web.messages.push.registration import PushRegistration, Relation, Scheme
+from qmf.web.messages.push.registration import PushRegistration, Scheme, UrlRelation
 
 #: Seconds that a URL has to answer.
 PATIENCE = 30.0
@@ -95,10 +95,10 @@ class PushTarget:
 
     async def _url(self, id: str) -> str | None:
         registration = self._registration
-        if registration.relation is Relation.URL:
+        if registration.relation is UrlRelation.URL:
             return registration.href
         template: str | None = registration.href
-        if registration.relation is Relation.DESTINATION:
+        if registration.relation is UrlRelation.DESTINATION:
             if self._template is None:
                 answer = await self._request("HEAD", registration.href, b"", {})
                 self._template = answer.headers.get("msg-create-with-id") if answer.is_success else None

@@ -22,7 +22,7 @@ KEPT = 60.0
 
 
 @attrs.frozen
-class Selection:
+class FollowedSelection:
     """Which objects are followed: those of a class, or one by its id.
 
     Attributes:
@@ -47,7 +47,7 @@ class _Rate:
     rate: float | None = None
 
 
-class FollowedObjects:
+class LiveObjects:
     """Objects that are followed, as they are now."""
 
     def __init__(

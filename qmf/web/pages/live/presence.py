@@ -158,7 +158,7 @@ class AgentPresences:
 
 
 @attrs.frozen
-class ConnectionState:
+class BrokerState:
     """Whether there is a broker.
 
     Attributes:
@@ -177,13 +177,13 @@ class ConnectionState:
     retry_at: float | None = None
     losses: int = 0
 
-    def after(self, item: Notification, now: float) -> ConnectionState:
+    def after(self, item: Notification, now: float) -> BrokerState:
         """The state after a notification that came at `now`, in seconds since 1970."""
         match item:
             case BusConnected(url=url):
-                return ConnectionState(url, True, now, losses=self.losses)
+                return BrokerState(url, True, now, losses=self.losses)
             case BusDisconnected(url=url, reason=reason, retry=retry):
                 since = self.since if not self.connected else now
                 losses = self.losses + self.connected
-                return ConnectionState(url, False, since, reason, None if retry is None else now + retry, losses)
+                return BrokerState(url, False, since, reason, None if retry is None else now + retry, losses)
         return self

@@ -13,7 +13,7 @@ from qmf.errors import QmfError
 from qmf.schema import ClassSchema
 from qmf.views.references import may_refer, reference_members, references
 from qmf.views.text import natural_key
-from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.site import Site
 
 #: Seconds that the loop is kept at most, and objects between two looks at the clock.
@@ -32,7 +32,7 @@ def place(object_id: ObjectId) -> Place:
 
 
 @attrs.frozen
-class Referrer:
+class ReferringObject:
     """An object that refers to another, and the name of the property that does."""
 
     object: RemoteObject
@@ -42,17 +42,17 @@ class Referrer:
 class _ClassReferences:
     """The references of the objects of one class, by what they refer to."""
 
-    def __init__(self, objects: FollowedObjects) -> None:
+    def __init__(self, objects: LiveObjects) -> None:
         self.objects = objects
         self._lock = asyncio.Lock()
         self._version = -1
         self._not_before = 0.0
         self._found: dict[Place, list[tuple[ObjectId, str]]] = {}
 
-    async def to(self, target: Place) -> list[Referrer]:
+    async def to(self, target: Place) -> list[ReferringObject]:
         await self._refresh()
         found = ((self.objects.get(object_id), name) for object_id, name in self._found.get(target, ()))
-        return [Referrer(obj, name) for obj, name in found if obj is not None]
+        return [ReferringObject(obj, name) for obj, name in found if obj is not None]
 
     async def _refresh(self) -> None:
         async with self._lock:
@@ -76,7 +76,7 @@ class _ClassReferences:
             self._not_before = time.monotonic() + REST * (time.monotonic() - start)
 
 
-def _by_class_and_name(item: Referrer) -> tuple[object, ...]:
+def _by_class_and_name(item: ReferringObject) -> tuple[object, ...]:
     return str(item.object.class_key), natural_key(item.object.object_id.object_name), item.name
 
 
@@ -92,9 +92,9 @@ class References:
         self._site = site
         self._classes: dict[tuple[str, str], tuple[_ClassReferences, Callable[[], None]]] = {}
 
-    async def to(self, obj: RemoteObject) -> list[Referrer]:
+    async def to(self, obj: RemoteObject) -> list[ReferringObject]:
         """The objects that refer to one, by class and name."""
-        found: list[Referrer] = []
+        found: list[ReferringObject] = []
         for name in self._referring_classes(obj):
             held = self._classes.get(name)
             if held is None:

@@ -36,7 +36,7 @@ class TooManySeriesError(CallerError):
         return f"{MOST_SERIES} values are being recorded for plots already; close a page that shows some"
 
 
-class Series:
+class PlottedSeries:
     """One value over time: seconds since 1970, and numbers.
 
     The newest `RECENT` points are kept as they came. Of the points before them `OLDER` are kept at most: when there are
@@ -123,7 +123,7 @@ def rates(points: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]
 
 @attrs.define
 class _Kept:
-    series: Series = attrs.field(factory=Series)
+    series: PlottedSeries = attrs.field(factory=PlottedSeries)
     users: int = 0
     left: float = 0.0
 
@@ -135,17 +135,17 @@ class SeriesStore:
         """Make an empty store; `clock` gives seconds that only grow."""
         self._clock = clock
         self._kept: dict[tuple[_Place, str], _Kept] = {}
-        self._by_object: dict[_Place, dict[str, Series]] = {}
+        self._by_object: dict[_Place, dict[str, PlottedSeries]] = {}
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    def get(self, key: SeriesKey) -> Series | None:
+    def get(self, key: SeriesKey) -> PlottedSeries | None:
         """A series, or None if nobody looked at it."""
         found = self._kept.get((_place(key[0]), key[1]))
         return None if found is None else found.series
 
-    def wanted(self, object_id: ObjectId) -> dict[str, Series]:
+    def wanted(self, object_id: ObjectId) -> dict[str, PlottedSeries]:
         """The series of an object by the wire names of its values."""
         return self._by_object.get(_place(object_id), {})
 

@@ -28,8 +28,8 @@ from qmf.errors import QmfError
 from qmf.views.internal import BROKER_PACKAGE, CONNECTION
 from qmf.web.pages.live.catalogue import Catalogue
 from qmf.web.pages.live.event_log import EventLog
-from qmf.web.pages.live.followed import KEPT, FollowedObjects, Selection
-from qmf.web.pages.live.presence import AgentPresences, ConnectionState
+from qmf.web.pages.live.followed import KEPT, FollowedSelection, LiveObjects
+from qmf.web.pages.live.presence import AgentPresences, BrokerState
 from qmf.web.pages.live.series import SeriesStore
 
 log = logging.getLogger("qmf.web")
@@ -63,7 +63,7 @@ class Site:
         self.events = EventLog()
         self.agents = AgentPresences()
         self.catalogue = Catalogue(client)
-        self.connection = ConnectionState(client.url, client.connected)
+        self.connection = BrokerState(client.url, client.connected)
         self._tasks = BackgroundTasks()
         self.followed = FollowedStore(self._follow, KEPT)
         self._unlisten: Callable[[], None] = lambda: None
@@ -73,7 +73,7 @@ class Site:
     def start(self) -> None:
         """Begin to listen."""
         now = time.time()
-        self.connection = ConnectionState(self.client.url, self.client.connected)
+        self.connection = BrokerState(self.client.url, self.client.connected)
         for agent in self.client.agents:
             self.agents.notice(AgentAdded(agent), now)
             self.catalogue.found(agent)
@@ -88,34 +88,34 @@ class Site:
         await self._tasks.cancel()
         await self.followed.close()
 
-    def _follow(self, selection: Selection) -> FollowedObjects:
+    def _follow(self, selection: FollowedSelection) -> LiveObjects:
         follow = (
             self.client.follow(selection.name, package=selection.package, interval=self.interval)
             if selection.object_id is None
             else self.client.follow(object_id=selection.object_id, interval=self.interval)
         )
-        return FollowedObjects(follow, self.series, self.interval, lambda: self.client.connected)
+        return LiveObjects(follow, self.series, self.interval, lambda: self.client.connected)
 
-    def follow_class(self, package: str, name: str) -> tuple[FollowedObjects, Callable[[], None]]:
+    def follow_class(self, package: str, name: str) -> tuple[LiveObjects, Callable[[], None]]:
         """The objects of a class, see `FollowedStore.lease`."""
-        return self.followed.lease(Selection(package, name))
+        return self.followed.lease(FollowedSelection(package, name))
 
-    def followed_class(self, package: str, name: str) -> FollowedObjects | None:
+    def followed_class(self, package: str, name: str) -> LiveObjects | None:
         """The objects of a class if they are followed for some page; None if they are not."""
-        return self.followed.get(Selection(package, name))
+        return self.followed.get(FollowedSelection(package, name))
 
     def connection_object(self, object_id: ObjectId) -> RemoteObject | None:
         """A connection of the broker, if these are followed for some page."""
         followed = self.followed_class(BROKER_PACKAGE, CONNECTION)
         return None if followed is None else followed.get(object_id)
 
-    def follow_object(self, object_id: ObjectId) -> tuple[FollowedObjects, Callable[[], None]]:
+    def follow_object(self, object_id: ObjectId) -> tuple[LiveObjects, Callable[[], None]]:
         """One object, see `FollowedStore.lease`."""
-        return self.followed.lease(Selection(object_id=object_id))
+        return self.followed.lease(FollowedSelection(object_id=object_id))
 
     def object(self, object_id: ObjectId) -> RemoteObject | None:
         """An object that is followed, or None."""
-        found = self.followed.get(Selection(object_id=object_id))
+        found = self.followed.get(FollowedSelection(object_id=object_id))
         return None if found is None else found.get(object_id)
 
     def drop_stale(self) -> None:

@@ -10,7 +10,7 @@ from nicegui import ui
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, Kind
 from qmf.views.text import clean
-from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
+from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
 from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.agent_view import AgentClassRow, agent_classes, agent_facts
@@ -22,13 +22,13 @@ MOST_EVENTS = 20
 #: Seconds between two questions for its classes.
 CLASSES_PAUSE = 30.0
 
-_FACT_COLUMNS = (Column("name", "About it"), Column("value", "Value"))
+_FACT_COLUMNS = (DataColumn("name", "About it"), DataColumn("value", "Value"))
 _CLASS_COLUMNS = (
-    Column("name", "Class"),
-    Column("objects", "Objects", right=True),
-    Column("package", "Package"),
-    Column("kind", "Kind"),
-    Column("desc", "Description"),
+    DataColumn("name", "Class"),
+    DataColumn("objects", "Objects", right=True),
+    DataColumn("package", "Package"),
+    DataColumn("kind", "Kind"),
+    DataColumn("desc", "Description"),
 )
 
 
@@ -74,12 +74,12 @@ async def agent_screen(visit: Visit, name: str) -> None:
     await update()
 
 
-def _fact(name: str, text: str) -> Row:
-    return Row(name, (Cell(name, kind="strong"), Cell(text, kind="value", quiet=True)))
+def _fact(name: str, text: str) -> DataRow:
+    return DataRow(name, (Cell(name, kind="strong"), Cell(text, kind="value", quiet=True)))
 
 
-def _class(row: AgentClassRow) -> Row:
-    return Row(
+def _class(row: AgentClassRow) -> DataRow:
+    return DataRow(
         row.href,
         (
             Cell(row.title, row.href, "strong"),

@@ -10,7 +10,7 @@ from nicegui import ui
 from qmf.schema import Kind
 from qmf.views.text import clean, one_line, plural
 from qmf.web.pages.live.catalogue import Catalogue, ClassSummary
-from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
+from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
 from qmf.web.pages.screens.pager import Pager
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.page_urls import DEFAULT_SIZE, ClassesUrl, EventsUrl, class_url
@@ -18,11 +18,11 @@ from qmf.web.pages.views.paging import PageOf, page_of
 from qmf.web.pages.views.value_texts import some_of
 
 _COLUMNS = (
-    Column("name", "Class"),
-    Column("objects", "Objects", right=True),
-    Column("package", "Package"),
-    Column("kind", "Kind"),
-    Column("desc", "Description"),
+    DataColumn("name", "Class"),
+    DataColumn("objects", "Objects", right=True),
+    DataColumn("package", "Package"),
+    DataColumn("kind", "Kind"),
+    DataColumn("desc", "Description"),
 )
 _KEYS: Mapping[str, Callable[[ClassSummary], str | int]] = {
     "name": lambda item: item.name.lower(),
@@ -101,12 +101,12 @@ def _has_words(item: ClassSummary, words: Sequence[str]) -> bool:
     return not words or all(word in f"{item.package}:{item.name} {item.desc}".lower() for word in words)
 
 
-def _row(item: ClassSummary) -> Row:
+def _row(item: ClassSummary) -> DataRow:
     data = item.kind is Kind.DATA
     href = class_url(item.package, item.name) if data else str(EventsUrl(classes=f"{item.package}:{item.name}"))
     versions = f" ({len(item.keys)} versions)" if len(item.keys) > 1 else ""
     count = "" if not data else "…" if item.total is None else f"{item.total:,}"
-    return Row(
+    return DataRow(
         f"{item.kind.value} {item.package}:{item.name}",
         (
             Cell(clean(item.title), href, "strong"),

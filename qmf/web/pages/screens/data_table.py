@@ -12,7 +12,7 @@ from qmf.web.pages.views.long_texts import cut
 
 
 @attrs.frozen
-class Column:
+class DataColumn:
     """A column.
 
     Attributes:
@@ -84,7 +84,7 @@ class Cell:
 
 
 @attrs.frozen
-class Row:
+class DataRow:
     """A row: a key that is unique in the table, its cells, and CSS classes."""
 
     key: str
@@ -98,7 +98,7 @@ class DataTable(Element, component="data_table.js"):
     def __init__(
         self,
         label: str,
-        columns: Sequence[Column] = (),
+        columns: Sequence[DataColumn] = (),
         *,
         empty: str = "",
         on_sort: Callable[[str], object] | None = None,
@@ -117,8 +117,8 @@ class DataTable(Element, component="data_table.js"):
             marked: values that change are marked for a moment.
         """
         super().__init__()
-        self._columns: Sequence[Column] = ()
-        self._rows: Sequence[Row] = ()
+        self._columns: Sequence[DataColumn] = ()
+        self._rows: Sequence[DataRow] = ()
         self.props["label"] = label
         self.props["empty"] = empty
         self.props["sortable"] = on_sort is not None
@@ -135,9 +135,9 @@ class DataTable(Element, component="data_table.js"):
 
     def show(
         self,
-        rows: Sequence[Row],
+        rows: Sequence[DataRow],
         *,
-        columns: Sequence[Column] | None = None,
+        columns: Sequence[DataColumn] | None = None,
         sort: str = "",
         descending: bool = False,
         busy: bool = False,

@@ -11,7 +11,7 @@ from nicegui.events import EChartPointClickEventArguments
 
 from qmf.views.text import clean, plural
 from qmf.web.pages.live.references import find_object
-from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
+from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.graph import Graph, bus_graph, echart_options, object_graph
 from qmf.web.pages.views.page_urls import MOST_DEPTH, GraphUrl, object_url
@@ -20,7 +20,7 @@ from qmf.web.pages.views.value_texts import object_index
 #: Seconds between two looks at what belongs together.
 PAUSE = 10.0
 
-_COLUMNS = (Column("from", "From"), Column("what", "Refers by"), Column("to", "To"))
+_COLUMNS = (DataColumn("from", "From"), DataColumn("what", "Refers by"), DataColumn("to", "To"))
 
 
 async def graph_screen(visit: Visit, url: GraphUrl) -> None:
@@ -85,7 +85,7 @@ async def graph_screen(visit: Visit, url: GraphUrl) -> None:
         nodes = {node.key: node for node in found.nodes}
         table.show(
             [
-                Row(
+                DataRow(
                     json.dumps([edge.source, edge.label, edge.target]),
                     (
                         Cell(nodes[edge.source].label, nodes[edge.source].href, "strong"),

@@ -16,8 +16,8 @@ from qmf.web.pages.screens.long_text import cut_html
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.method_effects import is_dangerous, needs_confirmation
 from qmf.web.pages.views.method_form import (
-    FieldKind,
     FormField,
+    FormFieldKind,
     arguments_text,
     changed_values,
     entered_values,
@@ -158,16 +158,16 @@ class _Form:
         label = f"{clean(field.name)}{optional}"
         text = self._boxes[field.name].value if field.name in self._boxes else field.initial
         box: ui.input | ui.textarea | ui.select
-        if field.kind is FieldKind.BOOL:
+        if field.kind is FormFieldKind.BOOL:
             choices = ["true", "false"] if not field.optional else ["", "true", "false"]
             box = ui.select(choices, label=label, value=text if text in choices else choices[0])
             box.props(f'outlined dense options-dense hint="{_attr(field.hint)}"')
-        elif field.kind in (FieldKind.LONG_TEXT, FieldKind.JSON):
+        elif field.kind in (FormFieldKind.LONG_TEXT, FormFieldKind.JSON):
             box = ui.textarea(label, value=text).props(f'outlined dense autogrow hint="{_attr(field.hint)}"')
         else:
             box = ui.input(label, value=text).props(f'outlined dense hint="{_attr(field.hint)}"')
             box.on("keydown.enter", self._submit)
-        if field.kind is FieldKind.NUMBER:
+        if field.kind is FormFieldKind.NUMBER:
             box.props('inputmode="decimal"')
         box.props('autocomplete="off"')
         self._boxes[field.name] = box

@@ -7,7 +7,7 @@ from nicegui import ui
 from qmf.console.aio import ObjectId
 from qmf.schema import Kind
 from qmf.views.text import clean
-from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.fields import columns_of
 from qmf.web.pages.views.object_table import place_text
@@ -25,7 +25,7 @@ async def pick_value(visit: Visit) -> PlottedValue | None:
         for item in site.catalogue.classes()
         if item.kind is Kind.DATA
     }
-    objects: FollowedObjects | None = None
+    objects: LiveObjects | None = None
     ids: dict[str, ObjectId] = {}
     with ui.dialog() as dialog, ui.element("div").classes("qmf-dialog").props('aria-label="Add a value"'):
         ui.html("<h2>Add a value</h2>", sanitize=False)

@@ -12,9 +12,9 @@ from qmf.console.aio import ObjectId, RemoteObject
 from qmf.schema import Access
 from qmf.views.text import clean, one_line, plural
 from qmf.web.access.caller import Scope
-from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.series import TooManySeriesError
-from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Part, Row
+from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable, Part
 from qmf.web.pages.screens.long_text import cut_html
 from qmf.web.pages.screens.method_dialog import open_method_dialog, open_properties_dialog
 from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
@@ -38,16 +38,20 @@ MOST_EVENTS = 20
 #: Seconds between two searches for objects that refer to this one.
 REFERENCE_PAUSE = 10.0
 
-_PROPERTY_COLUMNS = (Column("name", "Property"), Column("value", "Value"), Column("desc", "Description"))
+_PROPERTY_COLUMNS = (DataColumn("name", "Property"), DataColumn("value", "Value"), DataColumn("desc", "Description"))
 _STATISTIC_COLUMNS = (
-    Column("name", "Statistic"),
-    Column("value", "Value"),
-    Column("rate", "Per second"),
-    Column("range", "High and low"),
-    Column("plot", "Last 5 minutes"),
-    Column("desc", "Description"),
+    DataColumn("name", "Statistic"),
+    DataColumn("value", "Value"),
+    DataColumn("rate", "Per second"),
+    DataColumn("range", "High and low"),
+    DataColumn("plot", "Last 5 minutes"),
+    DataColumn("desc", "Description"),
 )
-_REFERENCE_COLUMNS = (Column("object", "Object"), Column("class", "Class"), Column("property", "By its property"))
+_REFERENCE_COLUMNS = (
+    DataColumn("object", "Object"),
+    DataColumn("class", "Class"),
+    DataColumn("property", "By its property"),
+)
 
 
 async def object_screen(visit: Visit, object_id: ObjectId) -> None:
@@ -78,7 +82,7 @@ async def object_screen(visit: Visit, object_id: ObjectId) -> None:
     await update()
 
 
-def _current(objects: FollowedObjects) -> RemoteObject | None:
+def _current(objects: LiveObjects) -> RemoteObject | None:
     """The object as it is, or as it last was."""
     return next(iter(objects), None) or next(iter(objects.gone.values()), None)
 
@@ -165,7 +169,7 @@ class _ObjectPage:
             self._next_search = 0.0
         self._referrers.show(
             [
-                Row(
+                DataRow(
                     f"{item.object.object_id.object_name} {item.name}",
                     (
                         Cell(object_index(item.object), object_url(item.object.object_id), "strong"),
@@ -189,9 +193,9 @@ class _ObjectPage:
             ui.navigate.to(str(PlotsUrl((value,))))
 
 
-def _property(row: PropertyRow) -> Row:
+def _property(row: PropertyRow) -> DataRow:
     desc = f"{row.desc}. " if row.desc and not row.desc.endswith(".") else f"{row.desc} " if row.desc else ""
-    return Row(
+    return DataRow(
         row.name,
         (
             Cell(row.name, kind="strong"),
@@ -201,9 +205,9 @@ def _property(row: PropertyRow) -> Row:
     )
 
 
-def _statistic(row: StatisticRow) -> Row:
+def _statistic(row: StatisticRow) -> DataRow:
     plot = row.spark
-    return Row(
+    return DataRow(
         row.name,
         (
             Cell(row.name, kind="strong"),
@@ -223,7 +227,7 @@ def _statistic(row: StatisticRow) -> Row:
     )
 
 
-def _head(visit: Visit, objects: FollowedObjects, object_id: ObjectId, obj: RemoteObject | None) -> str:
+def _head(visit: Visit, objects: LiveObjects, object_id: ObjectId, obj: RemoteObject | None) -> str:
     if obj is None:
         name = cut_html(clean(object_id.object_name))
         agent = _agent_link(object_id.agent_name or "")

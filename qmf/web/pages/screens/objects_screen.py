@@ -6,7 +6,7 @@ import attrs
 from nicegui import ui
 
 from qmf.views.text import clean, one_line, plural
-from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
+from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
 from qmf.web.pages.screens.pager import Pager
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.long_texts import cut
@@ -59,8 +59,8 @@ async def objects_screen(visit: Visit, url: ObjectsUrl) -> None:
         finally:
             quiet = False
         table.show(
-            [Row(row.key, tuple(map(_cell, row.cells))) for row in page.rows],
-            columns=[Column(*attrs.astuple(item)) for item in page.columns],
+            [DataRow(row.key, tuple(map(_cell, row.cells))) for row in page.rows],
+            columns=[DataColumn(*attrs.astuple(item)) for item in page.columns],
             sort=current.sort or "index",
             descending=current.descending,
             busy=not page.complete,

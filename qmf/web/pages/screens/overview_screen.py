@@ -8,9 +8,9 @@ import time
 from nicegui import ui
 
 from qmf.views.text import clean
-from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.site import ALERT
-from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
+from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
 from qmf.web.pages.screens.rows import (
     AGENT_COLUMNS,
     ALERT_COLUMNS,
@@ -40,7 +40,12 @@ async def overview_screen(visit: Visit) -> None:
         ui.html("<h2>Brokers</h2>", sanitize=False)
         brokers = DataTable(
             "Brokers",
-            (Column("name", "Broker"), Column("state", "State"), Column("since", "Since"), Column("agent", "Agent")),
+            (
+                DataColumn("name", "Broker"),
+                DataColumn("state", "State"),
+                DataColumn("since", "Since"),
+                DataColumn("agent", "Agent"),
+            ),
         )
         ui.html('<h2><a href="/agents">Agents</a></h2>', sanitize=False)
         agents = DataTable("Agents", AGENT_COLUMNS, empty="No agent has announced itself.")
@@ -48,7 +53,7 @@ async def overview_screen(visit: Visit) -> None:
         ui.html('<h2><a href="/events">Latest events</a></h2>', sanitize=False)
         events = DataTable("Latest events", EVENT_COLUMNS, empty="No event was received yet.")
 
-    followed: dict[tuple[str, str], FollowedObjects] = {}
+    followed: dict[tuple[str, str], LiveObjects] = {}
 
     def follow(name: tuple[str, str]) -> None:
         if name not in followed and any(key.name == name[1] for key in site.client.known_classes(name[0])):
@@ -76,8 +81,8 @@ async def overview_screen(visit: Visit) -> None:
     update()
 
 
-def _broker_row(item: BrokerRow) -> Row:
-    return Row(
+def _broker_row(item: BrokerRow) -> DataRow:
+    return DataRow(
         item.name,
         (
             Cell(item.name, item.href, "strong"),

@@ -10,21 +10,21 @@ from nicegui import ui
 
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.views.text import clean
-from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.series import TooManySeriesError
-from qmf.web.pages.screens.data_table import Cell, Column, DataTable, Row
+from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
 from qmf.web.pages.screens.object_picker import pick_value
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue, object_url
 from qmf.web.pages.views.plots import MOST_VALUES, PlotLine, echart_options, groups, plot_lines, value_of_line
 
 _COLUMNS = (
-    Column("object", "Object"),
-    Column("name", "Value"),
-    Column("now", "Now", right=True),
-    Column("low", "Lowest", right=True),
-    Column("high", "Highest", right=True),
-    Column("remove", ""),
+    DataColumn("object", "Object"),
+    DataColumn("name", "Value"),
+    DataColumn("now", "Now", right=True),
+    DataColumn("low", "Lowest", right=True),
+    DataColumn("high", "Highest", right=True),
+    DataColumn("remove", ""),
 )
 
 
@@ -32,7 +32,7 @@ async def plots_screen(visit: Visit, url: PlotsUrl) -> None:
     """Build the plots."""
     site = visit.site
     current = attrs.evolve(url, values=url.values[:MOST_VALUES])
-    followed: dict[ObjectId, FollowedObjects] = {}
+    followed: dict[ObjectId, LiveObjects] = {}
 
     def watch(values: tuple[PlottedValue, ...]) -> None:
         for value in values:
@@ -125,9 +125,9 @@ class _Charts:
             chart.props(f'role="img" aria-label="Plot of {len(group)} values"')
 
 
-def _row(line: PlotLine) -> Row:
+def _row(line: PlotLine) -> DataRow:
     texts = (line.problem, "", "") if line.problem else value_of_line(line)
-    return Row(
+    return DataRow(
         str(line.value),
         (
             Cell(clean(line.label.rpartition(" ")[0]), object_url(line.value.object_id), "strong"),

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from qmf.web.pages.screens.data_table import Cell, Column, Part, Row
+from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, Part
 from qmf.web.pages.views.event_view import EventRow
-from qmf.web.pages.views.overview import AgentRow, AlertRow
+from qmf.web.pages.views.overview import AgentSummary, AlertSummary
 
 AGENT_COLUMNS = (
-    Column("name", "Agent"),
-    Column("health", "State", desc="By its heartbeats"),
-    Column("heartbeat", "Heartbeat", desc="How long ago the last one was"),
-    Column("interval", "Interval", desc="Between heartbeats", right=True),
-    Column("objects", "Objects", right=True),
-    Column("since", "Since", desc="When it was found, or found to be gone"),
-    Column("notes", "Notes"),
+    DataColumn("name", "Agent"),
+    DataColumn("health", "State", desc="By its heartbeats"),
+    DataColumn("heartbeat", "Heartbeat", desc="How long ago the last one was"),
+    DataColumn("interval", "Interval", desc="Between heartbeats", right=True),
+    DataColumn("objects", "Objects", right=True),
+    DataColumn("since", "Since", desc="When it was found, or found to be gone"),
+    DataColumn("notes", "Notes"),
 )
 
 
-def agent_cells(row: AgentRow) -> Row:
+def agent_cells(row: AgentSummary) -> DataRow:
     """An agent."""
-    return Row(
+    return DataRow(
         row.name,
         (
             Cell(row.name, row.href, "strong"),
@@ -35,17 +35,17 @@ def agent_cells(row: AgentRow) -> Row:
 
 
 ALERT_COLUMNS = (
-    Column("subject", "Subject"),
-    Column("severity", "Severity"),
-    Column("message", "What happened"),
-    Column("since", "Raised"),
-    Column("by", "Acknowledged by"),
+    DataColumn("subject", "Subject"),
+    DataColumn("severity", "Severity"),
+    DataColumn("message", "What happened"),
+    DataColumn("since", "Raised"),
+    DataColumn("by", "Acknowledged by"),
 )
 
 
-def alert_cells(row: AlertRow) -> Row:
+def alert_cells(row: AlertSummary) -> DataRow:
     """An open alert."""
-    return Row(
+    return DataRow(
         row.href,
         (
             Cell(row.subject, row.href),
@@ -58,17 +58,17 @@ def alert_cells(row: AlertRow) -> Row:
 
 
 EVENT_COLUMNS = (
-    Column("time", "Time"),
-    Column("severity", "Severity"),
-    Column("event", "Event"),
-    Column("arguments", "Arguments"),
-    Column("agent", "Agent"),
+    DataColumn("time", "Time"),
+    DataColumn("severity", "Severity"),
+    DataColumn("event", "Event"),
+    DataColumn("arguments", "Arguments"),
+    DataColumn("agent", "Agent"),
 )
 
 
-def event_cells(row: EventRow) -> Row:
+def event_cells(row: EventRow) -> DataRow:
     """An event."""
-    return Row(
+    return DataRow(
         str(row.number),
         (
             Cell(row.time, kind="dim nowrap"),

@@ -19,7 +19,7 @@ from qmf._version import __version__
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.views.text import clean
 from qmf.web.access.caller import Caller, Scope
-from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.references import References
 from qmf.web.pages.live.series import SeriesKey
 from qmf.web.pages.live.site import Site
@@ -87,11 +87,11 @@ class Visit:
 
     # -- what it looks at
 
-    def follow_class(self, package: str, name: str) -> FollowedObjects:
+    def follow_class(self, package: str, name: str) -> LiveObjects:
         """The objects of a class, followed until the browser leaves."""
         return self._keep(self.site.follow_class(package, name))
 
-    def follow_object(self, object_id: ObjectId) -> FollowedObjects:
+    def follow_object(self, object_id: ObjectId) -> LiveObjects:
         """One object, followed until the browser leaves."""
         return self._keep(self.site.follow_object(ObjectId(object_id.object_name, object_id.agent_name)))
 

@@ -11,7 +11,7 @@ from qmf.views.fields import COMMON_FIELDS, fields_of, main_entry
 from qmf.views.text import clean
 from qmf.views.units import plural_unit
 from qmf.web.pages.views.queue_columns import queue_columns
-from qmf.web.pages.views.value_columns import RATE, ValueColumn, rate_column
+from qmf.web.pages.views.value_columns import RATE, PageColumn, rate_column
 from qmf.web.pages.views.value_texts import object_index
 
 #: Statistics that are shown if nothing was chosen.
@@ -24,26 +24,26 @@ def _value(name: str) -> Callable[[RemoteObject], object]:
     return lambda obj: obj.typed_values.get(name)
 
 
-def columns_of(schemas: Sequence[ClassSchema]) -> dict[str, ValueColumn]:
+def columns_of(schemas: Sequence[ClassSchema]) -> dict[str, PageColumn]:
     """Every column of a class by its name: the object, its properties, its statistics with rates, then the rest."""
-    found = {"index": ValueColumn(COMMON_FIELDS["index"], object_index, "Object")}
+    found = {"index": PageColumn(COMMON_FIELDS["index"], object_index, "Object")}
     for field in fields_of(*schemas).values():
-        found.setdefault(field.name, ValueColumn(field, _value(field.name)))
+        found.setdefault(field.name, PageColumn(field, _value(field.name)))
         if field.counter:
             unit = f", in {plural_unit(field.unit)}" if field.unit else ""
             column = rate_column(field, f"{clean(field.name)}/s", f"Growth per second of {clean(field.name)}{unit}")
             found.setdefault(column.name, column)
     for column in queue_columns(schemas):
         found.setdefault(column.name, column)
-    found.setdefault("agent", ValueColumn(COMMON_FIELDS["agent"], lambda obj: obj.agent, "Agent"))
-    found.setdefault("updated", ValueColumn(COMMON_FIELDS["updated"], lambda obj: obj.timestamps.update, "Updated"))
-    found.setdefault("created", ValueColumn(COMMON_FIELDS["created"], lambda obj: obj.timestamps.create, "Created"))
+    found.setdefault("agent", PageColumn(COMMON_FIELDS["agent"], lambda obj: obj.agent, "Agent"))
+    found.setdefault("updated", PageColumn(COMMON_FIELDS["updated"], lambda obj: obj.timestamps.update, "Updated"))
+    found.setdefault("created", PageColumn(COMMON_FIELDS["created"], lambda obj: obj.timestamps.create, "Created"))
     return found
 
 
 def default_columns(
-    columns: dict[str, ValueColumn], schemas: Sequence[ClassSchema], objects: Sequence[RemoteObject]
-) -> list[ValueColumn]:
+    columns: dict[str, PageColumn], schemas: Sequence[ClassSchema], objects: Sequence[RemoteObject]
+) -> list[PageColumn]:
     """The columns to show if nothing was chosen: the object, the values that matter, its agent if there are several.
 
     Args:
@@ -60,7 +60,7 @@ def default_columns(
 
 
 def _important(
-    columns: dict[str, ValueColumn], schemas: Sequence[ClassSchema], objects: Sequence[RemoteObject]
+    columns: dict[str, PageColumn], schemas: Sequence[ClassSchema], objects: Sequence[RemoteObject]
 ) -> list[str]:
     """The names of the values that tell the objects of a class apart."""
     chosen: list[str] = []
@@ -77,6 +77,6 @@ def _important(
     return chosen
 
 
-def chosen_columns(columns: dict[str, ValueColumn], names: Sequence[str]) -> list[ValueColumn]:
+def chosen_columns(columns: dict[str, PageColumn], names: Sequence[str]) -> list[PageColumn]:
     """The columns with these names, those that don't exist left out; the object always comes first."""
     return [columns[name] for name in dict.fromkeys(["index", *names]) if name in columns]

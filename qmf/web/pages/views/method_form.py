@@ -22,7 +22,7 @@ _EMPTY_MAP = "{}"
 _LONG_TEXT = 256
 
 
-class FieldKind(enum.Enum):
+class FormFieldKind(enum.Enum):
     """What a field of a form looks like."""
 
     TEXT = "text"
@@ -48,7 +48,7 @@ class FormField:
     """
 
     item: Argument | Property
-    kind: FieldKind
+    kind: FormFieldKind
     hint: str
     initial: str
     optional: bool
@@ -75,13 +75,13 @@ class FormField:
             ConstraintError: of its type, but outside of the bounds.
             CallerError: not of its type.
         """
-        if self.kind is FieldKind.REFERENCE:
+        if self.kind is FormFieldKind.REFERENCE:
             return _reference(text.strip())
         return checked_value(self.item, text or (_EMPTY_MAP if self.is_empty_value else ""), self.item.name)
 
     def problem(self, text: str) -> str:
         """What is wrong with what was entered, in a few words; empty if nothing is."""
-        if not text and not self.is_empty_value and self.kind not in (FieldKind.TEXT, FieldKind.LONG_TEXT):
+        if not text and not self.is_empty_value and self.kind not in (FormFieldKind.TEXT, FormFieldKind.LONG_TEXT):
             return "" if self.optional else "must be given"
         try:
             self.value(text)
@@ -124,17 +124,19 @@ def property_form(schema: ClassSchema, values: Mapping[str, object]) -> list[For
     ]
 
 
-def _kind(kind: QmfType, max_len: int | None) -> FieldKind:
+def _kind(kind: QmfType, max_len: int | None) -> FormFieldKind:
     if kind.name == "absTime":
-        return FieldKind.TIME
+        return FormFieldKind.TIME
     if kind.name == "deltaTime":
-        return FieldKind.DURATION
+        return FormFieldKind.DURATION
     if kind.is_string:
         longest = kind.max_bytes if max_len is None else max_len
-        return FieldKind.LONG_TEXT if (longest or 0) >= _LONG_TEXT else FieldKind.TEXT
+        return FormFieldKind.LONG_TEXT if (longest or 0) >= _LONG_TEXT else FormFieldKind.TEXT
     if kind.is_integer or kind.name in ("float", "double"):
-        return FieldKind.NUMBER
-    return {"bool": FieldKind.BOOL, "objId": FieldKind.REFERENCE, "uuid": FieldKind.TEXT}.get(kind.name, FieldKind.JSON)
+        return FormFieldKind.NUMBER
+    return {"bool": FormFieldKind.BOOL, "objId": FormFieldKind.REFERENCE, "uuid": FormFieldKind.TEXT}.get(
+        kind.name, FormFieldKind.JSON
+    )
 
 
 def _hint(item: Argument | Property) -> str:

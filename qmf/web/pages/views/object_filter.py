@@ -10,15 +10,15 @@ from qmf.schema import TYPES, ClassSchema
 from qmf.views.conditions import Field, Test, compile_filter, parse_condition
 from qmf.views.fields import find_field
 from qmf.views.text import clean
-from qmf.web.pages.live.followed import FollowedObjects
-from qmf.web.pages.views.value_columns import ValueColumn
+from qmf.web.pages.live.followed import LiveObjects
+from qmf.web.pages.views.value_columns import PageColumn
 
 
 def object_test(
     text: str,
     schemas: Sequence[ClassSchema],
-    columns: Mapping[str, ValueColumn],
-    objects: FollowedObjects,
+    columns: Mapping[str, PageColumn],
+    objects: LiveObjects,
     broker: str,
     search_text: Callable[[RemoteObject], str],
 ) -> Test | None:
@@ -53,7 +53,7 @@ def object_test(
     return compile_filter(parse_condition(text), find, search_text).test
 
 
-def _field(column: ValueColumn, objects: FollowedObjects) -> Field:
+def _field(column: PageColumn, objects: LiveObjects) -> Field:
     if column.rate:
         objects.track_rate(column.rate)
         return Field(name=column.name, read=lambda obj: objects.rate(column.rate, obj.object_id), type=TYPES["double"])

@@ -17,8 +17,8 @@ import attrs
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.views.conditions import Test
 from qmf.views.fields import sort_key
-from qmf.web.pages.live.followed import FollowedObjects
-from qmf.web.pages.views.value_columns import ValueColumn
+from qmf.web.pages.live.followed import LiveObjects
+from qmf.web.pages.views.value_columns import PageColumn
 
 #: Seconds that the loop is kept at most before others have their turn.
 SLICE = 0.01
@@ -56,9 +56,9 @@ class ObjectOrder:
 
     def __init__(
         self,
-        objects: FollowedObjects,
+        objects: LiveObjects,
         spec: OrderSpec,
-        column: ValueColumn,
+        column: PageColumn,
         test: Test | None,
         is_own: Callable[[RemoteObject], bool],
     ) -> None:

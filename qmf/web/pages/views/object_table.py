@@ -15,7 +15,7 @@ from qmf.views.names import reference_text
 from qmf.views.text import clean
 from qmf.views.units import rate_text
 from qmf.web.own_objects import OwnObjects
-from qmf.web.pages.live.followed import FollowedObjects
+from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.site import Site
 from qmf.web.pages.views.fields import chosen_columns, columns_of, default_columns
 from qmf.web.pages.views.long_texts import cut
@@ -23,7 +23,7 @@ from qmf.web.pages.views.object_filter import object_test
 from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
 from qmf.web.pages.views.page_urls import ObjectsUrl, agent_url, object_url
 from qmf.web.pages.views.paging import page_of
-from qmf.web.pages.views.value_columns import ValueColumn
+from qmf.web.pages.views.value_columns import PageColumn
 from qmf.web.pages.views.value_texts import ABSENT, heard_text, object_index, value_text
 
 #: Orders of one class that are kept for the browsers that look at it.
@@ -51,7 +51,7 @@ class TableRow:
 
 
 @attrs.frozen
-class TableColumn:
+class TableHeading:
     """The heading of a column.
 
     Attributes:
@@ -83,7 +83,7 @@ class TablePage:
         failures: what agents did not answer, in words.
     """
 
-    columns: tuple[TableColumn, ...] = ()
+    columns: tuple[TableHeading, ...] = ()
     rows: tuple[TableRow, ...] = ()
     total: int = 0
     page: int = 1
@@ -99,25 +99,25 @@ class TablePage:
 class ClassTable:
     """Makes pages of the table of one class, for all browsers."""
 
-    def __init__(self, site: Site, objects: FollowedObjects, package: str, name: str) -> None:
+    def __init__(self, site: Site, objects: LiveObjects, package: str, name: str) -> None:
         self.objects = objects
         """The objects of the class."""
         self._site = site
         self._objects = objects
         self._name = package, name
         self._orders: dict[OrderSpec, ObjectOrder] = {}
-        self._default: list[ValueColumn] = []
+        self._default: list[PageColumn] = []
         self._default_of = -1
         self._own = OwnObjects(site.connection_object)
         self._agents_of = -1
         self._known_agents: tuple[str, ...] = ()
 
     @property
-    def columns(self) -> dict[str, ValueColumn]:
+    def columns(self) -> dict[str, PageColumn]:
         """Every column that can be chosen."""
         return columns_of(self._site.catalogue.versions(*self._name))
 
-    def shown(self, url: ObjectsUrl) -> list[ValueColumn]:
+    def shown(self, url: ObjectsUrl) -> list[PageColumn]:
         """The columns that an address names, or those that matter."""
         columns = self.columns
         if url.columns:
@@ -176,7 +176,7 @@ class ClassTable:
         return self._known_agents
 
     def _order(
-        self, url: ObjectsUrl, columns: dict[str, ValueColumn], shown: Sequence[ValueColumn], sort: ValueColumn
+        self, url: ObjectsUrl, columns: dict[str, PageColumn], shown: Sequence[PageColumn], sort: PageColumn
     ) -> ObjectOrder:
         searched = tuple(column.name for column in shown if not column.is_number) if url.filter.strip() else ()
         spec = OrderSpec(url.filter.strip(), sort.name, url.descending, url.agent, url.own, searched)
@@ -193,12 +193,12 @@ class ClassTable:
                 del self._orders[min(self._orders, key=lambda item: self._orders[item].used)]
         return found
 
-    def _row(self, obj: RemoteObject, columns: Sequence[ValueColumn], now: float) -> TableRow:
+    def _row(self, obj: RemoteObject, columns: Sequence[PageColumn], now: float) -> TableRow:
         object_id = obj.object_id
         key = f"{obj.agent}|{object_id.object_name}|{object_id.agent_epoch}"
         return TableRow(key, object_id, obj.agent, tuple(self._cell(obj, column, now) for column in columns))
 
-    def _cell(self, obj: RemoteObject, column: ValueColumn, now: float) -> TableCell:
+    def _cell(self, obj: RemoteObject, column: PageColumn, now: float) -> TableCell:
         if column.name == "index":
             return TableCell(object_index(obj), object_url(obj.object_id))
         if column.field is COMMON_FIELDS["agent"]:
@@ -223,8 +223,8 @@ def place_text(row: TableRow) -> str:
     return f"{cut(row.cells[0].text)} at {cut(clean(row.agent))}"
 
 
-def _heading(column: ValueColumn) -> TableColumn:
-    return TableColumn(column.name, column.title, column.unit_text, column.desc, column.is_number)
+def _heading(column: PageColumn) -> TableHeading:
+    return TableHeading(column.name, column.title, column.unit_text, column.desc, column.is_number)
 
 
 class ClassTables:
@@ -234,7 +234,7 @@ class ClassTables:
         self._site = site
         self._tables: dict[tuple[str, str], ClassTable] = {}
 
-    def of(self, package: str, name: str, objects: FollowedObjects) -> ClassTable:
+    def of(self, package: str, name: str, objects: LiveObjects) -> ClassTable:
         """The table of a class whose objects these are."""
         self._tables = {key: item for key, item in self._tables.items() if item.objects is self._followed(*key)}
         found = self._tables.get((package, name))
@@ -242,5 +242,5 @@ class ClassTables:
             found = self._tables[package, name] = ClassTable(self._site, objects, package, name)
         return found
 
-    def _followed(self, package: str, name: str) -> FollowedObjects | None:
+    def _followed(self, package: str, name: str) -> LiveObjects | None:
         return self._site.followed_class(package, name)

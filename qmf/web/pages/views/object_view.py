@@ -14,7 +14,7 @@ from qmf.views.fields import fields_of, main_entry
 from qmf.views.names import reference_text
 from qmf.views.text import clean, one_line
 from qmf.views.units import plural_unit, rate_text
-from qmf.web.pages.live.series import Series, SeriesStore, rates
+from qmf.web.pages.live.series import PlottedSeries, SeriesStore, rates
 from qmf.web.pages.views.page_urls import PlottedValue, object_url
 from qmf.web.pages.views.sparkline import SparkLine, spark_line
 from qmf.web.pages.views.value_texts import ABSENT, plain_text, value_text
@@ -137,7 +137,7 @@ def statistic_rows(
 
 
 def _statistic_row(
-    obj: RemoteObject, schema: ClassSchema, item: Statistic, recorded: Mapping[str, Series], now: float
+    obj: RemoteObject, schema: ClassSchema, item: Statistic, recorded: Mapping[str, PlottedSeries], now: float
 ) -> StatisticRow:
     values = [obj.typed_values.get(entry.name) for entry in item.entries]
     kind = TYPES[item.type.base]

@@ -10,7 +10,7 @@ from qmf.console.aio import RemoteObject, StillFindingAgents
 from qmf.schema import Kind, Severity
 from qmf.views.events import severity_name
 from qmf.views.text import clean, plural
-from qmf.web.pages.live.presence import AgentHealth, AgentPresence, ConnectionState
+from qmf.web.pages.live.presence import AgentHealth, AgentPresence, BrokerState
 from qmf.web.pages.live.site import Site
 from qmf.web.pages.views.page_urls import agent_url, object_url
 from qmf.web.pages.views.sparkline import SparkLine, spark_line
@@ -22,7 +22,7 @@ MOST_AGENTS = 25
 
 
 @attrs.frozen
-class AgentRow:
+class AgentSummary:
     """An agent.
 
     Attributes:
@@ -49,7 +49,7 @@ class AgentRow:
 
 
 @attrs.frozen
-class AlertRow:
+class AlertSummary:
     """An open alert: severity and message as text, since when, who acknowledged it, and its page."""
 
     severity: str
@@ -76,7 +76,7 @@ class Overview:
         severities: how many events of each severity came in the last hour, without those that did not.
     """
 
-    agents: tuple[AgentRow, ...]
+    agents: tuple[AgentSummary, ...]
     all_agents: int
     alive: int
     late: int
@@ -93,7 +93,7 @@ class Overview:
     severities: tuple[tuple[str, int], ...]
 
 
-def agent_row(presence: AgentPresence, objects: int | None, now: float) -> AgentRow:
+def agent_row(presence: AgentPresence, objects: int | None, now: float) -> AgentSummary:
     """An agent as a row; `objects` is None before they were counted."""
     agent = presence.agent
     interval = agent.info.heartbeat_interval
@@ -102,7 +102,7 @@ def agent_row(presence: AgentPresence, objects: int | None, now: float) -> Agent
         notes.append(f"restarted {plural(presence.restarts, 'time')}")
     if presence.gone:
         notes.append(f"gone: {presence.reason}")
-    return AgentRow(
+    return AgentSummary(
         clean(agent.name),
         presence.health(now),
         heard_text(now - presence.heartbeat, stale=bool(presence.cut)) if presence.heartbeat else ABSENT,
@@ -115,7 +115,7 @@ def agent_row(presence: AgentPresence, objects: int | None, now: float) -> Agent
     )
 
 
-def agent_rows(site: Site, names: Iterable[str], now: float) -> list[AgentRow]:
+def agent_rows(site: Site, names: Iterable[str], now: float) -> list[AgentSummary]:
     """The agents with these names as rows."""
     counts = site.catalogue.counts()
     counted = site.catalogue.counted_at is not None
@@ -151,7 +151,7 @@ def overview(site: Site, now: float, most: int = MOST_AGENTS) -> Overview:
     )
 
 
-def alert_rows(alerts: Iterable[RemoteObject]) -> list[AlertRow]:
+def alert_rows(alerts: Iterable[RemoteObject]) -> list[AlertSummary]:
     """Open alerts, the most severe first, then the newest."""
 
     def rank(obj: RemoteObject) -> tuple[int, int]:
@@ -164,11 +164,11 @@ def alert_rows(alerts: Iterable[RemoteObject]) -> list[AlertRow]:
     return [_alert_row(item) for item in sorted(alerts, key=rank)[:MOST_ALERTS]]
 
 
-def _alert_row(obj: RemoteObject) -> AlertRow:
+def _alert_row(obj: RemoteObject) -> AlertSummary:
     values = obj.data.values
     severity = values.get("severity")
     raised = values.get("raisedAt")
-    return AlertRow(
+    return AlertSummary(
         severity_name(severity) if isinstance(severity, int) else ABSENT,
         clean(str(values.get("subject", ""))),
         clean(str(values.get("message", ""))),
@@ -244,7 +244,7 @@ def finding_text(search: StillFindingAgents | None) -> str:
     return "" if search is None else f"S{str(search)[1:]}. What is shown is not complete yet."
 
 
-def connection_text(state: ConnectionState, now: float) -> str:
+def connection_text(state: BrokerState, now: float) -> str:
     """The state of the connection to the broker in one line; empty while there is one."""
     if state.connected:
         return ""

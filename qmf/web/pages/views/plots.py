@@ -14,7 +14,7 @@ from qmf.web.pages.live.series import SeriesStore, rates
 from qmf.web.pages.views.fields import columns_of
 from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue
 from qmf.web.pages.views.sparkline import thinned
-from qmf.web.pages.views.value_columns import ValueColumn
+from qmf.web.pages.views.value_columns import PageColumn
 from qmf.web.pages.views.value_texts import object_index
 
 #: Points of a line at most.
@@ -96,7 +96,7 @@ def _class_name(obj: RemoteObject) -> str:
     return clean(obj.schema.name if obj.schema else obj.class_key.name if obj.class_key else "object")
 
 
-def _column(obj: RemoteObject | None, name: str) -> ValueColumn | None:
+def _column(obj: RemoteObject | None, name: str) -> PageColumn | None:
     return columns_of([obj.schema]).get(name) if obj is not None and obj.schema is not None else None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from qmf.console.aio import RemoteObject
 from qmf.schema import TYPES, ClassSchema
 from qmf.views.fields import ObjectField
-from qmf.web.pages.views.value_columns import ValueColumn, rate_column
+from qmf.web.pages.views.value_columns import PageColumn, rate_column
 
 _PACKAGE, _NAME = "org.apache.qpid.broker", "queue"
 _COUNT = TYPES["uint64"]
@@ -30,7 +30,7 @@ _CONSUMERS = ObjectField("consumers", _COUNT, desc="Receivers of the queue")
 _MARKS = {"flow stopped": "warn", "no consumer": "notice"}
 
 
-def queue_columns(schemas: Sequence[ClassSchema]) -> list[ValueColumn]:
+def queue_columns(schemas: Sequence[ClassSchema]) -> list[PageColumn]:
     """The columns that are shown of queues if nothing was chosen, besides the name; empty for other classes.
 
     Args:
@@ -39,16 +39,16 @@ def queue_columns(schemas: Sequence[ClassSchema]) -> list[ValueColumn]:
     if not any(schema.package == _PACKAGE and schema.name.lower() == _NAME for schema in schemas):
         return []
     return [
-        ValueColumn(_STATE, _state, marks=_MARKS),
-        ValueColumn(_READY, _ready),
-        ValueColumn(_UNACKNOWLEDGED, _unacknowledged),
-        ValueColumn(_CONSUMERS, _consumers),
+        PageColumn(_STATE, _state, marks=_MARKS),
+        PageColumn(_READY, _ready),
+        PageColumn(_UNACKNOWLEDGED, _unacknowledged),
+        PageColumn(_CONSUMERS, _consumers),
         _rate("in", "msgTotalEnqueues", "Messages put on the queue per second"),
         _rate("out", "msgTotalDequeues", "Messages removed from the queue per second, for any reason"),
     ]
 
 
-def _rate(title: str, counter: str, desc: str) -> ValueColumn:
+def _rate(title: str, counter: str, desc: str) -> PageColumn:
     return rate_column(ObjectField(counter, _COUNT, "message"), f"{title}/s", desc, title)
 
 

@@ -16,7 +16,7 @@ RATE = ".rate"
 
 
 @attrs.frozen
-class ValueColumn:
+class PageColumn:
     """A column of a table of objects.
 
     Attributes:
@@ -60,6 +60,6 @@ class ValueColumn:
         return "" if self.rate or self.field.is_time else heading_unit(self.field.unit)
 
 
-def rate_column(field: ObjectField, title: str, desc: str, name: str = "") -> ValueColumn:
+def rate_column(field: ObjectField, title: str, desc: str, name: str = "") -> PageColumn:
     """The column of the growth per second of a counter; `name` is what its name begins with, that of the counter."""
-    return ValueColumn(field, lambda _: None, title, field.name, desc=desc, name=(name or field.name) + RATE)
+    return PageColumn(field, lambda _: None, title, field.name, desc=desc, name=(name or field.name) + RATE)

@@ -10,7 +10,7 @@ from qmf_shell.objects.heartbeat_states import HeartbeatState, heartbeat_states
 from qmf_shell.results.cells import Cell, Duration, Instant
 from qmf_shell.results.result import Role
 from qmf_shell.screens.model import TableModel
-from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn
+from qmf_shell.screens.rows import Mark, Row, ScreenColumn, ThresholdState
 from qmf_shell.screens.state import Page
 from qmf_shell.session.backend import HeartbeatRecord
 from qmf_shell.session.context import Context
@@ -28,8 +28,8 @@ def _age(row: Row) -> Cell:
     return Duration(state.age // 100_000_000 * 100_000_000) if state.last else None
 
 
-def _late(row: Row) -> Level:
-    return {"late": Level.WARNING, "gone": Level.CRITICAL}.get(row.item.state, Level.NORMAL)
+def _late(row: Row) -> ThresholdState:
+    return {"late": ThresholdState.WARNING, "gone": ThresholdState.CRITICAL}.get(row.item.state, ThresholdState.NORMAL)
 
 
 def _clock(item: HeartbeatRecord | None) -> Cell:
@@ -100,9 +100,13 @@ _BEATS = (
 )
 
 
-def _gap(item: tuple[HeartbeatRecord, int | None]) -> Level:
+def _gap(item: tuple[HeartbeatRecord, int | None]) -> ThresholdState:
     beat, gap = item
-    return Level.WARNING if gap is not None and beat.interval and gap > beat.interval * 1.5e9 else Level.NORMAL
+    return (
+        ThresholdState.WARNING
+        if gap is not None and beat.interval and gap > beat.interval * 1.5e9
+        else ThresholdState.NORMAL
+    )
 
 
 class HeartbeatsPage(Page):

@@ -14,7 +14,7 @@ from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import Role
 from qmf_shell.screens.pages.object_row import ObjectRow
 from qmf_shell.screens.rates import rate_cell
-from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn
+from qmf_shell.screens.rows import Mark, Row, ScreenColumn, ThresholdState
 from qmf_shell.screens.thresholds import level_of, limits_of
 from qmf_shell.session.backend import ObjectKey
 from qmf_shell.session.context import Context
@@ -103,9 +103,9 @@ class ObjectColumns:
         name = item.column.title
         key = item.item.name if item.item is not None else field.name
 
-        def level(row: ObjectRow) -> Level:
+        def level(row: ObjectRow) -> ThresholdState:
             limits = limits_of(field, row.item.schema.name, self._context.settings.thresholds)
-            return level_of(row.item.values.get(field.name), limits) if limits else Level.NORMAL
+            return level_of(row.item.values.get(field.name), limits) if limits else ThresholdState.NORMAL
 
         def changed(row: ObjectRow) -> bool:
             before = row.before

@@ -19,7 +19,7 @@ from qmf_shell.results.result import Role
 from qmf_shell.screens.fixed import TextPage
 from qmf_shell.screens.model import TableModel
 from qmf_shell.screens.rates import rate_cell
-from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn
+from qmf_shell.screens.rows import Mark, Row, ScreenColumn, ThresholdState
 from qmf_shell.screens.state import Page, PageNote
 from qmf_shell.screens.thresholds import level_of, limits_of
 from qmf_shell.session.backend import ObjectIdentity, ObjectKey, ObjectRecord
@@ -46,7 +46,7 @@ class ValueRow(Row):
     cells: list[Cell] = attrs.field(factory=list)
     changed: set[int] = attrs.field(factory=set)
     rates: list[float | None] = attrs.field(factory=list)
-    levels: list[Level] = attrs.field(factory=list)
+    levels: list[ThresholdState] = attrs.field(factory=list)
     meaning: str = ""
 
 
@@ -191,9 +191,9 @@ class ValuesPage(Page):
         key = item.identity.key, field.name
         return self._rates.update(key, field.type, item.values.get(field.name), at, item.identity.key.agent_epoch)
 
-    def _level(self, item: ObjectRecord, field: ObjectField | None) -> Level:
+    def _level(self, item: ObjectRecord, field: ObjectField | None) -> ThresholdState:
         if field is None:
-            return Level.NORMAL
+            return ThresholdState.NORMAL
         limits = limits_of(field, item.schema.name, self.context.settings.thresholds)
         return level_of(item.values.get(field.name), limits)
 
