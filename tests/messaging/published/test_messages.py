@@ -70,6 +70,7 @@ def test_properties_may_be_nested(session: Session, queue: MakeQueue) -> None:
     for _ in range(3):
         sender.send(Message("x", properties=properties))
         received = receiver.fetch(timeout=10)
+        received.properties.pop("x-amqp-first-acquirer", None)  # which qpidd states in every message
         assert received.properties == properties
         received.properties["list"].append("changed")  # concerns this message alone
     session.acknowledge()
