@@ -12,9 +12,12 @@ if __name__ == "__main__":
     options = argparse.ArgumentParser()
     options.add_argument("--management", type=float, help="seconds between publications of its agent")
     options.add_argument("--data-dir", type=Path, help="folder of its store")
+    options.add_argument("--port", type=int, default=0, help="where it listens; 0 for any free port")
     options.add_argument("--queues", type=int, default=0, help="number of its queues")
     chosen = options.parse_args()
     names = [f"queue-{number}" for number in range(chosen.queues)]
-    with EmbeddedBroker(management=chosen.management, data_dir=chosen.data_dir, queues=names) as broker:
+    with EmbeddedBroker(
+        port=chosen.port, management=chosen.management, data_dir=chosen.data_dir, queues=names
+    ) as broker:
         print(broker.url, flush=True)
         sys.stdin.read()

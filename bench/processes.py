@@ -65,6 +65,11 @@ class Program:
         """Its resident memory, in MB."""
         return self._usage.memory_info().rss / 1e6
 
+    def kill(self) -> None:
+        """End it at once, as a machine that fails does."""
+        self._process.kill()
+        self._process.wait()
+
     def end(self) -> None:
         """End its input, and wait for it."""
         if self._process.stdin is not None:
@@ -88,15 +93,16 @@ def program(*command: str) -> Iterator[Program]:
 
 
 @contextlib.contextmanager
-def own_broker(management: float = 0, queues: int = 0) -> Iterator[tuple[str, Program]]:
+def own_broker(management: float = 0, queues: int = 0, port: int = 0) -> Iterator[tuple[str, Program]]:
     """The embedded broker, in a process of its own; gives its URL, too.
 
     Args:
         management: seconds between publications of its own agent; 0 for none.
         queues: how many it has.
+        port: where it listens; 0 for any free port.
     """
-    options = [f"--management={management}"] if management else []
-    with program(sys.executable, str(_HERE / "broker_process.py"), *options, f"--queues={queues}") as broker:
+    options = [f"--queues={queues}", f"--port={port}", *([f"--management={management}"] if management else [])]
+    with program(sys.executable, str(_HERE / "broker_process.py"), *options) as broker:
         yield broker.line(), broker
 
 
