@@ -61,6 +61,7 @@ PROGRAMS = (
     Program("messaging_requests", ("--rounds", "1")),
     Program("messaging_transactions", ("--rounds", "1")),
     Program("messaging_memory", ("--messages", "20000")),
+    Program("scale", ("--factor", "0.05")),
     Program("accessors"),
     Program("agent_publish", ("--objects", "1000")),
     Program("agent_idle"),

@@ -28,7 +28,7 @@ from figures import Figure, note, parser, report
 from processes import Program, own_agent, own_broker, program
 
 from qmf.agent import Agent
-from qmf.console.aio import Client
+from qmf.console.aio import AgentAdded, Client
 from qmf.schema import ClassSchema, parse_schema
 
 #: The largest exponent that is wanted.
@@ -122,7 +122,7 @@ def agents(size: int) -> list[Step]:
         meter = Meter(size, broker=restarted, agents=crowd)
         with meter.step("agents come back"):
             expect(crowd.ask("back"), "back", "agents")
-        asyncio.run(_all_present(url, size))
+            asyncio.run(_all_present(url, size))
         return first.steps + meter.steps
 
 
@@ -142,8 +142,14 @@ async def _look_at_agents(url: str, size: int, meter: Meter) -> None:
 
 
 async def _all_present(url: str, size: int) -> None:
-    async with Client(url, timeout=120) as client:
-        expect(len(client.agents), size, "agents found again")
+    """Wait until a new console knows all agents, those too that have yet to announce themselves."""
+    async with Client(url, timeout=120) as client, asyncio.timeout(120):
+        present = {agent.name for agent in client.agents}
+        with client.follow_agents(size + 1000) as changes:
+            while len(present) < size:
+                item = await anext(changes)
+                if isinstance(item, AgentAdded):
+                    present.add(item.agent.name)
 
 
 def objects(size: int) -> list[Step]:
@@ -226,7 +232,7 @@ def _class_schemas(size: int) -> list[ClassSchema]:
     for at in range(0, size, 1000):
         names = range(at, min(at + 1000, size))
         body = "".join(f'<class name="Class{name}">{members}</class>' for name in names)
-        found += parse_schema(f'<schema package="{CLASSES}">{body}</schema>', "scale.xml").classes
+        found += parse_schema(f'<schema package="{CLASSES}">{body}</schema>'.encode(), "scale.xml").classes
     return found
 
 
