@@ -176,7 +176,7 @@ class WindowRollup:
             self._connection.register(found, self._table.dataset(files))
         source = windows.source
         return (
-            f"(select * from ({found}) where package = {text(source.package)} and class = {text(source.name)} "
+            f"(select * from {found} where package = {text(source.package)} and class = {text(source.name)} "
             f"and first_ns < {windows.start})"
         )
 
