@@ -76,7 +76,7 @@ class AgentCore:
             numbers=numbers,
         )
         self.subscriptions = SubscriptionHandler(
-            self.sources, sender, access, clock, metrics, limits=limits, interval=options.interval
+            self.sources, writer, sender, access, clock, metrics, limits=limits, interval=options.interval
         )
         self._dispatcher = self._make_dispatcher(writer, sender, access)
         self._bindings: list[Subscription] = []

@@ -21,6 +21,7 @@ import attrs
 from qmf.agent.clock import Clock
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.objects.object_sources import ObjectSources
+from qmf.agent.publishing.object_writer import Item, ObjectWriter
 from qmf.agent.request_errors import RequestRefused
 from qmf.agent.requests.access import AccessControl, Action
 from qmf.agent.requests.selections import class_of_selection, compile_where, selection_of
@@ -31,7 +32,6 @@ from qmf.errors import CallerError, NetworkError
 from qmf.protocol import (
     Envelope,
     ErrorCode,
-    ObjectData,
     ObjectsIndication,
     SubscribeCancel,
     SubscribeRefresh,
@@ -105,6 +105,7 @@ class SubscriptionHandler:
     def __init__(
         self,
         sources: ObjectSources,
+        writer: ObjectWriter,
         sender: MessageSender,
         access: AccessControl,
         clock: Clock,
@@ -116,11 +117,12 @@ class SubscriptionHandler:
         """Set up.
 
         Args:
-            sources, sender, access, clock, metrics: of the agent.
+            sources, writer, sender, access, clock, metrics: of the agent.
             limits: limits of subscriptions; None refuses all.
             interval: seconds for subscriptions without an interval.
         """
         self._sources = sources
+        self._writer = writer
         self._sender = sender
         self._access = access
         self._clock = clock
@@ -149,7 +151,9 @@ class SubscriptionHandler:
         matches = compile_where(content.where)
         key = class_of_selection(self._sources, selection)
         await self._access.check(request, Action.SUBSCRIBE, class_key=key, object_id=selection.object_id)
-        view = SubscriptionView(self._sources, selection, matches, self._clock, limits.max_matches)
+        view = SubscriptionView(
+            self._sources, self._writer, selection, matches, self._clock, self._metrics, limits.max_matches
+        )
         if await view.exceeds_limit():
             raise RequestRefused(ErrorCode.EXCEPTION, _too_many(limits))
         self._expire()
@@ -253,14 +257,16 @@ class SubscriptionHandler:
     async def _publish(self, subscription: _Subscription) -> None:
         to, subject = parse_reply_to(subscription.request.reply_to)
 
-        def encode(objects: Sequence[ObjectData], partial: bool) -> bytes:
+        def encode(items: Sequence[Item], partial: bool) -> bytes:
+            content, body = self._writer.content(ObjectsIndication, items)
             return self._sender.encode(
-                ObjectsIndication(objects),
+                content,
                 to,
                 subject,
                 partial=partial,
                 subscription=subscription.id,
                 sequence=subscription.sequence + 1,
+                body=body,
             )
 
         async def send(data: bytes, last: bool) -> None:
@@ -268,10 +274,10 @@ class SubscriptionHandler:
             # All messages are sent in order on one link, so the last one confirms all.
             await self._sender.send(data, confirm=last)
 
-        batches: BatchedSender[ObjectData] = BatchedSender(MessageBatcher(self._metrics), encode, send)
+        batches: BatchedSender[Item] = BatchedSender(MessageBatcher(self._metrics), encode, send)
         async with aclosing(subscription.view.changes()) as changes:
-            async for data in changes:
-                await batches.add(data)
+            async for item in changes:
+                await batches.add(item)
         if batches.count or subscription.first:
             await batches.finish()
         subscription.first = False

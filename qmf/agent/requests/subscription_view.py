@@ -8,18 +8,24 @@ stays, so that a publication that fails is repeated from the start.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 
 import attrs
 
 from qmf.agent.clock import Clock
 from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS, ClassLayout
+from qmf.agent.metrics import AgentMetrics
 from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.model.object_values import read_raw_values
 from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources
 from qmf.agent.objects.object_store import object_data
+from qmf.agent.publishing.object_writer import Item, ObjectWriter
 from qmf.agent.requests.selections import Matcher, with_selected_values
+from qmf.agent.sending.message_batcher import report_unencodable
+from qmf.errors import QmfError
 from qmf.protocol import ObjectData, ObjectId
 from qmf.schema import ClassKey
 
@@ -52,12 +58,21 @@ class SubscriptionView:
     """The view of one subscriber; belongs to the event loop's thread."""
 
     def __init__(
-        self, sources: ObjectSources, selection: ObjectSelection, matches: Matcher, clock: Clock, max_matches: int
+        self,
+        sources: ObjectSources,
+        writer: ObjectWriter,
+        selection: ObjectSelection,
+        matches: Matcher,
+        clock: Clock,
+        metrics: AgentMetrics,
+        max_matches: int,
     ) -> None:
         self._sources = sources
+        self._writer = writer
         self._selection = selection
         self._matches = matches
         self._clock = clock
+        self._metrics = metrics
         self._max_matches = max_matches
         self._published = _ViewState()
         self._next = _ViewState()
@@ -85,8 +100,10 @@ class SubscriptionView:
                 await asyncio.sleep(0)
         return False
 
-    async def changes(self) -> AsyncGenerator[ObjectData, None]:
+    async def changes(self) -> AsyncGenerator[Item, None]:
         """New objects with all values, changed groups of values of others, and objects that left or were deleted.
+
+        An object that cannot be encoded is left out, and counted.
 
         Raises:
             TooManyMatchesError: more objects match than a subscription may have.
@@ -96,7 +113,7 @@ class SubscriptionView:
         gone = {**self._published.inside, **self._published.provided}
         for number, obj in enumerate(self._sources.stored(self._selection), 1):
             if object_state.owner(obj) is self._sources.store:
-                change = self._change(obj, state)
+                change = self._written(object_state.object_id(obj), partial(self._change, obj, state))
                 if change is not None:
                     yield change
                 gone.pop(object_state.object_name(obj), None)
@@ -106,15 +123,24 @@ class SubscriptionView:
             async with aclosing(self._sources.provided(provided, self._selection)) as batches:
                 async for batch in batches:
                     for data in batch:
-                        change = self._provided_change(provided.layout, data, state)
+                        change = self._written(
+                            data.object_id, partial(self._provided_change, provided.layout, data, state)
+                        )
                         if change is not None:
                             yield change
                         if data.object_id is not None:
                             gone.pop(data.object_id.object_name, None)
         for name in gone:
-            yield await self._removal(name)
+            yield self._writer.data(await self._removal(name))
 
-    def _change(self, obj: ManagedObject, state: _ViewState) -> ObjectData | None:
+    def _written(self, object_id: ObjectId | None, write: Callable[[], Item | None]) -> Item | None:
+        try:
+            return write()
+        except (ValueError, QmfError) as error:
+            report_unencodable(self._metrics, object_id, error)
+            return None
+
+    def _change(self, obj: ManagedObject, state: _ViewState) -> Item | None:
         name = object_state.object_name(obj)
         was_inside = name in self._published.inside
         seen = self._published.inside.get(name, self._published.outside.get(name, -1))
@@ -124,13 +150,18 @@ class SubscriptionView:
         if not groups:
             self._record(name, tick, state, object_state.layout(obj), inside=was_inside)
             return None
+        layout = object_state.layout(obj)
+        if not self._selection.where and not self._selection.select:
+            self._record(name, tick, state, layout, inside=True)
+            if groups == BOTH or not was_inside:
+                return self._writer.whole(obj)
+            return self._writer.part(obj, groups, read_raw_values(obj, groups))
         values = obj._qmf_values()
         inside = not self._selection.where or self._matches(values)
-        self._record(name, tick, state, object_state.layout(obj), inside=inside)
+        self._record(name, tick, state, layout, inside=inside)
         if not inside:
-            return attrs.evolve(object_data(obj, {}), left=True) if was_inside else None
-        data = object_data(obj, values)
-        return self._selected(data, object_state.layout(obj), groups if was_inside else BOTH, whole=not was_inside)
+            return self._left(object_data(obj, {})) if was_inside else None
+        return self._selected(object_data(obj, values), layout, groups if was_inside else BOTH, whole=not was_inside)
 
     def _record(self, name: str, tick: int, state: _ViewState, layout: ClassLayout, *, inside: bool) -> None:
         if not inside:
@@ -144,12 +175,12 @@ class SubscriptionView:
         if len(state.classes) > self._max_matches:
             raise TooManyMatchesError
 
-    def _provided_change(self, layout: ClassLayout, data: ObjectData, state: _ViewState) -> ObjectData | None:
+    def _provided_change(self, layout: ClassLayout, data: ObjectData, state: _ViewState) -> Item | None:
         assert data.object_id is not None
         name = data.object_id.object_name
         before = self._published.provided.get(name)
         if self._selection.where and not self._matches(data.values):
-            return None if before is None else attrs.evolve(data, values={}, left=True)
+            return None if before is None else self._left(attrs.evolve(data, values={}))
         digests = _digests(layout, data)
         state.provided[name] = digests
         self._record_class(name, state, layout)
@@ -158,12 +189,15 @@ class SubscriptionView:
         groups = (PROPERTIES if before[0] != digests[0] else 0) | (STATISTICS if before[1] != digests[1] else 0)
         return self._selected(data, layout, groups, whole=False) if groups else None
 
-    def _selected(self, data: ObjectData, layout: ClassLayout, groups: int, *, whole: bool) -> ObjectData | None:
+    def _left(self, data: ObjectData) -> Item:
+        return self._writer.data(attrs.evolve(data, left=True))
+
+    def _selected(self, data: ObjectData, layout: ClassLayout, groups: int, *, whole: bool) -> Item | None:
         if groups != BOTH:
             names = {name for name, _ in layout.wire[groups]}
             data = attrs.evolve(data, values={name: item for name, item in data.values.items() if name in names})
         data = with_selected_values(data, layout, self._selection)
-        return data if whole or data.values else None
+        return self._writer.data(data) if whole or data.values else None
 
     async def _removal(self, name: str) -> ObjectData:
         """The change of an object that is no longer among the candidates."""
