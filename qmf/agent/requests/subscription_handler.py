@@ -11,28 +11,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Sequence
-from contextlib import aclosing
 from typing import Any
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import attrs
 
 from qmf.agent.clock import Clock
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.objects.object_sources import ObjectSources
-from qmf.agent.publishing.object_writer import Item, ObjectWriter
+from qmf.agent.publishing.object_writer import ObjectWriter
 from qmf.agent.request_errors import RequestRefused
 from qmf.agent.requests.access import AccessControl, Action
 from qmf.agent.requests.selections import class_of_selection, compile_where, selection_of
+from qmf.agent.requests.subscription_group import GroupPublication, Subscription, SubscriptionGroup
 from qmf.agent.requests.subscription_view import SubscriptionView, TooManyMatchesError
-from qmf.agent.sending.message_batcher import BatchedSender, MessageBatcher
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import CallerError, NetworkError
 from qmf.protocol import (
     Envelope,
     ErrorCode,
-    ObjectsIndication,
     SubscribeCancel,
     SubscribeRefresh,
     SubscribeRequest,
@@ -52,8 +50,8 @@ MIN_INTERVAL = 1.0
 #: Most seconds until a subscription must be refreshed: this long it may continue after its console has ended.
 MAX_LIFETIME = 600.0
 
-#: Subscriptions at the same time: a team with a dozen windows each.
-MAX_SUBSCRIPTIONS = 100
+#: Subscriptions at the same time: several hundred consoles. Those of the same objects share most of the work.
+MAX_SUBSCRIPTIONS = 1000
 
 #: Objects in one subscription. The agent remembers each by some 200 bytes.
 MAX_MATCHES = 100_000
@@ -86,19 +84,6 @@ class SubscriptionLimits:
     max_matches: int = attrs.field(default=MAX_MATCHES, validator=_at_least(1))
 
 
-@attrs.define(eq=False)
-class _Subscription:
-    id: str
-    request: Envelope
-    view: SubscriptionView
-    interval: float
-    lifetime: int
-    expires: float
-    sequence: int = 0
-    first: bool = True
-    task: asyncio.Task[None] | None = None
-
-
 class SubscriptionHandler:
     """All subscriptions to one agent; belongs to the event loop's thread."""
 
@@ -129,7 +114,10 @@ class SubscriptionHandler:
         self._metrics = metrics
         self._limits = limits
         self._interval = interval
-        self._all: dict[str, _Subscription] = {}
+        self._all: dict[str, Subscription] = {}
+        #: The groups that new subscriptions join, by key.
+        self._groups: dict[str, SubscriptionGroup] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @property
     def count(self) -> int:
@@ -149,8 +137,8 @@ class SubscriptionHandler:
             raise RequestRefused(ErrorCode.INVALID_PARAMETER, "a request to subscribe needs a correlation-id")
         selection = selection_of(content, "OBJECT")
         matches = compile_where(content.where)
-        key = class_of_selection(self._sources, selection)
-        await self._access.check(request, Action.SUBSCRIBE, class_key=key, object_id=selection.object_id)
+        class_key = class_of_selection(self._sources, selection)
+        await self._access.check(request, Action.SUBSCRIBE, class_key=class_key, object_id=selection.object_id)
         view = SubscriptionView(
             self._sources, self._writer, selection, matches, self._clock, self._metrics, limits.max_matches
         )
@@ -159,24 +147,20 @@ class SubscriptionHandler:
         self._expire()
         if len(self._all) >= limits.max_count:
             raise RequestRefused(ErrorCode.EXCEPTION, f"too many subscriptions: {limits.max_count} are the limit")
-        subscription = _Subscription(
-            id=str(uuid4()),
-            request=request,
-            view=view,
-            interval=max(content.interval or self._interval, limits.min_interval),
-            lifetime=self._granted(content.lifetime, limits),
-            expires=math.inf,
+        interval = max(content.interval or self._interval, limits.min_interval)
+        key = repr((selection, interval))
+        group = SubscriptionGroup(key, view, interval, self._locks.setdefault(key, asyncio.Lock()))
+        lifetime = self._granted(content.lifetime, limits)
+        subscription = Subscription(
+            str(uuid4()), request.reply_to or "", lifetime, self._clock.monotonic() + lifetime, group
         )
-        subscription.expires = self._clock.monotonic() + subscription.lifetime
+        group.members.append(subscription)
         self._all[subscription.id] = subscription
         self._metrics.add("subscriptions")
         await self._sender.answer(
-            request,
-            SubscribeResponse(
-                subscription_id=subscription.id, interval=subscription.interval, lifetime=subscription.lifetime
-            ),
+            request, SubscribeResponse(subscription_id=subscription.id, interval=interval, lifetime=lifetime)
         )
-        subscription.task = asyncio.get_running_loop().create_task(self._serve(subscription))
+        group.task = asyncio.get_running_loop().create_task(self._serve(group))
 
     async def refresh(self, request: Envelope, content: SubscribeRefresh) -> None:
         """Extend the lifetime of a subscription; if it does not exist, send a cancellation."""
@@ -202,10 +186,11 @@ class SubscriptionHandler:
         ending = list(self._all.values())
         for subscription in ending:
             self._end(subscription)
-        await asyncio.gather(*(item.task for item in ending if item.task is not None), return_exceptions=True)
+        tasks = {item.group.task for item in ending if item.group.task is not None}
+        await asyncio.gather(*tasks, return_exceptions=True)
         for subscription in ending:
             if self._sender.connected:
-                await self._send_cancel(subscription.request.reply_to, subscription.id, "the agent closes")
+                await self._send_cancel(subscription.reply_to, subscription.id, "the agent closes")
 
     @staticmethod
     def _granted(lifetime: int, limits: SubscriptionLimits) -> int:
@@ -219,69 +204,56 @@ class SubscriptionHandler:
                 _log.debug("subscription %s was not refreshed", subscription.id)
                 self._end(subscription)
 
-    def _end(self, subscription: _Subscription) -> None:
-        self._all.pop(subscription.id, None)
-        if subscription.task is not None and subscription.task is not asyncio.current_task():
-            subscription.task.cancel()
+    def _end(self, subscription: Subscription) -> None:
+        if self._all.pop(subscription.id, None) is None:
+            return
+        group = subscription.group
+        group.members.remove(subscription)
+        if group.members:
+            return
+        if self._groups.get(group.key) is group:
+            del self._groups[group.key]
+        if group.task is not None and group.task is not asyncio.current_task():
+            group.task.cancel()
 
     async def _send_cancel(self, reply_to: str | None, subscription_id: str, reason: str) -> None:
         content = SubscribeCancel(subscription_id=subscription_id, reason=reason)
         await self._sender.answer_encoded(self._sender.encode(content, *parse_reply_to(reply_to)))
 
-    async def _serve(self, subscription: _Subscription) -> None:
+    async def _serve(self, group: SubscriptionGroup) -> None:
         due = self._clock.monotonic()
-        while subscription.id in self._all:
-            if self._sender.connected:
-                await self._try_to_publish(subscription)
+        while group.members:
+            if self._sender.connected and self._clock.monotonic() >= due:
+                async with group.lock:
+                    await self._try_to_publish(group)
+                    self._share(group)
             now = self._clock.monotonic()
-            due = max(due + subscription.interval, now)
-            await self._clock.sleep(min(due, subscription.expires) - now)
+            if now >= due:
+                due = max(due + group.interval, now)
+            await self._clock.sleep(min([due, *(member.expires for member in group.members)]) - now)
             self._expire()
 
-    async def _try_to_publish(self, subscription: _Subscription) -> None:
-        before = subscription.sequence
+    def _share(self, group: SubscriptionGroup) -> None:
+        """Let a group that has published join the group of its key, or be that group."""
+        if group.started and group.members:
+            known = self._groups.setdefault(group.key, group)
+            if known is not group:
+                known.absorb(group)
+
+    async def _try_to_publish(self, group: SubscriptionGroup) -> None:
         try:
-            await self._publish(subscription)
+            await GroupPublication(group, self._writer, self._sender, self._metrics).run()
         except NetworkError as error:
-            subscription.sequence = before
-            _log.info("subscription %s will go on after a reconnect: %s", subscription.id, error)
+            _log.info("%d subscriptions will go on after a reconnect: %s", len(group.members), error)
         except TooManyMatchesError:
-            self._end(subscription)
             assert self._limits is not None
-            await self._send_cancel(subscription.request.reply_to, subscription.id, _too_many(self._limits))
+            for subscription in list(group.members):
+                self._end(subscription)
+                await self._send_cancel(subscription.reply_to, subscription.id, _too_many(self._limits))
         except RequestRefused as refusal:
             self._metrics.warn_once("subscription", "a subscription skips a publication: %s", refusal.text)
         except Exception:  # noqa: BLE001  # a bug must not end the subscription for good
             _log.exception("publishing to a subscription failed; the next interval tries again")
-
-    async def _publish(self, subscription: _Subscription) -> None:
-        to, subject = parse_reply_to(subscription.request.reply_to)
-
-        def encode(items: Sequence[Item], partial: bool) -> bytes:
-            content, body = self._writer.content(ObjectsIndication, items)
-            return self._sender.encode(
-                content,
-                to,
-                subject,
-                partial=partial,
-                subscription=subscription.id,
-                sequence=subscription.sequence + 1,
-                body=body,
-            )
-
-        async def send(data: bytes, last: bool) -> None:
-            subscription.sequence += 1
-            # All messages are sent in order on one link, so the last one confirms all.
-            await self._sender.send(data, confirm=last)
-
-        batches: BatchedSender[Item] = BatchedSender(MessageBatcher(self._metrics), encode, send)
-        async with aclosing(subscription.view.changes()) as changes:
-            async for item in changes:
-                await batches.add(item)
-        if batches.count or subscription.first:
-            await batches.finish()
-        subscription.first = False
-        subscription.view.commit()
 
 
 def _too_many(limits: SubscriptionLimits) -> str:
