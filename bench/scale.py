@@ -35,6 +35,8 @@ from qmf.schema import ClassSchema, parse_schema
 LIMIT = 1.1
 #: Steps shorter than this are not judged: their processor time is that of a few ticks of the system's clock.
 JUDGED_SECONDS, JUDGED_MEGABYTES = 0.3, 8.0
+#: Seconds between publications of the broker's own agent, which is one more. It says how many there are.
+INTERVAL = 10.0
 #: Seconds in which idle agents are looked at: several of their heartbeats.
 IDLE = 20.0
 #: Objects that change in the row of consoles, events to each console, calls by each caller, objects of an agent there.
@@ -108,7 +110,7 @@ def expect(actual: object, expected: object, what: str) -> None:
 def agents(size: int) -> list[Step]:
     """Agents join, are found, are asked, are idle, and come back after the broker was restarted."""
     with contextlib.ExitStack() as stack:
-        url, broker = stack.enter_context(own_broker())
+        url, broker = stack.enter_context(own_broker(INTERVAL))
         first = Meter(size, broker=broker)
         with first.step("agents join"):
             crowd = stack.enter_context(_program("scale_agents", url, size))
@@ -117,7 +119,7 @@ def agents(size: int) -> list[Step]:
         asyncio.run(_look_at_agents(url, size, first))
         broker.kill()
         expect(crowd.ask("lost"), "lost", "agents")
-        again, restarted = stack.enter_context(own_broker(port=int(url.rpartition(":")[2])))
+        again, restarted = stack.enter_context(own_broker(INTERVAL, port=int(url.rpartition(":")[2])))
         expect(again, url, "the restarted broker")
         meter = Meter(size, broker=restarted, agents=crowd)
         with meter.step("agents come back"):
@@ -130,11 +132,11 @@ async def _look_at_agents(url: str, size: int, meter: Meter) -> None:
     with meter.step("agents are found by a console"):
         client = Client(url, timeout=120)
         await client.open()
-        expect(len(client.agents), size, "agents found")
+        expect(len(client.agents), size + 1, "agents found")
     try:
         with meter.step("agents are asked for an object each"):
             found = await client.objects("broker", package=PACKAGE)
-            expect((len(found), found.failures), (size, {}), "objects found")
+            expect((len(found), found.failures), (size + 1, {}), "objects found")
         with meter.step(f"agents idle for {IDLE:g} s"):
             await asyncio.sleep(IDLE)
     finally:
@@ -146,7 +148,7 @@ async def _all_present(url: str, size: int) -> None:
     async with Client(url, timeout=120) as client, asyncio.timeout(120):
         present = {agent.name for agent in client.agents}
         with client.follow_agents(size + 1000) as changes:
-            while len(present) < size:
+            while len(present) <= size:
                 item = await anext(changes)
                 if isinstance(item, AgentAdded):
                     present.add(item.agent.name)
