@@ -24,7 +24,7 @@ from qmf.protocol import ObjectsIndication, parse_reply_to
 
 
 @attrs.define(eq=False)
-class Subscription:
+class GrantedSubscription:
     """One subscription.
 
     Attributes:
@@ -62,7 +62,7 @@ class SubscriptionGroup:
     view: SubscriptionView
     interval: float
     lock: asyncio.Lock
-    members: list[Subscription] = attrs.field(factory=list)
+    members: list[GrantedSubscription] = attrs.field(factory=list)
     started: bool = False
     task: asyncio.Task[None] | None = None
 
@@ -125,7 +125,7 @@ class GroupPublication:
             # All messages are sent in order on one link, so the last one confirms all.
             await self._sender.send(encoded, confirm=last and member is present[-1])
 
-    def _message(self, member: Subscription) -> bytes:
+    def _message(self, member: GrantedSubscription) -> bytes:
         to, subject = parse_reply_to(member.reply_to)
         return self._sender.encode(
             self._content,

@@ -24,7 +24,7 @@ from qmf.agent.publishing.object_writer import ObjectWriter
 from qmf.agent.request_errors import RequestRefused
 from qmf.agent.requests.access import AccessControl, Action
 from qmf.agent.requests.selections import class_of_selection, compile_where, selection_of
-from qmf.agent.requests.subscription_group import GroupPublication, Subscription, SubscriptionGroup
+from qmf.agent.requests.subscription_group import GrantedSubscription, GroupPublication, SubscriptionGroup
 from qmf.agent.requests.subscription_view import SubscriptionView, TooManyMatchesError
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import CallerError, NetworkError
@@ -114,7 +114,7 @@ class SubscriptionHandler:
         self._metrics = metrics
         self._limits = limits
         self._interval = interval
-        self._all: dict[str, Subscription] = {}
+        self._all: dict[str, GrantedSubscription] = {}
         #: The groups that new subscriptions join, by key.
         self._groups: dict[str, SubscriptionGroup] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -151,7 +151,7 @@ class SubscriptionHandler:
         key = repr((selection, interval))
         group = SubscriptionGroup(key, view, interval, self._locks.setdefault(key, asyncio.Lock()))
         lifetime = self._granted(content.lifetime, limits)
-        subscription = Subscription(
+        subscription = GrantedSubscription(
             str(uuid4()), request.reply_to or "", lifetime, self._clock.monotonic() + lifetime, group
         )
         group.members.append(subscription)
@@ -204,7 +204,7 @@ class SubscriptionHandler:
                 _log.debug("subscription %s was not refreshed", subscription.id)
                 self._end(subscription)
 
-    def _end(self, subscription: Subscription) -> None:
+    def _end(self, subscription: GrantedSubscription) -> None:
         if self._all.pop(subscription.id, None) is None:
             return
         group = subscription.group
