@@ -20,7 +20,7 @@ MODULES = {
 }
 
 
-class NativeBuildHook(BuildHookInterface[Any]):  # type: ignore[misc]  # hatchling is there while building only
+class NativeBuildHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ignore]  # hatchling is there while building only
     """Adds the compiled modules where there is a compiler; all works without them."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002

@@ -13,7 +13,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 NO_NATIVE = "QMF_NO_NATIVE"
 
 
-class CompilerCheck(MetadataHookInterface):  # type: ignore[misc]  # hatchling is there while building only
+class CompilerCheck(MetadataHookInterface):  # type: ignore[misc, unused-ignore]  # hatchling is there while building only
     """Ends the installation where proton could not be compiled."""
 
     def update(self, metadata: dict[str, Any]) -> None:  # noqa: ARG002 - it only looks
