@@ -272,9 +272,9 @@ def test_only_the_brokers_management_imports_the_agent() -> None:
     assert wrong == []
 
 
-#: Modules of the broker, besides those of its protocols, that may know one: what puts the broker together, its options,
-#: and the bus inside the process, whose errors have AMQP's conditions as those of every bus.
-KNOW_A_PROTOCOL = {"server.py", "daemon/options.py", "local_bus.py"}
+#: Modules of the broker, besides those of its protocols, that may know one: what puts the broker together and exports
+#: it, its options, and the bus inside the process, whose errors have AMQP's conditions as those of every bus.
+KNOW_A_PROTOCOL = {"__init__.py", "server.py", "options.py", "daemon/cli.py", "daemon/options.py", "local_bus.py"}
 
 
 def test_the_core_of_the_broker_knows_no_protocol() -> None:

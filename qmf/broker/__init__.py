@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from qmf.broker.listener import ListenError
     from qmf.broker.nodes.counters import BrokerCounters
     from qmf.broker.nodes.settings import QueueLimits
+    from qmf.broker.options import BrokerOptions
+    from qmf.broker.protocols.amqp.options import AmqpOptions
     from qmf.broker.server import Broker
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -20,8 +22,10 @@ else:
             "qmf.broker.embedded": "EmbeddedBroker",
             "qmf.broker.nodes.settings": "QueueLimits",
             "qmf.broker.listener": "ListenError",
+            "qmf.broker.options": "BrokerOptions",
+            "qmf.broker.protocols.amqp.options": "AmqpOptions",
             "qmf.broker.server": "Broker",
         },
     )
 
-__all__ = ["Broker", "BrokerCounters", "EmbeddedBroker", "ListenError", "QueueLimits"]
+__all__ = ["AmqpOptions", "Broker", "BrokerCounters", "BrokerOptions", "EmbeddedBroker", "ListenError", "QueueLimits"]

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from qmf._loop_thread import LoopThread
 from qmf.console import aio
 from qmf.console.broker_connection import BrokerConnection
-from qmf.console.broker_options import BrokerOptions
+from qmf.console.broker_options import AddBrokerOptions
 from qmf.console.callbacks import Console
 from qmf.console.console_notifier import ConsoleNotifier
 from qmf.console.identity import ClassKey
@@ -69,7 +69,7 @@ class AsyncSession:
 
     # -- brokers
 
-    async def add_broker(self, options: BrokerOptions) -> Broker:
+    async def add_broker(self, options: AddBrokerOptions) -> Broker:
         """`Session.addBroker`, with its arguments checked."""
         connection = BrokerConnection(self._session, self._loop, self._notifier, options, managed=self._managed)
         self._notifier.open()

@@ -15,7 +15,7 @@ from uuid import UUID
 from qmf._background_tasks import BackgroundTasks
 from qmf._loop_thread import LoopThread
 from qmf.console import aio
-from qmf.console.broker_options import BrokerOptions
+from qmf.console.broker_options import AddBrokerOptions
 from qmf.console.console_notifier import ConsoleNotifier
 from qmf.console.events import Event
 from qmf.console.identity import ClassKey
@@ -55,7 +55,13 @@ class BrokerConnection:
     """
 
     def __init__(
-        self, session: SessionApi, loop: LoopThread, notifier: ConsoleNotifier, options: BrokerOptions, *, managed: bool
+        self,
+        session: SessionApi,
+        loop: LoopThread,
+        notifier: ConsoleNotifier,
+        options: AddBrokerOptions,
+        *,
+        managed: bool,
     ) -> None:
         """Make a connection; `managed` ones are restored after each loss."""
         self.session = session

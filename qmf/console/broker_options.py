@@ -24,7 +24,7 @@ _KNOWN = ("username", "password", "heartbeat", "service", *_TLS)
 
 
 @attrs.frozen(kw_only=True)
-class BrokerOptions:
+class AddBrokerOptions:
     """How to connect to one broker.
 
     Attributes:
@@ -66,7 +66,7 @@ def read_options(
     mechanisms: str | Sequence[str] | None,
     sessTimeout: float | None,
     connectArgs: Mapping[str, Any],
-) -> BrokerOptions:
+) -> AddBrokerOptions:
     """Check the arguments of `addBroker`.
 
     Raises:
@@ -86,7 +86,7 @@ def read_options(
             "argument service of addBroker", "SASL service", connectArgs["service"], "must be 'qpidd'"
         )
     heartbeat = connectArgs.get("heartbeat")
-    return BrokerOptions(
+    return AddBrokerOptions(
         url=url,
         timeout=_seconds("timeout", timeout, CONNECT_TIME),
         session_timeout=_seconds("sessTimeout", sessTimeout, SESSION_TIME),

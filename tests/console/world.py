@@ -10,7 +10,7 @@ from support.scripted_agent import ScriptedAgent
 
 from qmf.bus import Backoff, Bus, MemoryBus, MemoryExchange
 from qmf.console import Console, LoopThread, Object, Session
-from qmf.console.broker_options import BrokerOptions
+from qmf.console.broker_options import AddBrokerOptions
 
 
 class World:
@@ -24,11 +24,11 @@ class World:
         self.reconnect: list[bool] = []
         self.monkeypatch = monkeypatch
 
-        def make_bus(options: BrokerOptions, *, reconnect: bool) -> Bus:
+        def make_bus(options: AddBrokerOptions, *, reconnect: bool) -> Bus:
             self.reconnect.append(reconnect)
             return MemoryBus(self.exchange, reconnect=reconnect, backoff=Backoff(first=0.001, limit=0.01))
 
-        monkeypatch.setattr(BrokerOptions, "make_bus", make_bus)
+        monkeypatch.setattr(AddBrokerOptions, "make_bus", make_bus)
         monkeypatch.setattr("qmf.console.broker_connection.FIRST_DELAY", 0.001)
 
     def agent(self, name: str = "example.org:widgets:1", **options: Any) -> ScriptedAgent:

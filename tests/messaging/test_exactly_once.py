@@ -14,7 +14,7 @@ from support.flow import BACKLOG, Flow
 from support.frame_cutter import Cut, FrameCutter, Performative
 from support.waiting import wait_until
 
-from qmf.broker import EmbeddedBroker
+from qmf.broker import AmqpOptions, EmbeddedBroker
 from qmf.messaging import (
     REJECTED,
     RELEASED,
@@ -385,7 +385,7 @@ MESSAGES, CUTS = int(os.environ.get("QMF_SOAK_MESSAGES", "100000")), int(os.envi
 @pytest.mark.parametrize(("seed", "max_frame"), [(1, 65536), (2, 65536), (3, 2048)])
 def test_nothing_is_lost_and_nothing_comes_twice(seed: int, max_frame: int) -> None:
     count = 3000
-    with EmbeddedBroker(max_frame=max_frame) as broker, FrameCutter(broker.url) as cutter:
+    with EmbeddedBroker(amqp=AmqpOptions(max_frame=max_frame)) as broker, FrameCutter(broker.url) as cutter:
         # The sender does not get far ahead: a cut that is due at a frame of the receiver comes while it still sends.
         seen = cut_flow(
             cutter, random.Random(seed), address=f"q; {ONCE}", count=count, cuts=40, capacity=50, backlog=200

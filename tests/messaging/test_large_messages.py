@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from qmf.broker import EmbeddedBroker
+from qmf.broker import AmqpOptions, EmbeddedBroker
 from qmf.messaging import Connection, Empty, FetchError, MessagingError
 
 LIMIT = 100_000
@@ -15,7 +15,7 @@ LIMIT = 100_000
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    with EmbeddedBroker(queues=["q"], max_message=64 * 1024 * 1024) as broker:
+    with EmbeddedBroker(queues=["q"], amqp=AmqpOptions(max_message=64 * 1024 * 1024)) as broker:
         yield broker.url
 
 

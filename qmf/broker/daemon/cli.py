@@ -35,6 +35,7 @@ from qmf.broker.daemon.store_commands import run_store_command
 from qmf.broker.listener import ListenError
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.settings import QueueLimits
+from qmf.broker.protocols.amqp.options import AmqpOptions
 from qmf.broker.server import Broker
 from qmf.connecting.loopback import is_loopback
 from qmf.connecting.tls import TlsError
@@ -227,9 +228,9 @@ def _broker(
             options.connection_limit_per_ip,
             options.connection_limit_per_user if access is None else 0,  # it has quotas of single users as well
         ),
-        max_message=options.max_message_size,
-        max_sessions=options.max_sessions,
-        max_links=options.max_links,
+        amqp=AmqpOptions(
+            max_message=options.max_message_size, max_sessions=options.max_sessions, max_links=options.max_links
+        ),
         total_limits=_total_limits(options.max_total_messages, options.max_total_bytes),
         expiry_interval=options.queue_purge_interval,
         listening=listening,

@@ -15,8 +15,8 @@ from qmf.broker.daemon.pid_files import default_folder
 from qmf.broker.daemon.values import duration, number, port, positive, regular_expression, yes_or_no
 from qmf.broker.listener import BACKLOG, OPEN_TIMEOUT
 from qmf.broker.nodes.settings import QueueLimits
-from qmf.broker.protocols.amqp.protocol import AMQP_DEFAULTS
-from qmf.broker.server import EXPIRY_INTERVAL
+from qmf.broker.options import EXPIRY_INTERVAL
+from qmf.broker.protocols.amqp.options import AmqpOptions
 from qmf.bus.url import AMQP_PORT
 
 #: What is logged unless rules are given.
@@ -93,7 +93,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
-    limits = QueueLimits()
+    limits, amqp = QueueLimits(), AmqpOptions()
     parser.add_argument(
         "--max-messages", type=positive, default=limits.count, metavar="N", help="messages per queue (any number)"
     )
@@ -119,21 +119,21 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-message-size",
         type=positive,
-        default=AMQP_DEFAULTS.max_message,
+        default=amqp.max_message,
         metavar="BYTES",
         help="the largest message that is taken (%(default)s)",
     )
     parser.add_argument(
         "--max-sessions",
         type=positive,
-        default=AMQP_DEFAULTS.max_sessions,
+        default=amqp.max_sessions,
         metavar="N",
         help="sessions of one connection (%(default)s)",
     )
     parser.add_argument(
         "--max-links",
         type=positive,
-        default=AMQP_DEFAULTS.max_links,
+        default=amqp.max_links,
         metavar="N",
         help="links of one connection (%(default)s)",
     )

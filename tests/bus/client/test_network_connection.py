@@ -17,7 +17,7 @@ from bus.scripted import DATA, GrantingBroker, ScriptedBroker
 from support.recording import BusEvents, Inbox, message
 from support.waiting import until
 
-from qmf.broker import Broker
+from qmf.broker import AmqpOptions, Broker
 from qmf.bus import AmqpBus, Binding, LinkLost, UrlError
 from qmf.bus.client.network_connection import HANDLERS
 from qmf.bus.engine.events import (
@@ -178,7 +178,7 @@ async def test_closing_while_opening_fails_the_opening() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("heartbeat", [None, 0.2])
 async def test_a_quiet_connection_stays(heartbeat: float | None) -> None:
-    async with Broker(port=0, idle_timeout=0.4) as broker:
+    async with Broker(port=0, amqp=AmqpOptions(idle_timeout=0.4)) as broker:
         bus = AmqpBus(broker.url, heartbeat=heartbeat)
         events = BusEvents(bus)
         await bus.open()

@@ -9,7 +9,7 @@ from broker.visible_broker import VisibleBroker
 from support.recording import message
 from support.waiting import until
 
-from qmf.broker import Broker, QueueLimits
+from qmf.broker import AmqpOptions, Broker, QueueLimits
 from qmf.bus.engine.events import (
     CreditChanged,
     LinkAttached,
@@ -25,7 +25,7 @@ LIMIT = "amqp:resource-limit-exceeded"
 
 
 async def test_a_session_above_the_limit_is_ended_and_the_others_go_on() -> None:
-    async with Broker(port=0, max_sessions=2) as broker:
+    async with Broker(port=0, amqp=AmqpOptions(max_sessions=2)) as broker:
         client = Client(*await connect(broker))
         second, third = client.engine.sessions.begin(), client.engine.sessions.begin()
         client.engine.links.attach("lost", is_sender=True, terminus=Terminus("amq.topic"), session=third)
@@ -43,7 +43,7 @@ async def test_a_session_above_the_limit_is_ended_and_the_others_go_on() -> None
 
 
 async def test_a_client_that_goes_on_to_begin_sessions_is_disconnected() -> None:
-    async with Broker(port=0, max_sessions=2) as broker:
+    async with Broker(port=0, amqp=AmqpOptions(max_sessions=2)) as broker:
         reader, writer = await connect(broker)
         client = Client(reader, writer)
         for _ in range(9):
@@ -55,7 +55,7 @@ async def test_a_client_that_goes_on_to_begin_sessions_is_disconnected() -> None
 
 
 async def test_a_client_that_never_answers_refused_links_is_disconnected() -> None:
-    async with Broker(port=0, max_links=2) as broker:
+    async with Broker(port=0, amqp=AmqpOptions(max_links=2)) as broker:
         reader, writer = await connect(broker)
         client = Client(reader, writer)
         for number in range(20):
@@ -68,7 +68,7 @@ async def test_a_client_that_never_answers_refused_links_is_disconnected() -> No
 
 async def test_unfinished_messages_are_limited_together() -> None:
     """Each of them is below the limit of one message."""
-    async with Broker(port=0, max_message=20_000, max_frame=4096) as broker:
+    async with Broker(port=0, amqp=AmqpOptions(max_message=20_000, max_frame=4096)) as broker:
         client = Client(*await connect(broker))
         links = [
             client.engine.links.attach(str(number), is_sender=True, terminus=Terminus("amq.topic"))

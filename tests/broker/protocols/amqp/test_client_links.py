@@ -7,7 +7,7 @@ from broker.raw_clients import Client, connect
 from broker.visible_broker import VisibleBroker
 from support.waiting import until
 
-from qmf.broker import Broker
+from qmf.broker import AmqpOptions, Broker
 from qmf.bus.engine.events import LinkAttached, LinkDetached
 from qmf.bus.engine.values import Terminus
 
@@ -34,7 +34,7 @@ async def test_a_refused_link_leaves_no_queue(answers: bool) -> None:
 
 
 async def test_links_per_connection_are_limited() -> None:
-    async with Broker(port=0, max_links=3) as broker:
+    async with Broker(port=0, amqp=AmqpOptions(max_links=3)) as broker:
         client = Client(*await connect(broker))
         for number in range(5):
             client.engine.links.attach(str(number), is_sender=True, terminus=Terminus("amq.topic"))

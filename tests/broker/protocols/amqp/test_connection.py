@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.waiting import until
 
-from qmf.broker import Broker
+from qmf.broker import AmqpOptions, Broker
 from qmf.broker.observer import BrokerClient, BrokerObserver
 from qmf.broker.protocols.amqp.connection import ServerConnection
 from qmf.bus.engine.events import ConnectionFailed, LinkAttached
@@ -66,7 +66,7 @@ async def test_a_client_that_does_not_open_in_time_is_dropped(data: bytes, caplo
 
 
 async def test_a_client_that_opens_and_then_stops_in_the_middle_of_a_frame_is_dropped() -> None:
-    async with Broker(port=0, open_timeout=0.05, idle_timeout=0.1) as broker:
+    async with Broker(port=0, open_timeout=0.05, amqp=AmqpOptions(idle_timeout=0.1)) as broker:
         reader, writer = await connect(broker)
         writer.write(AMQP + OPEN + struct.pack(">IBBH", 100, 2, 0, 0) + b"half")
         await dropped(reader, writer)
@@ -84,7 +84,7 @@ async def test_a_client_that_disconnects_without_close_is_forgotten() -> None:
 
 
 async def test_frames_are_limited() -> None:
-    async with Broker(port=0, max_frame=512) as broker:
+    async with Broker(port=0, amqp=AmqpOptions(max_frame=512)) as broker:
         reader, writer = await connect(broker)
         writer.write(AMQP + OPEN + struct.pack(">IBBH", 513, 2, 0, 0) + b"x" * 505)
         await dropped(reader, writer)

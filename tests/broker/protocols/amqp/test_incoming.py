@@ -9,7 +9,7 @@ from broker.raw_clients import TOPIC, Client, connect
 from support.recording import Inbox, message
 from support.waiting import PATIENCE, until
 
-from qmf.broker import Broker
+from qmf.broker import AmqpOptions, Broker
 from qmf.bus import AmqpBus, Binding, transport
 from qmf.bus.engine.events import CreditChanged, OutcomeReceived
 from qmf.bus.engine.values import Terminus
@@ -32,7 +32,7 @@ async def test_a_malformed_message_is_rejected() -> None:
 
 
 async def test_a_message_above_the_limit_is_refused_and_the_bus_goes_on() -> None:
-    async with Broker(port=0, max_message=10_000) as broker:
+    async with Broker(port=0, amqp=AmqpOptions(max_message=10_000)) as broker:
         bus = AmqpBus(broker.url)
         await bus.open()
         with pytest.raises(LinkError) as caught:

@@ -12,6 +12,7 @@ from broker.visible_broker import VisibleBroker
 from support.recording import message, text
 from support.waiting import until
 
+from qmf.broker import AmqpOptions
 from qmf.broker.protocols.amqp import resumable_links
 from qmf.bus.engine.events import Delivery, LinkAttached, LinkDetached, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
@@ -153,7 +154,7 @@ async def test_a_refused_message_may_be_sent_again() -> None:
 
 
 async def test_credit_is_given_for_messages_that_the_client_has_settled() -> None:
-    async with VisibleBroker(port=0, queues=["q"], max_frame=512) as broker:
+    async with VisibleBroker(port=0, queues=["q"], amqp=AmqpOptions(max_frame=512)) as broker:
         client = await peer(broker)
         await client.attach(sending=True)
         await client.flush()

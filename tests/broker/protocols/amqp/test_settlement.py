@@ -16,7 +16,7 @@ from broker.visible_broker import VisibleBroker
 from support.recording import message, text
 from support.waiting import until
 
-from qmf.broker import Broker
+from qmf.broker import AmqpOptions, Broker
 from qmf.bus.engine.events import (
     CreditChanged,
     Delivery,
@@ -270,7 +270,7 @@ async def test_the_broker_sends_the_heartbeats_that_a_client_asks_for() -> None:
 
 
 async def test_a_silent_client_is_told_and_dropped() -> None:
-    async with Broker(port=0, idle_timeout=0.2) as broker:
+    async with Broker(port=0, amqp=AmqpOptions(idle_timeout=0.2)) as broker:
         reader, writer = await connect(broker)
         writer.write(AMQP + frame(Described(UInt64(0x10), ["raw"])))
         await read_until(reader, b"amqp:resource-limit-exceeded")

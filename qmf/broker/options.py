@@ -1,0 +1,138 @@
+"""The options of a broker: the keyword arguments of `Broker`, checked once and then passed on as one value.
+
+What belongs to one protocol is an object of its own, made in the room of that protocol, with one field here: `amqp` for
+AMQP 1.0. So is what belongs to one further part of the broker.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+import ssl
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from qmf._users import Users
+from qmf.broker.connection_limits import ConnectionLimits
+from qmf.broker.listener import BACKLOG, OPEN_TIMEOUT
+from qmf.broker.nodes.settings import QueueLimits
+from qmf.broker.operations.policy import Policy
+from qmf.broker.process_control import ProcessControl
+from qmf.broker.protocols.amqp.options import AmqpOptions
+from qmf.bus.url import AMQP_PORT
+from qmf.errors import CallerError
+
+if TYPE_CHECKING:
+    from qmf.broker.access.control import FileAccessControl
+
+#: Seconds between removals of messages whose time to live has ended; the default of qpidd's `--queue-purge-interval`.
+EXPIRY_INTERVAL = 600.0
+
+_AMQP_OPTIONS = AmqpOptions()
+_CONNECTION_LIMITS = ConnectionLimits()
+
+
+def _to_strings(value: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(value, str):
+        raise CallerError(f"queues, domains and patterns of a broker are lists of strings, not the string {value!r}")
+    return tuple(value)
+
+
+def _to_users(value: Mapping[str, str] | Users | None) -> Users | None:
+    return value if value is None or isinstance(value, Users) else Users(value)
+
+
+def _to_connection_limits(value: ConnectionLimits | None) -> ConnectionLimits:
+    return value or _CONNECTION_LIMITS
+
+
+def _seconds(_: object, attribute: attrs.Attribute[float], value: float) -> None:
+    if not 0 < value < math.inf:
+        raise CallerError(f"{attribute.name} of a broker must be a positive number of seconds, not {value!r}")
+
+
+def _interval(_: object, __: object, value: float | None) -> None:
+    if value is not None and not 0 < value < math.inf:
+        raise CallerError(f"the interval of a broker's management must be a positive number of seconds, not {value!r}")
+
+
+def _backlog(_: object, __: object, value: int) -> None:
+    if value < 1:
+        raise CallerError(f"the backlog of a broker must be at least one connection, not {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class BrokerOptions:
+    """The keyword arguments of `Broker`. CallerError if one is invalid.
+
+    Attributes:
+        queues: names of queues that exist from the start.
+        domains: QMF domains besides ``default`` whose exchanges exist.
+        limits: of queues that ask for none; None for those of qpidd, and smaller ones for queues of subscriptions.
+        total_limits: of all queues and open transactions together, but for queues that flow to disk; None for none.
+        queue_patterns, topic_patterns: regular expressions: addresses that match one create a queue, or an exchange,
+            when they are used.
+        timestamps: messages that come get the time as an annotation; consoles may change it.
+        expiry_interval: seconds between removals of messages whose time to live has ended.
+        data_dir: folder for durable queues, exchanges and messages, which are there again at the next start;
+            created where it is missing. None for a broker that keeps nothing.
+        ssl_context: of a server; every connection must be TLS then.
+        backlog: connections that may wait to be accepted.
+        open_timeout: seconds that a client has for its handshakes.
+        listening: a socket to use instead of `host` and `port`; the broker closes it.
+        connection_limits: numbers of clients at the same time; None for no limits.
+        users: passwords by user, plain or as `qmf-broker --hash-password` prints them; only these may log in then, with
+            SASL PLAIN. None lets everybody in.
+        policy: decides who may do what; None lets everybody who could log in do everything.
+        access: decides by a file of rules instead.
+        name: container id; unique by default.
+        amqp: what AMQP 1.0 allows to clients.
+        management: seconds between publications of the broker's own agent, which shows its queues, clients and so on to
+            consoles. None for no agent: its modules are not loaded then.
+        publishes: the broker's own agent publishes changes; otherwise consoles have to query.
+        process: what consoles may change in the process of the broker; None for nothing.
+    """
+
+    # Nodes and what is kept of them.
+    queues: tuple[str, ...] = attrs.field(default=(), converter=_to_strings)
+    domains: tuple[str, ...] = attrs.field(default=(), converter=_to_strings)
+    limits: QueueLimits | None = None
+    total_limits: QueueLimits | None = None
+    queue_patterns: tuple[str, ...] = attrs.field(default=(), converter=_to_strings)
+    topic_patterns: tuple[str, ...] = attrs.field(default=(), converter=_to_strings)
+    timestamps: bool = False
+    expiry_interval: float = attrs.field(default=EXPIRY_INTERVAL, validator=_seconds)
+    data_dir: Path | None = None
+    # Connections, of whatever protocol.
+    ssl_context: ssl.SSLContext | None = None
+    backlog: int = attrs.field(default=BACKLOG, validator=_backlog)
+    open_timeout: float = attrs.field(default=OPEN_TIMEOUT, validator=_seconds)
+    listening: socket.socket | None = None
+    connection_limits: ConnectionLimits = attrs.field(default=None, converter=_to_connection_limits)
+    # Who may connect, and do what.
+    users: Users | None = attrs.field(default=None, converter=_to_users)
+    policy: Policy | None = None
+    access: FileAccessControl | None = None
+    # Protocols.
+    name: str | None = None
+    amqp: AmqpOptions = _AMQP_OPTIONS
+    # The broker's own agent.
+    management: float | None = attrs.field(default=None, validator=_interval)
+    publishes: bool = True
+    process: ProcessControl | None = None
+
+
+@attrs.frozen
+class BrokerArguments(BrokerOptions):
+    """All arguments of `Broker`.
+
+    Attributes:
+        host: address or name to listen on.
+        port: TCP port; 0 for any free one.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = AMQP_PORT
