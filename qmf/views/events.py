@@ -1,13 +1,20 @@
-"""Events for people: the names of severities, and which are severe enough."""
+"""Events for people: what every face shows of one, the names of severities, and which are severe enough."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+import attrs
 
 from qmf.errors import NotFoundError
-from qmf.schema import Severity
+from qmf.protocol import ObjectId
+from qmf.schema import ClassKey, EventSchema, Severity
+from qmf.views.internal import is_own_event
 
+#: The severity of a heartbeat where it is shown among events.
+HEARTBEAT_SEVERITY = Severity.INFORM
 #: Other names of severities: those of syslog and of the old tools.
 _SPELLINGS = {
     "emergency": 0,
@@ -45,3 +52,91 @@ def parse_severity(text: str) -> int:
 def is_severe(number: int, least: int) -> bool:
     """True if an event is as severe as wanted; severities that QMF doesn't define count as the least severe."""
     return number <= least or least >= Severity.DEBUG
+
+
+@attrs.frozen(eq=False)
+class EventView:
+    """An event as it is shown and searched.
+
+    Attributes:
+        name: ``package:name`` of its class; ``event`` if it has none.
+        timestamp: nanoseconds since 1970.
+        severity: 0 (emergency) to 7 (debug).
+        values: arguments by name, in the order of the schema if that is known.
+        agent: name of the agent that raised it.
+        schema: its class, if known.
+        broker: URL of the broker that it was received from; empty where there is only one.
+        object_id: the object that it concerns, if its agent named one.
+    """
+
+    name: str
+    timestamp: int
+    severity: int
+    values: Mapping[str, object]
+    agent: str
+    schema: EventSchema | None = None
+    broker: str = ""
+    object_id: ObjectId | None = None
+
+    @property
+    def package(self) -> str:
+        """The package of its class, or empty."""
+        return self.name.rpartition(":")[0]
+
+    @property
+    def short_name(self) -> str:
+        """The name of its class without the package."""
+        return self.name.rpartition(":")[2]
+
+    @property
+    def is_own(self) -> bool:
+        """True if it is about what an agent, a console or a tool created or deleted for itself."""
+        return is_own_event(self.package, self.short_name, self.values)
+
+    def is_about(self, object_id: ObjectId, names: Collection[str]) -> bool:
+        """True if it is about an object: it or an argument refers to it, or an argument is one of its names."""
+        return any(
+            _same(value, object_id) if isinstance(value, ObjectId) else isinstance(value, str) and value in names
+            for value in (self.object_id, *self.values.values())
+        )
+
+
+def _same(reference: ObjectId, object_id: ObjectId) -> bool:
+    """True if both are the same object; references may lack the agent, and its epoch does not matter."""
+    return reference == object_id or (
+        type(reference) is ObjectId
+        and reference.object_name == object_id.object_name
+        and reference.agent_name in (None, object_id.agent_name)
+    )
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class ReceivedEvent(Protocol):
+    """An event as a console receives it, or a lake has it."""
+
+    @property
+    def agent(self) -> _Named: ...
+    @property
+    def class_key(self) -> ClassKey | None: ...
+    @property
+    def schema(self) -> EventSchema | None: ...
+    @property
+    def timestamp(self) -> int: ...
+    @property
+    def severity(self) -> int: ...
+    @property
+    def arguments(self) -> Mapping[str, object]: ...
+    @property
+    def object_id(self) -> ObjectId | None: ...
+
+
+def event_view(event: ReceivedEvent) -> EventView:
+    """The view of an event that was received."""
+    key = event.class_key
+    name = "event" if key is None else f"{key.package}:{key.name}" if key.package else key.name
+    values, agent = event.arguments, event.agent.name
+    return EventView(name, event.timestamp, event.severity, values, agent, event.schema, object_id=event.object_id)

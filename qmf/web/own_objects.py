@@ -1,10 +1,10 @@
-"""Which objects and events metrics and pages leave out, unless asked for everything: see `qmf.views.internal`."""
+"""Which objects metrics and pages leave out, unless asked for everything: see `qmf.views.internal`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from qmf.console.aio import ObjectId, RemoteEvent, RemoteObject
+from qmf.console.aio import ObjectId, RemoteObject
 from qmf.views import internal
 
 
@@ -26,9 +26,3 @@ class OwnObjects:
         connection = session.typed_values.get("connectionRef")
         found = self._find_connection(connection) if isinstance(connection, ObjectId) else None
         return found is not None and self.is_own(found)
-
-
-def is_own_event(event: RemoteEvent) -> bool:
-    """True for an event about what an agent or a console created or deleted."""
-    key = event.class_key
-    return key is not None and internal.is_own_event(key.package, key.name, event.arguments)

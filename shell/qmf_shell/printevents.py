@@ -23,9 +23,10 @@ from qmf_shell.command_line import ProgramParser, count, failed_to_open, run_pro
 from qmf_shell.exit_codes import INTERRUPTED, OK, UNREACHABLE, USAGE
 
 if TYPE_CHECKING:
-    from qmf_shell.objects.event_filter import EventFilter
+    from qmf.views.event_filter import EventFilter
+    from qmf.views.events import EventView
     from qmf_shell.render.event_lines import EventLineFormatter
-    from qmf_shell.session.backend import EventRecord, HeartbeatRecord
+    from qmf_shell.session.backend import HeartbeatRecord
 
 #: The default broker, as in the old tool.
 DEFAULT_BROKER = "localhost"
@@ -116,12 +117,12 @@ def main(argv: Sequence[str] | None = None, *, abbreviations: bool = False) -> i
 def _filter(parser: argparse.ArgumentParser, options: argparse.Namespace) -> EventFilter:
     from qmf.errors import QmfError
     from qmf.views.conditions import parse_condition
+    from qmf.views.event_filter import EventFilter
     from qmf.views.events import parse_severity
-    from qmf_shell.objects.event_filter import EventFilter, class_filter
 
     try:
         return EventFilter(
-            classes=class_filter(options.classes),
+            classes=options.classes,
             severity=7 if options.severity is None else parse_severity(options.severity),
             agent=options.agent,
             condition=parse_condition(options.where or ""),
@@ -134,12 +135,11 @@ def _run(options: argparse.Namespace, wanted: EventFilter) -> int:
     from qmf.connecting import read_connections
     from qmf.errors import CallerError, QmfError
     from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
-    from qmf_shell.session.own_objects import is_own_event
 
     pending = _PendingItems()
 
-    def on_event(event: EventRecord) -> None:
-        if wanted.passes(event) and (options.all or not is_own_event(event)):
+    def on_event(event: EventView) -> None:
+        if wanted.passes(event) and (options.all or not event.is_own):
             pending.put(event)
 
     def on_heartbeat(heartbeat: HeartbeatRecord) -> None:
@@ -184,17 +184,17 @@ class _PendingItems:
     """Events and heartbeats that are not printed yet."""
 
     def __init__(self) -> None:
-        self._items: queue.Queue[EventRecord | HeartbeatRecord] = queue.Queue(WAITING)
+        self._items: queue.Queue[EventView | HeartbeatRecord] = queue.Queue(WAITING)
         self._dropped = 0
 
-    def put(self, item: EventRecord | HeartbeatRecord) -> None:
+    def put(self, item: EventView | HeartbeatRecord) -> None:
         """Append an item; it is dropped if too many are waiting."""
         try:
             self._items.put_nowait(item)
         except queue.Full:
             self._dropped += 1
 
-    def get(self) -> EventRecord | HeartbeatRecord:
+    def get(self) -> EventView | HeartbeatRecord:
         """The next item; waits for it."""
         return self._items.get()
 

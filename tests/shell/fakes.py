@@ -17,7 +17,6 @@ from qmf_shell.session.backend import (
     CallOutcome,
     ClassName,
     ConnectionStatus,
-    EventRecord,
     GoneKind,
     GoneObject,
     ObjectChanges,
@@ -43,6 +42,7 @@ from qmf.schema import (
     Severity,
     Statistic,
 )
+from qmf.views.events import EventView
 
 SECOND = 1_000_000_000
 #: 2024-05-01 12:00:00 UTC
@@ -147,8 +147,8 @@ def process(pid: int, agent: str = ALPHA) -> ObjectRecord:
     return ObjectRecord(identity, PROCESS, {"pid": pid}, updated=NOON, created=NOON)
 
 
-def full_event(mount: str = "/", *, at: int = NOON, severity: int = 4, agent: str = ALPHA) -> EventRecord:
-    return EventRecord("org.example:filesystemFull", at, severity, {"mountPoint": mount, "size": 2048}, agent, FULL)
+def full_event(mount: str = "/", *, at: int = NOON, severity: int = 4, agent: str = ALPHA) -> EventView:
+    return EventView("org.example:filesystemFull", at, severity, {"mountPoint": mount, "size": 2048}, agent, FULL)
 
 
 def agent(name: str) -> AgentRecord:

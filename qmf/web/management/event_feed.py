@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import attrs
 
 from qmf.console.aio import Client, Dropped, EventRaised, Missed, Notification
-from qmf.schema import Severity
-from qmf.views.events import SEVERITIES, is_severe
+from qmf.views.event_filter import EventFilter
+from qmf.views.events import SEVERITIES, EventView
 from qmf.web.management.representations import event_json
 from qmf.web.streams.record_log import RecordLog
 
@@ -56,38 +56,22 @@ class EventSelection:
     """Which events a reader wants.
 
     Attributes:
-        severity: the least severity, or None for all.
-        name: pattern (``*``, ``?``) of the class, or None.
-        package, agent: exactly, or None.
-        text: in the class or in an argument, in any case; or None.
+        filter: the filter.
+        agent: the name of the agent, exactly; or None.
     """
 
-    severity: Severity | None = None
-    name: str | None = None
-    package: str | None = None
+    filter: EventFilter
     agent: str | None = None
-    text: str | None = None
 
     def __call__(self, data: object) -> bool:
         """Whether a record is wanted; one that tells of lost events always is."""
         if not isinstance(data, dict) or "severity" not in data:
             return True
-        if self.agent is not None and data["agent"] != self.agent:
-            return False
-        if self.package is not None and data["package"] != self.package:
-            return False
-        if self.name is not None and not fnmatch.fnmatchcase((data["class"] or "").lower(), self.name.lower()):
-            return False
-        if self.severity is not None and not is_severe(_number(str(data["severity"])), self.severity):
-            return False
-        return self.text is None or _contains(data, self.text.lower())
+        return self.agent in (None, data["agent"]) and self.filter.passes(_view(data))
 
 
-def _number(name: str) -> int:
-    return SEVERITIES[name] if name in SEVERITIES else int(name)
-
-
-def _contains(data: dict[str, object], text: str) -> bool:
-    arguments = data["arguments"]
-    values = [str(value) for value in arguments.values()] if isinstance(arguments, dict) else []
-    return any(text in value.lower() for value in (str(data["class"]), str(data["agent"]), *values))
+def _view(data: Mapping[str, Any]) -> EventView:
+    """What a filter looks at, of a record as of `event_json`."""
+    name, severity = f"{data['package'] or ''}:{data['class'] or ''}", data["severity"]
+    number = SEVERITIES[severity] if severity in SEVERITIES else int(severity)
+    return EventView(name, 0, number, data["arguments"], data["agent"])

@@ -2,11 +2,16 @@
 
 # No postponed annotations: those of routes name what only their function knows.
 
+import glob
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Response, WebSocket
 
+from qmf.errors import NotFoundError
 from qmf.schema import Severity
+from qmf.views.conditions.tree import Search
+from qmf.views.event_filter import EventFilter
+from qmf.views.events import parse_severity
 from qmf.web.access.caller import Caller, Scope
 from qmf.web.addresses import API
 from qmf.web.management.change_feeds import FeedKey
@@ -35,22 +40,23 @@ def event_filter(
     name: Annotated[str | None, Query(alias="class", max_length=255, description="Pattern of the class")] = None,
     package: Annotated[str | None, Query(max_length=255)] = None,
     agent: Annotated[str | None, Query(max_length=1000)] = None,
-    text: Annotated[str | None, Query(max_length=1000, description="Text in the class or in an argument")] = None,
+    text: Annotated[
+        str | None, Query(max_length=1000, description="Text in class, severity, agent or an argument")
+    ] = None,
 ) -> EventSelection:
     """A dependency of routes: the filter of their query.
 
     Raises:
         Problem: 422, no such severity.
     """
-    least = None
-    if severity:
-        least = next((item for item in Severity if item.schema_name == severity.lower()), None)
-        if least is None:
-            names = ", ".join(item.schema_name for item in Severity)
-            raise Problem(422, f"query.severity: must be one of {names}")
-    return EventSelection(
-        severity=least, name=name or None, package=package or None, agent=agent or None, text=text or None
-    )
+    try:
+        least = parse_severity(severity) if severity else Severity.DEBUG
+    except NotFoundError:
+        names = ", ".join(item.schema_name for item in Severity)
+        raise Problem(422, f"query.severity: must be one of {names}") from None
+    classes = [f"{glob.escape(package) if package else '*'}:{name or '*'}"] if package or name else []
+    condition = Search(text) if text else None
+    return EventSelection(filter=EventFilter(severity=least, classes=classes, condition=condition), agent=agent or None)
 
 
 def router(management: Management) -> APIRouter:

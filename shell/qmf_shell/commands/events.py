@@ -13,9 +13,9 @@ from qmf.errors import NetworkError, NotFoundError
 from qmf.schema import ClassKey, Kind
 from qmf.views.conditions import Condition
 from qmf.views.conditions.parser import parse_words
-from qmf.views.events import parse_severity, severity_name
+from qmf.views.event_filter import EventFilter
+from qmf.views.events import EventView, parse_severity, severity_name
 from qmf.views.text import plural
-from qmf_shell.objects.event_filter import EventFilter
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.period import Period, split_period
 from qmf_shell.objects.value_cells import event_fields
@@ -26,7 +26,6 @@ from qmf_shell.parsing.selection import keyword_of
 from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import CellForm, Result, ResultStream, Role, StreamLine, Table, TableColumn
 from qmf_shell.screens.start import screen_of
-from qmf_shell.session.backend import EventRecord
 from qmf_shell.session.console_values import to_event
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
@@ -111,7 +110,7 @@ def _recorded(context: Context, args: BoundArguments, period: Period) -> Table:
     past = attrs.evolve(context, backend=HistoryBackend(reader, lambda: period.last), events=RecentEvents())
     wanted = _filter(past, args)
     most = count_option(EVENTS, args, "number", SHOWN)
-    kept: collections.deque[EventRecord] = collections.deque(maxlen=most or None)
+    kept: collections.deque[EventView] = collections.deque(maxlen=most or None)
     count = 0
     for item in reader.events(period.first, period.last):
         event = to_event(item, reader.url)
@@ -155,7 +154,7 @@ def _filter(context: Context, args: BoundArguments) -> EventFilter:
         condition, _ = parse_words(words[1:])
     severity = args.options.get("severity")
     return EventFilter(
-        classes=frozenset(classes),
+        classes=classes,
         severity=7 if severity is None else parse_severity(severity),
         agent=args.options.get("agent", ""),
         condition=condition,
@@ -174,9 +173,7 @@ def _shared_names(context: Context, known: Sequence[ClassKey] | None) -> set[str
     """Names that events of several packages have: these are shown with their package."""
     names = set(class_names(key for key in known or () if key.kind is Kind.EVENT))
     if known is None:
-        names = {
-            (package, name) for package, _, name in (item.name.rpartition(":") for item in context.events.recent())
-        }
+        names = {(item.package, item.short_name) for item in context.events.recent()}
     return {name for name, count in collections.Counter(name for _, name in names).items() if count > 1}
 
 
@@ -198,10 +195,9 @@ def _class(context: Context, text: str) -> set[str]:
     return {f"{key.package}:{key.name}".lower() for key in keys}
 
 
-def _cells(context: Context, event: EventRecord, shared: set[str]) -> tuple[Cell, ...]:
+def _cells(context: Context, event: EventView, shared: set[str]) -> tuple[Cell, ...]:
     severity = severity_name(event.severity)
-    short = event.name.rpartition(":")[2]
-    name = event.name if short in shared else short
+    name = event.name if event.short_name in shared else event.short_name
     return Instant(event.timestamp), severity, name, event_fields(context, event), event.agent
 
 

@@ -1,7 +1,6 @@
 """Which objects and events the user means, and what their values mean.
 
-`lookup` finds objects by their names, `selecting` those of a class that match a condition; `filtering` and
-`event_filter` test them. `fields` has the values of a class, `value_cells` and `columns` show them, `counters` and
-`rates` are about values that grow, `relations` about references. `schema_text` and `schema_tree` describe classes,
-`export` writes objects to files.
+`lookup` finds objects by their names, `selecting` those of a class that match a condition, which `filtering` tests.
+`fields` has the values of a class, `value_cells` and `columns` show them, `relations` is about references.
+`schema_text` and `schema_tree` describe classes, `export` writes objects to files.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from qmf.schema import Argument, Property, QmfType, Statistic, Style
+from qmf.views.events import EventView
 from qmf.views.units import shortest_float32
 from qmf_shell.results.cells import (
     Cell,
@@ -17,7 +18,7 @@ from qmf_shell.results.cells import (
     Quantity,
     ReferenceCell,
 )
-from qmf_shell.session.backend import EventRecord, ObjectKey, ObjectRecord
+from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 
 #: Names of properties and statistics in the column "Type", as in qpid-tool.
@@ -134,7 +135,7 @@ def argument_cells(context: Context, arguments: Sequence[Argument], values: Mapp
     return cells
 
 
-def event_fields(context: Context, event: EventRecord) -> NamedValues:
+def event_fields(context: Context, event: EventView) -> NamedValues:
     """The cell of the arguments of an event, on one line."""
     cells = argument_cells(context, event.schema.arguments if event.schema else (), event.values)
     return NamedValues(cells, _ORIGIN if event.name.startswith("org.apache.qpid.") else frozenset())

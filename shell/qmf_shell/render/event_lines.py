@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
-from qmf.schema import Severity
+from qmf.views.events import HEARTBEAT_SEVERITY, EventView, severity_name
 from qmf.views.text import clean
 from qmf_shell.render.json_lines import cell_value, plain_tree
 from qmf_shell.results.cells import Instant
-from qmf_shell.session.backend import HEARTBEAT_SEVERITY, EventRecord, HeartbeatRecord, ObjectKey
+from qmf_shell.session.backend import HeartbeatRecord, ObjectKey
 
 #: Five letters each, as in the old tool.
 _SEVERITIES = ("EMER ", "ALERT", "CRIT ", "ERROR", "WARN ", "NOTIC", "INFO ", "DEBUG")
@@ -33,14 +33,14 @@ class EventLineFormatter:
     local_time: bool = False
     colour: bool = False
 
-    def line(self, item: EventRecord | HeartbeatRecord) -> str:
+    def line(self, item: EventView | HeartbeatRecord) -> str:
         """One line, without its end."""
         if isinstance(item, HeartbeatRecord):
             arguments: dict[str, object] = {"agent": item.agent, "interval": item.interval}
-            item = EventRecord("qmf:heartbeat", item.timestamp, HEARTBEAT_SEVERITY, arguments, "", None, item.broker)
+            item = EventView("qmf:heartbeat", item.timestamp, HEARTBEAT_SEVERITY, arguments, "", None, item.broker)
         return _json_line(item) if self.json else self._text_line(item)
 
-    def _text_line(self, event: EventRecord) -> str:
+    def _text_line(self, event: EventView) -> str:
         arguments = event.schema.arguments if event.schema else ()
         times = {argument.name for argument in arguments if argument.type.name == "absTime"}
         parts = [event.name, f"broker={event.broker}", *self._arguments(event.values, times)]
@@ -66,13 +66,13 @@ class EventLineFormatter:
         return f"\x1b[{_COLOURS[number]}m{name}\x1b[0m" if self.colour else name
 
 
-def _json_line(event: EventRecord) -> str:
+def _json_line(event: EventView) -> str:
     values = {
         name: value.object_name if isinstance(value, ObjectKey) else value for name, value in event.values.items()
     }
     line = {
         "time": cell_value(Instant(event.timestamp)),
-        "severity": Severity(event.severity).schema_name if 0 <= event.severity <= 7 else event.severity,
+        "severity": severity_name(event.severity) if 0 <= event.severity <= 7 else event.severity,
         "event": event.name,
         "broker": event.broker,
         "agent": event.agent or values.get("agent"),

@@ -14,12 +14,9 @@ import attrs
 
 from qmf.console.aio import ObjectId
 from qmf.errors import QmfError
-from qmf.schema import ClassKey, ClassSchema, EventSchema, Method, Severity
+from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
 
 T = TypeVar("T")
-
-#: The severity of a heartbeat where it is shown among events.
-HEARTBEAT_SEVERITY = Severity.INFORM
 
 
 @attrs.frozen
@@ -101,29 +98,6 @@ class ObjectRecord:
     created: int = 0
     deleted: int = 0
     handle: object = None
-    broker: str = ""
-
-
-@attrs.frozen(eq=False)
-class EventRecord:
-    """An event that was received.
-
-    Attributes:
-        name: ``package:name`` of its class.
-        timestamp: nanoseconds since 1970.
-        severity: 0 (emergency) to 7 (debug).
-        values: arguments by name, in the order of the schema if that is known.
-        agent: name of the agent that raised it.
-        schema: its class, if known.
-        broker: URL of the broker that it was received from.
-    """
-
-    name: str
-    timestamp: int
-    severity: int
-    values: Mapping[str, object]
-    agent: str
-    schema: EventSchema | None = None
     broker: str = ""
 
 

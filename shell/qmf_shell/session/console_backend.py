@@ -34,13 +34,13 @@ from qmf.console.aio import (
 )
 from qmf.errors import CallerError, ConnectError, DisconnectedError, NetworkError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
+from qmf.views.events import EventView
 from qmf_shell.session.agent_table import AgentTable
 from qmf_shell.session.backend import (
     AgentRecord,
     CallOutcome,
     ClassName,
     ConnectionStatus,
-    EventRecord,
     HeartbeatRecord,
     ObjectFeed,
     ObjectIdentity,
@@ -80,7 +80,7 @@ class BackendCallbacks:
         on_connection: the connection to the broker with this URL was made (True) or lost, for a reason.
     """
 
-    on_event: Callable[[EventRecord], None] = _ignore
+    on_event: Callable[[EventView], None] = _ignore
     on_heartbeat: Callable[[HeartbeatRecord], None] = _ignore
     on_deleted: Callable[[ObjectKey, ClassName, int, bool], None] = _ignore
     on_agent_lost: Callable[[str, str, int, Sequence[ObjectRecord]], None] = _ignore

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+import attrs
+
 from qmf.console.aio import Agent as CoreAgent
 from qmf.console.aio import ObjectId, RemoteEvent, RemoteObject
 from qmf.schema import ClassKey, ClassSchema
+from qmf.views.events import EventView, event_view
 from qmf.views.names import index_text, title_text
-from qmf_shell.session.backend import AgentRecord, EventRecord, ObjectIdentity, ObjectKey, ObjectRecord
+from qmf_shell.session.backend import AgentRecord, ObjectIdentity, ObjectKey, ObjectRecord
 
 #: So many values of an object are converted one by one; a reader of more gets all of them converted at once.
 SINGLE_READS = 3
@@ -70,12 +73,11 @@ def to_object(item: RemoteObject, broker: str = "", name: str = "") -> ObjectRec
     return ObjectRecord(identity, schema, values, times.update, times.create, times.delete, item, name)
 
 
-def to_event(event: RemoteEvent, url: str = "", broker: str = "") -> EventRecord:
+def to_event(event: RemoteEvent, url: str = "", broker: str = "") -> EventView:
     """Convert an event; `url` is that of its broker, `broker` the broker in the keys of references."""
-    key = event.class_key
-    name = "event" if key is None else f"{key.package}:{key.name}" if key.package else key.name
-    values = {name: from_core(value, event.agent.name, broker) for name, value in event.arguments.items()}
-    return EventRecord(name, event.timestamp, event.severity, values, event.agent.name, event.schema, url)
+    view = event_view(event)
+    values = {name: from_core(value, view.agent, broker) for name, value in view.values.items()}
+    return attrs.evolve(view, values=values, broker=url)
 
 
 def to_agent(item: CoreAgent, url: str, seen: int = 0) -> AgentRecord:

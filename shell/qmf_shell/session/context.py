@@ -12,16 +12,9 @@ from qmf.connecting import BrokerTarget, ConnectionContext
 from qmf.console.aio.agent_search import ALL_AGENTS
 from qmf.errors import DisconnectedError
 from qmf.schema import ClassKey
+from qmf.views.events import EventView
 from qmf_shell.parsing.registry import Registry
-from qmf_shell.session.backend import (
-    AgentRecord,
-    Backend,
-    ClassName,
-    EventRecord,
-    ObjectKey,
-    ObjectRecord,
-    QueryResult,
-)
+from qmf_shell.session.backend import AgentRecord, Backend, ClassName, ObjectKey, ObjectRecord, QueryResult
 from qmf_shell.session.column_memory import ColumnMemory
 from qmf_shell.session.lake_source import LakeSource
 from qmf_shell.session.lost import LostIdentities
@@ -29,7 +22,6 @@ from qmf_shell.session.object_names import class_name
 from qmf_shell.session.own_objects import (
     CONNECTION,
     SESSION,
-    is_own_event,
     is_own_object,
     may_be_own,
     own_connections,
@@ -163,9 +155,9 @@ class Context:
         """The connections of agents and consoles; `found`: some objects, all connections among them."""
         return own_connections(self._complete(self.backend.objects([CONNECTION], ())) if found is None else found)
 
-    def shows_event(self, event: EventRecord) -> bool:
+    def shows_event(self, event: EventView) -> bool:
         """True for an event that is not about what agents and consoles create for themselves, or if all are shown."""
-        return self.everything or not is_own_event(event)
+        return self.everything or not event.is_own
 
     def _complete(self, result: QueryResult[T]) -> Sequence[T]:
         for agent, reason in result.failures.items():

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from qmf.views import internal
 from qmf.views.internal import BROKER_PACKAGE
-from qmf_shell.session.backend import ClassName, EventRecord, ObjectIdentity, ObjectKey, ObjectRecord
+from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectKey, ObjectRecord
 
 #: The class whose objects sessions refer to.
 CONNECTION: ClassName = (BROKER_PACKAGE, internal.CONNECTION)
@@ -34,12 +34,6 @@ def _is_own(name: ClassName, values: Values, own_connections: Collection[ObjectK
 def may_be_own(name: ClassName) -> bool:
     """True for a class whose objects may be about what an agent or a console created."""
     return internal.may_be_own(*name)
-
-
-def is_own_event(event: EventRecord) -> bool:
-    """True for an event about what an agent or a console created or deleted."""
-    package, _, name = event.name.rpartition(":")
-    return internal.is_own_event(package, name, event.values)
 
 
 def own_connections(connections: Sequence[ObjectRecord]) -> set[ObjectKey]:

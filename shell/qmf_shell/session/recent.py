@@ -11,8 +11,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
-from qmf_shell.session.backend import ClassName, EventRecord, HeartbeatRecord
-from qmf_shell.session.own_objects import is_own_event
+from qmf.views.events import EventView
+from qmf_shell.session.backend import ClassName, HeartbeatRecord
 
 T = TypeVar("T")
 
@@ -70,16 +70,16 @@ class RecentItems(Generic[T]):
             yield from new
 
 
-class RecentEvents(RecentItems[EventRecord]):
+class RecentEvents(RecentItems[EventView]):
     """The last events."""
 
     def __init__(self, kept: int = KEPT) -> None:
         super().__init__(kept)
         self._own = 0
 
-    def add(self, item: EventRecord) -> None:
+    def add(self, item: EventView) -> None:
         """See `RecentItems.add`."""
-        own = is_own_event(item)
+        own = item.is_own
         with self._changed:
             self._own += own
             super().add(item)

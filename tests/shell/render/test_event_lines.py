@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 
 from qmf_shell.render.event_lines import EventLineFormatter
-from qmf_shell.session.backend import EventRecord, ObjectKey
+from qmf_shell.session.backend import ObjectKey
 from shell.fakes import BETA, NOON, full_event
 
+from qmf.views.events import EventView
 
-def line(event: EventRecord | None = None, *, json: bool = False) -> str:
+
+def line(event: EventView | None = None, *, json: bool = False) -> str:
     return EventLineFormatter(json=json).line(event or full_event("/a b"))
 
 
 def test_a_line_is_as_the_old_tool_printed_it() -> None:
-    event = EventRecord(
+    event = EventView(
         "p:c", NOON, 6, {"name": "a b", "on": True, "of": ObjectKey("p:q:x", "a"), "n": 7}, BETA, None, "mq1"
     )
     assert line(event) == 'Wed May  1 12:00:00 2024 INFO  p:c broker=mq1 name="a b" on=T of=p:q:x n=7'

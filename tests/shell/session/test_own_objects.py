@@ -16,7 +16,7 @@ from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.session.backend import ObjectKey
 from qmf_shell.session.context import Context
 from qmf_shell.session.opening import open_session
-from qmf_shell.session.own_objects import OwnObjectTracker, is_own_event, is_own_index, is_own_object
+from qmf_shell.session.own_objects import OwnObjectTracker, is_own_index, is_own_object
 from qmf_shell.session.recent import RecentEvents
 from shell.fakes import filesystem, full_event, make_output
 from support.brokers import URLS
@@ -175,15 +175,14 @@ def test_only_the_brokers_own_classes_and_events_are_looked_at() -> None:
     item = filesystem("/", values={"name": OWN})
     assert not is_own_object(item)
     event = full_event()
-    assert not is_own_event(attrs.evolve(event, values={"qName": OWN}))
-    assert is_own_event(attrs.evolve(event, name=f"{PACKAGE}:bind", values={"qName": OWN}))
-    assert is_own_event(attrs.evolve(event, name=f"{PACKAGE}:unsubscribe", values={"dest": OWN}))
-    assert is_own_event(
-        attrs.evolve(event, name=f"{PACKAGE}:unsubscribe", values={"rhost": "", "user": "", "dest": ""})
-    )
+    assert not attrs.evolve(event, values={"qName": OWN}).is_own
+    assert attrs.evolve(event, name=f"{PACKAGE}:bind", values={"qName": OWN}).is_own
+    assert attrs.evolve(event, name=f"{PACKAGE}:unsubscribe", values={"dest": OWN}).is_own
+    nobody = {"rhost": "", "user": "", "dest": ""}
+    assert attrs.evolve(event, name=f"{PACKAGE}:unsubscribe", values=nobody).is_own
     connected = {"properties": {"qmf.management": True}}
-    assert is_own_event(attrs.evolve(event, name=f"{PACKAGE}:clientConnect", values=connected))
-    assert not is_own_event(attrs.evolve(event, name=f"{PACKAGE}:bind", values={"qName": "orders"}))
+    assert attrs.evolve(event, name=f"{PACKAGE}:clientConnect", values=connected).is_own
+    assert not attrs.evolve(event, name=f"{PACKAGE}:bind", values={"qName": "orders"}).is_own
     binding = attrs.evolve(
         item.identity, index=f"amq.topic,{OWN},a.#", class_key=ClassKey(PACKAGE, "binding", kind=Kind.DATA)
     )

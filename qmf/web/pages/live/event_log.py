@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import attrs
 
-from qmf.console.aio import RemoteEvent
 from qmf.schema import Severity
+from qmf.views.events import EventView
 
 #: Events that are kept.
 MOST_EVENTS = 10_000
@@ -22,7 +22,7 @@ class LoggedEvent:
     """An event with its number in the log; the first has 1."""
 
     number: int
-    event: RemoteEvent
+    event: EventView
 
 
 class EventLog:
@@ -36,7 +36,7 @@ class EventLog:
         self.dropped = 0
         """How many events were dropped before they got here, because too many came at once."""
 
-    def add(self, event: RemoteEvent, now: float) -> None:
+    def add(self, event: EventView, now: float) -> None:
         """Take an event that was received at `now`, in seconds since 1970."""
         self.total += 1
         self._events.append(LoggedEvent(self.total, event))

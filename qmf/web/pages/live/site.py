@@ -25,6 +25,7 @@ from qmf.console.aio import (
     RemoteObject,
 )
 from qmf.errors import QmfError
+from qmf.views.events import event_view
 from qmf.views.internal import BROKER_PACKAGE, CONNECTION
 from qmf.web.pages.live.catalogue import Catalogue
 from qmf.web.pages.live.event_log import EventLog
@@ -149,7 +150,7 @@ class Site:
         self.agents.notice(item, now)
         match item:
             case EventRaised(event=event):
-                self.events.add(event, now)
+                self.events.add(event_view(event), now)
             case ClassSeen():
                 self.catalogue.changed()
                 self._agents_changed.set()

@@ -65,7 +65,7 @@ async def agent_screen(visit: Visit, name: str) -> None:
         problem.set_visibility(bool(problem.text))
         facts.show([] if presence is None else [_fact(*item) for item in agent_facts(presence, now)])
         classes.show([_class(row) for row in agent_classes(site.catalogue.classes(), used, name)])
-        raised = (item for item in site.events.newest_first() if item.event.agent.name == name)
+        raised = (item for item in site.events.newest_first() if item.event.agent == name)
         events.show([event_cells(row) for row in event_rows(raised, EventsUrl(), MOST_EVENTS)])
         if presence is not None and not presence.gone:
             await ask()

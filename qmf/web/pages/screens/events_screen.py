@@ -9,7 +9,7 @@ from qmf.schema import Severity
 from qmf.web.pages.screens.data_table import DataTable
 from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
 from qmf.web.pages.screens.visit import Visit
-from qmf.web.pages.views.event_view import MOST_SHOWN, event_rows
+from qmf.web.pages.views.event_view import MOST_SHOWN, event_filter, event_rows
 from qmf.web.pages.views.page_urls import EventsUrl
 
 
@@ -29,6 +29,7 @@ async def events_screen(visit: Visit, url: EventsUrl) -> None:
             own.tooltip("With events about what agents and consoles create on the broker for themselves")
             pause = ui.button("Pause", on_click=lambda: toggle()).props("outline dense no-caps id=qmf-pause")
         count = ui.label().classes("qmf-count").props('role="status"')
+        problem = ui.label().classes("qmf-problem").props('role="status"')
         table = DataTable("Events", EVENT_COLUMNS, empty="No event passes the filters.")
 
     current = url
@@ -56,9 +57,15 @@ async def events_screen(visit: Visit, url: EventsUrl) -> None:
             own=own.value,
         )
         visit.show_address(str(current))
+        show_problem()
         table.show([event_cells(row) for row in event_rows(site.events.newest_first(), current)])
         seen = site.events.total
         update()
+
+    def show_problem() -> None:
+        text = event_filter(current)[1]
+        problem.set_text(text)
+        problem.set_visibility(bool(text))
 
     def toggle() -> None:
         nonlocal paused
@@ -70,4 +77,5 @@ async def events_screen(visit: Visit, url: EventsUrl) -> None:
     for box in (text, severity, classes, agent, own):
         box.on_value_change(changed)
     visit.on_update(update)
+    show_problem()
     update()

@@ -1,4 +1,4 @@
-"""Events as rows, filtered by severity, class, text and agent; and which events are about an object."""
+"""Events as rows, filtered by severity, class, condition and agent; and which events are about an object."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from itertools import islice
 
 import attrs
 
-from qmf.console.aio import ObjectId, RemoteEvent, RemoteObject
-from qmf.views.events import is_severe, severity_name
+from qmf.console.aio import ObjectId, RemoteObject
+from qmf.errors import QmfError
+from qmf.views.conditions import parse_condition
+from qmf.views.event_filter import EventFilter
+from qmf.views.events import EventView, severity_name
 from qmf.views.names import reference_text, title_text
 from qmf.views.text import clean
-from qmf.web.own_objects import is_own_event
 from qmf.web.pages.live.event_log import LoggedEvent
 from qmf.web.pages.views.page_urls import EventsUrl, agent_url, object_url
 from qmf.web.pages.views.value_texts import instant_text, object_index, value_text
@@ -55,25 +57,24 @@ class EventRow:
 def event_row(logged: LoggedEvent) -> EventRow:
     """An event as a row."""
     event = logged.event
-    key = event.class_key
     return EventRow(
         logged.number,
         instant_text(event.timestamp),
         severity_name(event.severity),
-        clean(key.name) if key else "event",
-        clean(key.package) if key else "",
-        clean(event.agent.name),
-        agent_url(event.agent.name),
+        clean(event.short_name),
+        clean(event.package),
+        clean(event.agent),
+        agent_url(event.agent),
         tuple(_arguments(event)),
         clean(event.schema.desc or "") if event.schema else "",
     )
 
 
-def _arguments(event: RemoteEvent) -> Iterator[EventArgument]:
+def _arguments(event: EventView) -> Iterator[EventArgument]:
     if event.object_id is not None:
         yield EventArgument("object", reference_text(event.object_id), object_url(event.object_id))
     known = {item.name: item for item in event.schema.arguments} if event.schema else {}
-    for name, value in event.arguments.items():
+    for name, value in event.values.items():
         if value in (None, "", {}, []):
             continue
         item = known.get(name)
@@ -85,55 +86,29 @@ def _arguments(event: RemoteEvent) -> Iterator[EventArgument]:
         yield EventArgument(clean(name), text)
 
 
-def passes(event: RemoteEvent, url: EventsUrl) -> bool:
-    """True if an event is one of those that an address asks for."""
-    if not is_severe(event.severity, url.severity):
-        return False
-    key = event.class_key
-    name = f"{key.package}:{key.name}".lower() if key else "event"
-    wanted = url.classes.lower().replace(",", " ").split()
-    if wanted and not any(item in name for item in wanted):
-        return False
-    if url.agent.lower() not in event.agent.name.lower():
-        return False
-    if not url.own and is_own_event(event):
-        return False
-    words = url.text.lower().split()
-    if not words:
-        return True
-    text = " ".join(
-        [name, severity_name(event.severity), *(f"{key}={value}" for key, value in event.arguments.items())]
-    ).lower()
-    return all(word in text for word in words)
+def event_filter(url: EventsUrl) -> tuple[EventFilter, str]:
+    """The filter of an address, and why its text is no condition; empty if it is one. Then it hides nothing."""
+    classes = [f"*{name}*" for name in url.classes.replace(",", " ").split()]
+    wanted = EventFilter(severity=url.severity, classes=classes, agent=url.agent)
+    try:
+        return attrs.evolve(wanted, condition=parse_condition(url.text)), ""
+    except QmfError as error:
+        return wanted, str(error)
 
 
 def event_rows(events: Iterable[LoggedEvent], url: EventsUrl, most: int = MOST_SHOWN) -> list[EventRow]:
     """Those of the events that an address asks for, in the order given, `most` of them at most."""
-    return [event_row(item) for item in islice((item for item in events if passes(item.event, url)), most)]
-
-
-def is_about(event: RemoteEvent, obj: RemoteObject) -> bool:
-    """True if an event is about an object: it names it, an argument refers to it, or is its index or name."""
-    object_id = obj.object_id
-    if event.object_id is not None and _same(event.object_id, object_id):
-        return True
-    names = {object_index(obj), object_id.object_name}
-    if obj.schema is not None:
-        names.add(title_text(obj.schema, obj.data.values))
-    names.discard("")
-    for value in event.arguments.values():
-        if isinstance(value, ObjectId):
-            if _same(value, object_id):
-                return True
-        elif isinstance(value, str) and value in names:
-            return True
-    return False
-
-
-def _same(one: ObjectId, other: ObjectId) -> bool:
-    return one.object_name == other.object_name and one.agent_name in (None, other.agent_name)
+    passes = event_filter(url)[0].passes
+    wanted = (item for item in events if passes(item.event) and (url.own or not item.event.is_own))
+    return [event_row(item) for item in islice(wanted, most)]
 
 
 def events_about(events: Iterable[LoggedEvent], obj: RemoteObject, most: int) -> list[EventRow]:
     """Those of the events that are about an object, `most` of them at most."""
-    return [event_row(item) for item in islice((item for item in events if is_about(item.event, obj)), most)]
+    names = {object_index(obj), obj.object_id.object_name}
+    if obj.schema is not None:
+        names.add(title_text(obj.schema, obj.data.values))
+    names.discard("")
+    return [
+        event_row(item) for item in islice((item for item in events if item.event.is_about(obj.object_id, names)), most)
+    ]

@@ -165,7 +165,7 @@ class EventsUrl:
     Attributes:
         severity: the least severe that is shown.
         classes: names of event classes, or parts of them; empty for all.
-        text: words that an event must contain.
+        text: a condition, or words that an event must contain.
         agent: part of the name of the agent; empty for all.
         own: with events about what agents and consoles create for themselves.
     """

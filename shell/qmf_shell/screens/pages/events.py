@@ -6,24 +6,26 @@ from collections.abc import Callable, Collection, Sequence
 
 import attrs
 
-from qmf.views.events import severity_name
+from qmf.errors import QmfError
+from qmf.views.conditions import parse_condition
+from qmf.views.event_filter import EventFilter
+from qmf.views.events import EventView, severity_name
 from qmf.views.text import plural
 from qmf_shell.objects.value_cells import argument_cells, event_fields
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.cells import Instant
 from qmf_shell.results.result import Role
 from qmf_shell.screens.fixed import FixedPage, TextPage
-from qmf_shell.screens.model import TableModel
+from qmf_shell.screens.model import RowTest, TableModel
 from qmf_shell.screens.rows import Row, ScreenColumn
-from qmf_shell.screens.state import Page
-from qmf_shell.session.backend import EventRecord, ObjectKey, ObjectRecord
+from qmf_shell.screens.state import FilterError, Page
+from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.session.own_objects import is_own_event
 
 #: Events that a page keeps at most.
 KEPT = 10_000
 
-EventTest = Callable[[EventRecord], bool]
+EventTest = Callable[[EventView], bool]
 
 
 def names_in_events(record: ObjectRecord) -> Collection[str]:
@@ -31,11 +33,6 @@ def names_in_events(record: ObjectRecord) -> Collection[str]:
     identity = record.identity
     name = record.values.get("name")
     return {identity.index, identity.title, identity.key.object_name, name if isinstance(name, str) else ""} - {""}
-
-
-def mentions(event: EventRecord, key: ObjectKey, names: Collection[str]) -> bool:
-    """True if an event is about an object: an argument refers to it, or is one of its names."""
-    return any(value == key or (isinstance(value, str) and value in names) for value in event.values.values())
 
 
 def _event_columns(context: Context) -> list[ScreenColumn]:
@@ -54,8 +51,8 @@ def _event_columns(context: Context) -> list[ScreenColumn]:
         ScreenColumn(
             "event",
             "Event",
-            lambda row: row.item.name.rpartition(":")[2],
-            lambda row: row.item.name.rpartition(":")[2],
+            lambda row: row.item.short_name,
+            lambda row: row.item.short_name,
             Role.NAME,
         ),
         ScreenColumn(
@@ -65,8 +62,8 @@ def _event_columns(context: Context) -> list[ScreenColumn]:
         ScreenColumn(
             "package",
             "Package",
-            lambda row: row.item.name.rpartition(":")[0],
-            lambda row: row.item.name.rpartition(":")[0],
+            lambda row: row.item.package,
+            lambda row: row.item.package,
             Role.FAINT,
             spare=True,
         ),
@@ -80,7 +77,7 @@ def _event_columns(context: Context) -> list[ScreenColumn]:
 class _News:
     """What `EventsPage.load` found: events, how many more are of agents and consoles, and whether these are all."""
 
-    events: Sequence[EventRecord]
+    events: Sequence[EventView]
     left_out: int
     again: bool
 
@@ -125,7 +122,7 @@ class EventsPage(Page):
         again, self._again = self._again, False
         items, self._seen = self.context.events.since(0 if again else self._seen)
         passing = [item for item in items if self._passes(item)]
-        wanted = passing if self._everything else [item for item in passing if not is_own_event(item)]
+        wanted = passing if self._everything else [item for item in passing if not item.is_own]
         return _News(wanted, len(passing) - len(wanted), again) if passing or again else None
 
     def apply(self, news: object) -> None:
@@ -138,12 +135,19 @@ class EventsPage(Page):
         rows = []
         for event in news.events:
             self._number += 1
-            arguments = self._text(event_fields(self.context, event))
-            search = f"{event.name} {severity_name(event.severity)} {arguments} {event.agent}".lower()
-            rows.append(Row(self._number, event, order=self._number, search=search))
+            arguments = self._text(event_fields(self.context, event)).lower()
+            rows.append(Row(self._number, event, order=self._number, search=arguments))
         self.model.put(rows)
         self.model.remove(range(max(1, self._number - KEPT - len(rows)), self._number - KEPT + 1))
         self.loaded = True
+
+    def test_of(self, text: str) -> RowTest:
+        """See `Page.test_of`: a condition, as after `where`."""
+        try:
+            passes = EventFilter(condition=parse_condition(text.removeprefix("where "))).passes
+        except QmfError as error:
+            raise FilterError(str(error)) from None
+        return lambda row: passes(row.item)
 
     def toggle_own(self) -> bool | None:
         """See `Page.toggle_own`."""
@@ -164,7 +168,7 @@ class EventsPage(Page):
 class EventPage(FixedPage):
     """One event in full."""
 
-    def __init__(self, context: Context, event: EventRecord, open_key: Callable[[ObjectKey], Page | None]) -> None:
+    def __init__(self, context: Context, event: EventView, open_key: Callable[[ObjectKey], Page | None]) -> None:
         """
         Args:
             context: the session.
@@ -190,7 +194,7 @@ class EventPage(FixedPage):
         )
         entries = [*((name, cell, meanings.get(name, "")) for name, cell in cells.items()), *about]
         rows = [Row(number, entry, order=number, search=str(entry[0]).lower()) for number, entry in enumerate(entries)]
-        super().__init__(context, event.name.rpartition(":")[2], columns, rows)
+        super().__init__(context, event.short_name, columns, rows)
         self._event = event
         self._open_key = open_key
 
@@ -206,4 +210,4 @@ class EventPage(FixedPage):
 def event_test(records: Sequence[ObjectRecord]) -> EventTest:
     """The test for events about some objects."""
     known = [(item.identity.key, names_in_events(item)) for item in records]
-    return lambda event: any(mentions(event, key, names) for key, names in known)
+    return lambda event: any(event.is_about(key, names) for key, names in known)

@@ -1,19 +1,23 @@
-"""Filters events by class, severity, agent, and a condition on their arguments.
+"""Filters events by class, severity, agent, and a condition on their arguments: one for the shell, pages and REST.
 
 The schema of an event may be unknown, so a condition compares by the type of the value: numbers as numbers, everything
-else as text. Words are searched for in its class, its agent and all its arguments.
+else as text. Words are searched for in its class, its severity, its agent and the values of its arguments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
+from fnmatch import fnmatchcase
 
 import attrs
 
 from qmf.views.conditions import Condition, Field, Test, compile_filter
 from qmf.views.conditions.fields import shown
-from qmf.views.events import is_severe, parse_severity
-from qmf_shell.session.backend import HEARTBEAT_SEVERITY, EventRecord
+from qmf.views.events import HEARTBEAT_SEVERITY, EventView, is_severe, parse_severity, severity_name
+
+
+def _lower(texts: Collection[str]) -> frozenset[str]:
+    return frozenset(map(str.lower, texts))
 
 
 @attrs.frozen(kw_only=True)
@@ -21,16 +25,17 @@ class EventFilter:
     """The events that are wanted.
 
     Attributes:
-        classes: names of classes, ``package:name`` or ``name``, in lower case; empty for all.
+        classes: names of classes, ``package:name`` or ``name``, or patterns (``*``, ``?``) of these, in any case; empty
+            for all.
         severity: the least severe that passes; 7 for all.
-        agent: part of the agent's name; empty for all.
+        agent: part of the agent's name, in any case; empty for all.
         condition: on the arguments of an event, and on ``severity``, ``class`` and ``agent``; None for all.
 
     Raises:
         ConditionError: the condition has a text that is not a value, or not a regular expression.
     """
 
-    classes: frozenset[str] = frozenset()
+    classes: Collection[str] = attrs.field(default=(), converter=_lower)
     severity: int = 7
     agent: str = ""
     condition: Condition | None = None
@@ -45,22 +50,24 @@ class EventFilter:
         """True if a heartbeat of this agent passes: it has `HEARTBEAT_SEVERITY`, and neither class nor arguments."""
         return self.severity >= HEARTBEAT_SEVERITY and self.agent.lower() in agent.lower()
 
-    def passes(self, event: EventRecord) -> bool:
+    def passes(self, event: EventView) -> bool:
         """True if the event passes. Severities that QMF does not define count as the least severe."""
-        name = event.name.lower()
-        if self.classes and name not in self.classes and name.rpartition(":")[2] not in self.classes:
-            return False
-        if not is_severe(event.severity, self.severity):
-            return False
-        if self.agent.lower() not in event.agent.lower():
-            return False
-        return self._test is None or self._test(event)
+        return (
+            is_severe(event.severity, self.severity)
+            and self.agent.lower() in event.agent.lower()
+            and (not self.classes or self._has_class(event.name.lower()))
+            and (self._test is None or self._test(event))
+        )
+
+    def _has_class(self, name: str) -> bool:
+        names = name, name.rpartition(":")[2]
+        return any(fnmatchcase(one, pattern) for pattern in self.classes for one in names)
 
 
 def _field(name: str) -> Field:
     wanted = name.lower()
 
-    def read(event: EventRecord) -> object:
+    def read(event: EventView) -> object:
         if name in event.values:
             return event.values[name]
         lower = {key.lower(): value for key, value in event.values.items()}
@@ -72,10 +79,5 @@ def _field(name: str) -> Field:
     return Field(name=name, read=read, parse=parse_severity if severity else None, reverse=severity)
 
 
-def _search_text(event: EventRecord) -> str:
-    return "\n".join((event.name, event.agent, *map(shown, event.values.values())))
-
-
-def class_filter(texts: Sequence[str]) -> frozenset[str]:
-    """Names of classes as the user wrote them, converted for `EventFilter.classes`."""
-    return frozenset(text.lower() for text in texts)
+def _search_text(event: EventView) -> str:
+    return "\n".join((event.name, severity_name(event.severity), event.agent, *map(shown, event.values.values())))

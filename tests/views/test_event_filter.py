@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from qmf_shell.objects.event_filter import EventFilter
 from shell.fakes import BETA
+
+from qmf.views.event_filter import EventFilter
 
 
 def test_heartbeats_count_as_inform() -> None:
