@@ -56,7 +56,7 @@ contract: $(STAMP)
 	$(BIN)/python -m scripts.brokers $(BIN)/python -m scripts.contract
 
 foreign: $(STAMP)
-	$(BIN)/python -m scripts.foreign $(BIN)/python -m pytest -q tests/broker/foreign tests/pipeline/lake/test_engines.py $(ARGS)
+	$(BIN)/python -m scripts.foreign $(BIN)/python -m pytest -q tests/broker/foreign tests/pipeline/lake/test_delta_lake_engines.py $(ARGS)
 
 docs: $(STAMP)
 	@sh scripts/java.sh

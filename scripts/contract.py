@@ -18,14 +18,14 @@ from xml.etree import ElementTree
 
 #: The tests of each suite; a parameter of a test is the broker's name.
 SUITES = {
-    "bus": ["tests/bus/test_conformance.py"],
+    "bus": ["tests/bus/test_base_conformance.py"],
     "messaging": [
         "tests/messaging/contract",
-        "tests/messaging/test_security.py",
+        "tests/messaging/core/test_connection_core_security.py",
         "tests/examples/test_drain_and_spout.py",
     ],
     "console": ["tests/interop/test_brokers.py"],
-    "web": ["tests/web/messages/test_contract.py"],
+    "web": ["tests/web/messages/test_messages_contract.py"],
 }
 BROKERS = ("embedded", "artemis", "rabbitmq", "qpidd")
 #: Parameters that stand for no broker.

@@ -20,6 +20,12 @@ def settle(obj: ManagedObject) -> None:
     object_state.take_due(obj)
 
 
+def wire(obj: ManagedObject, *names: str) -> list[object]:
+    """The values of fields as they would be sent."""
+    values = obj._qmf_values()
+    return [values[name] for name in names]
+
+
 def store_unchecked(obj: ManagedObject, name: str, value: object) -> None:
     """Store a plain value that the check of its field would refuse."""
     object_state.cells(obj)[object_state.layout(obj).field(name).cell] = value

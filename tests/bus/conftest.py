@@ -10,11 +10,11 @@ import uvloop
 
 #: Test modules that open connections.
 _ON_BOTH_LOOPS = {
-    "test_conformance.py",
+    "test_base_conformance.py",
     "test_amqp_bus.py",
-    "test_connection.py",
-    "test_leaks.py",
-    "test_tls_failures.py",
+    "test_network_connection.py",
+    "test_amqp_bus_leaks.py",
+    "test_failures.py",
 }
 
 

@@ -1,4 +1,4 @@
-"""The fake: its faults. What it has in common with real buses is in test_conformance.py."""
+"""The fake: its faults. What it has in common with real buses is in test_base_conformance.py."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 #: Folders and files with Spark or a browser, by the session that they share.
 _SESSIONS = {
-    "Browser": ("tests/web/pages/test_browser.py",),
+    "Browser": ("tests/web/pages/screens/test_screens_browser.py",),
     "Spark 1": (
         "tests/docs/test_pipeline.py",
         "tests/pipeline/rollup/test_frames.py",
@@ -23,9 +23,9 @@ _SESSIONS = {
         "tests/docs/test_pipeline_correlate.py",
         "tests/pipeline/audit/test_job.py",
         "tests/pipeline/spark/test_data_source.py",
-        "tests/pipeline/spark/test_mirror.py",
+        "tests/pipeline/spark/test_lake_stream_two_recorders.py",
         "tests/pipeline/spark/test_sinks.py",
-        "tests/pipeline/test_cluster.py",
+        "tests/pipeline/test_spark_cluster.py",
     ),
     "Spark 3": (
         "tests/pipeline/correlate/test_batch.py",
@@ -38,14 +38,17 @@ _SESSIONS = {
 
 #: Folders and files with other long tests.
 _LONG = (
-    "tests/codegen/test_invented.py",
+    "tests/codegen/test_python_invented.py",
     "tests/docs/",
-    "tests/pipeline/correlate/test_end_to_end.py",
-    "tests/pipeline/record/test_recorder.py",
+    "tests/pipeline/correlate/test_correlate_end_to_end.py",
+    "tests/pipeline/record/test_lake_recorder.py",
     "tests/e2e/",
     "tests/examples/",
     "tests/shell/terminal/",
 )
+
+#: All these.
+NAMED = (*(path for paths in _SESSIONS.values() for path in paths), *_LONG)
 
 
 def order(nodeid: str) -> int:

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from uuid import UUID
 
 import pytest
-from agent.object_states import changed, settle
+from agent.object_states import changed
 from agent.warehouse import Belt, Shelf, Site
 
 from qmf.agent import Attribute, CounterAttribute, ManagedObject, ObjectId
@@ -18,13 +18,6 @@ from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS
 from qmf.agent.model.object_values import take_update
 from qmf.errors import CallerError, ConstraintError
 from qmf.schema import TYPES, Access, ClassSchema, Property, Statistic
-
-
-@pytest.fixture
-def shelf() -> Shelf:
-    shelf = Shelf(number=1)
-    settle(shelf)
-    return shelf
 
 
 def test_a_new_object_holds_what_was_given_and_zero_or_the_bound_next_to_it() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from broker.store.test_versions import make
+from broker.store.test_checking import make
 from broker.visible_broker import VisibleBroker
 
 from qmf.broker.store.checking import check_store

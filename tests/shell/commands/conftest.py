@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import pytest
 from shell.fakes import FakeBackend, filesystem, process
+from shell.recorded import past, put, shop
+
+__all__ = ["past", "put", "shop"]
 
 
 @pytest.fixture

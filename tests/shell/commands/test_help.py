@@ -1,12 +1,13 @@
-"""`help`, `quit`, and the help of each command."""
+"""`help`, `quit`, `clear`, and the help of each command."""
 
 from __future__ import annotations
 
 import pytest
 from qmf_shell.commands import standard
-from qmf_shell.modes.executor import LineOutcome, execute
+from qmf_shell.modes.executor import LineOutcome, evaluate, execute
 from qmf_shell.parsing.binding import bind
 from qmf_shell.parsing.command import AnyCommand
+from qmf_shell.results.result import ClearRequest
 from qmf_shell.session.context import Context
 from shell.fakes import (
     FakeBackend,
@@ -42,6 +43,10 @@ def test_examples_of_help_can_be_parsed(context: Context) -> None:
 def test_quit(context: Context, output: Output) -> None:
     assert execute("quit", context, output.screen) is LineOutcome.QUIT
     assert execute("EXIT", context, output.screen) is LineOutcome.QUIT
+
+
+def test_clear(context: Context) -> None:
+    assert evaluate("clear", context) == ClearRequest()
 
 
 @pytest.mark.parametrize("command", list(standard()), ids=lambda command: command.name)

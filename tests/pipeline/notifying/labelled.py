@@ -1,0 +1,10 @@
+"""Alerts that are active, for tests of what matches their labels."""
+
+from __future__ import annotations
+
+from qmf.pipeline.notifying.active_alert import ActiveAlert
+
+
+def alert(id: str, start: int = 0, end: int | None = None, **labels: str) -> ActiveAlert:
+    """An alert that fires, or that ended at `end`."""
+    return ActiveAlert(id=id, incident=id, labels=labels, starts_ns=start, ends_ns=end)

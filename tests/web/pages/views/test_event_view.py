@@ -1,0 +1,44 @@
+"""Rows of events: filtered, and those about an object."""
+
+from __future__ import annotations
+
+import time
+
+from support.waiting import until
+from web.pages.world import World
+
+from qmf.console.aio import ObjectId
+from qmf.schema import Severity
+from qmf.web.pages.views.event_view import event_rows, events_about
+from qmf.web.pages.views.page_urls import EventsUrl
+
+AGENT = "example.org:store:1"
+SHELF = ObjectId("org.example.store:shelf:a/1", AGENT)
+
+
+async def test_events_are_filtered_and_found_for_objects(opened: World) -> None:
+    site = opened.site
+    opened.agent.raise_event("sale", shelf="a/1", count=3)
+    opened.agent.raise_event("broken", shelf="a/2")
+    await opened.agent.publish()
+    await until(lambda: site.events.total == 2)
+
+    def names(url: EventsUrl) -> list[str]:
+        return [row.name for row in event_rows(site.events.newest_first(), url)]
+
+    assert names(EventsUrl()) == ["broken", "sale"]
+    assert names(EventsUrl(Severity.ERROR)) == ["broken"]
+    assert names(EventsUrl(classes="store:sale")) == ["sale"]
+    assert names(EventsUrl(classes="sale, broken")) == ["broken", "sale"]
+    assert names(EventsUrl(text="count=3 a/1")) == ["sale"]
+    assert names(EventsUrl(agent="other")) == []
+    [row] = events_about(site.events.newest_first(), await opened.shelf(1), 10)
+    assert (row.name, row.severity, [(item.name, item.text) for item in row.arguments]) == (
+        "sale",
+        "notice",
+        [("shelf", "a/1"), ("count", "3")],
+    )
+    assert [item.number for item in site.events.since(1)] == [2]
+    now = time.time()
+    assert sum(site.events.per_minute(now)) == 2
+    assert site.events.by_severity(now)[Severity.ERROR] == 1

@@ -1,0 +1,71 @@
+"""The page of an object: its properties and statistics, also after it was deleted."""
+
+from __future__ import annotations
+
+import time
+
+from support.waiting import until
+from web.pages.world import World
+
+from qmf.console.aio import ObjectId
+from qmf.web.pages.views.object_view import property_rows, recorded_names, statistic_rows
+from qmf.web.pages.views.page_urls import PlottedValue
+
+AGENT = "example.org:store:1"
+SHELF = ObjectId("org.example.store:shelf:a/1", AGENT)
+
+
+async def test_properties_have_units_descriptions_and_links(opened: World) -> None:
+    rows = {row.name: row for row in property_rows(await opened.shelf(1))}
+    assert rows["limit"].text == "9,223,372,036,854,775,809 item"
+    assert (rows["limit"].settable, rows["limit"].access) == (True, "can be set")
+    assert rows["limit"].desc == "Items that fit"
+    assert rows["storeRef"].text == "store main"
+    assert rows["storeRef"].href == "/object/example.org:store:1/org.example.store:store:main"
+    assert rows["built"].text.startswith("2023-11-1")
+    assert rows["label"].text == "–"
+    assert rows["name"].access == "part of the key, fixed when it was created"
+
+
+async def test_statistics_have_high_and_low_rates_and_small_plots(opened: World) -> None:
+    objects, release = opened.site.follow_object(SHELF)
+    await until(lambda: len(objects) == 1)
+    obj = next(iter(objects))
+    opened.site.series.watch([(SHELF, name) for name in recorded_names(obj.schema)])
+    now = time.time()
+    series = opened.site.series.wanted(obj.object_id)
+    for at, value in ((now - 20, 10), (now - 10, 30), (now, 50)):
+        series["sold"].add(at, value)
+        series["items"].add(at, value)
+    rows = {row.name: row for row in statistic_rows(obj, opened.site.series, now)}
+    assert rows["items"].text == "1 item"
+    assert [name for name, _ in rows["items"].parts] == ["high", "low"]
+    assert rows["sold"].rate == "+2/s"
+    assert rows["sold"].plotted == PlottedValue(obj.object_id, "sold", rate=True)
+    assert rows["items"].spark is not None
+    assert (rows["items"].spark.low, rows["items"].spark.high) == (10, 50)
+    assert rows["waiting"].text == "no samples"
+    assert rows["open"].plotted is None
+    assert rows["weight"].desc == "Load"
+    release()
+
+
+async def test_changes_are_recorded_while_somebody_looks(opened: World) -> None:
+    objects, _ = opened.site.follow_object(SHELF)
+    opened.site.series.watch([(SHELF, "items")])
+    await until(lambda: opened.site.series.wanted(SHELF)["items"].last_time is not None)
+    shelf = opened.agent.agent.objects[2]
+    shelf.items.set(77)  # type: ignore[attr-defined]
+    await opened.agent.publish()
+    await until(lambda: [value for _, value in opened.site.series.wanted(SHELF)["items"].points()][-1] == 77)
+    assert next(iter(objects))["items"] == 77
+
+
+async def test_an_object_that_is_deleted_keeps_its_last_state(opened: World) -> None:
+    objects, _ = opened.site.follow_object(SHELF)
+    await until(lambda: len(objects) == 1)
+    opened.agent.remove(opened.agent.agent.objects[2])
+    await opened.agent.publish()
+    await until(lambda: len(objects) == 0)
+    [last] = objects.gone.values()
+    assert last["name"] == "a/1"
