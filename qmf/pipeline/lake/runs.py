@@ -22,14 +22,12 @@ import attrs
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.days import day
-from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.heartbeat_spans import agents_since, shared_spans, spans_of_file
 from qmf.pipeline.lake.table_files import TableFile
 
 #: An agent without a heartbeat for so long, or for three of its intervals, is one that the recorder does not have.
 SILENCE_NS = 60 * 10**9
-
-_COLUMNS = ("_agent", "_run", "_ts_ns", "interval")
 
 
 @attrs.frozen
@@ -73,7 +71,7 @@ class RecordedRuns:
         self._lake = lake
         self._known: dict[tuple[int, int | None, int | None], tuple[LeftOut, ...]] = {}
         #: Files never change.
-        self._by_file: dict[str, list[RunPresence]] = {}
+        self._by_file: dict[str, Any] = {}
 
     def left_out(self, first_ns: int | None = None, last_ns: int | None = None) -> tuple[LeftOut, ...]:
         """The rows to leave out, sorted by agent, run and time; none, mostly, and then nothing was read.
@@ -117,7 +115,7 @@ class RecordedRuns:
         return min(together) - SILENCE_NS if together else None
 
     def presences(self, first_ns: int | None = None, last_ns: int | None = None) -> list[RunPresence]:
-        """When runs had agents, on days on which several runs recorded at the same time."""
+        """When runs had the agents that several had, on days on which several runs recorded at the same time."""
         table = self._lake.kind_table(RowKind.HEARTBEATS)
         if table.version() is None:
             return []
@@ -125,14 +123,13 @@ class RecordedRuns:
         last_day = day(last_ns) if last_ns is not None else "9999-12-31"
         files = [file for file in table.snapshot().files if first_day <= (file.date or "") <= last_day]
         shared = _shared_days(files)
-        found: list[RunPresence] = []
-        for file in [file for file in files if file.date in shared]:
-            if file.path not in self._by_file:
-                with delta_errors(table.url):
-                    rows = table.dataset([file]).to_table(columns=list(_COLUMNS))
-                self._by_file[file.path] = _presences(rows)
-            found += self._by_file[file.path]
-        return _joined(found)
+        parts = []
+        for file in files:
+            if file.date in shared:
+                if file.path not in self._by_file:
+                    self._by_file[file.path] = spans_of_file(table, file, SILENCE_NS)
+                parts.append(self._by_file[file.path])
+        return [RunPresence(*span) for span in shared_spans(parts)]
 
 
 def agents_of_others(lake: DeltaLake, run: str, since_ns: int) -> dict[str, set[str]]:
@@ -152,14 +149,8 @@ def agents_of_others(lake: DeltaLake, run: str, since_ns: int) -> dict[str, set[
     files = [file for file in table.snapshot().files if (file.last_received_ns or 0) >= since_ns and file.run != run]
     if not files:
         return {}
-    import_pyarrow()
-    from pyarrow import dataset
-
-    recent = (dataset.field("_received_ns") >= since_ns) & (dataset.field("_run") != run)
-    with delta_errors(table.url):
-        rows = table.dataset(files).to_table(columns=["_run", "_agent"], filter=recent)
     found: dict[str, set[str]] = defaultdict(set)
-    for other, agent in zip(rows["_run"].to_pylist(), rows["_agent"].to_pylist(), strict=True):
+    for other, agent in agents_since(table, files, run, since_ns):
         found[other].add(agent)
     return dict(found)
 
@@ -225,33 +216,6 @@ def _shared_days(files: Iterable[TableFile]) -> set[str]:
         ordered = sorted(runs.values())
         if None in runs or any(one[1] >= two[0] for one, two in itertools.pairwise(ordered)):
             found.add(date)
-    return found
-
-
-def _presences(rows: Any) -> list[RunPresence]:
-    """The presences in the heartbeats of a file."""
-    columns = [rows[name].to_pylist() for name in _COLUMNS]
-    return _joined(
-        RunPresence(run, agent, time_ns, time_ns, max(SILENCE_NS, int(3 * (interval or 0) * 10**9)))
-        for agent, run, time_ns, interval in zip(*columns, strict=True)
-        if agent is not None
-    )
-
-
-def _joined(parts: Iterable[RunPresence]) -> list[RunPresence]:
-    """Presences of the same agent and run as one, where there is no silence between them."""
-    found: list[RunPresence] = []
-    for part in sorted(parts, key=lambda part: (part.agent, part.run, part.first_ns)):
-        last = found[-1] if found else None
-        if (
-            last is None
-            or (last.agent, last.run) != (part.agent, part.run)
-            or part.first_ns - last.last_ns > max(last.silence_ns, part.silence_ns)
-        ):
-            found.append(part)
-        else:
-            silence = max(last.silence_ns, part.silence_ns)
-            found[-1] = RunPresence(part.run, part.agent, last.first_ns, max(last.last_ns, part.last_ns), silence)
     return found
 
 

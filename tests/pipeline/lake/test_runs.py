@@ -98,7 +98,7 @@ def test_days_without_a_second_run_are_not_read(tmp_path: Path, monkeypatch: pyt
     shop = Shop(tmp_path)
     shop.beat(*range(1000, 1200, 10))
     lake = DeltaLake(str(tmp_path))
-    monkeypatch.setattr("qmf.pipeline.lake.runs._presences", None)
+    monkeypatch.setattr("qmf.pipeline.lake.runs.spans_of_file", None)
     assert RecordedRuns(lake).left_out(0, 10**18) == ()
 
 

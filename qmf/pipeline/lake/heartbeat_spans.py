@@ -1,0 +1,103 @@
+"""When runs of recorders had agents, from heartbeats, by DuckDB: the cost per heartbeat is that of an aggregate.
+
+A span is a time in which the heartbeats of an agent came to a run without a silence. Spans of files are joined to those
+of the whole lake, and only agents that several runs had leave DuckDB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.columns import ColumnType
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.row_source import RowSource
+from qmf.pipeline.lake.table_files import TableFile
+
+_COLUMNS = (
+    ("_agent", ColumnType.TEXT),
+    ("_run", ColumnType.TEXT),
+    ("_ts_ns", ColumnType.INT64),
+    ("interval", ColumnType.DOUBLE),
+)
+
+#: Parts as one where there is no silence between them, also where one lies within another.
+_JOINED = """
+select run, agent, min(first_ns) as first_ns, max(last_ns) as last_ns, max(silence_ns) as silence_ns
+from (
+    select *, count(*) filter (before is null or first_ns - before > greatest(silence_ns, silence_before))
+        over (partition by agent, run order by first_ns, last_ns rows unbounded preceding) as number
+    from (
+        select *, max(last_ns) over preceding as before, lag(silence_ns) over in_order as silence_before from {parts}
+        window in_order as (partition by agent, run order by first_ns, last_ns),
+            preceding as (in_order rows between unbounded preceding and 1 preceding)
+    )
+)
+group by agent, run, number
+"""
+
+
+def spans_of_file(table: LakeTable, file: TableFile, silence_ns: int) -> Any:
+    """The spans in a file of heartbeats, as an Arrow table: run, agent, first_ns, last_ns, silence_ns.
+
+    Args:
+        table: that the file belongs to.
+        file: the file.
+        silence_ns: without a heartbeat for so long, and for three of its intervals, a run doesn't have the agent.
+
+    Raises:
+        LakeError: the file cannot be read.
+    """
+    with closing(connect()) as connection, duckdb_errors(table.url):
+        rows = RowSource(table, (file,), _COLUMNS).sql(connection)
+        # Heartbeats of the same minute, or whatever the silence is, have no silence between them.
+        parts = (
+            "(select _run as run, _agent as agent, min(_ts_ns) as first_ns, max(_ts_ns) as last_ns, "
+            f"greatest({silence_ns}, (3000000000 * coalesce(max(interval), 0))::bigint) as silence_ns "
+            f"from {rows} where _agent is not null group by _run, _agent, _ts_ns // {silence_ns})"
+        )
+        return connection.sql(_JOINED.format(parts=parts)).to_arrow_table()
+
+
+def shared_spans(parts: Sequence[Any]) -> list[tuple[str, str, int, int, int]]:
+    """The spans of the agents that several runs had, as rows of the columns of `spans_of_file`.
+
+    Args:
+        parts: spans of files.
+    """
+    if not parts:
+        return []
+    pa = import_pyarrow()
+    with closing(connect()) as connection:
+        connection.register("parts", pa.concat_tables(parts))
+        several = "select agent from parts group by agent having min(run) <> max(run)"
+        shared = f"(from parts where agent in ({several}))"
+        found: list[tuple[str, str, int, int, int]] = connection.execute(
+            f"{_JOINED.format(parts=shared)} order by agent, run, first_ns"
+        ).fetchall()
+        return found
+
+
+def agents_since(table: LakeTable, files: Sequence[TableFile], run: str, since_ns: int) -> list[tuple[str, str]]:
+    """The agents of other runs, as pairs of run and agent, each once.
+
+    Args:
+        table: of heartbeats.
+        files: to read.
+        run: that is left out.
+        since_ns: time of arrival of heartbeats.
+
+    Raises:
+        LakeError: a file cannot be read.
+    """
+    columns = (*_COLUMNS, ("_received_ns", ColumnType.INT64))
+    with closing(connect()) as connection, duckdb_errors(table.url):
+        rows = RowSource(table, tuple(files), columns).sql(connection)
+        found: list[tuple[str, str]] = connection.execute(
+            f"select distinct _run, _agent from {rows} where _received_ns >= ? and _run <> ? and _agent is not null",
+            [since_ns, run],
+        ).fetchall()
+        return found
