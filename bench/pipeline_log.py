@@ -1,8 +1,10 @@
 """How large is the log of a table that gets a few rows every ten seconds, for a day?
 
-Commits two samples of a processor at a time, as the recorder does, which combines small files; beside it the same rows
-with the library's own settings and a checkpoint every 25 commits. Prints bytes of the log and of the rows (of the last
-version, in large files) after the day, and of the log after `vacuum` without a time of grace.
+Commits two samples of a processor at a time, as the recorder does where a stream follows the table, which combines
+small files; then as it does with a quiet table, whose rows wait for each other; beside it the same rows with the
+library's own settings and a checkpoint every 25 commits. Prints bytes of the log and of the rows (of the last version,
+in large files) after the day, and of the log after `vacuum` without a time of grace; and what 20 tables write in a day,
+one of which is committed each ten seconds (computed from the growth with each commit).
 
     python bench/pipeline_log.py [--commits N]
 
@@ -30,6 +32,7 @@ from qmf.pipeline.lake.maintenance import optimize, vacuum
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.record.buffers import RowBuffers, RowConverter
 from qmf.pipeline.record.lake_writer import SMALL_FILES, LakeWriter
+from qmf.pipeline.record.quiet_tables import QuietTables
 
 DAY_COMMITS = 8640
 INTERVAL = 10 * 10**9
@@ -73,6 +76,20 @@ def record(lake: DeltaLake, commits: int) -> None:
                 lake.table(item).delta().alter.set_table_properties(kept)
 
 
+def record_quietly(lake: DeltaLake, commits: int) -> None:
+    """As the recorder does with a table that nobody follows, for a whole day: it costs little."""
+    now = 0.0
+    writer, quiet = LakeWriter(lake, "recorder"), QuietTables(clock=lambda: now)
+    for number in range(max(commits, DAY_COMMITS)):
+        now = number * INTERVAL / 1e9
+        tables = writer.tables(rows(number).take())
+        quiet.add(number + 1, tables, followed=frozenset(), all_due=False)
+        if quiet.due:
+            writer.write(number + 1, quiet.due)
+            quiet.committed()
+            writer.combine()
+
+
 def record_plainly(lake: DeltaLake, commits: int) -> None:
     """The same rows with the library's settings."""
     writer = LakeWriter(lake, "recorder")
@@ -103,8 +120,8 @@ def log_size(lake: DeltaLake) -> int:
     return sum(file.stat().st_size for file in log.iterdir())
 
 
-def measure(name: str, commit: Callable[[DeltaLake, int], None], commits: int) -> None:
-    """Record, and print the sizes."""
+def measure(name: str, commit: Callable[[DeltaLake, int], None], commits: int) -> float:
+    """Record, and print the sizes; returns the bytes of the log."""
     with tempfile.TemporaryDirectory() as folder:
         lake = DeltaLake(folder)
         lake.create()
@@ -123,6 +140,7 @@ def measure(name: str, commit: Callable[[DeltaLake, int], None], commits: int) -
             f"log after vacuum {log_size(lake) / 1e6:.3f} MB; {1000 * seconds / commits:.0f} ms a commit",
             flush=True,
         )
+        return day
 
 
 def main() -> None:
@@ -130,8 +148,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--commits", type=int, default=DAY_COMMITS, metavar="N", help="default: %(default)s, a day")
     options = parser.parse_args()
-    measure("recorder", record, options.commits)
+    followed = measure("recorder", record, options.commits) * DAY_COMMITS / options.commits
+    quiet = measure("recorder, a quiet table for a day", record_quietly, options.commits)
     measure("the library's settings", record_plainly, options.commits)
+    print(
+        f"20 tables in a day, computed: {(followed + 19 * quiet) / 1e6:.0f} MB; "
+        f"each committed every ten seconds {20 * followed / 1e6:.0f} MB"
+    )
 
 
 if __name__ == "__main__":

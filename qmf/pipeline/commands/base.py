@@ -84,6 +84,14 @@ def positive(text: str) -> float:
     return value
 
 
+def not_negative(text: str) -> float:
+    """A number, 0 or more."""
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number, 0 or more, not {text!r}")
+    return value
+
+
 def days(text: str) -> float:
     """A number of days, not negative."""
     value = float(text)

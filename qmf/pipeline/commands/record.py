@@ -11,6 +11,7 @@ from qmf.pipeline.commands.base import (
     Subcommand,
     add_broker,
     broker_target,
+    not_negative,
     open_lake,
     positive,
     print_line,
@@ -24,6 +25,7 @@ from qmf.pipeline.record.lake_recorder import (
     RecorderCounts,
 )
 from qmf.pipeline.record.properties import REFRESH
+from qmf.pipeline.record.quiet_tables import QUIET_INTERVAL, QuietTables
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +34,14 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", default="recorder", help="unique among the recorders of a lake; default: %(default)s")
     parser.add_argument(
         "--interval", type=positive, default=DEFAULT_INTERVAL, metavar="S", help="seconds between commits"
+    )
+    parser.add_argument(
+        "--quiet-interval",
+        type=not_negative,
+        default=QUIET_INTERVAL,
+        metavar="S",
+        help="seconds between commits of tables with few rows that no stream follows; 0 for each interval; "
+        "default: %(default)g",
     )
     parser.add_argument(
         "--max-cells", type=int, default=DEFAULT_CELLS, metavar="N", help="values that wait for a commit at most"
@@ -72,6 +82,7 @@ async def _recording(options: argparse.Namespace) -> RecorderCounts:
         max_cells=options.max_cells,
         state=options.state,
         refresh=options.refresh,
+        quiet=QuietTables(options.quiet_interval),
         on_commit=lambda written: show(f"Committed {written.rows} rows to {written.tables} tables"),
         on_ready=lambda: show(f"Recording {client.url} into {options.lake} as {options.name}"),
     )

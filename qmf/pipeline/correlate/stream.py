@@ -15,6 +15,7 @@ import attrs
 
 from qmf.pipeline.correlate.alert_table import AlertTable
 from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
+from qmf.pipeline.correlate.detectors import NEVER
 from qmf.pipeline.correlate.evaluation import (
     AT,
     TS,
@@ -34,6 +35,7 @@ from qmf.pipeline.correlate.stream_state import StoredState, StreamProgress, Str
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass
 from qmf.pipeline.lake.location import local_path
 from qmf.pipeline.lake.recorders import is_committing, is_recording
+from qmf.pipeline.lake.waiting import ReaderNote, complete_until
 
 #: Runs of recorders, and losses of their connections, that are remembered.
 _RUNS = 1000
@@ -99,6 +101,7 @@ class CorrelationStream:
         self._clock = clock
         self._lake = DeltaLake(options.lake, options.storage)
         self._rows = LakeRows(self._lake, options.late)
+        self._note = ReaderNote(self._lake, "correlate", clock)
         self._reader: SignalReader | None = None
         self._printed: set[str] = set()
         #: Expressions that could not be computed for some rows, by the number of their rule; and what was stored.
@@ -162,6 +165,7 @@ class CorrelationStream:
     def close(self) -> None:
         """Release the folder for other processes."""
         self._state.close()
+        self._note.close()
         self._rows.close()
         if self._reader is not None:
             self._reader.close()
@@ -177,9 +181,12 @@ class CorrelationStream:
         """
         started = time.monotonic()
         before = self._progress
+        # Rows that a recorder holds back are not in what is read, and those from before it did so are.
+        complete = self._complete_until()
         until = self._settled()
+        complete = min((at for at in (complete, self._complete_until()) if at is not None), default=NEVER)
         rows = self._rows.added(before.read, until, since=before.begin - GRACE)
-        after, goodbyes = self._advanced(before, until, self._rows.arrivals(rows))
+        after, goodbyes = self._advanced(before, until, self._rows.arrivals(rows), complete)
         if not (rows or after.begin > before.begin or self._ended or self._removed):
             self._save(after)
             return None
@@ -258,6 +265,11 @@ class CorrelationStream:
         assert self._reader is not None
         return list(dict.fromkeys([*SignalReader.paths(self._reader.plan), *TIME_PATHS]))
 
+    def _complete_until(self) -> int | None:
+        paths = self._paths()
+        self._note.renew(paths)
+        return complete_until(self._lake, paths, self._clock())
+
     def _settled(self) -> Position:
         """The position of the present, at which no batch of a recorder is in some of its tables only."""
         give_up = time.monotonic() + _PATIENCE
@@ -305,9 +317,9 @@ class CorrelationStream:
     # -- time
 
     def _advanced(
-        self, before: StreamProgress, until: Position, arrivals: Arrivals
+        self, before: StreamProgress, until: Position, arrivals: Arrivals, complete: int
     ) -> tuple[StreamProgress, list[tuple[int, str]]]:
-        """The progress after reading some rows, and the goodbyes that are known."""
+        """The progress after reading some rows, and the goodbyes that are known; `complete` limits its horizon."""
         runs = merged_runs(before.runs, arrivals.runs)
         last = max((last for _, last in runs.values()), default=0)
         now = self._clock()
@@ -328,7 +340,7 @@ class CorrelationStream:
         after = attrs.evolve(
             before,
             read={**before.read, **until},
-            begin=max(before.begin, last + 1 - self._options.late),
+            begin=max(before.begin, min(last, complete - 1) + 1 - self._options.late),
             runs={run: runs[run] for run in latest},
             pauses=tuple(pause for pause in pauses if pause.run in latest),
         )

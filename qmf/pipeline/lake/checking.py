@@ -30,6 +30,7 @@ from qmf.pipeline.lake.runs import RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile, file_system
 from qmf.pipeline.lake.table_log import LOG, DamagedLogFile, damaged_log_files
 from qmf.pipeline.lake.table_paths import JOB_TABLES
+from qmf.pipeline.lake.waiting import ReaderNote
 
 #: Seconds that a check waits for recorders that are committing, and from one look to the next.
 PATIENCE, _LOOK = 10.0, 0.02
@@ -268,9 +269,15 @@ class LakeCheck:
             return any((file.last_received_ns or 0) > self._now_ns - _RECENT for file in files)
         waiting = batches_of_recorders(self._lake)
         give_up = time.monotonic() + PATIENCE
-        while waiting and time.monotonic() < give_up:
-            time.sleep(_LOOK)
-            waiting &= batches_of_recorders(self._lake)
+        # Recorders commit what is followed, and hold nothing of it back.
+        note = ReaderNote(self._lake, "check", time.time_ns)
+        note.renew(self._lake.paths())
+        try:
+            while waiting and time.monotonic() < give_up:
+                time.sleep(_LOOK)
+                waiting &= batches_of_recorders(self._lake)
+        finally:
+            note.close()
         return bool(waiting)
 
     def _numbers(self, paths: list[str], ends: Mapping[str, int] | None = None) -> list[tuple[str, int, int, int]]:

@@ -24,8 +24,12 @@ def is_committing(lake: DeltaLake) -> bool:
 
 
 def batches_of_recorders(lake: DeltaLake) -> frozenset[Path]:
-    """The files of batches that recorders are committing now; without those that killed ones left."""
-    return frozenset(path for path in _writer_files(lake, "*.arrow") if _is_locked(path.with_name("lock")))
+    """The batches that recorders have not committed whole now, by their files without the suffix.
+
+    Those that killed recorders left are not among them.
+    """
+    files = [path for suffix in ("arrow", "waiting") for path in _writer_files(lake, f"*.{suffix}")]
+    return frozenset(path.with_suffix("") for path in files if _is_locked(path.with_name("lock")))
 
 
 def _is_locked(path: Path) -> bool:

@@ -1,8 +1,9 @@
 """The recorder: a console that writes what it receives into a lake, and counts what it wrote and what is missing.
 
 Notifications become rows on the event loop, see `notifications`; commits run in a thread, so that a slow disk doesn't
-delay the bus. A commit is due when the oldest row has waited for the interval, or when enough cells wait. Killed at any
-moment, the recorder loses the rows that waited, and no more. While the disk is full, it holds the rows and tries again,
+delay the bus. A batch is due when the oldest row has waited for the interval, or when enough cells wait; it is stored,
+and committed to its tables, except for those with few rows, see `quiet_tables`. Killed at any moment, the recorder
+loses the rows that waited for their batch, and no more. While the disk is full, it holds the rows and tries again,
 until they are too many; any other failure of the file system ends it with `LakeError`. What was being committed at a
 kill or a failure is completed at the next start, see `writer_state`.
 """
@@ -24,9 +25,11 @@ from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.runs import SILENCE_NS, agents_of_others
 from qmf.pipeline.record.buffers import RowBuffers
 from qmf.pipeline.record.held_messages import PATIENCE, HeldMessage
+from qmf.pipeline.record.lake_notes import LakeNotes
 from qmf.pipeline.record.lake_writer import CommitCounts, LakeWriter
 from qmf.pipeline.record.notifications import NotificationRows
 from qmf.pipeline.record.properties import REFRESH
+from qmf.pipeline.record.quiet_tables import QuietTables
 from qmf.pipeline.record.writer_state import HELD, Interruption, PendingBatch, WriterState, state_folder
 
 #: Seconds that a row waits at most: what a kill can lose.
@@ -42,6 +45,9 @@ log = logging.getLogger("qmf.pipeline")
 
 #: A full disk ends a recorder when so many times the cells wait that make a commit due.
 _HELD_COMMITS = 4
+
+#: Bytes of a batch whose file is replaced by one of the rows that wait.
+_KEPT_BYTES = 1 << 20
 
 #: Seconds between checks whether a commit is due.
 _TICK = 0.1
@@ -78,6 +84,7 @@ class LakeRecorder:
         state: Path | None = None,
         patience: float = PATIENCE,
         refresh: float = REFRESH,
+        quiet: QuietTables | None = None,
         clock: Callable[[], int] = time.time_ns,
         on_commit: Callable[[CommitCounts], None] | None = None,
         on_ready: Callable[[], None] = lambda: None,
@@ -94,18 +101,15 @@ class LakeRecorder:
                 folder of application states where the lake is not a folder.
             patience: seconds that messages of a new class wait for its schema, before they are left untyped.
             refresh: seconds after which agents are asked for objects without a row, so that each has one.
+            quiet: decides which tables are committed more rarely; None for the usual interval.
             clock: nanoseconds since 1970.
             on_commit: called on the loop after each commit.
             on_ready: called on the loop when the connection and its subscriptions stand: what is published from then
                 on is recorded.
         """
-        self._client = client
-        self._lake = lake
-        self._name = name
-        self._interval = interval
-        self._max_cells = max_cells
-        self._on_commit = on_commit
-        self._on_ready = on_ready
+        self._client, self._lake = client, lake
+        self._interval, self._max_cells = interval, max_cells
+        self._on_commit, self._on_ready = on_commit, on_ready
         self._started_ns = clock()
         self.run_id = f"{self._started_ns:020d}_{os.getpid()}"
         self._buffers = RowBuffers()
@@ -113,6 +117,8 @@ class LakeRecorder:
         self._counts = RecorderCounts()
         self._writer = LakeWriter(lake, name)
         self._state = WriterState(state_folder(lake, name, state))
+        self._quiet = quiet or QuietTables()
+        self._notes = LakeNotes(lake, name, clock)
         self._clock = clock
         self._first_batch = self._batch = 1
         self._damaged: Sequence[str] = ()
@@ -189,6 +195,8 @@ class LakeRecorder:
     async def _watch(self) -> None:
         while not self._stop.is_set():
             self._rows.refresh()
+            if self._notes.is_time_to_look:
+                await asyncio.to_thread(self._notes.look)
             if self._is_due():
                 await self._flush()
             try:
@@ -201,7 +209,9 @@ class LakeRecorder:
         if self._unwritten is not None:
             return time.monotonic() - self._tried >= self._interval
         waited = max(self._buffers.age(), self._rows.held.age())
-        return self._buffers.cells >= self._max_cells or waited >= self._interval
+        if self._buffers.cells >= self._max_cells or waited >= self._interval:
+            return True
+        return self._quiet.is_due(self._notes.followed)
 
     async def _flush(self) -> None:
         invalid_values = self._rows.invalid_values
@@ -211,7 +221,8 @@ class LakeRecorder:
         if self._unwritten is not None and not await self._write(self._unwritten, again=True):
             return
         waiting, held = self._buffers.take(), self._rows.held.changed()
-        if not waiting and held is None:
+        is_due = self._quiet.is_due(self._notes.followed) or (self._stop.is_set() and bool(self._quiet.batches))
+        if not waiting and held is None and not is_due:
             return
         tables = await asyncio.to_thread(self._writer.tables, waiting)
         await self._write(PendingBatch(self._batch, self.run_id, self._clock(), tables, held))
@@ -255,6 +266,8 @@ class LakeRecorder:
                 written = self._writer.write(batch.number, batch.tables, again=True)
                 self._state.complete(batch)
                 self._counts = attrs.evolve(self._counts, completed=self._counts.completed + written.rows)
+            # What waited is committed.
+            self._notes.write({}, always=True)
         if interruption is None or HELD not in interruption.damaged:
             self._restored = self._state.held()
         self._first_batch = self._batch = self._writer.next_batch()
@@ -269,8 +282,25 @@ class LakeRecorder:
         for name in self._damaged:
             self._state.remove_file(name)
         self._damaged = ()
-        written = self._writer.write(batch.number, batch.tables, again=again)
-        self._state.complete(batch)
+        if not self._lake.is_local:
+            self._notes.look()
+        # Messages are held or in a batch, whichever of the files of batches are there: none of these waits then.
+        all_due = self._stop.is_set() or batch.held is not None
+        self._quiet.add(batch.number, batch.tables, followed=self._notes.followed, all_due=all_due)
+        due = self._quiet.due
+        before = self._quiet.batches
+        self._notes.write(self._quiet.held_back)
+        written = self._writer.write(batch.number, due, again=again)
+        self._quiet.committed()
+        still = self._quiet.batches
+        waiting = self._quiet.waiting_of(batch.number)
+        if waiting and sum(rows.nbytes for rows in batch.tables.values()) > _KEPT_BYTES:
+            # What is committed need not be kept with the rows that wait.
+            self._state.store(attrs.evolve(batch, tables=waiting))
+        self._state.complete(batch, waits=bool(waiting))
+        for number in before - still - {batch.number}:
+            self._state.remove(number)
+        self._notes.write(self._quiet.held_back)
         if (self._batch - self._first_batch) % _OTHERS_COMMITS == 1:
             self._others = self._find_others(batch.time_ns)
         self._batch += 1

@@ -11,6 +11,7 @@ from qmf._event_loop import new_event_loop
 from qmf.console.aio import BusConnected, Client, Notification
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.record.lake_recorder import LakeRecorder
+from qmf.pipeline.record.quiet_tables import QuietTables
 
 #: Seconds between commits of a spool.
 INTERVAL = 1.0
@@ -33,7 +34,7 @@ class Spool:
         client = Client(url, domain=options.get("domain", "default"), discover=True)
         interval = float(options.get("interval", INTERVAL))
         client.listen(self._on_notification)
-        self._recorder = LakeRecorder(client, DeltaLake(root), name=WRITER, interval=interval)
+        self._recorder = LakeRecorder(client, DeltaLake(root), name=WRITER, interval=interval, quiet=QuietTables(0))
         self._thread = threading.Thread(target=self._main, name="qmf-spool", daemon=True)
         self._thread.start()
         self._ready.result()

@@ -4,7 +4,8 @@
 
     FOLDER/lock             locked while a process records under the name
     FOLDER/run.json         the run, and when its last batch was stored; absent after an orderly end
-    FOLDER/00000042.arrow   a batch that may not be in all of its tables yet
+    FOLDER/00000042.arrow   a batch that is being committed to its tables
+    FOLDER/00000042.waiting a batch of which some tables are not committed yet, since they are quiet
     FOLDER/held.json        messages that wait for the schemas of their classes; absent where there are none
 
 A batch is stored here, whole and synced, before the first of its tables is written, and removed after the last one. It
@@ -41,7 +42,7 @@ WRITER_NAME = re.compile(r"[A-Za-z0-9_.]{1,64}")
 HELD = "held.json"
 
 _RUN = "run.json"
-_SUFFIX = ".arrow"
+_SUFFIX, _WAITING = ".arrow", ".waiting"
 
 
 @attrs.frozen
@@ -132,7 +133,7 @@ class WriterState:
         with lake_errors(self.folder):
             for path in self.folder.glob(f"{TEMPORARY}*"):
                 path.unlink()
-            stored = sorted(self.folder.glob(f"*{_SUFFIX}"))
+            stored = sorted(path for suffix in (_SUFFIX, _WAITING) for path in self.folder.glob(f"*{suffix}"))
             run, last_ns = _read_run(self.folder / _RUN)
         batches, damaged = [], []
         for path in stored:
@@ -203,20 +204,26 @@ class WriterState:
                 return []
         return from_json(text)
 
-    def complete(self, batch: PendingBatch) -> None:
-        """Note that a batch of a run before is in all of its tables."""
+    def complete(self, batch: PendingBatch, *, waits: bool = False) -> None:
+        """Note that a batch is in all of its tables, or in all but those that wait."""
         if batch.held is not None:
             self.store_held(batch.held)
-        self.remove(batch.number)
+        if waits:
+            with lake_errors(self.folder):
+                (self.folder / _file_name(batch.number)).replace(self.folder / _file_name(batch.number, _WAITING))
+        else:
+            self.remove(batch.number)
 
     def batch_path(self, number: int) -> Path:
-        """The file of a batch."""
-        return self.folder / _file_name(number)
+        """The file of a batch that is not in all of its tables."""
+        waiting = self.folder / _file_name(number, _WAITING)
+        return waiting if waiting.exists() else self.folder / _file_name(number)
 
     def remove(self, number: int) -> None:
         """Remove a batch that is in all of its tables."""
         with lake_errors(self.folder):
-            self.batch_path(number).unlink(missing_ok=True)
+            for suffix in (_SUFFIX, _WAITING):
+                (self.folder / _file_name(number, suffix)).unlink(missing_ok=True)
 
     def remove_file(self, name: str) -> None:
         """Remove the file of a batch that cannot be read."""
@@ -224,8 +231,8 @@ class WriterState:
             (self.folder / name).unlink(missing_ok=True)
 
 
-def _file_name(number: int) -> str:
-    return f"{number:08d}{_SUFFIX}"
+def _file_name(number: int, suffix: str = _SUFFIX) -> str:
+    return f"{number:08d}{suffix}"
 
 
 def _read_batch(path: Path) -> PendingBatch:

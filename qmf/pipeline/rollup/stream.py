@@ -17,6 +17,8 @@ import attrs
 
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors, text
 from qmf.pipeline.errors import LakeError
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.waiting import LATE_NS, ReaderNote, waiting_since
 from qmf.pipeline.rollup.following import FollowedClass, LakeFollower
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.source import ClassSource
@@ -110,9 +112,13 @@ class RollupStream:
             )
         #: Up to when a class has samples that are left out of windows: they must not be known before later ones.
         self._late_until: dict[str, int] = {}
+        self._lake = DeltaLake(options.lake, options.storage)
+        self._note = ReaderNote(self._lake, "rollup", time.time_ns)
+        self._complete: int | None = None
 
     def close(self) -> None:
         """Release what is held."""
+        self._note.close()
         self._connection.close()
 
     def step(self, *, last: bool = False) -> int:
@@ -130,8 +136,15 @@ class RollupStream:
         started = time.monotonic()
         try:
             with duckdb_errors(self._options.lake):
+                before = self._waiting_since()
                 classes = self._follower.look()
                 self._read(classes)
+                after = self._waiting_since()
+                # A table is complete until a recorder holds back rows of it.
+                self._complete = min(
+                    (at for known in (before, after) for path, at in known.items() if path in self._follower.positions),
+                    default=None,
+                )
                 return self._write([item.source for item in classes], last=last)
         except FileNotFoundError as error:
             raise LakeError(f"{self._options.lake}: {error}") from error
@@ -139,6 +152,12 @@ class RollupStream:
             self.counts = attrs.evolve(self.counts, busy=self.counts.busy + time.monotonic() - started)
 
     # -- what is new
+
+    def _waiting_since(self) -> dict[str, int]:
+        """The tables of which recorders hold rows back; where windows are wanted earlier than that, none of ours."""
+        if self._late < LATE_NS and self._follower.positions:
+            self._note.renew(self._follower.positions)
+        return waiting_since(self._lake, time.time_ns())
 
     def _read(self, classes: Sequence[FollowedClass]) -> None:
         """Read what is new, and count it."""
@@ -215,13 +234,14 @@ class RollupStream:
         """Write windows; returns the number of rows."""
         if self._latest is None:
             return 0
+        latest = self._latest if self._complete is None else min(self._latest, self._complete - 1)
         if self._memory is not None:
-            self._memory.close(self._latest - self._late)
+            self._memory.close(latest - self._late)
         ranges = []
         for source in sources:
             for size in self._options.sizes if source.members else ():
                 start = self._progress(source, size).until
-                end = max(self._options.zone.floor_ns(self._latest - self._late, window_seconds(size)), start)
+                end = max(self._options.zone.floor_ns(latest - self._late, window_seconds(size)), start)
                 if end > start or last:
                     ranges.append(WindowRange(source, size, start, end, last))
         rows = self._roll_up(ranges) if ranges else []

@@ -26,6 +26,7 @@ from qmf.pipeline.lake.feed import FeedFile, LakeFeed, Position, position_from_j
 from qmf.pipeline.lake.file_rows import WantedRows, file_rows, has_classes
 from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
+from qmf.pipeline.lake.waiting import ReaderNote, complete_until
 
 if TYPE_CHECKING:
     from qmf.pipeline.record.spool import Spool
@@ -153,6 +154,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._feed: LakeFeed | None = None
         self._runs: RecordedRuns | None = None
         self._lake: DeltaLake | None = None
+        self._note: ReaderNote | None = None
         self._end: dict[str, int] | None = None
 
     # -- beside the driver
@@ -178,7 +180,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         files = None if isinstance(limit, ReadAllAvailable) else self._limit
         feed, paths = self._opened()[1], self._paths()
         # All that is there is read at the end, so there is nothing to wait for.
-        until = None if self._end is not None else self._decided_until(paths)
+        until = None if self._end is not None else self._known_until(paths)
         position = feed.next_position(_position(start), paths, limit=files, end=self._end, until_ns=until)
         return position_to_json(position)
 
@@ -194,7 +196,9 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Nothing to release: files are removed by the lake's retention."""
 
     def stop(self) -> None:
-        """Stop the spool."""
+        """Stop the spool, and let recorders hold rows back again."""
+        if self._note is not None:
+            self._note.close()
         if self._spool is not None:
             self._spool.close()
 
@@ -203,7 +207,17 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._lake = self._place.open()
             self._feed = LakeFeed(self._lake)
             self._runs = RecordedRuns(self._lake)
+            self._note = ReaderNote(self._lake, "spark", time.time_ns)
         return self._lake, self._feed
+
+    def _known_until(self, paths: Sequence[str]) -> int | None:
+        """The time of arrival up to which all rows are there, and it is known which of them count."""
+        assert self._lake is not None
+        assert self._note is not None
+        self._note.renew(paths)
+        complete = complete_until(self._lake, paths, time.time_ns())
+        limits = (self._decided_until(paths), None if complete is None else complete - 1)
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def _decided_until(self, paths: Sequence[str]) -> int | None:
         """The time of arrival up to which it is known which rows of classes count."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import random
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from qmf.pipeline.correlate.rule_watch import RuleWatch
 from qmf.pipeline.correlate.stream import CorrelationStream
 from qmf.pipeline.correlate.stream_state import StreamState, read_failures
 from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.waiting import WAITING, Note, followed_tables
 
 
 @pytest.fixture
@@ -444,3 +447,25 @@ def test_a_file_of_rules_is_read_again_when_it_changes(tmp_path: Path) -> None:
     assert watch.changed() is None
     watch.asked = True
     assert watch.changed() == rules
+
+
+def test_rows_that_a_recorder_held_back_are_not_too_late(shop: Shop) -> None:
+    text = '[r]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = 1\nfor = "20s"\n'
+    of = options(shop, text, late=0)
+    path = "objects/org.example.shop/till"
+    note = Note(DeltaLake(shop.root), WAITING, "recorder")
+    shop.put((1000, 0), queue=0)
+    with closing(CorrelationStream(of, ignore, clock=lambda: 1500 * SECOND)) as stream:
+        stream.step()
+        assert followed_tables(shop.lake, 1500 * SECOND) >= {path}
+        note.write({"time_ns": 1500 * SECOND, "tables": {path: 1010 * SECOND}})
+        shop.beat(*range(1010, 1400, 10))
+        stream.step()
+        assert stream.progress.begin == 1010 * SECOND
+        note.write({"time_ns": 1500 * SECOND, "tables": {}})
+        shop.put((1010, 1), (1020, 1), (1040, 1), queue=2)
+        step = stream.step()
+        assert step is not None
+        assert (step.counts.too_late, [row.at_ns for row in step.alerts]) == (0, [1030 * SECOND])
+        assert stream.progress.begin > 1300 * SECOND
+    assert followed_tables(shop.lake, 1500 * SECOND) == set()

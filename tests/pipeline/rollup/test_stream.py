@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,15 @@ from typing import Any
 import attrs
 import pytest
 from pipeline.kills import kill_family
-from pipeline.lakes import Shop
+from pipeline.lakes import SECOND, Shop
 from pipeline.shop import TILL
 from support.processes import running
 from support.waiting import wait_until
 
 from qmf.pipeline.cli import main
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.waiting import WAITING, Note, followed_tables
 from qmf.pipeline.rollup.tables import RollupOptions, rollup_table
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
@@ -224,3 +227,27 @@ def test_the_command(shop: Shop, options: RollupOptions, capsys: pytest.CaptureF
     assert lines[:2] == [f"Following {shop.root}", "Wrote 2 rows"]
     assert lines[2].startswith("rollup by 1m: 2 samples read, 2 rows written in 1 commit,")
     assert short(table(options, "stream")) == [(0, "one", 0, 0, 1), (60, "one", 10, 0, 1)]
+
+
+def test_windows_wait_for_rows_that_a_recorder_holds_back(shop: Shop, options: RollupOptions) -> None:
+    quiet, path = attrs.evolve(OTHER, name="quiet"), "objects/org.example.shop/quiet"
+    note = Note(DeltaLake(shop.root), WAITING, "recorder")
+    shop.put((1, 10), table=quiet)
+    shop.put((1, 10), (70, 20), (400, 30))
+    note.write({"time_ns": time.time_ns(), "tables": {path: 61 * SECOND}})
+    with closing(RollupStream(options)) as made:
+        made.step()
+        assert [row[0] for row in short(table(options, "stream"))] == []
+        made.step()
+        assert followed_tables(shop.lake, time.time_ns()) >= {path}
+        note.write({"time_ns": time.time_ns(), "tables": {}})
+        shop.put((61, 12), (90, 15), table=quiet)
+        made.step()
+        assert made.counts.late == 0
+    rows = table(options, "stream")
+    assert [(row["class"], row["samples"]) for row in rows if row["member"] == "sales"] == [
+        ("quiet", 1),
+        ("quiet", 2),
+        ("till", 1),
+        ("till", 1),
+    ]

@@ -1,0 +1,67 @@
+"""What a recorder and the readers of its lake let each other know, see `qmf.pipeline.lake.waiting`."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+from qmf.pipeline.errors import LakeError
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.waiting import ENDED_NS, WAITING, Note, followed_tables
+
+#: Seconds from one look for readers to the next, where that costs no request.
+_TICK = 1.0
+
+log = logging.getLogger("qmf.pipeline")
+
+
+class LakeNotes:
+    """The notes of one recorder. Belongs to one thread at a time.
+
+    Attributes:
+        followed: the tables that readers follow.
+    """
+
+    def __init__(self, lake: DeltaLake, name: str, clock: Callable[[], int]) -> None:
+        """
+        Args:
+            lake: that is recorded into.
+            name: of the recorder.
+            clock: nanoseconds since 1970.
+        """
+        self.followed: frozenset[str] = frozenset()
+        self._lake = lake
+        self._clock = clock
+        self._note = Note(lake, WAITING, name)
+        self._noted: tuple[Mapping[str, int], int] = ({}, 0)
+        self._looked: float | None = None
+
+    @property
+    def is_time_to_look(self) -> bool:
+        """True now and then, in a folder: readers wait for what they follow."""
+        return self._lake.is_local and (self._looked is None or time.monotonic() - self._looked >= _TICK)
+
+    def look(self) -> None:
+        """Find out what readers follow."""
+        self._looked = time.monotonic()
+        try:
+            self.followed = followed_tables(self._lake, self._clock())
+        except LakeError as error:
+            log.warning("what readers follow is not known, their tables are committed as before: %s", error)
+
+    def write(self, tables: Mapping[str, int], *, always: bool = False) -> None:
+        """Let readers know which rows are not in their tables yet, where they know something else.
+
+        Args:
+            tables: as of `QuietTables.held_back`.
+            always: what they know is not known.
+
+        Raises:
+            LakeError: the file system failed.
+        """
+        now = self._clock()
+        known, noted = self._noted
+        if always or tables != known or (tables and not 0 <= now - noted < ENDED_NS // 4):
+            self._note.write({"time_ns": now, "tables": tables})
+            self._noted = (dict(tables), now)
