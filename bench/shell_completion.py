@@ -22,11 +22,11 @@ from qmf_shell.completion.analysis import analyse
 from qmf_shell.completion.data import CompletionData
 from qmf_shell.completion.hints import hint_for
 from qmf_shell.completion.suggestions import suggest
-from qmf_shell.session.backend import ObjectIdentity, ObjectKey
 from qmf_shell.session.name_cache import NameSnapshot
 from qmf_shell.session.short_ids import ShortIds
 
 from qmf.schema import TYPES, Access, Argument, ClassSchema, Method, Property, Statistic
+from qmf.views.objects import ObjectIdentity, ObjectKey
 
 #: Milliseconds that each line may take.
 LIMIT = 50.0

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from qmf.views.node_fields import EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
+from qmf.views.objects import ObjectKey, ObjectView
 from qmf_shell.results.cells import Cell, Duration, Quantity
 from qmf_shell.results.result import CellForm, Role, TableColumn
-from qmf_shell.session.backend import ObjectKey, ObjectRecord
 
 
 @attrs.frozen
@@ -23,7 +23,7 @@ class ViewColumn:
     """
 
     title: str
-    value: Callable[[ObjectRecord], Cell]
+    value: Callable[[ObjectView], Cell]
     role: Role = Role.NUMBER
     shortens: bool = False
     spare: bool = False
@@ -40,7 +40,7 @@ def _identifier(value: object) -> Cell:
     return value if isinstance(value, int) else None
 
 
-def _value(*names: str, unit: str | None = None) -> Callable[[ObjectRecord], Cell]:
+def _value(*names: str, unit: str | None = None) -> Callable[[ObjectView], Cell]:
     """Makes the cell of the first of these values that an object has."""
     return lambda item: next((_plain(item.values[name], unit) for name in names if name in item.values), None)
 
@@ -61,7 +61,7 @@ def short_name(name: str) -> str:
     return parts[2] if len(parts) == 3 else name
 
 
-def _since(item: ObjectRecord) -> Cell:
+def _since(item: ObjectView) -> Cell:
     return Duration(max(0, item.updated - item.created)) if item.created else None
 
 

@@ -9,6 +9,7 @@ import attrs
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Kind
 from qmf.views.fields import sorted_by
+from qmf.views.objects import ObjectView
 from qmf.views.text import listing, natural_key, plural
 from qmf_shell.commands.agents import run as agents_table
 from qmf_shell.objects.lookup import find_classes
@@ -25,7 +26,7 @@ from qmf_shell.results.cells import (
     WatchedValue,
 )
 from qmf_shell.results.result import CellForm, Details, Result, ResultGroup, Role, Table, TableColumn
-from qmf_shell.session.backend import AgentRecord, ObjectRecord
+from qmf_shell.session.backend import AgentRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.own_objects import own_note
@@ -83,7 +84,7 @@ def stat_view(
             return _arranged(_table(context, names, fields), sort, increasing, limit)
 
 
-def _objects(context: Context, name: str, *more: str) -> Sequence[ObjectRecord]:
+def _objects(context: Context, name: str, *more: str) -> Sequence[ObjectView]:
     """All objects of a class that must exist, and of further classes, ordered by index."""
     classes = context.classes()
     try:
@@ -169,7 +170,7 @@ def _overview(context: Context) -> Result:
 
 
 def _summary(
-    context: Context, broker: ObjectRecord, counted: Sequence[ObjectRecord], agents: Sequence[AgentRecord]
+    context: Context, broker: ObjectView, counted: Sequence[ObjectView], agents: Sequence[AgentRecord]
 ) -> Details:
     """A broker, with the numbers of its agents and objects."""
     key = broker.identity.key
@@ -189,7 +190,7 @@ def _summary(
     return Details(tuple(pairs), title="Broker")
 
 
-def _totals(broker: ObjectRecord) -> Table:
+def _totals(broker: ObjectView) -> Table:
     columns = (
         TableColumn("statistic", Role.NAME),
         TableColumn("messages", Role.NUMBER, form=CellForm.BRIEF),
@@ -203,7 +204,7 @@ def _totals(broker: ObjectRecord) -> Table:
     return Table(columns, shown, title="In total", empty="The broker has no statistics.")
 
 
-def _sum(broker: ObjectRecord, names: str, unit: str | None = None) -> Quantity | None:
+def _sum(broker: ObjectView, names: str, unit: str | None = None) -> Quantity | None:
     values = [value for name in names.split(",") if isinstance(value := broker.values.get(name), int)]
     return Quantity(sum(values), unit) if values else None
 

@@ -20,9 +20,6 @@ from qmf_shell.session.backend import (
     GoneKind,
     GoneObject,
     ObjectChanges,
-    ObjectIdentity,
-    ObjectKey,
-    ObjectRecord,
     QueryResult,
 )
 
@@ -43,6 +40,7 @@ from qmf.schema import (
     Statistic,
 )
 from qmf.views.events import EventView
+from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 
 SECOND = 1_000_000_000
 #: 2024-05-01 12:00:00 UTC
@@ -120,7 +118,7 @@ SCHEMAS: dict[ClassKey, ClassSchema | EventSchema] = {
 
 def filesystem(
     index: str, agent: str = ALPHA, *, values: Mapping[str, object] | None = None, **more: object
-) -> ObjectRecord:
+) -> ObjectView:
     identity = ObjectIdentity(ObjectKey(f"org.example:filesystem:{index}", agent), FILESYSTEM.key, index)
     base: dict[str, object] = {
         "mountPoint": index,
@@ -137,14 +135,14 @@ def filesystem(
         "latencyAvg": 3_200_000,
         "uptime": 97_925 * SECOND,
     }
-    return ObjectRecord(
+    return ObjectView(
         identity, FILESYSTEM, {**base, **(values or {}), **more}, updated=NOON, created=NOON - 60 * SECOND
     )
 
 
-def process(pid: int, agent: str = ALPHA) -> ObjectRecord:
+def process(pid: int, agent: str = ALPHA) -> ObjectView:
     identity = ObjectIdentity(ObjectKey(f"org.example:process:{pid}", agent), PROCESS.key, str(pid))
-    return ObjectRecord(identity, PROCESS, {"pid": pid}, updated=NOON, created=NOON)
+    return ObjectView(identity, PROCESS, {"pid": pid}, updated=NOON, created=NOON)
 
 
 def full_event(mount: str = "/", *, at: int = NOON, severity: int = 4, agent: str = ALPHA) -> EventView:
@@ -160,8 +158,8 @@ def agent(name: str) -> AgentRecord:
 class FakeFeed:
     """Follows the objects of a `FakeBackend`: each `take` compares them with those of the one before."""
 
-    ask: Callable[[], Sequence[ObjectRecord]]
-    known: dict[ObjectKey, ObjectRecord] = attrs.field(factory=dict)
+    ask: Callable[[], Sequence[ObjectView]]
+    known: dict[ObjectKey, ObjectView] = attrs.field(factory=dict)
     kind: GoneKind = GoneKind.DELETED
     failures: dict[str, str] = attrs.field(factory=dict)
     closed: bool = False
@@ -189,7 +187,7 @@ class FakeBackend:
         gate: queries wait for it.
     """
 
-    records: list[ObjectRecord]
+    records: list[ObjectView]
     status: ConnectionStatus = attrs.field(default=ConnectionStatus("amqp://127.0.0.1:5672"))
     known_agents: list[AgentRecord] = attrs.field(factory=lambda: [agent(ALPHA), agent(BETA)])
     keys: list[ClassKey] = attrs.field(factory=lambda: list(SCHEMAS))
@@ -220,7 +218,7 @@ class FakeBackend:
     def statuses(self) -> Sequence[ConnectionStatus]:
         return (self.status, *self.others)
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectView]:
         self.wheres.append(list(where))
         self.asked += [f"{package}:{name}" for package, name in names]
         self.was_asked.set()
@@ -241,10 +239,10 @@ class FakeBackend:
         self.feeds.append(FakeFeed(lambda: self.objects(names, where).items))
         return self.feeds[-1]
 
-    def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
+    def get(self, identity: ObjectIdentity) -> ObjectView | None:
         return next((item for item in self.records if item.identity.key == identity.key), None)
 
-    def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+    def call(self, target: ObjectView, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         self.calls.append((target.identity.key.object_name, method.name, dict(arguments)))
         if self.error is not None:
             raise self.error
@@ -252,7 +250,7 @@ class FakeBackend:
 
     def call_all(
         self,
-        targets: Sequence[ObjectRecord],
+        targets: Sequence[ObjectView],
         method: Method,
         arguments: Mapping[str, object],
         done: Callable[[int, CallOutcome], None],
@@ -266,7 +264,7 @@ class FakeBackend:
                 answer = error
             done(number, self.refusals.get(target.identity.index, answer))
 
-    def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
+    def set_properties(self, target: ObjectView, values: Mapping[str, object]) -> None:
         self.assigned.append((target.identity.key.object_name, dict(values)))
         if self.error is not None:
             raise self.error

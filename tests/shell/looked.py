@@ -13,17 +13,13 @@ from qmf_shell.screens.drawing import draw_page
 from qmf_shell.screens.geometry import Geometry, Surroundings
 from qmf_shell.screens.navigator import Navigator
 from qmf_shell.screens.state import Page
-from qmf_shell.session.backend import (
-    ObjectIdentity,
-    ObjectKey,
-    ObjectRecord,
-)
 from qmf_shell.session.context import Context
 from shell.fakes import (
     ALPHA,
 )
 
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
+from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 
 FORMATTER = Formatter(UTC, short=True)
 
@@ -36,9 +32,9 @@ QUEUE = ClassSchema(
 )
 
 
-def queue(index: str, name: str | None = None) -> ObjectRecord:
+def queue(index: str, name: str | None = None) -> ObjectView:
     key = ObjectKey(f"org.apache.qpid.broker:queue:{index}", ALPHA)
-    return ObjectRecord(ObjectIdentity(key, QUEUE.key, index), QUEUE, {"name": name or index, "msgDepth": 1})
+    return ObjectView(ObjectIdentity(key, QUEUE.key, index), QUEUE, {"name": name or index, "msgDepth": 1})
 
 
 class Looked:

@@ -6,7 +6,7 @@ import attrs
 import pytest
 from qmf_shell.results.cells import Quantity
 from qmf_shell.results.result import Table
-from qmf_shell.session.backend import ConnectionStatus, ObjectKey, ObjectRecord
+from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context
 from qmf_shell.stat_columns import short_name
 from qmf_shell.stat_views import UnmanagedError, stat_view
@@ -14,6 +14,7 @@ from shell.fakes import NOON, FakeBackend, filesystem
 
 from qmf.errors import NotFoundError
 from qmf.schema import TYPES, ClassKey, ClassSchema, Property, Statistic
+from qmf.views.objects import ObjectKey, ObjectView
 
 QPID = "org.apache.qpid.broker"
 
@@ -33,11 +34,11 @@ SUBSCRIPTION = ClassSchema(package=QPID, name="subscription")
 OUTGOING = ClassSchema(package=QPID, name="outgoing")
 
 
-def qpid(schema: ClassSchema, index: str, **values: object) -> ObjectRecord:
+def qpid(schema: ClassSchema, index: str, **values: object) -> ObjectView:
     item = filesystem(index, AGENT)
     key = ObjectKey(f"{QPID}:{schema.name}:{index}", AGENT)
     identity = type(item.identity)(key, schema.key, index)
-    return ObjectRecord(identity, schema, values, updated=NOON, created=NOON)
+    return ObjectView(identity, schema, values, updated=NOON, created=NOON)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Access, Argument, Method
 from qmf.views.conditions.parser import parse_words
 from qmf.views.conditions.words import Word
+from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import clean, listing, one_line, plural
 from qmf_shell.objects.bulk_call import call_objects
 from qmf_shell.objects.filtering import refuse_values_alone
@@ -27,7 +28,6 @@ from qmf_shell.parsing.method_arguments import (
 )
 from qmf_shell.parsing.selection import ParsedSelection, keyword_of
 from qmf_shell.results.result import Details, Notice, NoticeLevel, Result, Role, Table, TableColumn
-from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 from qmf_shell.session.prompts import PromptCancelledError
@@ -68,7 +68,7 @@ class _CallRequest:
         words: the inputs.
     """
 
-    targets: Sequence[ObjectRecord]
+    targets: Sequence[ObjectView]
     bulk: bool
     method: str
     words: Sequence[Word]
@@ -99,7 +99,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     return Details(tuple(argument_cells(context, method.outputs, outputs).items()), title)
 
 
-def _is_writable(target: ObjectRecord, name: str) -> bool:
+def _is_writable(target: ObjectView, name: str) -> bool:
     return any(item.access is Access.RW and item.name.lower() == name.lower() for item in target.schema.properties)
 
 
@@ -140,7 +140,7 @@ def _parse_request(context: Context, args: BoundArguments) -> _CallRequest:
     return _CallRequest([target], False, name, rest)
 
 
-def _objects_of_class(context: Context, words: Sequence[Word]) -> list[ObjectRecord]:
+def _objects_of_class(context: Context, words: Sequence[Word]) -> list[ObjectView]:
     """The objects that ``CLASS where CONDITION`` or ``CLASS all`` at the beginning of the words stands for."""
     condition = parse_words(words[2:], alone=False)[0] if keyword_of(words[1]) == "where" else None
     keys = find_classes(context.classes(), words[0].text)
@@ -158,7 +158,7 @@ def _several_ids(text: str) -> list[str]:
     return [text] if "-" in text and text.replace("-", "", 1).isdigit() else []
 
 
-def _inputs(context: Context, method: Method, words: Sequence[Word], target: ObjectRecord) -> Mapping[str, object]:
+def _inputs(context: Context, method: Method, words: Sequence[Word], target: ObjectView) -> Mapping[str, object]:
     """The inputs that were given, and those that the user is asked for."""
 
     def resolve(text: str, item: Argument) -> object:
@@ -180,7 +180,7 @@ def _prompted(context: Context, method: Method, item: Argument, resolve: Resolve
     return Word(word, 0, len(word), len(item.name) + 1)
 
 
-def _confirm(context: Context, args: BoundArguments, method: Method, targets: Sequence[ObjectRecord]) -> None:
+def _confirm(context: Context, args: BoundArguments, method: Method, targets: Sequence[ObjectView]) -> None:
     if "yes" in args.options or len(targets) == 1 or context.settings["confirm"] == "off":
         return
     count = plural(len(targets), "object")
@@ -193,13 +193,13 @@ def _confirm(context: Context, args: BoundArguments, method: Method, targets: Se
         raise PromptCancelledError("nothing was called")
 
 
-def _targets(context: Context, method: Method, targets: Sequence[ObjectRecord]) -> Table:
+def _targets(context: Context, method: Method, targets: Sequence[ObjectView]) -> Table:
     columns = (TableColumn("ID", Role.ID), TableColumn("Object", Role.NAME, shortens=True))
     rows = tuple((context.ids.assign(item.identity, item.created), object_label(item.identity)) for item in targets)
     return Table(columns, rows, title=f"{clean(method.name)} would be called on {plural(len(rows), 'object')}")
 
 
-def _reference(context: Context, text: str, item: Argument, target: ObjectRecord) -> ObjectKey:
+def _reference(context: Context, text: str, item: Argument, target: ObjectView) -> ObjectKey:
     """The object that an argument names, of the class that the schema names, if it does."""
     classes = []
     if item.references is not None:

@@ -12,6 +12,7 @@ from qmf.errors import NotFoundError
 from qmf.schema import ClassKey, Kind
 from qmf.views.conditions.words import Word
 from qmf.views.fields import ObjectField, fields_of
+from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.rates import counter_growth
 from qmf.views.text import clean, natural_key
 from qmf_shell.commands.at import inside, past_context
@@ -25,7 +26,7 @@ from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.parsing.times import PeriodError, TimeReference, parse_time
 from qmf_shell.results.cells import Cell, Duration, Quantity
 from qmf_shell.results.result import Result, ResultGroup, Role, Table, TableColumn
-from qmf_shell.session.backend import ClassName, ObjectKey, ObjectRecord
+from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 
@@ -39,7 +40,7 @@ _COLUMNS = (
     TableColumn("Difference", Role.NUMBER),
 )
 
-Objects = Mapping[ObjectKey, ObjectRecord]
+Objects = Mapping[ObjectKey, ObjectView]
 
 
 def run(context: Context, args: BoundArguments) -> Result:
@@ -115,7 +116,7 @@ class _Comparison:
             tables.append(self._differences(keys, name, selection, *pairs))
         return tables[0] if len(tables) == 1 else ResultGroup(tuple(tables))
 
-    def _find(self, text: str) -> ObjectRecord:
+    def _find(self, text: str) -> ObjectView:
         try:
             return find_object(self.after, text)
         except (NotFoundError, GoneError):
@@ -124,7 +125,7 @@ class _Comparison:
     def _table(self, keys: Sequence[ClassKey], name: ClassName, selection: ParsedSelection) -> Table:
         # What a condition selects at one of the times is compared with its state at the other.
         chosen = attrs.evolve(selection, limit=None, sort_keys=(), columns=())
-        pairs: list[dict[ObjectKey, ObjectRecord]] = []
+        pairs: list[dict[ObjectKey, ObjectView]] = []
         wanted: set[ObjectKey] = set()
         for past in (self.before, self.after):
             everything = past.objects([name])
@@ -142,7 +143,7 @@ class _Comparison:
         return self._differences(keys, name, selection, *kept)
 
     def _change(
-        self, item: ObjectRecord, old: ObjectRecord | None, new: ObjectRecord | None, columns: set[str]
+        self, item: ObjectView, old: ObjectView | None, new: ObjectView | None, columns: set[str]
     ) -> tuple[str, list[tuple[Cell, ...]]]:
         """What happened to an object, and the rows about it: none if nothing has changed."""
         number = self.context.ids.assign(item.identity, item.created)
@@ -180,7 +181,7 @@ class _Comparison:
             exact=self.exact,
         )
 
-    def _values(self, old: ObjectRecord, new: ObjectRecord, columns: set[str]) -> Iterator[tuple[Cell, ...]]:
+    def _values(self, old: ObjectView, new: ObjectView, columns: set[str]) -> Iterator[tuple[Cell, ...]]:
         """The values of an object that are different: name, before, after, and by how much."""
         for field in fields_of(new.schema).values():
             if not field.is_main if not columns else field.name not in columns:
@@ -194,7 +195,7 @@ class _Comparison:
             yield field.name, *cells, _difference(field, old, new)
 
 
-def _difference(field: ObjectField, old: ObjectRecord, new: ObjectRecord) -> Cell:
+def _difference(field: ObjectField, old: ObjectView, new: ObjectView) -> Cell:
     one, two = old.values.get(field.name), new.values.get(field.name)
     if not _is_number(one) or not _is_number(two):
         return None

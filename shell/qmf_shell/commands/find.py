@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from qmf.schema import ClassSchema, EventSchema, Kind
+from qmf.views.objects import ObjectView
 from qmf.views.text import one_line, plural
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Role, Table, TableColumn
-from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 from qmf_shell.session.own_objects import own_note
@@ -55,7 +55,7 @@ def run(context: Context, args: BoundArguments) -> Table:
     )
 
 
-def _in_object(item: ObjectRecord, wanted: str) -> tuple[str, str] | None:
+def _in_object(item: ObjectView, wanted: str) -> tuple[str, str] | None:
     """The first place where an object contains the text: its names, then its values."""
     identity = item.identity
     for name, text in (("index", identity.index), ("name", identity.title), ("object name", identity.key.object_name)):

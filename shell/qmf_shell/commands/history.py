@@ -10,6 +10,7 @@ import attrs
 from qmf.errors import NotFoundError
 from qmf.schema import QmfType
 from qmf.views.fields import ObjectField
+from qmf.views.objects import ObjectView, key_of_reference
 from qmf.views.rates import RateTracker, counter_growth
 from qmf.views.text import clean, plural
 from qmf_shell.commands.at import inside, past_context
@@ -23,8 +24,6 @@ from qmf_shell.parsing.common_options import EXACT
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.cells import Cell, Instant, Quantity
 from qmf_shell.results.result import Plot, PlotSeries, Result, ResultGroup, Role, Table, TableColumn
-from qmf_shell.session.backend import ObjectRecord
-from qmf_shell.session.console_values import from_core
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import NotRecordedError, latest
 
@@ -69,7 +68,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     return inside(context, past, lambda: table if plot is None else ResultGroup((plot, table)))
 
 
-def _find(context: Context, text: str, period: Period) -> ObjectRecord:
+def _find(context: Context, text: str, period: Period) -> ObjectView:
     """The object: as it was at the end of the period, at its beginning, or in between."""
     span = period.last - period.first
     times = [period.last, period.first, *(period.first + span * n // _SEARCHES for n in range(1, _SEARCHES))]
@@ -138,7 +137,7 @@ class _Chart:
         notes: list[str] = []
         for line in self._lines:
             field = line.field
-            value = from_core(sample.values.get(field.name), "")
+            value = key_of_reference(sample.values.get(field.name), "")
             cells.append(value_cell(self._context, field.type, value, field.unit, measured=field.statistic))
             rate: float | None = None
             if line.field.counter and _is_number(value):

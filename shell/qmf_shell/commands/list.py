@@ -11,6 +11,7 @@ import attrs
 
 from qmf.errors import NotFoundError
 from qmf.schema import ClassKey, Kind
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean, plural
 from qmf_shell.commands.show import SHOW, show_objects
 from qmf_shell.objects.columns import ValueColumn, column_names, value_columns
@@ -33,7 +34,6 @@ from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.results.cells import Cell, Instant, Quantity, Record
 from qmf_shell.results.result import CellForm, Result, ResultGroup, Role, Table, TableColumn
-from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names, names_class
 from qmf_shell.session.own_objects import own_note
@@ -209,7 +209,7 @@ class _ClassListing:
         # A value that is the same as the index is redundant.
         return [item for item in values if any(_differs_from_index(one, item) for one in self._existing)]
 
-    def _row(self, item: ObjectRecord) -> tuple[Cell, ...]:
+    def _row(self, item: ObjectView) -> tuple[Cell, ...]:
         identity = item.identity
         number = self._context.ids.assign(identity, item.created)
         cells = [value.cell(self._context, item) for value in self._values]
@@ -253,7 +253,7 @@ class _ClassListing:
         return found
 
 
-def _differs_from_index(item: ObjectRecord, column: ValueColumn) -> bool:
+def _differs_from_index(item: ObjectView, column: ValueColumn) -> bool:
     return str(field_value(item, column.field)) != item.identity.index
 
 
@@ -277,7 +277,7 @@ def _headings(values: Sequence[ValueColumn], selection: ParsedSelection) -> list
     return columns
 
 
-def _agent(item: ObjectRecord) -> str:
+def _agent(item: ObjectView) -> str:
     key = item.identity.key
     return f"{key.agent_name} at {key.broker}" if key.broker else key.agent_name
 

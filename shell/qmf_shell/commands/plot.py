@@ -11,6 +11,7 @@ import attrs
 from qmf.errors import NotFoundError
 from qmf.schema import ClassSchema
 from qmf.views.fields import ObjectField
+from qmf.views.objects import ObjectView
 from qmf.views.rates import RateTracker
 from qmf.views.text import clean, listing
 from qmf.views.units import per_second
@@ -23,7 +24,6 @@ from qmf_shell.parsing.option_numbers import seconds_option
 from qmf_shell.results.cells import Cell, Instant, Quantity
 from qmf_shell.results.result import Plot, PlotSeries, Result
 from qmf_shell.screens.start import frames_of
-from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 
 #: Seconds shown by default.
@@ -69,7 +69,7 @@ class _Drawing:
     """The points so far."""
 
     context: Context
-    target: ObjectRecord
+    target: ObjectView
     fields: Sequence[ObjectField]
     span: float
     total: bool
@@ -87,7 +87,7 @@ class _Drawing:
         note = None if now is not None else f"{object_label(self.target.identity)} is gone"
         return Plot(series, f"{number} {object_label(self.target.identity)}", Instant(time.time_ns()), note)
 
-    def _series(self, field: ObjectField, now: ObjectRecord | None, at: float) -> PlotSeries:
+    def _series(self, field: ObjectField, now: ObjectView | None, at: float) -> PlotSeries:
         points = self.points.setdefault(field.name, collections.deque())
         value = None if now is None else now.values.get(field.name)
         number: float | None = float(value) if isinstance(value, int | float) else None

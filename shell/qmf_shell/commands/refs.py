@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from qmf.schema import Kind
+from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import clean, natural_key, plural
 from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.objects.relations import references, referring
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Role, Table, TableColumn
-from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 
@@ -43,7 +43,7 @@ def run(context: Context, args: BoundArguments) -> Table:
     )
 
 
-def _row(context: Context, direction: str, name: str, key: ObjectKey, item: ObjectRecord | None) -> tuple[Cell, ...]:
+def _row(context: Context, direction: str, name: str, key: ObjectKey, item: ObjectView | None) -> tuple[Cell, ...]:
     if item is None:
         return direction, None, "not found", clean(key.object_name), name
     identity = item.identity

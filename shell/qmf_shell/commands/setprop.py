@@ -6,13 +6,13 @@ from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Access, Property
 from qmf.views.arguments import ArgumentError, checked_value
 from qmf.views.conditions.words import Word
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean, listing, plural
 from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.objects.right_words import WrongWordError, kind_of_name
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.parsing.method_arguments import argument_name
 from qmf_shell.results.result import Notice, NoticeLevel
-from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 
 
@@ -33,7 +33,7 @@ def run(context: Context, args: BoundArguments) -> Notice:
     )
 
 
-def _value(context: Context, target: ObjectRecord, word: Word) -> tuple[str, object]:
+def _value(context: Context, target: ObjectView, word: Word) -> tuple[str, object]:
     name = argument_name(word)
     if name is None:
         raise ArgumentError(f"{clean(word.text)!r} is not NAME=VALUE")
@@ -47,7 +47,7 @@ def _value(context: Context, target: ObjectRecord, word: Word) -> tuple[str, obj
     return name, _convert(context, target, item, text)
 
 
-def _no_property(target: ObjectRecord, name: str) -> CallerError:
+def _no_property(target: ObjectView, name: str) -> CallerError:
     schema, writable = target.schema, [one.name for one in target.schema.properties if one.access is Access.RW]
     owner = clean(schema.name)
     found = kind_of_name(schema, name)
@@ -60,7 +60,7 @@ def _no_property(target: ObjectRecord, name: str) -> CallerError:
     return error if error.near else WrongWordError(f"{error} to set; {settable}")
 
 
-def _convert(context: Context, target: ObjectRecord, item: Property, text: str) -> object:
+def _convert(context: Context, target: ObjectView, item: Property, text: str) -> object:
     if item.type.name == "objId":
         return find_object(context, text).identity.key
     return checked_value(item, text, f"property {item.name!r} of {target.schema.name}")

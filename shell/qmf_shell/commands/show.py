@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean, plural
 from qmf_shell.objects.lookup import matching_classes
 from qmf_shell.objects.object_records import object_record
@@ -16,7 +17,7 @@ from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.selection import parse_selection
 from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, TableColumn
-from qmf_shell.session.backend import ClassName, ObjectRecord
+from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 
@@ -35,11 +36,11 @@ def run(context: Context, args: BoundArguments) -> Result:
     return _shown(found, context, args)
 
 
-def _shown(targets: Sequence[ObjectRecord], context: Context, args: BoundArguments) -> Result:
+def _shown(targets: Sequence[ObjectView], context: Context, args: BoundArguments) -> Result:
     return show_objects(targets, context, exact="exact" in args.options)
 
 
-def show_objects(targets: Sequence[ObjectRecord], context: Context, *, exact: bool = False) -> Result:
+def show_objects(targets: Sequence[ObjectView], context: Context, *, exact: bool = False) -> Result:
     """Objects side by side, one table per class, in the order in which the classes were named.
 
     Args:
@@ -48,7 +49,7 @@ def show_objects(targets: Sequence[ObjectRecord], context: Context, *, exact: bo
         exact: numbers with every digit.
     """
     targets = list({item.identity.key: item for item in targets}.values())
-    groups: dict[ClassName, list[ObjectRecord]] = {}
+    groups: dict[ClassName, list[ObjectView]] = {}
     for item in targets:
         groups.setdefault(class_name(item.identity), []).append(item)
     # All short ids are assigned before the first reference is shown, so that references show them where possible.
@@ -60,7 +61,7 @@ def show_objects(targets: Sequence[ObjectRecord], context: Context, *, exact: bo
     return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
 
-def _table(context: Context, group: Sequence[ObjectRecord], numbers: Sequence[int]) -> Table:
+def _table(context: Context, group: Sequence[ObjectView], numbers: Sequence[int]) -> Table:
     columns = (
         TableColumn("Type", Role.FAINT, spare=True),
         TableColumn("Element", Role.NAME),

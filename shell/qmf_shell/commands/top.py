@@ -10,6 +10,7 @@ import attrs
 
 from qmf.views.columns import important_statistics
 from qmf.views.fields import ObjectField, sorted_by
+from qmf.views.objects import ObjectView
 from qmf.views.rates import RateTracker
 from qmf.views.text import clean, plural
 from qmf.views.units import per_second
@@ -24,7 +25,7 @@ from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.cells import Cell, Quantity
 from qmf_shell.results.result import CellForm, Result, Role, Table, TableColumn
 from qmf_shell.screens.start import frames_of, screen_of
-from qmf_shell.session.backend import ClassName, ObjectRecord
+from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 
@@ -116,14 +117,14 @@ class _Top:
         """True if the growth of a counter is compared."""
         return self.field.counter and not self.total
 
-    def _beside(self, shown: Sequence[ObjectRecord]) -> list[ValueColumn]:
+    def _beside(self, shown: Sequence[ObjectView]) -> list[ValueColumn]:
         """The values beside the one that is compared."""
         schemas = list({id(item.schema): item.schema for item in shown}.values())
         important = important_statistics(schemas, (item.values for item in shown), BESIDE + 1)
         names = [name for name in important if name != self.field.element][:BESIDE]
         return value_columns(schemas, names) if schemas else []
 
-    def _value(self, item: ObjectRecord, at: float) -> object:
+    def _value(self, item: ObjectView, at: float) -> object:
         value = item.values.get(self.field.name)
         if not self.by_rate:
             return None if isinstance(value, bool) else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmf.schema import Kind
+from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import clean, natural_key, plural
 from qmf_shell.objects.lookup import find_object, matching_classes
 from qmf_shell.objects.object_records import naming_record
@@ -14,7 +15,6 @@ from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.cells import Cell, Record
 from qmf_shell.results.result import Role, Table, TableColumn
-from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.own_objects import own_note
@@ -67,7 +67,7 @@ def run(context: Context, args: BoundArguments) -> Table:
 
 
 def _record(
-    context: Context, by_key: dict[ObjectKey, ObjectRecord], key: ObjectKey, parent: ObjectKey | None, below: int
+    context: Context, by_key: dict[ObjectKey, ObjectView], key: ObjectKey, parent: ObjectKey | None, below: int
 ) -> Record:
     """What programs get of an object: what names it, the id of its parent, and how many are directly below it."""
     above = None if parent is None else context.ids.assign(by_key[parent].identity, by_key[parent].created)
@@ -77,7 +77,7 @@ def _record(
 def _draw(
     context: Context,
     rows: list[tuple[Cell, ...]],
-    by_key: dict[ObjectKey, ObjectRecord],
+    by_key: dict[ObjectKey, ObjectView],
     below: dict[ObjectKey, list[ObjectKey]],
     roots: Sequence[_Entry],
     most: int,
@@ -108,7 +108,7 @@ def _draw(
 
 
 def _layer(
-    by_key: dict[ObjectKey, ObjectRecord], keys: Sequence[ObjectKey], prefix: str, most: int, *, top: bool
+    by_key: dict[ObjectKey, ObjectView], keys: Sequence[ObjectKey], prefix: str, most: int, *, top: bool
 ) -> list[_Entry]:
     """The entries below one parent."""
     ordered = sorted(

@@ -10,6 +10,7 @@ import attrs
 
 from qmf.schema import ClassKey, ClassSchema, QmfType
 from qmf.views.fields import fields_of
+from qmf.views.objects import ObjectIdentity, ObjectView
 from qmf.views.rates import ChangeTracker, RateTracker
 from qmf.views.text import clean, plural
 from qmf_shell.commands.list import LIST
@@ -34,7 +35,7 @@ from qmf_shell.results.result import (
     TableColumn,
 )
 from qmf_shell.screens.start import screen_of
-from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
+from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 
@@ -82,7 +83,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     return screen_of(context, args, view, lambda: _pages(context, args, view).values(targets))
 
 
-def _only_objects(context: Context, keys: Sequence[ClassKey]) -> Sequence[ObjectRecord]:
+def _only_objects(context: Context, keys: Sequence[ClassKey]) -> Sequence[ObjectView]:
     """The only object of each of some classes, which the class stands for; none if a class has several."""
     found = context.objects(class_names(keys)) if keys else ()
     return found if len({class_name(item.identity) for item in found}) == len(found) else ()
@@ -121,7 +122,7 @@ class _ValueWatcher:
         self._changes = ChangeTracker()
         self._counters: dict[ClassKey, dict[str, QmfType]] = {}
 
-    def cell(self, target: ObjectRecord, name: str, cell: Cell, at: float) -> WatchedValue:
+    def cell(self, target: ObjectView, name: str, cell: Cell, at: float) -> WatchedValue:
         """A value with its rate, and whether it has changed."""
         key = target.identity.key, name
         changed = self._changes.update(key, cell)
@@ -132,7 +133,7 @@ class _ValueWatcher:
         return WatchedValue(cell, changed, rate, counter=True)
 
     def record(
-        self, target: ObjectRecord, record: Record, watched: Mapping[str, WatchedValue], at: float
+        self, target: ObjectView, record: Record, watched: Mapping[str, WatchedValue], at: float
     ) -> dict[str, Cell]:
         """The record of an object in a view: with the time, and with rates of its counters.
 
@@ -166,7 +167,7 @@ class _ObjectWatch:
     """Objects in full, side by side."""
 
     context: Context
-    targets: list[ObjectRecord]
+    targets: list[ObjectView]
     watcher: _ValueWatcher
     gone: dict[object, int] = attrs.field(factory=dict)
 
@@ -180,14 +181,14 @@ class _ObjectWatch:
             else:
                 self.gone.pop(item.identity.key, None)
                 self.targets[number] = now
-        groups: dict[ClassName, list[ObjectRecord]] = {}
+        groups: dict[ClassName, list[ObjectView]] = {}
         for item in self.targets:
             self.context.ids.assign(item.identity, item.created)
             groups.setdefault(class_name(item.identity), []).append(item)
         tables = tuple(self._table(group, at) for group in groups.values())
         return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
-    def _table(self, group: Sequence[ObjectRecord], at: float) -> Table:
+    def _table(self, group: Sequence[ObjectView], at: float) -> Table:
         watched = self._watched(group, at)
         rows: list[tuple[Cell, ...]] = [
             (kind, name, *(one[kind, name] for one in watched)) for kind, name in watched[0]
@@ -209,14 +210,14 @@ class _ObjectWatch:
 
         return Table(tuple(self._columns(group)), tuple(rows), title=title, note=note, records=records)
 
-    def _columns(self, group: Sequence[ObjectRecord]) -> list[TableColumn]:
+    def _columns(self, group: Sequence[ObjectView]) -> list[TableColumn]:
         columns = [TableColumn("Type", Role.FAINT, spare=True), TableColumn("Element", Role.NAME)]
         for item in group:
             number = str(self.context.ids.number(item.identity.key))
             columns.append(TableColumn(f"{number} (gone)" if item.identity.key in self.gone else number, wraps=True))
         return columns
 
-    def _watched(self, group: Sequence[ObjectRecord], at: float) -> list[dict[tuple[str, str], WatchedValue]]:
+    def _watched(self, group: Sequence[ObjectView], at: float) -> list[dict[tuple[str, str], WatchedValue]]:
         """For each object its values by kind and name; those that only others of the group have are empty."""
         cells = [element_cells(self.context, item) for item in group]
         elements = list(dict.fromkeys(element for one in cells for element in one))
@@ -225,7 +226,7 @@ class _ObjectWatch:
             for item, one in zip(group, cells, strict=True)
         ]
 
-    def _record(self, item: ObjectRecord, watched: Mapping[str, WatchedValue], at: float) -> Record:
+    def _record(self, item: ObjectView, watched: Mapping[str, WatchedValue], at: float) -> Record:
         record = self.watcher.record(item, object_record(self.context, item), watched, at)
         gone = self.gone.get(item.identity.key)
         return record if gone is None else record | {"gone": Instant(gone)}

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import attrs
 
 from qmf.schema import Kind
+from qmf.views.objects import ObjectIdentity
 from qmf_shell.completion.data import CompletionData
-from qmf_shell.session.backend import ObjectIdentity
 from qmf_shell.session.name_cache import NameSnapshot
 from qmf_shell.session.object_names import MARK, names_class
 

@@ -7,12 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from qmf.errors import QmfError
 from qmf.schema import Method
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean, one_line, plural
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.value_cells import argument_cells
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Role, Table, TableColumn
-from qmf_shell.session.backend import CallOutcome, ObjectRecord
+from qmf_shell.session.backend import CallOutcome
 from qmf_shell.session.context import Context
 
 _COLUMNS = (
@@ -23,7 +24,7 @@ _COLUMNS = (
 
 
 def call_objects(
-    context: Context, method: Method, targets: Sequence[ObjectRecord], arguments: Mapping[str, object]
+    context: Context, method: Method, targets: Sequence[ObjectView], arguments: Mapping[str, object]
 ) -> Table:
     """Call a method on all targets; failures become a warning. After Ctrl-C the outcomes so far are shown.
 
@@ -67,7 +68,7 @@ def _output_names(method: Method, outcomes: Collection[CallOutcome]) -> list[str
 
 
 def _row(
-    context: Context, method: Method, target: ObjectRecord, outcome: CallOutcome | None, outputs: Sequence[str]
+    context: Context, method: Method, target: ObjectView, outcome: CallOutcome | None, outputs: Sequence[str]
 ) -> tuple[Cell, ...]:
     cells: Mapping[str, Cell] = {}
     if outcome is None:

@@ -9,13 +9,13 @@ import attrs
 from qmf.schema import ClassSchema, Property, Statistic, Style
 from qmf.views.conditions import value_names
 from qmf.views.fields import COMMON_FIELDS, ObjectField, fields_of
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf_shell.objects.fields import field_value, find_field
 from qmf_shell.objects.value_cells import property_cell, statistic_cell, value_cell
 from qmf_shell.parsing.selection import ParsedSelection
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import CellForm, Role, TableColumn
-from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 
 #: What the user writes for all elements of a class.
@@ -54,7 +54,7 @@ class ValueColumn:
             return TableColumn(clean(title), wraps=True, key=title, form=form, unit=unit)
         return TableColumn(clean(title), Role.NUMBER, key=title, form=form, unit=unit)
 
-    def cell(self, context: Context, target: ObjectRecord, *, complete: bool = False) -> Cell:
+    def cell(self, context: Context, target: ObjectView, *, complete: bool = False) -> Cell:
         """The cell of an object in this column; `complete` is as in `statistic_cell`."""
         if isinstance(self.item, Property):
             return property_cell(context, self.item, target.values)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from qmf.schema import ClassSchema, Style
 from qmf.views.columns import important_statistics
 from qmf.views.fields import fields_of
-from qmf_shell.session.backend import ClassName, ObjectRecord
+from qmf.views.objects import ObjectView
+from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 
 
@@ -26,7 +27,7 @@ def compound_statistics(schemas: Sequence[ClassSchema]) -> list[str]:
 
 
 def default_columns(
-    context: Context, name: ClassName, schemas: Sequence[ClassSchema], objects: Sequence[ObjectRecord]
+    context: Context, name: ClassName, schemas: Sequence[ClassSchema], objects: Sequence[ObjectView]
 ) -> list[str]:
     """The values of a class to show by default: the user's choice, else the statistics that matter."""
     return remembered_columns(context, name, schemas) or important_statistics(

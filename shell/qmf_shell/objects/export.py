@@ -20,6 +20,7 @@ from qmf._extras import install_hint
 from qmf.errors import CallerError
 from qmf.schema import ClassSchema
 from qmf.views.fields import fields_of
+from qmf.views.objects import ObjectKey, ObjectView
 from qmf_shell.objects.columns import ALL_COLUMNS, value_columns
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.object_records import COMMON_NAMES, file_record, value_name
@@ -27,7 +28,6 @@ from qmf_shell.objects.selecting import SelectedObjects
 from qmf_shell.render.csv_lines import csv_text, flat_record
 from qmf_shell.render.json_lines import plain_tree, record_value
 from qmf_shell.results.cells import Record
-from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 
 Row = Mapping[str, object]
@@ -134,7 +134,7 @@ class _TextFile:
 # -- Parquet: values as on the wire ------------------------------------------------------------------------------------
 
 
-def _row(item: ObjectRecord) -> dict[str, object]:
+def _row(item: ObjectView) -> dict[str, object]:
     identity = item.identity
     front = (
         identity.class_key.package,

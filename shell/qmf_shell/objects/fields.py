@@ -8,9 +8,9 @@ from qmf.errors import NotFoundError
 from qmf.schema import ClassSchema
 from qmf.views import fields
 from qmf.views.fields import ObjectField, fields_of
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf_shell.objects.right_words import check_word
-from qmf_shell.session.backend import ObjectRecord
 
 
 def find_field(schemas: Sequence[ClassSchema], name: str) -> ObjectField:
@@ -28,7 +28,7 @@ def find_field(schemas: Sequence[ClassSchema], name: str) -> ObjectField:
     raise NotFoundError(f"value of {owner}", clean(name), fields_of(*schemas))
 
 
-def field_value(target: ObjectRecord, field: ObjectField) -> object:
+def field_value(target: ObjectView, field: ObjectField) -> object:
     """The value of a field of an object, or None."""
     if field.member is not None:
         return target.values.get(field.name)

@@ -22,10 +22,10 @@ from qmf.views.conditions import (
 )
 from qmf.views.conditions.fields import shown
 from qmf.views.fields import fields_of
+from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS
 from qmf_shell.objects.fields import field_value, find_field
-from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.short_ids import ShortIds
 
 #: What ends the name of the growth of a counter per second.
@@ -65,7 +65,7 @@ def refuse_values_alone(condition: Condition, schemas: Sequence[ClassSchema]) ->
 
 
 def field_finder(
-    schemas: Sequence[ClassSchema], ids: ShortIds, record: Callable[[Any], ObjectRecord] = lambda item: item
+    schemas: Sequence[ClassSchema], ids: ShortIds, record: Callable[[Any], ObjectView] = lambda item: item
 ) -> FindField:
     """Finds the fields of a class by their names; raises `NotFoundError` for others.
 
@@ -105,13 +105,13 @@ def _short_id(text: str, ids: ShortIds) -> ObjectKey | None:
     return entry.identity.key
 
 
-def _search_text(schemas: Sequence[ClassSchema], columns: Sequence[str]) -> Callable[[ObjectRecord], str]:
+def _search_text(schemas: Sequence[ClassSchema], columns: Sequence[str]) -> Callable[[ObjectView], str]:
     every = {field.name.lower(): field for field in fields_of(*schemas).values()}
     wanted = [name.lower() for name in columns]
     whole = any(name in ALL_COLUMNS for name in wanted)
     texts = [field for name, field in every.items() if (whole or name in wanted) and not field.is_number]
 
-    def search_text(item: ObjectRecord) -> str:
+    def search_text(item: ObjectView) -> str:
         values = (field_value(item, field) for field in texts)
         names = (item.identity.index, item.identity.title)
         return "\n".join((*names, *(shown(value) for value in values if value is not None)))

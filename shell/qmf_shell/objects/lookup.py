@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
+from qmf.views.objects import ObjectIdentity, ObjectView
 from qmf.views.text import clean, listing, natural_key, plural
 from qmf_shell.objects.right_words import WrongWordError
-from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
+from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names, names_class, names_of
 from qmf_shell.session.short_ids import NumberedObject
@@ -116,7 +117,7 @@ def find_object(
     *,
     classes: Sequence[ClassKey] = (),
     prefer: Callable[[ClassSchema], bool] | None = None,
-) -> ObjectRecord:
+) -> ObjectView:
     """The one object that `text` names, with its current values.
 
     Args:
@@ -149,14 +150,14 @@ def gone_error(context: Context, entry: NumberedObject) -> GoneError:
 
 def _search(
     context: Context, text: str, within: Sequence[ClassName], prefer: Callable[[ClassSchema], bool] | None
-) -> ObjectRecord:
+) -> ObjectView:
     keys = [key for key in context.classes() if key.kind is Kind.DATA]
     of_class = _preferred(_objects_of_named_class(context, keys, text, within), prefer)
     if len(of_class) == 1:
         return of_class[0]
     names = within or _likely_classes(keys, text)
     seen = _candidates(context, keys, names, text)
-    found: Sequence[ObjectRecord] = _named(seen, text)
+    found: Sequence[ObjectView] = _named(seen, text)
     if not found:
         # An agent may give its objects any names. And an error lists similar ones: for this all must be known.
         seen = context.objects(names, everything=True)
@@ -173,7 +174,7 @@ def _search(
 
 def _objects_of_named_class(
     context: Context, keys: Sequence[ClassKey], text: str, within: Sequence[ClassName]
-) -> Sequence[ObjectRecord]:
+) -> Sequence[ObjectView]:
     """The objects of the classes that a text names."""
     names = class_names(key for key in keys if names_class(text, key))
     if within:
@@ -190,13 +191,13 @@ def _refuse_lost(context: Context, text: str, within: Sequence[ClassName]) -> No
             raise GoneError(number, object_label(identity), clean(identity.key.agent_name))
 
 
-def _preferred(found: Sequence[ObjectRecord], prefer: Callable[[ClassSchema], bool] | None) -> Sequence[ObjectRecord]:
+def _preferred(found: Sequence[ObjectView], prefer: Callable[[ClassSchema], bool] | None) -> Sequence[ObjectView]:
     if len(found) < 2 or prefer is None:
         return found
     return [item for item in found if prefer(item.schema)] or found
 
 
-def _ambiguous(context: Context, text: str, found: Sequence[ObjectRecord]) -> AmbiguousError:
+def _ambiguous(context: Context, text: str, found: Sequence[ObjectView]) -> AmbiguousError:
     numbered = sorted(found, key=lambda item: natural_key(item.identity.index))
     labels = [full_label(item.identity) for item in numbered]
     candidates = []
@@ -206,7 +207,7 @@ def _ambiguous(context: Context, text: str, found: Sequence[ObjectRecord]) -> Am
     return AmbiguousError(clean(text), candidates)
 
 
-def _named(objects: Sequence[ObjectRecord], text: str) -> list[ObjectRecord]:
+def _named(objects: Sequence[ObjectView], text: str) -> list[ObjectView]:
     """The objects that `text` names; if there are none, those with this property `name`."""
     return [item for item in objects if text in names_of(item.identity)] or [
         item
@@ -217,7 +218,7 @@ def _named(objects: Sequence[ObjectRecord], text: str) -> list[ObjectRecord]:
 
 def _candidates(
     context: Context, keys: Sequence[ClassKey], names: Sequence[ClassName], text: str
-) -> Sequence[ObjectRecord]:
+) -> Sequence[ObjectView]:
     """Objects that `text` could name: requested by the values of their keys, so that not thousands are sent."""
     versions: dict[ClassName, list[ClassKey]] = {}
     for key in keys:
@@ -225,7 +226,7 @@ def _candidates(
     indexes = {name: index for name in names if (index := _index_of(context, versions.get(name, ()))) is not None}
     texts = dict.fromkeys([text, *(text.removeprefix(f"{name}:") for _, name in indexes)])
     texts |= dict.fromkeys(text.removeprefix(f"{package}:{name}:") for package, name in indexes)
-    found: list[ObjectRecord] = []
+    found: list[ObjectView] = []
     for index in dict.fromkeys(indexes.values()):  # a condition may only name values that the classes have
         predicate = ["or", *(["eq", index, ["quote", key]] for key in texts)]
         found += context.objects([name for name in indexes if indexes[name] == index], predicate, everything=True)

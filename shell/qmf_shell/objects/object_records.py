@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qmf.views.objects import ObjectIdentity, ObjectView
 from qmf_shell.objects.columns import ValueColumn
 from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.results.cells import Cell, Instant, Record
-from qmf_shell.session.backend import ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context
 
 #: What every record begins with. ``object`` is the name of the object within its agent.
@@ -25,13 +25,13 @@ def value_name(name: str) -> str:
     return f"_{name}" if name in _RESERVED else name
 
 
-def object_record(context: Context, item: ObjectRecord) -> dict[str, Cell]:
+def object_record(context: Context, item: ObjectView) -> dict[str, Cell]:
     """The record of an object with all its values."""
     values = element_cells(context, item, complete=True)
     return {**_common(context, item), **{value_name(name): cell for (_, name), cell in values.items()}}
 
 
-def record_of(context: Context, item: ObjectRecord, columns: Sequence[ValueColumn] | None) -> dict[str, Cell]:
+def record_of(context: Context, item: ObjectView, columns: Sequence[ValueColumn] | None) -> dict[str, Cell]:
     """The record of an object with the columns that the user chose; with all its values if there are none.
 
     Besides the columns, it has id and index; agent and broker can be chosen, too.
@@ -47,14 +47,14 @@ def record_of(context: Context, item: ObjectRecord, columns: Sequence[ValueColum
     return record
 
 
-def file_record(context: Context, item: ObjectRecord, columns: Sequence[ValueColumn] | None) -> dict[str, Cell]:
+def file_record(context: Context, item: ObjectView, columns: Sequence[ValueColumn] | None) -> dict[str, Cell]:
     """The record of an object for a file: it names the object always, without its short id, which others don't know."""
     record = {**_common(context, item), **record_of(context, item, columns)}
     del record["id"]
     return record
 
 
-def naming_record(context: Context, item: ObjectRecord) -> dict[str, Cell]:
+def naming_record(context: Context, item: ObjectView) -> dict[str, Cell]:
     """What names an object, without its times and values."""
     common = _common(context, item)
     return {name: common[name] for name in COMMON_NAMES[:-2]}
@@ -66,7 +66,7 @@ def deleted_record(number: int, identity: ObjectIdentity, created: int, **times:
     return {**front, "created": Instant(created), **{name: Instant(at) for name, at in times.items()}}
 
 
-def _common(context: Context, item: ObjectRecord) -> dict[str, Cell]:
+def _common(context: Context, item: ObjectView) -> dict[str, Cell]:
     front = _identity(context.ids.assign(item.identity, item.created), item.identity)
     front["broker"] = item.identity.key.broker or item.broker
     return {**front, "created": Instant(item.created), "updated": Instant(item.updated)}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import attrs
 
 from qmf.schema import ClassSchema, Property
-from qmf_shell.session.backend import ObjectKey, ObjectRecord
+from qmf.views.objects import ObjectKey, ObjectView
 
 
 @attrs.frozen
@@ -20,12 +20,12 @@ class ObjectReference:
         target: the object that it refers to.
     """
 
-    owner: ObjectRecord
+    owner: ObjectView
     name: str
     target: ObjectKey
 
 
-def references(item: ObjectRecord) -> Iterator[ObjectReference]:
+def references(item: ObjectView) -> Iterator[ObjectReference]:
     """The references of an object, in schema order, without unset ones."""
     for name, value in item.values.items():
         if isinstance(value, ObjectKey) and value.object_name:
@@ -51,7 +51,7 @@ def parent_property(schema: ClassSchema) -> Property | None:
     return None
 
 
-def parents(objects: Iterable[ObjectRecord]) -> dict[ObjectKey, ObjectKey]:
+def parents(objects: Iterable[ObjectView]) -> dict[ObjectKey, ObjectKey]:
     """The parent of each object that has one among the objects. The result has no cycles."""
     by_key = {item.identity.key: item for item in objects}
     result: dict[ObjectKey, ObjectKey] = {}
@@ -88,6 +88,6 @@ def children(found: Mapping[ObjectKey, ObjectKey]) -> dict[ObjectKey, list[Objec
     return result
 
 
-def referring(objects: Sequence[ObjectRecord], target: ObjectKey) -> list[ObjectReference]:
+def referring(objects: Sequence[ObjectView], target: ObjectKey) -> list[ObjectReference]:
     """All references to an object."""
     return [item for one in objects for item in references(one) if item.target == target]

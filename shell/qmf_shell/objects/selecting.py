@@ -11,13 +11,14 @@ from qmf.errors import NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema
 from qmf.views.conditions import ObjectFilter
 from qmf.views.fields import ObjectField, sorted_by
+from qmf.views.objects import ObjectView
 from qmf.views.text import natural_key
 from qmf_shell.objects.columns import ALL_COLUMNS
 from qmf_shell.objects.fields import field_value, find_field
 from qmf_shell.objects.filtering import object_filter
 from qmf_shell.objects.lookup import find_object, gone_error
 from qmf_shell.parsing.selection import ParsedSelection
-from qmf_shell.session.backend import ClassName, ObjectRecord
+from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.short_ids import NumberedObject
@@ -40,11 +41,11 @@ class SelectedObjects:
 
     name: ClassName
     schemas: Sequence[ClassSchema]
-    objects: Sequence[ObjectRecord]
+    objects: Sequence[ObjectView]
     limit: int | None
 
     @property
-    def shown(self) -> Sequence[ObjectRecord]:
+    def shown(self) -> Sequence[ObjectView]:
         """The objects within the limit."""
         return self.objects if self.limit is None else self.objects[: self.limit]
 
@@ -138,7 +139,7 @@ def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selecti
             find_field(compiled.schemas, text)
     wanted = compiled.filter
     if selection.ids:
-        objects: Sequence[ObjectRecord] = find_objects(context, selection.ids, classes=keys)
+        objects: Sequence[ObjectView] = find_objects(context, selection.ids, classes=keys)
     else:
         objects = context.objects([name], wanted.predicate)
         objects = sorted(objects, key=_default_sort_key)
@@ -150,16 +151,16 @@ def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selecti
     return SelectedObjects(name, schemas, objects, selection.limit)
 
 
-def _default_sort_key(item: ObjectRecord) -> tuple[object, str, str]:
+def _default_sort_key(item: ObjectView) -> tuple[object, str, str]:
     """By index in natural order; objects with the same index by agent, so that lists are always the same."""
     return natural_key(item.identity.index), item.identity.key.agent_name, item.identity.key.broker
 
 
-def _sorted(objects: Sequence[ObjectRecord], field: ObjectField, descending: bool) -> list[ObjectRecord]:
+def _sorted(objects: Sequence[ObjectView], field: ObjectField, descending: bool) -> list[ObjectView]:
     return sorted_by(objects, lambda item: field_value(item, field), descending=descending)
 
 
-def find_objects(context: Context, texts: Sequence[str], *, classes: Sequence[ClassKey] = ()) -> list[ObjectRecord]:
+def find_objects(context: Context, texts: Sequence[str], *, classes: Sequence[ClassKey] = ()) -> list[ObjectView]:
     """The objects that texts name: short ids, ranges such as ``1004-1010``, or names.
 
     Raises:
@@ -168,7 +169,7 @@ def find_objects(context: Context, texts: Sequence[str], *, classes: Sequence[Cl
         AmbiguousError: several objects have this name.
     """
     within = class_names(classes)
-    found: list[ObjectRecord] = []
+    found: list[ObjectView] = []
     for text in texts:
         match = _RANGE.fullmatch(text)
         entries = _in_range(context, int(match[1]), int(match[2]), within) if match else []
@@ -189,9 +190,9 @@ def _in_range(context: Context, first: int, last: int, within: Sequence[ClassNam
     ]
 
 
-def _get_all(context: Context, entries: Sequence[NumberedObject]) -> list[ObjectRecord]:
+def _get_all(context: Context, entries: Sequence[NumberedObject]) -> list[ObjectView]:
     """Objects by their short ids, with their current values."""
-    found: list[ObjectRecord] = []
+    found: list[ObjectView] = []
     if len(entries) < WHOLE_CLASS:
         found = [item for entry in entries if (item := context.backend.get(entry.identity)) is not None]
     else:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from qmf.schema import Argument, Property, QmfType, Statistic, Style
 from qmf.views.events import EventView
+from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.units import shortest_float32
 from qmf_shell.results.cells import (
     Cell,
@@ -18,7 +19,6 @@ from qmf_shell.results.cells import (
     Quantity,
     ReferenceCell,
 )
-from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 
 #: Names of properties and statistics in the column "Type", as in qpid-tool.
@@ -103,7 +103,7 @@ def statistic_cell(context: Context, item: Statistic, values: Mapping[str, objec
     return value_cell(context, item.type, parts[0], item.unit, measured=True)
 
 
-def element_cells(context: Context, target: ObjectRecord, *, complete: bool = False) -> dict[tuple[str, str], Cell]:
+def element_cells(context: Context, target: ObjectView, *, complete: bool = False) -> dict[tuple[str, str], Cell]:
     """All cells of an object by (`CONFIG` or `INST`, name), in schema order.
 
     The values ``x``, ``xHigh`` and ``xLow`` of a hilo statistic become one cell; the same goes for mma statistics.

@@ -8,6 +8,7 @@ from uuid import UUID
 import attrs
 
 from qmf.schema import ClassKey, ClassSchema
+from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 from qmf_shell.objects.heartbeat_states import HeartbeatState
 from qmf_shell.screens.pages.classes import ClassesPage
 from qmf_shell.screens.pages.events import EventsPage, EventTest, event_test
@@ -16,7 +17,7 @@ from qmf_shell.screens.pages.objects import ObjectsPage, ObjectsSpec
 from qmf_shell.screens.pages.references import ReferencesPage
 from qmf_shell.screens.pages.values import ValuesPage
 from qmf_shell.screens.state import Page
-from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectKey, ObjectRecord
+from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 
@@ -50,11 +51,11 @@ class PageFactory:
         """The objects of a class."""
         return ObjectsPage(self.context, spec, self.interval, self.object)
 
-    def object(self, record: ObjectRecord) -> Page:
+    def object(self, record: ObjectView) -> Page:
         """One object: its values, references and events."""
         return self.values([record])
 
-    def values(self, records: Sequence[ObjectRecord]) -> Page:
+    def values(self, records: Sequence[ObjectView]) -> Page:
         """All values of some objects; of a single one its references and events as well, as tabs."""
         page = ValuesPage(self.context, records, self.interval, self.reference, all_integers=self.all_integers)
         identities = [item.identity for item in records]
@@ -73,7 +74,7 @@ class PageFactory:
         identity = _identity(key) if entry is None else entry.identity
         class_key = identity.class_key
         schema = ClassSchema(package=class_key.package, name=class_key.name, hash=class_key.hash or UUID(int=0))
-        return self.values([ObjectRecord(identity, schema, {})])
+        return self.values([ObjectView(identity, schema, {})])
 
     def events(self, passes: EventTest, *, title: str = "events") -> Page:
         """Events as they come."""

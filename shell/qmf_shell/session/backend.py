@@ -12,26 +12,11 @@ from typing import Generic, Protocol, TypeVar
 
 import attrs
 
-from qmf.console.aio import ObjectId
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
+from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 
 T = TypeVar("T")
-
-
-@attrs.frozen
-class ObjectKey(ObjectId):
-    """Identifies an object, also after a restart of its agent.
-
-    Attributes:
-        agent_epoch: epoch of the agent when the object was last received; 0 for objects that outlive restarts. Not
-            compared.
-        broker: the broker that it is on; empty in a session with one broker.
-    """
-
-    agent_name: str = ""
-    agent_epoch: int = attrs.field(default=0, eq=False)
-    broker: str = ""
 
 
 ClassName = tuple[str, str]
@@ -59,46 +44,6 @@ class AgentRecord:
     heartbeat: float
     broker: str
     seen: int = attrs.field(default=0, eq=False)
-
-
-@attrs.frozen
-class ObjectIdentity:
-    """What is needed to name an object.
-
-    Attributes:
-        key: its key.
-        class_key: its class.
-        index: its key properties as text, e.g. ``/`` for the filesystem mounted there.
-        title: its property `name`, if that is not part of the index; or empty.
-    """
-
-    key: ObjectKey
-    class_key: ClassKey
-    index: str
-    title: str = ""
-
-
-@attrs.frozen(eq=False)
-class ObjectRecord:
-    """An object as received from its agent.
-
-    Attributes:
-        identity: how it is named.
-        schema: its class.
-        values: properties and statistics by wire name; references are `ObjectKey`.
-        updated, created, deleted: nanoseconds since 1970; 0 if unknown, and `deleted` also while it exists.
-        handle: for the backend's own use.
-        broker: name of the broker that it is on, also in a session with one broker.
-    """
-
-    identity: ObjectIdentity
-    schema: ClassSchema
-    values: Mapping[str, object]
-    updated: int = 0
-    created: int = 0
-    deleted: int = 0
-    handle: object = None
-    broker: str = ""
 
 
 @attrs.frozen
@@ -184,7 +129,7 @@ class ObjectChanges:
         gone: objects that are no longer followed. If an object is in both, it came back.
     """
 
-    records: Sequence[ObjectRecord] = ()
+    records: Sequence[ObjectView] = ()
     gone: Sequence[GoneObject] = ()
 
 
@@ -226,7 +171,7 @@ class Backend(Protocol):
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
         """The class with this key. The first time, it is requested from an agent."""
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectView]:
         """All existing objects of all versions of some classes, from all agents. Requests them at the same time.
 
         Args:
@@ -246,10 +191,10 @@ class Backend(Protocol):
                 recent values, and cost a query of all objects each.
         """
 
-    def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
+    def get(self, identity: ObjectIdentity) -> ObjectView | None:
         """One object with its current values; None if its agent does not have it (any more)."""
 
-    def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+    def call(self, target: ObjectView, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """Call a method.
 
         Args:
@@ -267,7 +212,7 @@ class Backend(Protocol):
 
     def call_all(
         self,
-        targets: Sequence[ObjectRecord],
+        targets: Sequence[ObjectView],
         method: Method,
         arguments: Mapping[str, object],
         on_outcome: Callable[[int, CallOutcome], None],
@@ -279,7 +224,7 @@ class Backend(Protocol):
             on_outcome: called with the place in `targets` and the outcome of each call, on any thread.
         """
 
-    def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
+    def set_properties(self, target: ObjectView, values: Mapping[str, object]) -> None:
         """Set read-write properties of an object: all of them, or none.
 
         Raises:

@@ -10,7 +10,8 @@ import attrs
 
 from qmf.connecting import BrokerTarget, ConnectionContext
 from qmf.errors import ConnectError
-from qmf_shell.session.backend import Backend, ClassName, ObjectKey, ObjectRecord
+from qmf.views.objects import ObjectKey, ObjectView
+from qmf_shell.session.backend import Backend, ClassName
 from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
 from qmf_shell.session.context import Context
 from qmf_shell.session.lost import LostIdentities, LostIdentity
@@ -104,7 +105,7 @@ def _callbacks(
         ids.mark_deleted(key, when)
         deletions.add(name, own)
 
-    def agent_lost(agent: str, broker: str, when: int, published: Sequence[ObjectRecord]) -> None:
+    def agent_lost(agent: str, broker: str, when: int, published: Sequence[ObjectView]) -> None:
         listed = [item for item in ids.entries() if not item.deleted and _is_of(item.identity.key, agent, broker)]
         own = [is_own_object(item, ()) for item in published]
         lost.add(

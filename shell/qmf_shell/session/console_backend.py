@@ -35,6 +35,7 @@ from qmf.console.aio import (
 from qmf.errors import CallerError, ConnectError, DisconnectedError, NetworkError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
 from qmf.views.events import EventView
+from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView, ViewValues, key_of_reference, object_view
 from qmf_shell.session.agent_table import AgentTable
 from qmf_shell.session.backend import (
     AgentRecord,
@@ -43,13 +44,10 @@ from qmf_shell.session.backend import (
     ConnectionStatus,
     HeartbeatRecord,
     ObjectFeed,
-    ObjectIdentity,
-    ObjectKey,
-    ObjectRecord,
     QueryResult,
 )
 from qmf_shell.session.console_feed import ConsoleFeed
-from qmf_shell.session.console_values import RemoteValues, core_id, from_core, to_agent, to_core, to_event, to_object
+from qmf_shell.session.console_values import core_id, to_agent, to_core, to_event
 from qmf_shell.session.object_names import without_user
 from qmf_shell.session.own_objects import OwnObjectTracker, may_be_own
 
@@ -83,7 +81,7 @@ class BackendCallbacks:
     on_event: Callable[[EventView], None] = _ignore
     on_heartbeat: Callable[[HeartbeatRecord], None] = _ignore
     on_deleted: Callable[[ObjectKey, ClassName, int, bool], None] = _ignore
-    on_agent_lost: Callable[[str, str, int, Sequence[ObjectRecord]], None] = _ignore
+    on_agent_lost: Callable[[str, str, int, Sequence[ObjectView]], None] = _ignore
     on_agent_found: Callable[[str, str, int], None] = _ignore
     on_change: Callable[[], None] = _ignore
     on_connection: Callable[[str, bool, str], None] = _ignore
@@ -231,7 +229,7 @@ class ConsoleBackend:
         """See `Backend.schema`."""
         return self._loop.run(self._open_client().schema(key))
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectView]:
         """See `Backend.objects`."""
         return self._loop.run(self._query(self._open_client(), names, where))
 
@@ -243,17 +241,17 @@ class ConsoleBackend:
         self._loop.run(feed.start(self._open_client(), names, where, interval, recheck))
         return feed
 
-    def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
+    def get(self, identity: ObjectIdentity) -> ObjectView | None:
         """See `Backend.get`."""
         return self._loop.run(self._get(self._open_client(), identity))
 
-    def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+    def call(self, target: ObjectView, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """See `Backend.call`."""
         return self._loop.run(self._call(target, method, arguments))
 
     def call_all(
         self,
-        targets: Sequence[ObjectRecord],
+        targets: Sequence[ObjectView],
         method: Method,
         arguments: Mapping[str, object],
         on_outcome: Callable[[int, CallOutcome], None],
@@ -261,7 +259,7 @@ class ConsoleBackend:
         """See `Backend.call_all`."""
         self._loop.run(self._call_all(targets, method, arguments, on_outcome))
 
-    def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
+    def set_properties(self, target: ObjectView, values: Mapping[str, object]) -> None:
         """See `Backend.set_properties`."""
         handle = target.handle
         assert isinstance(handle, RemoteObject)
@@ -275,7 +273,7 @@ class ConsoleBackend:
 
     async def _query(
         self, client: Client, names: Sequence[ClassName], where: Sequence[object]
-    ) -> QueryResult[ObjectRecord]:
+    ) -> QueryResult[ObjectView]:
         predicate = list(where) if where else None
         answers = await asyncio.gather(
             *(client.objects(name, package=package, where=predicate) for package, name in names)
@@ -284,7 +282,7 @@ class ConsoleBackend:
         failures = {agent: error for answer in answers for agent, error in answer.failures.items()}
         return QueryResult([item for item in found.values() if not item.deleted], _reasons(failures))
 
-    async def _get(self, client: Client, identity: ObjectIdentity) -> ObjectRecord | None:
+    async def _get(self, client: Client, identity: ObjectIdentity) -> ObjectView | None:
         key = identity.key
         try:
             found = await client.objects(object_id=core_id(key))
@@ -299,28 +297,26 @@ class ConsoleBackend:
         objects = [item for item in objects if item.identity.key == key and not item.deleted]
         return objects[0] if objects else None
 
-    def _object(self, item: RemoteObject) -> ObjectRecord:
-        return to_object(item, self._label, self._name)
+    def _object(self, item: RemoteObject) -> ObjectView:
+        return object_view(item, self._label, self._name)
 
-    async def _call(
-        self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]
-    ) -> Mapping[str, object]:
+    async def _call(self, target: ObjectView, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         handle = target.handle
         assert isinstance(handle, RemoteObject)
         sent: dict[str, Any] = {name: to_core(value) for name, value in arguments.items()}
         outputs = await handle.call(method.name, **sent)
-        return {name: from_core(value, handle.agent, self._label) for name, value in outputs.items()}
+        return {name: key_of_reference(value, handle.agent, self._label) for name, value in outputs.items()}
 
     async def _call_all(
         self,
-        targets: Sequence[ObjectRecord],
+        targets: Sequence[ObjectView],
         method: Method,
         arguments: Mapping[str, object],
         on_outcome: Callable[[int, CallOutcome], None],
     ) -> None:
         slots = asyncio.Semaphore(CONCURRENT_CALLS)
 
-        async def one(number: int, target: ObjectRecord) -> None:
+        async def one(number: int, target: ObjectView) -> None:
             async with slots:
                 try:
                     outcome: CallOutcome = await self._call(target, method, arguments)
@@ -335,7 +331,7 @@ class ConsoleBackend:
     def _updated(self, item: RemoteObject) -> None:
         key = ObjectKey(item.object_id.object_name, item.agent, broker=self._label)
         name = (item.class_key.package, item.class_key.name) if item.class_key else ("", "")
-        own = may_be_own(name) and self._own.notice(key, name, RemoteValues(item, self._label))
+        own = may_be_own(name) and self._own.notice(key, name, ViewValues(item, self._label))
         if item.is_deleted:
             self._callbacks.on_deleted(key, name, item.timestamps.delete, own)
 

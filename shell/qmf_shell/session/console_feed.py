@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from qmf._loop_thread import LoopThread
 from qmf.console.aio import ChangeKind, Client, Follow, ObjectChange, RemoteObject
 from qmf.errors import CallerError
-from qmf_shell.session.backend import ClassName, GoneKind, GoneObject, ObjectChanges, ObjectKey, ObjectRecord
+from qmf.views.objects import ObjectKey, ObjectView
+from qmf_shell.session.backend import ClassName, GoneKind, GoneObject, ObjectChanges
 
 _KINDS = {
     ChangeKind.DELETED: GoneKind.DELETED,
@@ -23,7 +24,7 @@ _KINDS = {
 class ConsoleFeed:
     """See `ObjectFeed`. Changes of an object that are not taken are replaced by later ones."""
 
-    def __init__(self, loop: LoopThread, convert: Callable[[RemoteObject], ObjectRecord], label: str) -> None:
+    def __init__(self, loop: LoopThread, convert: Callable[[RemoteObject], ObjectView], label: str) -> None:
         """
         Args:
             loop: the client's loop.

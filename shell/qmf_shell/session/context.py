@@ -13,8 +13,9 @@ from qmf.console.aio.agent_search import ALL_AGENTS
 from qmf.errors import DisconnectedError
 from qmf.schema import ClassKey
 from qmf.views.events import EventView
+from qmf.views.objects import ObjectKey, ObjectView
 from qmf_shell.parsing.registry import Registry
-from qmf_shell.session.backend import AgentRecord, Backend, ClassName, ObjectKey, ObjectRecord, QueryResult
+from qmf_shell.session.backend import AgentRecord, Backend, ClassName, QueryResult
 from qmf_shell.session.column_memory import ColumnMemory
 from qmf_shell.session.lake_source import LakeSource
 from qmf_shell.session.lost import LostIdentities
@@ -124,7 +125,7 @@ class Context:
 
     def objects(
         self, names: Sequence[ClassName], where: Sequence[object] = (), *, everything: bool = False
-    ) -> Sequence[ObjectRecord]:
+    ) -> Sequence[ObjectView]:
         """The existing objects of some classes, see `Backend.objects`. Agents that did not answer become warnings.
 
         Args:
@@ -151,7 +152,7 @@ class Context:
         """How many objects of some classes were left out of the last answer."""
         return sum(self.hidden[name] for name in names)
 
-    def _own_connections(self, found: Sequence[ObjectRecord] | None) -> set[ObjectKey]:
+    def _own_connections(self, found: Sequence[ObjectView] | None) -> set[ObjectKey]:
         """The connections of agents and consoles; `found`: some objects, all connections among them."""
         return own_connections(self._complete(self.backend.objects([CONNECTION], ())) if found is None else found)
 

@@ -14,17 +14,9 @@ from qmf.console.aio.objects.object_query import compile_filter
 from qmf.errors import CallerError
 from qmf.pipeline.history.reader import LakeReader
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind, Method
-from qmf_shell.session.backend import (
-    AgentRecord,
-    CallOutcome,
-    ClassName,
-    ConnectionStatus,
-    ObjectFeed,
-    ObjectIdentity,
-    ObjectRecord,
-    QueryResult,
-)
-from qmf_shell.session.console_values import to_agent, to_object
+from qmf.views.objects import ObjectIdentity, ObjectView, object_view
+from qmf_shell.session.backend import AgentRecord, CallOutcome, ClassName, ConnectionStatus, ObjectFeed, QueryResult
+from qmf_shell.session.console_values import to_agent
 from qmf_shell.session.history_feed import HistoryFeed
 from qmf_shell.session.recent import DeletionCounts
 
@@ -78,7 +70,7 @@ class HistoryBackend:
         with self._lock:
             return self._reader.schema(key)
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectView]:
         """See `Backend.objects`. What is missing is among the failures, by the lake."""
         with self._lock:
             self._reader.refresh()
@@ -86,7 +78,7 @@ class HistoryBackend:
             present = self._reader.presences(at)
             destroyed: collections.Counter[ClassName] = collections.Counter()
             _, test = compile_filter(where, ())
-            found: list[ObjectRecord] = []
+            found: list[ObjectView] = []
             for key in self._reader.classes():
                 name = (key.package, key.name)
                 if key.kind is not Kind.DATA or name not in names:
@@ -110,7 +102,7 @@ class HistoryBackend:
             present = self._reader.presences(self._at())
         return (present.gap, present.gap_since) if present.gap else None
 
-    def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
+    def get(self, identity: ObjectIdentity) -> ObjectView | None:
         """See `Backend.get`."""
         key = identity.key
         with self._lock:
@@ -125,17 +117,17 @@ class HistoryBackend:
                     return self._object(state.objects[0])
         return None
 
-    def _object(self, item: RemoteObject) -> ObjectRecord:
-        return to_object(item, name=self._reader.url)
+    def _object(self, item: RemoteObject) -> ObjectView:
+        return object_view(item, name=self._reader.url)
 
-    def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+    def call(self, target: ObjectView, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """Refused; see `Backend.call`."""
         del target, method, arguments
         raise PastError
 
     def call_all(
         self,
-        targets: Sequence[ObjectRecord],
+        targets: Sequence[ObjectView],
         method: Method,
         arguments: Mapping[str, object],
         on_outcome: Callable[[int, CallOutcome], None],
@@ -144,7 +136,7 @@ class HistoryBackend:
         del targets, method, arguments, on_outcome
         raise PastError
 
-    def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
+    def set_properties(self, target: ObjectView, values: Mapping[str, object]) -> None:
         """Refused; see `Backend.set_properties`."""
         del target, values
         raise PastError

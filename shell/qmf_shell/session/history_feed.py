@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from qmf_shell.session.backend import GoneKind, GoneObject, ObjectChanges, ObjectKey, ObjectRecord
+from qmf.views.objects import ObjectKey, ObjectView
+from qmf_shell.session.backend import GoneKind, GoneObject, ObjectChanges
 
 
 class HistoryFeed:
     """The changes from one reading of the objects to the next; see `ObjectFeed`."""
 
-    def __init__(self, read: Callable[[], Sequence[ObjectRecord]], interval: float) -> None:
+    def __init__(self, read: Callable[[], Sequence[ObjectView]], interval: float) -> None:
         """
         Args:
             read: reads the objects as they are now.
@@ -20,7 +21,7 @@ class HistoryFeed:
         self._read = read
         self._interval = interval
         self._due = 0.0
-        self._known: dict[ObjectKey, ObjectRecord] = {}
+        self._known: dict[ObjectKey, ObjectView] = {}
 
     @property
     def failures(self) -> Mapping[str, str]:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable
 
 import attrs
 
-from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectKey
+from qmf.views.objects import ObjectIdentity, ObjectKey
+from qmf_shell.session.backend import ClassName
 from qmf_shell.session.object_names import class_name
 
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from qmf.errors import DisconnectedError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
+from qmf.views.objects import ObjectIdentity, ObjectView
 from qmf_shell.session.backend import (
     AgentRecord,
     Backend,
@@ -16,8 +17,6 @@ from qmf_shell.session.backend import (
     ConnectionStatus,
     ObjectChanges,
     ObjectFeed,
-    ObjectIdentity,
-    ObjectRecord,
     QueryResult,
 )
 
@@ -65,7 +64,7 @@ class MultiBackend:
                 error = error if isinstance(error, NotFoundError) else reason
         raise error or NotFoundError("class", str(key))
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectView]:
         """See `Backend.objects`."""
         return self._join(lambda backend: backend.objects(names, where))
 
@@ -84,17 +83,17 @@ class MultiBackend:
             raise error
         return _JoinedFeed(feeds)
 
-    def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
+    def get(self, identity: ObjectIdentity) -> ObjectView | None:
         """See `Backend.get`."""
         return self._backend_of(identity.key.broker).get(identity)
 
-    def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+    def call(self, target: ObjectView, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """See `Backend.call`."""
         return self._backend_of(target.identity.key.broker).call(target, method, arguments)
 
     def call_all(
         self,
-        targets: Sequence[ObjectRecord],
+        targets: Sequence[ObjectView],
         method: Method,
         arguments: Mapping[str, object],
         on_outcome: Callable[[int, CallOutcome], None],
@@ -108,7 +107,7 @@ class MultiBackend:
 
             backend.call_all([targets[at] for at in places], method, arguments, on_local)
 
-    def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
+    def set_properties(self, target: ObjectView, values: Mapping[str, object]) -> None:
         """See `Backend.set_properties`."""
         self._backend_of(target.identity.key.broker).set_properties(target, values)
 

@@ -16,7 +16,8 @@ import attrs
 
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
-from qmf_shell.session.backend import Backend, ObjectIdentity
+from qmf.views.objects import ObjectIdentity
+from qmf_shell.session.backend import Backend
 from qmf_shell.session.object_names import class_names, search_text
 
 logger = logging.getLogger("qmf.shell")

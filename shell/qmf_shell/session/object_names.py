@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from qmf.schema import ClassKey
-from qmf_shell.session.backend import ClassName, ObjectIdentity
+from qmf.views.objects import ObjectIdentity
+from qmf_shell.session.backend import ClassName
 
 #: The package of brokers' classes.
 BROKER_PACKAGE = "org.apache.qpid.broker"

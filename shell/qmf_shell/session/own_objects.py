@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from qmf.views import internal
 from qmf.views.internal import BROKER_PACKAGE
-from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectKey, ObjectRecord
+from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
+from qmf_shell.session.backend import ClassName
 
 #: The class whose objects sessions refer to.
 CONNECTION: ClassName = (BROKER_PACKAGE, internal.CONNECTION)
@@ -16,7 +17,7 @@ _REMEMBERED = 10_000
 Values = Mapping[str, object]
 
 
-def is_own_object(item: ObjectRecord, own_connections: Collection[ObjectKey] = ()) -> bool:
+def is_own_object(item: ObjectView, own_connections: Collection[ObjectKey] = ()) -> bool:
     """True for an object about what an agent or a console created.
 
     Args:
@@ -36,7 +37,7 @@ def may_be_own(name: ClassName) -> bool:
     return internal.may_be_own(*name)
 
 
-def own_connections(connections: Sequence[ObjectRecord]) -> set[ObjectKey]:
+def own_connections(connections: Sequence[ObjectView]) -> set[ObjectKey]:
     """The keys of those connections that are own ones."""
     return {item.identity.key for item in connections if is_own_object(item)}
 

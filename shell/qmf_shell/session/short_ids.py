@@ -10,7 +10,7 @@ import threading
 
 import attrs
 
-from qmf_shell.session.backend import ObjectIdentity, ObjectKey
+from qmf.views.objects import ObjectIdentity, ObjectKey
 from qmf_shell.session.object_names import search_text
 
 FIRST = 101

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import attrs
 import pytest
 from qmf_shell.objects.filtering import object_filter
-from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.short_ids import ShortIds
 from shell.fakes import BETA, FILESYSTEM, NOON, SECOND, filesystem
 
 from qmf.errors import NotFoundError
 from qmf.views.conditions import ConditionError, ObjectFilter, parse_condition
+from qmf.views.objects import ObjectView
 
 ROOT = filesystem("/").identity.key
 
@@ -23,7 +23,7 @@ def compiled(text: str, columns: Sequence[str] = ()) -> ObjectFilter:
     return object_filter(parse_condition(text), [FILESYSTEM], ids, columns)
 
 
-def passes(text: str, record: ObjectRecord, columns: Sequence[str] = ()) -> bool:
+def passes(text: str, record: ObjectView, columns: Sequence[str] = ()) -> bool:
     test = compiled(text, columns).test
     return test is None or test(record)
 

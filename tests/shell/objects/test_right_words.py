@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from qmf_shell.session.backend import ConnectionStatus, ObjectIdentity, ObjectKey, ObjectRecord
+from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context
 from shell.fakes import ALPHA, OTHER_PROCESS, FakeBackend, filesystem, full_event, process
 from shell.line_runner import failure, printed, table, view_of
 
 from qmf.errors import DisconnectedError, NotFoundError
+from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def test_a_class_with_several_objects_does_not(alone: Context, backend: FakeBack
 
 def test_classes_of_one_name_in_two_packages(alone: Context, backend: FakeBackend) -> None:
     identity = ObjectIdentity(ObjectKey("com.other:process:7", ALPHA), OTHER_PROCESS.key, "7")
-    backend.records = [filesystem("/"), process(1), ObjectRecord(identity, OTHER_PROCESS, {})]
+    backend.records = [filesystem("/"), process(1), ObjectView(identity, OTHER_PROCESS, {})]
     assert failure(alone, "refs process") == (
         "error: 'process' names 2 objects: 101 org.example:process 1 and 102 com.other:process 7; use the short id"
     )

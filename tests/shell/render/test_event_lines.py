@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from qmf_shell.render.event_lines import EventLineFormatter
-from qmf_shell.session.backend import ObjectKey
 from shell.fakes import BETA, NOON, full_event
 
 from qmf.views.events import EventView
+from qmf.views.objects import ObjectKey
 
 
 def line(event: EventView | None = None, *, json: bool = False) -> str:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import attrs
 import pytest
 from qmf_shell.modes.executor import execute
-from qmf_shell.session.backend import ObjectIdentity, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from shell.fakes import ALPHA, SCHEMAS, SECOND, FakeBackend, make_output
 from shell.line_runner import view_of
 from shell.looked import Looked
 
 from qmf.models.broker.schema import QUEUE as WHOLE
+from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 
 QUEUE = attrs.evolve(WHOLE, name="queue")
 
 
-def queue(name: str, depth: int, updated: int = SECOND) -> ObjectRecord:
+def queue(name: str, depth: int, updated: int = SECOND) -> ObjectView:
     key = ObjectKey(f"org.apache.qpid.broker:queue:{name}", ALPHA)
     values = {item.name: depth for item in QUEUE.statistics} | {"msgDepth": depth + 123_456, "consumerCount": 7}
-    return ObjectRecord(ObjectIdentity(key, QUEUE.key, name), QUEUE, {"name": name, **values}, updated=updated)
+    return ObjectView(ObjectIdentity(key, QUEUE.key, name), QUEUE, {"name": name, **values}, updated=updated)
 
 
 @pytest.fixture

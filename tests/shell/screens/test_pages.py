@@ -8,11 +8,7 @@ import attrs
 import pytest
 from qmf_shell.screens.drawing import ended
 from qmf_shell.screens.pages.events import KEPT
-from qmf_shell.session.backend import (
-    HeartbeatRecord,
-    ObjectIdentity,
-    ObjectKey,
-)
+from qmf_shell.session.backend import HeartbeatRecord
 from qmf_shell.session.context import Context
 from shell.fakes import (
     ALPHA,
@@ -28,6 +24,8 @@ from shell.fakes import (
     process,
 )
 from shell.looked import QUEUE, Looked, queue
+
+from qmf.views.objects import ObjectIdentity, ObjectKey
 
 
 @pytest.fixture

@@ -8,9 +8,10 @@ import attrs
 import pytest
 from qmf_shell.commands import standard
 from qmf_shell.modes.executor import LineOutcome, execute
-from qmf_shell.session.backend import ObjectIdentity, ObjectKey
 from qmf_shell.session.opening import OpenSession, open_session
 from shell.fakes import make_output
+
+from qmf.views.objects import ObjectIdentity, ObjectKey
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,6 @@ import pytest
 from qmf_shell.commands import standard
 from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import OutputStyle
-from qmf_shell.session.backend import ObjectKey
 from qmf_shell.session.context import Context
 from qmf_shell.session.opening import open_session
 from qmf_shell.session.own_objects import OwnObjectTracker, is_own_index, is_own_object
@@ -27,6 +26,7 @@ from qmf.broker import EmbeddedBroker
 from qmf.client import BrokerAgent
 from qmf.messaging import Connection, Session
 from qmf.schema import ClassKey, Kind
+from qmf.views.objects import ObjectKey
 
 PACKAGE = "org.apache.qpid.broker"
 OWN = "qmf-1_qmf-in-2b0b32a4-4a38-4f8e-a1a5-6b3c8a8c2d11"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from qmf_shell.session.backend import ObjectIdentity, ObjectKey
 from qmf_shell.session.short_ids import ShortIds
 from shell.fakes import ALPHA, FILESYSTEM
+
+from qmf.views.objects import ObjectIdentity, ObjectKey
 
 
 def identity(name: str, *, agent: str = ALPHA, epoch: int = 0) -> ObjectIdentity:

@@ -7,8 +7,7 @@ from operator import attrgetter
 
 from qmf_shell.commands import standard
 from qmf_shell.objects.filtering import object_filter
-from qmf_shell.session.backend import ObjectRecord
-from qmf_shell.session.console_values import to_event, to_object
+from qmf_shell.session.console_values import to_event
 from qmf_shell.session.context import Context
 from qmf_shell.session.short_ids import ShortIds
 from shell.fakes import FakeBackend
@@ -21,6 +20,7 @@ from qmf.errors import CallerError
 from qmf.protocol import matches
 from qmf.views.conditions import parse_condition
 from qmf.views.event_filter import EventFilter
+from qmf.views.objects import ObjectView, object_view
 from qmf.web.management.event_routes import event_filter as event_selection
 from qmf.web.pages.views.event_view import event_filter, event_rows
 from qmf.web.pages.views.object_table import ClassTable
@@ -90,7 +90,7 @@ async def _web(table: ClassTable, text: str) -> list[str] | None:
     return None if page.problem else [row.cells[0].text for row in page.rows]
 
 
-def _shell(records: Sequence[ObjectRecord], text: str) -> list[str] | None:
+def _shell(records: Sequence[ObjectView], text: str) -> list[str] | None:
     try:
         found = object_filter(parse_condition(text), [records[0].schema], ShortIds())
     except CallerError:
@@ -105,7 +105,7 @@ async def test_the_same_text_means_the_same() -> None:
         objects, _ = opened.site.follow_class(*CLASS)
         await until(lambda: len(objects) == 3 and objects.complete)
         table = ClassTable(opened.site, objects, *CLASS)
-        records = sorted(map(to_object, objects), key=lambda item: item.identity.index)
+        records = sorted(map(object_view, objects), key=lambda item: item.identity.index)
         assert {text: await _web(table, text) for text in ANSWERS} == wanted
         assert {text: _shell(records, text) for text in ANSWERS} == wanted
 

@@ -12,7 +12,8 @@ from qmf.errors import QmfError
 from qmf.views.conditions import parse_condition
 from qmf.views.event_filter import EventFilter
 from qmf.views.events import EventView, severity_name
-from qmf.views.names import reference_text, title_text
+from qmf.views.names import reference_text
+from qmf.views.objects import object_view
 from qmf.views.text import clean
 from qmf.web.pages.live.event_log import LoggedEvent
 from qmf.web.pages.views.page_urls import EventsUrl, agent_url, object_url
@@ -105,10 +106,7 @@ def event_rows(events: Iterable[LoggedEvent], url: EventsUrl, most: int = MOST_S
 
 def events_about(events: Iterable[LoggedEvent], obj: RemoteObject, most: int) -> list[EventRow]:
     """Those of the events that are about an object, `most` of them at most."""
-    names = {object_index(obj), obj.object_id.object_name}
-    if obj.schema is not None:
-        names.add(title_text(obj.schema, obj.data.values))
-    names.discard("")
+    names = {*object_view(obj).names, object_index(obj)}
     return [
         event_row(item) for item in islice((item for item in events if item.event.is_about(obj.object_id, names)), most)
     ]

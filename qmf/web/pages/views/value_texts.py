@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from qmf.console.aio import ObjectId, RemoteObject
-from qmf.schema import ClassSchema, QmfType
-from qmf.views.names import NO_NAME, index_text, title_text
+from qmf.schema import QmfType
+from qmf.views.names import NO_NAME
+from qmf.views.objects import object_view
 from qmf.views.text import clean
 from qmf.views.times import brief_duration, duration_text
 from qmf.views.times import instant_text as moment_text
@@ -101,9 +102,6 @@ def some_of(texts: Sequence[str], most: int = 5) -> str:
 
 def object_index(obj: RemoteObject) -> str:
     """What an object is called among those of its class; never empty."""
-    schema = obj.schema or ClassSchema(package="", name="")
-    name = obj.object_id.object_name
-    values = obj.typed_values
-    index = clean(index_text(name, schema, values))
-    title = clean(title_text(schema, values))
-    return f"{index} ({title})" if index and title and title != index else index or title or clean(name) or NO_NAME
+    identity = object_view(obj).identity
+    index, title = clean(identity.index), clean(identity.title)
+    return f"{index} ({title})" if index and title else index or title or clean(identity.key.object_name) or NO_NAME

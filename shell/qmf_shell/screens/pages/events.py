@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 
@@ -10,6 +10,7 @@ from qmf.errors import QmfError
 from qmf.views.conditions import parse_condition
 from qmf.views.event_filter import EventFilter
 from qmf.views.events import EventView, severity_name
+from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import plural
 from qmf_shell.objects.value_cells import argument_cells, event_fields
 from qmf_shell.render.formatting import Formatter
@@ -19,20 +20,12 @@ from qmf_shell.screens.fixed import FixedPage, TextPage
 from qmf_shell.screens.model import RowTest, TableModel
 from qmf_shell.screens.rows import Row, ScreenColumn
 from qmf_shell.screens.state import FilterError, Page
-from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 
 #: Events that a page keeps at most.
 KEPT = 10_000
 
 EventTest = Callable[[EventView], bool]
-
-
-def names_in_events(record: ObjectRecord) -> Collection[str]:
-    """What events call an object: its index or name, or its property `name`, where the index has more parts."""
-    identity = record.identity
-    name = record.values.get("name")
-    return {identity.index, identity.title, identity.key.object_name, name if isinstance(name, str) else ""} - {""}
 
 
 def _event_columns(context: Context) -> list[ScreenColumn]:
@@ -207,7 +200,7 @@ class EventPage(FixedPage):
         return TextPage(self.context, name, Formatter().text(cell))
 
 
-def event_test(records: Sequence[ObjectRecord]) -> EventTest:
+def event_test(records: Sequence[ObjectView]) -> EventTest:
     """The test for events about some objects."""
-    known = [(item.identity.key, names_in_events(item)) for item in records]
+    known = [(item.identity.key, item.names) for item in records]
     return lambda event: any(event.is_about(key, names) for key, names in known)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.schema import ClassSchema
+from qmf.views.objects import ObjectKey
 from qmf.views.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, value_columns
 from qmf_shell.objects.fields import field_value
@@ -16,7 +17,6 @@ from qmf_shell.screens.pages.object_row import ObjectRow
 from qmf_shell.screens.rates import rate_cell
 from qmf_shell.screens.rows import Mark, Row, ScreenColumn, ThresholdState
 from qmf_shell.screens.thresholds import level_of, limits_of
-from qmf_shell.session.backend import ObjectKey
 from qmf_shell.session.context import Context
 
 ID, INDEX, NAME, AGENT, STATE, CREATED, UPDATED = "\0id", "\0index", "\0name", "\0agent", "\0state", "\0new", "\0now"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import attrs
 
 from qmf.views.fields import ObjectField
+from qmf.views.objects import ObjectView
 from qmf.views.rates import counter_growth
 from qmf_shell.screens.rows import Row
-from qmf_shell.session.backend import ObjectRecord
 
 #: An object that did not change for so many seconds did not grow during them: what follows belongs to fewer seconds.
 LONGEST_STEP = 12.0
@@ -30,14 +30,14 @@ class ObjectRow(Row):
         followed: it was received once more since it was listed.
     """
 
-    item: ObjectRecord
-    before: ObjectRecord | None = None
+    item: ObjectView
+    before: ObjectView | None = None
     at: float = 0.0
     step: float = 0.0
     update: int = 0
     followed: bool = False
 
-    def change(self, record: ObjectRecord, at: float, update: int) -> None:
+    def change(self, record: ObjectView, at: float, update: int) -> None:
         """The object has other values."""
         seconds = (record.updated - self.item.updated) / 1e9
         seconds = seconds if seconds > 0 else max(at - self.at, 0.0)

@@ -11,6 +11,7 @@ from qmf.errors import QmfError
 from qmf.schema import TYPES, ClassKey
 from qmf.views.columns import important_statistics
 from qmf.views.conditions import Field, Test, compile_filter, parse_condition
+from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.text import clean, natural_key, plural
 from qmf_shell.objects.default_columns import default_columns
 from qmf_shell.objects.fields import find_field
@@ -23,15 +24,7 @@ from qmf_shell.screens.pages.object_row import ObjectRow
 from qmf_shell.screens.rows import Mark, Row
 from qmf_shell.screens.state import FilterError, Page, PageNote
 from qmf_shell.screens.thresholds import limits_of, threshold_key
-from qmf_shell.session.backend import (
-    ClassName,
-    GoneKind,
-    GoneObject,
-    ObjectChanges,
-    ObjectFeed,
-    ObjectKey,
-    ObjectRecord,
-)
+from qmf_shell.session.backend import ClassName, GoneKind, GoneObject, ObjectChanges, ObjectFeed
 from qmf_shell.session.context import Context
 from qmf_shell.session.own_objects import CONNECTION, SESSION, is_own_object, may_be_own, own_connections
 
@@ -98,7 +91,7 @@ class ObjectsPage(Page):
         context: Context,
         spec: ObjectsSpec,
         interval: float,
-        open_object: Callable[[ObjectRecord], Page],
+        open_object: Callable[[ObjectView], Page],
     ) -> None:
         """
         Args:
@@ -149,7 +142,7 @@ class ObjectsPage(Page):
         failures = [f"{agent}: {reason}" for agent, reason in found.failures.items()]
         return _News(time.monotonic(), self._selected(ObjectChanges(found.items)), failures, whole=True)
 
-    def _without_own(self, records: Sequence[ObjectRecord]) -> Sequence[ObjectRecord]:
+    def _without_own(self, records: Sequence[ObjectView]) -> Sequence[ObjectView]:
         """Leave out what agents and consoles create for themselves, unless everything is shown."""
         name = self._spec.name
         if self._everything or not may_be_own(name):
@@ -207,9 +200,9 @@ class ObjectsPage(Page):
         self.notes = tuple(PageNote(f"incomplete: {clean(text)}", bad=True) for text in news.failures[:1])
         self.loaded = True
 
-    def _put(self, records: Sequence[ObjectRecord], *, new: bool) -> set[ObjectKey]:
+    def _put(self, records: Sequence[ObjectView], *, new: bool) -> set[ObjectKey]:
         rows: list[ObjectRow] = []
-        fresh: list[ObjectRecord] = []
+        fresh: list[ObjectView] = []
         for record in records:
             row = self.model.row(record.identity.key)
             if not isinstance(row, ObjectRow):
@@ -271,7 +264,7 @@ class ObjectsPage(Page):
         if marked != (STATE in model.shown):
             model.shown = [*model.shown, STATE] if marked else [key for key in model.shown if key != STATE]
 
-    def _first_columns(self, rows: Sequence[ObjectRecord]) -> ObjectColumns:
+    def _first_columns(self, rows: Sequence[ObjectView]) -> ObjectColumns:
         """Make the columns for the first objects; shows those that were asked for, in their order."""
         model, spec = self.model, self._spec
         schemas = self._schemas or list({id(item.schema): item.schema for item in rows}.values())

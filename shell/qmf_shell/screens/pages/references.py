@@ -7,6 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from qmf.schema import Kind
+from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 from qmf.views.text import natural_key, plural
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.relations import references, referring
@@ -14,7 +15,6 @@ from qmf_shell.results.result import Role
 from qmf_shell.screens.model import TableModel
 from qmf_shell.screens.rows import Row, ScreenColumn
 from qmf_shell.screens.state import Page
-from qmf_shell.session.backend import ObjectIdentity, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 
@@ -36,7 +36,7 @@ class Relation:
     direction: str
     key: ObjectKey
     name: str
-    other: ObjectRecord | None
+    other: ObjectView | None
 
 
 def _class(row: Row) -> str:
@@ -57,7 +57,7 @@ class ReferencesPage(Page):
         context: Context,
         identity: ObjectIdentity,
         interval: float,
-        open_object: Callable[[ObjectRecord], Page],
+        open_object: Callable[[ObjectView], Page],
     ) -> None:
         """
         Args:

@@ -9,6 +9,7 @@ import attrs
 
 from qmf.schema import ClassSchema
 from qmf.views.fields import ObjectField, find_field
+from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
 from qmf.views.rates import RateTracker
 from qmf.views.text import clean
 from qmf_shell.objects.lookup import object_label
@@ -22,7 +23,6 @@ from qmf_shell.screens.rates import rate_cell
 from qmf_shell.screens.rows import Mark, Row, ScreenColumn, ThresholdState
 from qmf_shell.screens.state import Page, PageNote
 from qmf_shell.screens.thresholds import level_of, limits_of
-from qmf_shell.session.backend import ObjectIdentity, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 
 TYPE, ELEMENT, MEANING = "type", "element", "meaning"
@@ -53,7 +53,7 @@ class ValueRow(Row):
 @attrs.frozen(eq=False)
 class _News:
     at: float
-    found: Sequence[ObjectRecord | None]
+    found: Sequence[ObjectView | None]
 
 
 class ValuesPage(Page):
@@ -64,7 +64,7 @@ class ValuesPage(Page):
     def __init__(
         self,
         context: Context,
-        targets: Sequence[ObjectRecord],
+        targets: Sequence[ObjectView],
         interval: float,
         open_key: Callable[[ObjectKey], Page | None],
         *,
@@ -185,13 +185,13 @@ class ValuesPage(Page):
         field = find_field([schema], name)
         return field if field is not None and field.member is not None else None
 
-    def _rate(self, item: ObjectRecord, field: ObjectField | None, at: float) -> float | None:
+    def _rate(self, item: ObjectView, field: ObjectField | None, at: float) -> float | None:
         if field is None or not field.grows(all_integers=self._all_integers):
             return None
         key = item.identity.key, field.name
         return self._rates.update(key, field.type, item.values.get(field.name), at, item.identity.key.agent_epoch)
 
-    def _level(self, item: ObjectRecord, field: ObjectField | None) -> ThresholdState:
+    def _level(self, item: ObjectView, field: ObjectField | None) -> ThresholdState:
         if field is None:
             return ThresholdState.NORMAL
         limits = limits_of(field, item.schema.name, self.context.settings.thresholds)

@@ -1,0 +1,172 @@
+"""Objects for people: what every face shows of one, and how it is named; given by what a console or a lake has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Protocol
+
+import attrs
+
+from qmf.protocol import ObjectData, ObjectId
+from qmf.schema import ClassKey, ClassSchema
+from qmf.views.names import index_text, title_text
+
+#: So many values of an object are converted one by one; a reader of more gets all of them converted at once.
+SINGLE_READS = 3
+
+
+@attrs.frozen
+class ObjectKey(ObjectId):
+    """Identifies an object, also after a restart of its agent.
+
+    Attributes:
+        agent_epoch: epoch of the agent when the object was last received; 0 for objects that outlive restarts. Not
+            compared.
+        broker: the broker that it is on; empty where there is only one.
+    """
+
+    agent_name: str = ""
+    agent_epoch: int = attrs.field(default=0, eq=False)
+    broker: str = ""
+
+
+@attrs.frozen
+class ObjectIdentity:
+    """What is needed to name an object.
+
+    Attributes:
+        key: its key.
+        class_key: its class.
+        index: its key properties as text, e.g. ``/`` for the filesystem mounted there.
+        title: its property `name`, if that is not part of the index; or empty.
+    """
+
+    key: ObjectKey
+    class_key: ClassKey
+    index: str
+    title: str = ""
+
+
+class _Times(Protocol):
+    @property
+    def update(self) -> int: ...
+    @property
+    def create(self) -> int: ...
+    @property
+    def delete(self) -> int: ...
+
+
+class ReceivedObject(Protocol):
+    """An object as a console receives it, or a lake has it."""
+
+    @property
+    def agent(self) -> str: ...
+    @property
+    def object_id(self) -> ObjectId: ...
+    @property
+    def class_key(self) -> ClassKey | None: ...
+    @property
+    def schema(self) -> ClassSchema | None: ...
+    @property
+    def data(self) -> ObjectData: ...
+    @property
+    def properties(self) -> Mapping[str, object]: ...
+    @property
+    def statistics(self) -> Mapping[str, object]: ...
+    @property
+    def typed_values(self) -> Mapping[str, object]: ...
+    @property
+    def timestamps(self) -> _Times: ...
+    def __getitem__(self, name: str) -> object: ...
+
+
+@attrs.frozen(eq=False)
+class ObjectView:
+    """An object as it is shown and searched.
+
+    Attributes:
+        identity: how it is named.
+        schema: its class.
+        values: properties and statistics by wire name; references are `ObjectKey`.
+        updated, created, deleted: nanoseconds since 1970; 0 if unknown, and `deleted` also while it exists.
+        handle: what it was made of.
+        broker: name of the broker that it is on, also where there is only one.
+    """
+
+    identity: ObjectIdentity
+    schema: ClassSchema
+    values: Mapping[str, object]
+    updated: int = 0
+    created: int = 0
+    deleted: int = 0
+    handle: object = None
+    broker: str = ""
+
+    @property
+    def names(self) -> Collection[str]:
+        """What events call it: its index or name, or its property `name`, where the index has more parts."""
+        identity, name = self.identity, self.values.get("name")
+        names = {identity.index, identity.title, identity.key.object_name, name if isinstance(name, str) else ""}
+        return names - {""}
+
+
+def object_view(item: ReceivedObject, broker: str = "", name: str = "") -> ObjectView:
+    """The view of an object that was received.
+
+    Args:
+        item: the object.
+        broker: the broker in its keys; empty where there is only one.
+        name: name of its broker, in any case.
+    """
+    class_key = item.class_key or ClassKey("", "")
+    schema = item.schema or ClassSchema(package=class_key.package, name=class_key.name, hash=class_key.hash)
+    values = ViewValues(item, broker)
+    object_id, times = item.object_id, item.timestamps
+    key = ObjectKey(object_id.object_name, item.agent, object_id.agent_epoch, broker)
+    index, title = index_text(object_id.object_name, schema, values), title_text(schema, values)
+    # Some schemas do not tell which properties make the index.
+    identity = ObjectIdentity(key, class_key, index, "" if title in (index, *index.split(",")) else title)
+    return ObjectView(identity, schema, values, times.update, times.create, times.delete, item, name)
+
+
+def key_of_reference(value: object, agent: str, broker: str = "") -> object:
+    """A reference as an `ObjectKey`, of `agent` if it does not name one; every other value unchanged."""
+    if isinstance(value, ObjectId):
+        return ObjectKey(value.object_name, value.agent_name or agent, value.agent_epoch, broker)
+    return value
+
+
+class ViewValues(Mapping[str, object]):
+    """The values of an object, converted when read: of thousands of objects, mostly a few are needed."""
+
+    __slots__ = ("_all", "_broker", "_item", "_reads")
+
+    def __init__(self, item: ReceivedObject, broker: str) -> None:
+        self._item = item
+        self._broker = broker
+        self._all: Mapping[str, object] | None = None
+        self._reads = 0
+
+    def __getitem__(self, name: str) -> object:
+        if self._all is None and self._reads < SINGLE_READS:
+            if name not in self._item.data.values:
+                raise KeyError(name)
+            self._reads += 1
+            return key_of_reference(self._item[name], self._item.agent, self._broker)
+        return self._whole()[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._item.data.values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._whole())
+
+    def __len__(self) -> int:
+        return len(self._item.data.values)
+
+    def _whole(self) -> Mapping[str, object]:
+        if self._all is None:
+            item = self._item
+            found = {**item.data.values, **item.properties, **item.statistics}
+            self._all = {name: key_of_reference(value, item.agent, self._broker) for name, value in found.items()}
+        return self._all
