@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         VersionError,
     )
     from qmf.messaging.message import Disposition, Message
+    from qmf.messaging.received import ReceivedMessage
     from qmf.messaging.synchronous import Connection, Receiver, Sender, Session
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -73,6 +74,7 @@ else:
                 "TransactionUnknown UnauthorizedAccess VersionError"
             ),
             "qmf.messaging.message": "Disposition Message",
+            "qmf.messaging.received": "ReceivedMessage",
         },
     )
 
@@ -109,6 +111,7 @@ __all__ = [
     "MessagingError",
     "NontransactionalSession",
     "NotFound",
+    "ReceivedMessage",
     "Receiver",
     "ReceiverError",
     "ResolutionError",

@@ -83,9 +83,9 @@ def encode_formatted(message: Message) -> FormattedData:
     return FormattedData(content, message_format)
 
 
-def decode_formatted(data: FormattedData) -> Message:
-    """The message of such bytes."""
-    message = Message(bytes(data))
+def decode_formatted(data: FormattedData, kind: type[Message] = Message) -> Message:
+    """The message of such bytes; `kind` is its class."""
+    message = kind(bytes(data))
     message.message_format = data.message_format
     return message
 
@@ -207,8 +207,12 @@ def _remembered_form(*values: Any) -> IdForm | None:
     return IdForm.of(_encode_leading(*values))
 
 
-def decode(data: bytes) -> Message:
+def decode(data: bytes, kind: type[Message] = Message) -> Message:
     """The message that was received.
+
+    Args:
+        data: encoded.
+        kind: the class of the message.
 
     Raises:
         DecodeError: the bytes are not a message, or the content does not match its content type.
@@ -220,7 +224,7 @@ def decode(data: bytes) -> Message:
         raise DecodeError(text=f"message cannot be decoded: {error}") from error
     get = fields.get
     user_id, reply_to = get("user_id"), get("reply_to")
-    message = Message(
+    message = kind(
         content,
         get("content_type") or implied_content_type(content),
         id=get("message_id"),

@@ -40,8 +40,6 @@ _LONG_CODES = {kind: bytes((codes[1],)) for kind, codes in _CODES.items()}
 #: Attributes of messages, by the names of ids in a form.
 _IDS = {"message_id": "id", "correlation_id": "correlation_id"}
 
-_new = Message.__new__
-
 
 class MessageEncoder:
     """Encodes the messages of one sender; on any thread.
@@ -115,7 +113,12 @@ def _is_plain(message: Message, durable: bool | None) -> bool:
 class MessageDecoder:
     """Decodes the messages of one receiver; on any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: type[Message] = Message) -> None:
+        """Args:
+
+        kind: the class of the messages.
+        """
+        self._kind = kind
         #: The bytes before the content's type and size, the codes of both forms of this type, whether it is text, and
         #: attributes of the message; together, because another thread may replace them.
         self._known: tuple[bytes, int, int, bool, dict[str, Any]] = (b"\xff", 0, 0, False, {})
@@ -133,7 +136,7 @@ class MessageDecoder:
             DecodeError: as of `contents.decode`.
         """
         if type(data) is FormattedData:
-            message = decode_formatted(data)
+            message = decode_formatted(data, self._kind)
             message.delivery = delivery
             return message
         head, short, long, text, known = self._known
@@ -158,13 +161,13 @@ class MessageDecoder:
         attributes["delivery"] = delivery
         for name, value in ids:
             attributes[_IDS[name]] = value
-        message = _new(Message)
+        message = self._kind.__new__(self._kind)
         set_attributes(message, attributes)
         return message
 
     def _decode(self, data: bytes, delivery: object) -> Message:
         """The general way; remembers what two messages in succession have in common."""
-        message = decode(data)
+        message = decode(data, self._kind)
         content = message.content
         if (form := _CODES.get(type(content))) is not None and (parts := split_message(data)) is not None:
             head, section, body = parts

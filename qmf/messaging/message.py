@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from qmf.errors import unknown_attribute
 from qmf.messaging.addresses import Address
 from qmf.messaging.constants import REJECTED, RELEASED, Constant
+from qmf.messaging.typing import ContentT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,8 +35,10 @@ def implied_content_type(content: object) -> str | None:
     return next((name for kind, name in _CONTENT_TYPES.items() if isinstance(content, kind)), None)
 
 
-class Message:
+class Message(Generic[ContentT]):
     """A message: standard properties, properties of the application, and content.
+
+    For type checkers, `Message[T]` has content of class T; `Message` alone stands for `Message[Any]`.
 
     Attributes:
         content: str, bytes, dict, list or None.
@@ -53,6 +56,7 @@ class Message:
         properties: values by name: str, bytes, bool, int, float, None, `UUID`.
         message_format: 0 for a message as AMQP defines it. Any other number of 32 bits says what the bytes of `content`
             are, which then stand for the whole encoded message: no other attribute is sent or received.
+        delivery: of a received message what `Session.acknowledge` needs to find it; else None.
 
     Source: High Level Client API, "Messaging Properties"; published Python API, `Message`.
     """
@@ -66,17 +70,22 @@ class Message:
     priority: int | None
     ttl: float | None
     redelivered: bool
-    #: Of a received message: what `Session.acknowledge` needs to find it.
     delivery: Any
     properties: dict[str, Any]
-    content: Any
+    content: ContentT
     content_type: str | None
     message_format = 0
     _reply_to: Address | None
+    #: Whether objects of the class may have attributes that the API does not have: those of programs may.
+    _any_attributes: ClassVar[bool] = False
+
+    def __init_subclass__(cls, *, any_attributes: bool = True) -> None:
+        super().__init_subclass__()
+        cls._any_attributes = any_attributes
 
     def __init__(
         self,
-        content: Any = None,
+        content: ContentT = None,  # type: ignore[assignment]  # without content, it is a `Message[None]`
         content_type: str | _Unspecified | None = _UNSPECIFIED,
         id: object = None,
         subject: str | None = None,
@@ -122,8 +131,8 @@ class Message:
 
         AttributeError: messages have no such attribute; it has similar names. Objects of subclasses have any.
         """
-        if name not in _ATTRIBUTES and type(self) is Message:
-            raise unknown_attribute(Message, name, _ATTRIBUTES)
+        if name not in _ATTRIBUTES and not self._any_attributes:
+            raise unknown_attribute(type(self), name, _ATTRIBUTES)
         _set(self, name, value)
 
     @property
@@ -147,10 +156,10 @@ class Message:
 
 
 #: Sets all attributes of a message, by name, without a check.
-set_attributes: Callable[[Message, dict[str, Any]], None] = vars(Message)["__dict__"].__set__
+set_attributes: Callable[[Message[Any], dict[str, Any]], None] = vars(Message)["__dict__"].__set__
 #: Sets any attribute.
 _set = object.__setattr__
-_ATTRIBUTES = frozenset((*Message.__annotations__, "message_format", "reply_to"))
+_ATTRIBUTES = frozenset((*Message.__annotations__, "message_format", "reply_to")) - {"_any_attributes"}
 _SHOWN_IF_SET = ("id", "subject", "to", "user_id", "reply_to", "correlation_id", "priority", "ttl")
 _SHOWN_IF_TRUE = ("durable", "redelivered", "properties", "message_format")
 
@@ -160,7 +169,8 @@ class Disposition:
 
     Attributes:
         type: `REJECTED` or `RELEASED`.
-        options: of a rejection `code` and `text`, sent to the broker; of a release `set_redelivered`.
+        options: of a rejection `code` and `text`, sent to the broker; of a release `set_redelivered`: the attempt
+            to deliver it counts, and `undeliverable_here`: it shall not be delivered to this receiver again.
 
     Source: published Python API, `Disposition`.
     """
@@ -170,7 +180,7 @@ class Disposition:
 
         ValueError: the type or an option is unknown.
         """
-        allowed = {REJECTED: {"code", "text"}, RELEASED: {"set_redelivered"}}.get(type)
+        allowed = {REJECTED: {"code", "text"}, RELEASED: {"set_redelivered", "undeliverable_here"}}.get(type)
         if allowed is None:
             raise ValueError(f"a disposition is REJECTED or RELEASED, not {type!r}")
         if unknown := sorted(options.keys() - allowed):

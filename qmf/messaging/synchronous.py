@@ -18,10 +18,11 @@ from qmf.messaging.core.deliveries import ReceivedDelivery
 from qmf.messaging.core.incoming_link import IncomingLink
 from qmf.messaging.core.outgoing_link import OutgoingLink
 from qmf.messaging.core.session_core import SessionCore
-from qmf.messaging.exceptions import DecodeError, Timeout
+from qmf.messaging.exceptions import DecodeError, MessagingError, Timeout
 from qmf.messaging.loop import ConnectionLoop
 from qmf.messaging.message import Disposition, Message
 from qmf.messaging.options import read_options
+from qmf.messaging.received import ReceivedMessage
 
 
 class Connection(ConnectionBase):
@@ -133,7 +134,9 @@ class Session(SessionBase):
         """Open a receiver; see `qmf.messaging.aio.Session.receiver`."""
 
         async def make() -> Receiver:
-            return Receiver(await self._core.open_receiver(source, capacity, timeout), self, self._loop)
+            return Receiver(
+                await self._core.open_receiver(source, capacity, timeout, ReceivedMessage), self, self._loop
+            )
 
         return self._loop.run(make())
 
@@ -240,6 +243,10 @@ class Sender(SenderBase):
 class Receiver(ReceiverBase):
     """Receives messages from a node. Made by `Session.receiver`; any thread may use it.
 
+    ``for message in receiver`` fetches one message after the other, without a limit of time. It ends when the program,
+    on another thread, closes the receiver, its session or its connection; every other end raises its error, as `fetch`
+    does, and the iteration can be begun again.
+
     Attributes:
         session: that it belongs to.
     """
@@ -258,7 +265,18 @@ class Receiver(ReceiverBase):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def fetch(self, timeout: float | None = None) -> Message:
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> ReceivedMessage:
+        try:
+            return self.fetch()
+        except MessagingError:
+            if self._core.ended:
+                raise StopIteration from None
+            raise
+
+    def fetch(self, timeout: float | None = None) -> ReceivedMessage:
         """The next message; see `qmf.messaging.aio.Receiver.fetch`."""
         self._loop.check_process()
         delivery = self._core.pop()
@@ -276,7 +294,8 @@ class Receiver(ReceiverBase):
                 self._core.put_back(delivery)
                 raise
         try:
-            return self._core.decode(delivery)
+            message: ReceivedMessage = self._core.decode(delivery)
+            return message
         except DecodeError as error:
             self._loop.call_soon(functools.partial(_reject, delivery, str(error)))
             raise

@@ -33,7 +33,7 @@ def session(managed: str) -> Iterator[Session]:
 def agent_name(session: Session) -> str:
     """The name of the broker's agent, from its answer to a locate request."""
     answers = session.receiver("#")
-    request = Message([], reply_to=answers.source, properties=properties("_agent_locate_request"))
+    request: Message = Message([], reply_to=answers.source, properties=properties("_agent_locate_request"))
     session.sender("qmf.default.topic/console.request.agent_locate").send(request)
     answer = answers.fetch(timeout=10)
     session.acknowledge()

@@ -101,6 +101,7 @@ class Decisions:
         description: str = "",
         *,
         failed: bool = False,
+        undeliverable: bool = False,
     ) -> None:
         """Give a message that was received an outcome without settling it.
 
@@ -112,7 +113,7 @@ class Decisions:
             outcome: for the peer.
             transaction: id of the transaction that the outcome is part of.
             condition, description: error, for a rejected message; without a transaction.
-            failed: of a modified message: the attempt to deliver it counts; without a transaction.
+            failed, undeliverable: of a modified message, see `modify`; without a transaction.
         """
         if transaction is not None:
             self._set_transactional(link, delivery_tag, outcome, transaction)
@@ -122,7 +123,7 @@ class Decisions:
             if outcome is Outcome.ACCEPTED:
                 lib.pn_delivery_update(delivery, _ACCEPTED)
             else:
-                update(delivery, outcome, condition, description, failed=failed)
+                update(delivery, outcome, condition, description, failed=failed, undeliverable=undeliverable)
 
     def declare(self, link: Link, delivery_tag: int, transaction: bytes) -> None:
         """Settle a message to the coordinator with the id of the transaction that it has declared."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self
 
+from qmf.messaging.aio.opening import opens
 from qmf.messaging.aio.session import Session
 from qmf.messaging.bases import ConnectionBase
 from qmf.messaging.core.connection_core import ConnectionCore
@@ -42,8 +43,9 @@ class Connection(ConnectionBase):
         await self.close()
 
     @classmethod
+    @opens
     async def establish(cls, url: str | None = None, timeout: float | None = None, **options: Any) -> Self:
-        """Make a connection and open it; see `__init__` and `open`."""
+        """Make a connection and open it; see `__init__` and `open`. Entered as a context, it is closed at its end."""
         connection = cls(url, **options)
         await connection.open(timeout)
         return connection
@@ -81,10 +83,11 @@ class Connection(ConnectionBase):
         """
         await self._core.close(timeout)
 
+    @opens
     async def session(
         self, name: str | None = None, transactional: bool = False, timeout: float | None = None
     ) -> Session:
-        """The session of that name; a new one if there is none.
+        """The session of that name; a new one if there is none. Entered as a context, it is closed at its end.
 
         Args:
             name: None for a new session.

@@ -2,16 +2,44 @@
 
 from __future__ import annotations
 
+from types import TracebackType
+from typing import Self
+
+from qmf.messaging.aio.message import ReceivedMessage
 from qmf.messaging.bases import ReceiverBase
-from qmf.messaging.message import Message
+from qmf.messaging.exceptions import MessagingError
 
 
 class Receiver(ReceiverBase):
-    """Receives messages from a node. Made by `Session.receiver`."""
+    """Receives messages from a node. Made by `Session.receiver`.
+
+    ``async for message in receiver`` fetches one message after the other, without a limit of time. It ends when the
+    program closes the receiver, its session or its connection; every other end raises its error, as `fetch` does, and
+    the iteration can be begun again.
+    """
 
     __slots__ = ()
 
-    async def fetch(self, timeout: float | None = None) -> Message:
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ReceivedMessage:
+        try:
+            return await self.fetch()
+        except MessagingError:
+            if self._core.ended:
+                raise StopAsyncIteration from None
+            raise
+
+    async def fetch(self, timeout: float | None = None) -> ReceivedMessage:
         """The next message.
 
         Args:
@@ -24,9 +52,11 @@ class Receiver(ReceiverBase):
 
         Cancelling loses no message: one that arrives is kept for the next call.
         """
-        if (message := self._core.take()) is not None:  # most often, and without another coroutine
-            return message
-        return await self._core.fetch(timeout)
+        message: ReceivedMessage | None = self._core.take()  # most often, and without another coroutine
+        if message is None:
+            message = await self._core.fetch(timeout)
+            assert message is not None
+        return message
 
     async def close(self, timeout: float | None = None) -> None:
         """Close the link. Messages that were not fetched return to the node. A durable subscription ends.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from qmf.messaging.bases import SenderBase
 from qmf.messaging.core.waiting import deadline_of
@@ -14,6 +15,14 @@ class Sender(SenderBase):
     """Sends messages to a node. Made by `Session.sender`."""
 
     __slots__ = ()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
     async def send(self, object: Any, sync: bool = True, timeout: float | None = None) -> None:
         """Send a message.

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from types import TracebackType
+from typing import Self
+
+from qmf.messaging.aio.message import ReceivedMessage
+from qmf.messaging.aio.opening import opens
 from qmf.messaging.aio.receiver import Receiver
 from qmf.messaging.aio.sender import Sender
 from qmf.messaging.bases import SessionBase
@@ -14,6 +19,15 @@ class Session(SessionBase):
 
     __slots__ = ()
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @opens
     async def sender(
         self,
         target: str,
@@ -22,7 +36,7 @@ class Session(SessionBase):
         durable: bool | None = None,
         timeout: float | None = None,
     ) -> Sender:
-        """Open a sender.
+        """Open a sender. Entered as a context, it is closed at its end.
 
         Args:
             target: the address.
@@ -39,8 +53,9 @@ class Session(SessionBase):
         """
         return Sender(await self._core.open_sender(target, capacity, durable, timeout))
 
+    @opens
     async def receiver(self, source: str, *, capacity: int | Constant = 0, timeout: float | None = None) -> Receiver:
-        """Open a receiver.
+        """Open a receiver. Entered as a context, it is closed at its end.
 
         Args:
             source: the address.
@@ -50,7 +65,7 @@ class Session(SessionBase):
         Raises:
             MessagingError: as of `sender`.
         """
-        return Receiver(await self._core.open_receiver(source, capacity, timeout))
+        return Receiver(await self._core.open_receiver(source, capacity, timeout, ReceivedMessage))
 
     async def next_receiver(self, timeout: float | None = None) -> Receiver:
         """The receiver whose message has arrived first; its `fetch` returns at once.

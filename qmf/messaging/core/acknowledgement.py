@@ -92,8 +92,10 @@ def settle(deliveries: Iterable[ReceivedDelivery], disposition: Disposition | No
 
 
 def _settle(delivery: ReceivedDelivery, disposition: Disposition | None) -> None:
-    if disposition is not None and disposition.options.get("set_redelivered"):
-        delivery.modify(failed=True)
+    options = {} if disposition is None else disposition.options
+    failed, undeliverable = bool(options.get("set_redelivered")), bool(options.get("undeliverable_here"))
+    if failed or undeliverable:
+        delivery.modify(failed=failed, undeliverable=undeliverable)
     else:
         delivery.settle(outcome_of(disposition), *_reason(disposition))
 

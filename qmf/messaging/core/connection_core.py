@@ -37,6 +37,7 @@ class ConnectionCore:
         condition: notified of every change; for the parts of the connection.
         sessions: those that are open, by name.
         error: why the connection failed, or None.
+        closing: the error of what still waits when the program closes the connection; None before.
         endpoint, on_error: see `Reporter`.
     """
 
@@ -47,6 +48,7 @@ class ConnectionCore:
         self.condition = Condition()
         self.sessions: dict[str, SessionCore] = {}
         self.error: MessagingError | None = None
+        self.closing: MessagingError | None = None
         self.endpoint: object = self
         self.on_error: ErrorHandler | None = None
         self._names = itertools.count()
@@ -179,9 +181,9 @@ class ConnectionCore:
                     await session.close(None if deadline is None else max(0.0, deadline - loop.time()))
         finally:
             await self._connection.close(timeout)
-            closed = ConnectionClosed(text="the connection was closed")
+            self.closing = ConnectionClosed(text="the connection was closed")
             for session in list(self.sessions.values()):
-                session.fail(closed)
+                session.fail(self.closing)
             self.sessions.clear()
             self.condition.notify()
             self.condition.cancel_timer()

@@ -22,6 +22,10 @@ class DeliveryReceiver(Protocol):
     error: MessagingError | None
 
     @property
+    def session(self) -> object:
+        """The session of the API that it belongs to."""
+
+    @property
     def confirms(self) -> bool:
         """True if the broker can confirm acknowledgements."""
 
@@ -98,10 +102,16 @@ class ReceivedDelivery:
         """Report that the message cannot be processed."""
         self.settle(Outcome.REJECTED, condition, description)
 
-    def modify(self, *, failed: bool) -> None:
-        """Return the message to its node; with `failed` as one that was redelivered."""
+    def modify(self, *, failed: bool, undeliverable: bool = False) -> None:
+        """Return the message to its node.
+
+        Args:
+            failed: as one that was delivered.
+            undeliverable: it shall not come on this link again.
+        """
         if self.delivery_tag is not None:
-            self._network.engine.decisions.modify(self._link, self.delivery_tag, failed=failed, undeliverable=False)
+            decisions = self._network.engine.decisions
+            decisions.modify(self._link, self.delivery_tag, failed=failed, undeliverable=undeliverable)
             self._network.transport.flush_soon()
 
     def update(self, outcome: Outcome, transaction: bytes | None, condition: str = "", description: str = "") -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from qmf.bus.engine.events import Delivery, DeliveryBatch, MessageTooLarge
 from qmf.bus.engine.link import Link
@@ -29,7 +29,19 @@ POLL_TIMEOUT = 0.5
 
 
 class IncomingSession(LinkSession, Protocol):
-    """What the link of a receiver needs of its session."""
+    """What the link of a receiver needs of its session.
+
+    Attributes:
+        endpoint: the session of the API.
+        error: why it failed, or None.
+    """
+
+    endpoint: object
+    error: MessagingError | None
+
+    @property
+    def ended(self) -> bool:
+        """True if the program has closed the session or the connection, and neither had failed before."""
 
     def arrived(self, count: int) -> None:
         """So many messages are there to be fetched."""
@@ -59,15 +71,26 @@ class IncomingLink(AddressedLink):
     )
 
     def __init__(
-        self, session: IncomingSession, address: str, capacity: int | Constant, acknowledgements: Acknowledgements
+        self,
+        session: IncomingSession,
+        address: str,
+        capacity: int | Constant,
+        acknowledgements: Acknowledgements,
+        kind: type[Message],
     ) -> None:
+        """Args:
+
+        session, address, capacity: of the receiver.
+        acknowledgements: of the session.
+        kind: the class of its messages, which `fetch`, `take` and `decode` return.
+        """
         super().__init__(session, address)
         self._acknowledgements = acknowledgements
         self._owner = session
         self.window = CreditWindow(capacity)
         self._arrived: deque[ReceivedDelivery] = deque()
         self._draining = False
-        self._decoder = MessageDecoder()
+        self._decoder = MessageDecoder(kind)
         #: Messages whose acknowledgement the broker has to confirm, by delivery tag.
         self._confirming: dict[int, ReceivedDelivery] = {}
         #: With exactly-once: all messages whose outcome the broker has not confirmed.
@@ -100,6 +123,18 @@ class IncomingLink(AddressedLink):
                 return
             delivery.settle(Outcome.RELEASED)
 
+    @property
+    def session(self) -> object:
+        """See `DeliveryReceiver`."""
+        return self._owner.endpoint
+
+    @property
+    def ended(self) -> bool:
+        """True if the program has closed the receiver, its session or its connection, and none had failed before."""
+        if self.error is not None:
+            return self.error is self._owner.error and self._owner.ended
+        return self.closed or self._owner.ended
+
     def available(self) -> int:
         """Number of messages that have arrived and can be fetched without waiting."""
         return len(self._arrived)
@@ -108,7 +143,7 @@ class IncomingLink(AddressedLink):
         """Number of messages that were fetched and are not acknowledged."""
         return self._acknowledgements.count(self)
 
-    async def fetch(self, timeout: float | None) -> Message:
+    async def fetch(self, timeout: float | None) -> Any:
         """See `Receiver.fetch`."""
         if (message := self.take()) is not None:
             return message
@@ -118,7 +153,7 @@ class IncomingLink(AddressedLink):
             return self._fetched(delivery)
         return await self.fetch_last(timeout)
 
-    async def fetch_last(self, timeout: float | None) -> Message:
+    async def fetch_last(self, timeout: float | None) -> Any:
         """The message that the broker still has when nobody waits for one any more.
 
         Args:
@@ -152,12 +187,12 @@ class IncomingLink(AddressedLink):
             self._fetching -= 1
         return delivery
 
-    def take(self) -> Message | None:
-        """The first message that has arrived, if there is one; another thread may be quicker."""
+    def take(self) -> Any:
+        """The first message that has arrived, or None; another thread may be quicker."""
         delivery = self.pop()
         return None if delivery is None else self._fetched(delivery)
 
-    def _fetched(self, delivery: ReceivedDelivery) -> Message:
+    def _fetched(self, delivery: ReceivedDelivery) -> Any:
         self.grant()
         try:
             return self.decode(delivery)
@@ -258,7 +293,7 @@ class IncomingLink(AddressedLink):
         """True if `grant` would give credit."""
         return self.window.is_due(len(self._arrived), self._waiting())
 
-    def decode(self, delivery: ReceivedDelivery) -> Message:
+    def decode(self, delivery: ReceivedDelivery) -> Any:
         """The message of a delivery, which counts as fetched; on any thread.
 
         Raises:

@@ -49,6 +49,10 @@ class SessionConnection(Protocol):
     def detached(self) -> bool:
         """True before the connection is opened, and after it was detached."""
 
+    @property
+    def closing(self) -> MessagingError | None:
+        """The error of what still waits when the program closes the connection."""
+
     def check_error(self) -> None:
         """Raise why the connection failed."""
 
@@ -119,6 +123,11 @@ class SessionCore:
         """See `LinkSession`."""
         return self.error is not None or self.closed
 
+    @property
+    def ended(self) -> bool:
+        """See `IncomingSession`."""
+        return self.closed if self.error is None else self.error is self._connection.closing
+
     def check(self) -> None:
         """Raise why the session cannot be used.
 
@@ -150,10 +159,12 @@ class SessionCore:
         await self._open(link, timeout)
         return link
 
-    async def open_receiver(self, source: str, capacity: int | Constant, timeout: float | None) -> IncomingLink:
-        """See `Session.receiver`."""
+    async def open_receiver(
+        self, source: str, capacity: int | Constant, timeout: float | None, kind: type[Message] = Message
+    ) -> IncomingLink:
+        """See `Session.receiver`; `kind` is the class of its messages."""
         self._check_open()
-        link = IncomingLink(self, source, capacity, self.acknowledgements)
+        link = IncomingLink(self, source, capacity, self.acknowledgements, kind)
         self._check_reliability(link)
         self.receivers.append(link)
         await self._open(link, timeout)

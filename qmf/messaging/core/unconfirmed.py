@@ -21,7 +21,7 @@ class ResumableDelivery(ReceivedDelivery):
         outcome: None before it is decided.
     """
 
-    __slots__ = ("_condition", "_description", "outcome")
+    __slots__ = ("_condition", "_description", "_failed", "_undeliverable", "outcome")
 
     keeps_outcome = True
 
@@ -29,6 +29,7 @@ class ResumableDelivery(ReceivedDelivery):
         super().__init__(receiver, network, delivery.link, delivery.delivery_tag, data_of(delivery))
         self.outcome: Outcome | None = None
         self._condition = self._description = ""
+        self._failed = self._undeliverable = False
 
     @property
     def stale(self) -> bool:
@@ -41,9 +42,11 @@ class ResumableDelivery(ReceivedDelivery):
             self.outcome, self._condition, self._description = outcome, condition, description
             self._report()
 
-    def modify(self, *, failed: bool) -> None:
+    def modify(self, *, failed: bool, undeliverable: bool = False) -> None:
         """See `ReceivedDelivery`."""
-        self.settle(Outcome.MODIFIED if failed else Outcome.RELEASED)
+        if self.outcome is None:
+            self._failed, self._undeliverable = failed, undeliverable
+            self.settle(Outcome.MODIFIED if failed or undeliverable else Outcome.RELEASED)
 
     def update(self, outcome: Outcome, transaction: bytes | None, condition: str = "", description: str = "") -> None:
         """See `ReceivedDelivery`; there are no transactions on such a link."""
@@ -67,7 +70,8 @@ class ResumableDelivery(ReceivedDelivery):
             None,
             self._condition,
             self._description,
-            failed=self.outcome is Outcome.MODIFIED,
+            failed=self._failed,
+            undeliverable=self._undeliverable,
         )
         self._network.transport.flush_soon()
 
