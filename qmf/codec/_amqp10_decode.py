@@ -14,9 +14,10 @@ import struct
 from collections.abc import Callable
 from uuid import UUID
 
+from qmf.codec.decimals import decode_decimal
 from qmf.codec.limits import MAX_DEPTH, MAX_EMPTY_ELEMENTS
 from qmf.codec.type_codes import AMQP10, number_decoders
-from qmf.codec.types import Described
+from qmf.codec.types import Described, Timestamp
 from qmf.errors import DecodeError
 
 _Result = tuple[object, int]
@@ -27,6 +28,7 @@ _unpack_u32_pair = struct.Struct(">II").unpack_from
 
 # Numbers by code: what unpacks them, and their width with the code.
 _FIXED = {code: (unpack, width + 1) for code, (unpack, width) in number_decoders(AMQP10).items()}
+_unpack_time, _ = _FIXED.pop(0x83)  # has a class of its own
 
 # Types of keys in maps of any size. Of others, such as uuids, a peer can find as many as it likes that have one hash,
 # and each is compared with all before it: only small maps may have those.
@@ -146,8 +148,12 @@ def _uuid(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
 
 
 def _decimal(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
-    # Nobody computes with IEEE decimals in QMF; their bytes are kept so that the rest of the message can be read.
-    return _raw(data, pos, AMQP10[code].width)
+    raw, end = _raw(data, pos, AMQP10[code].width)
+    return decode_decimal(raw), end
+
+
+def _timestamp(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+    return Timestamp(_unpack_time(data, pos)[0]), pos + 8
 
 
 def _variable(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
@@ -261,6 +267,7 @@ def _table() -> list[_Decoder]:
         ((0x56,), _boolean),
         ((0x73,), _char),
         ((0x74, 0x84, 0x94), _decimal),
+        ((0x83,), _timestamp),
         ((0x98,), _uuid),
         ((0xA0, 0xA1, 0xA3, 0xB0, 0xB1, 0xB3), _variable),
         ((0xC0, 0xD0), _list),

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from qmf.codec.decimals import encode_decimal
 from qmf.codec.errors import EncodeError, escaped, out_of_range
 from qmf.codec.limits import MAX_DEPTH
 from qmf.codec.type_codes import AMQP10, number_packer
@@ -36,6 +39,7 @@ _Encoder = Callable[[bytearray, Any, int], None]
 
 _pack_u32 = struct.Struct(">I").pack
 _pack_long, _pack_ulong = number_packer(AMQP10[0x81]), number_packer(AMQP10[0x80])
+_pack_time = number_packer(AMQP10[0x83])
 _pack_double, _pack_float = number_packer(AMQP10[0x82]), number_packer(AMQP10[0x72])
 
 
@@ -199,6 +203,20 @@ def _uuid(out: bytearray, value: UUID, depth: int) -> None:
     out += value.bytes
 
 
+_EPOCH, _MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
+
+
+def _datetime(out: bytearray, value: datetime, depth: int) -> None:
+    if value.tzinfo is None:
+        raise EncodeError(f"a time needs a time zone: {value.isoformat()} has none")
+    out += _pack_time(0x83, (value - _EPOCH) // _MILLISECOND)
+
+
+def _decimal(out: bytearray, value: Decimal, depth: int) -> None:
+    out.append(0x94)
+    out += encode_decimal(value)
+
+
 def _compound(out: bytearray, code: int, count: int, items: bytearray) -> None:
     size = len(items)
     if size < 0xFF and count <= 0xFF:
@@ -268,6 +286,8 @@ _ENCODERS: dict[type, _Encoder] = {
     str: _string,
     bytes: _binary,
     UUID: _uuid,
+    datetime: _datetime,
+    Decimal: _decimal,
     dict: _map,
     list: _list,
     tuple: _list,

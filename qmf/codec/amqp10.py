@@ -13,8 +13,9 @@ def encode(value: object) -> bytes:
     """Encode one value, in the shortest form of its type.
 
     Args:
-        value: None, bool, int (long; ulong if it only fits there), float (double), str, bytes, `UUID`, mapping, list,
-            tuple, or one of `qmf.codec.types`. Containers may hold all of these, 32 deep. A str with lone surrogates
+        value: None, bool, int (long; ulong if it only fits there), float (double), str, bytes, `UUID`, `datetime` with
+            a zone (timestamp: milliseconds, rounded down), `Decimal` (decimal128), mapping, list, tuple, or one of
+            `qmf.codec.types`. Containers may hold all of these, 32 deep. A str with lone surrogates
             that stand for bytes (``surrogateescape``) is sent as binary.
 
     Raises:
@@ -35,7 +36,7 @@ def decode(data: bytes, offset: int = 0, *, text: bool = False) -> tuple[object,
 
     Returns:
         the value and the offset after it. Integers of all widths come as int, symbols and chars as str, timestamps as
-        int milliseconds, arrays as lists, decimals as their raw bytes, described values as `Described`.
+        `Timestamp`, arrays as lists, decimals as `Decimal`, described values as `Described`.
 
     Raises:
         DecodeError: the bytes are no such value. Never anything else.

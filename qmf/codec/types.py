@@ -2,8 +2,8 @@
 
 Python has one `int`, the wire has eight. A plain `int` is encoded as a 64-bit value; wrap it in one of these types
 where the receiver expects a certain width. All of them are subclasses of what they wrap, so they compare and calculate
-as usual. Ranges are checked when encoded, not here. Decoders never return these types: widths mean nothing to a
-receiver (QMF2.md 3.2).
+as usual. Ranges are checked when encoded, not here. Of these types, decoders return `Timestamp` and `Described` alone:
+widths mean nothing to a receiver (QMF2.md 3.2).
 """
 
 from __future__ import annotations

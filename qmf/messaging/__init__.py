@@ -13,6 +13,7 @@ from qmf._lazy import lazy_exports
 if TYPE_CHECKING:
     from qmf.messaging.addresses import Address
     from qmf.messaging.constants import AMQP_PORT, AMQPS_PORT, REJECTED, RELEASED, UNLIMITED
+    from qmf.messaging.content_types import JSON, ContentType, ContentTypes
     from qmf.messaging.datatypes import Serial, timestamp, uuid4
     from qmf.messaging.exceptions import (
         AcknowledgementUnknown,
@@ -63,6 +64,7 @@ else:
             "qmf.messaging.addresses": "Address",
             "qmf.messaging.constants": "AMQP_PORT AMQPS_PORT REJECTED RELEASED UNLIMITED",
             "qmf.messaging.synchronous": "Connection Receiver Sender Session",
+            "qmf.messaging.content_types": "ContentType ContentTypes JSON",
             "qmf.messaging.datatypes": "Serial timestamp uuid4",
             "qmf.messaging.exceptions": (
                 "AcknowledgementUnknown AddressError AssertionFailed AuthenticationFailure ConnectError "
@@ -81,6 +83,7 @@ else:
 __all__ = [
     "AMQPS_PORT",
     "AMQP_PORT",
+    "JSON",
     "REJECTED",
     "RELEASED",
     "UNLIMITED",
@@ -94,6 +97,8 @@ __all__ = [
     "ConnectionClosed",
     "ConnectionError",
     "ContentError",
+    "ContentType",
+    "ContentTypes",
     "DecodeError",
     "Detached",
     "Disposition",

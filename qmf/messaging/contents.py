@@ -1,6 +1,6 @@
 """Messages of this API to and from AMQP 1.0 messages. No I/O.
 
-Text, maps and lists are sent in an amqp-value section, bytes in a data section, as Apache's C++ client does. Peers that
+Bytes are sent in a data section, all other content in an amqp-value section, as Apache's C++ client does. Peers that
 only know AMQP 0-10 read maps and lists in that encoding: a message with the property ``x-amqp-0-10.app-id``, which
 management messages have, carries them so, in a data section with their content type.
 
@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Self
 from uuid import UUID
 
 from qmf.codec import amqp010
 from qmf.codec.message import IdForm, Section, decode_fields, encode_content, encode_message, fits_form, split_message
 from qmf.codec.message import Message as AmqpMessage
+from qmf.codec.types import Timestamp
 from qmf.errors import DecodeError as CodecDecodeError
 from qmf.messaging.addresses import Address
 from qmf.messaging.exceptions import DecodeError, EncodeError
@@ -241,6 +244,8 @@ def decode(data: bytes, kind: type[Message] = Message) -> Message:
         message.reply_to = _address(reply_to)
     if message.subject is None and SUBJECT in message.properties:
         message.subject = message.properties[SUBJECT]
+    if _TIME_CODE in data:
+        message.content, message.properties = _with_times(message.content), _with_times(message.properties)
     for part in fields.keys() & _NAMES.keys():
         message.properties[_NAMES[part]] = dict(fields[part]) if part in _MAPS else fields[part]
     if get("delivery_count", 0) > 0:
@@ -271,7 +276,16 @@ def _body(message: Message, *, lists_as_data: bool) -> tuple[Section, object]:
         return Section.DATA, bytes(content)
     if content is None:
         return Section.VALUE, None
-    raise EncodeError(text=f"content must be str, bytes, dict, list or None, not {type(content).__name__}")
+    if isinstance(content, _SCALARS):
+        if kind is not None:
+            raise EncodeError(text=f"content of {type(content).__name__} does not match content type {kind!r}")
+        return Section.VALUE, content
+    raise EncodeError(text=f"content must be {_CONTENT}, not {type(content).__name__}")
+
+
+#: Content that is one value of AMQP, besides text and None.
+_SCALARS = (bool, int, float, datetime, Decimal, UUID)
+_CONTENT = "str, bytes, dict, list, int, float, bool, datetime, Decimal, UUID or None"
 
 
 def is_text(content_type: str | None) -> bool:
@@ -305,6 +319,25 @@ def _remembered_fields(head: bytes) -> Mapping[str, Any] | None:
 def has_nested(properties: Mapping[str, object]) -> bool:
     """Whether a property is a list or a map, which programs could change."""
     return any(isinstance(value, list | dict) for value in properties.values())
+
+
+#: The type code of timestamps; without this byte, a message has none.
+_TIME_CODE = b"\x83"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _with_times(value: Any) -> Any:
+    """The value with times in place of timestamps; those that are before year 1 or after year 9999 stay numbers."""
+    if isinstance(value, dict):
+        return {_with_times(key): _with_times(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_times(item) for item in value]
+    if isinstance(value, Timestamp):
+        try:
+            return _EPOCH + timedelta(milliseconds=value)
+        except OverflowError:
+            return value
+    return value
 
 
 def _content(section: Section | None, body: object, kind: str | None) -> object:
@@ -357,7 +390,7 @@ def _properties(values: Mapping[str, object]) -> tuple[Mapping[str, object], Map
     return {name: value for name, value in values.items() if name not in _SENT_PARTS}, parts
 
 
-_PROPERTY_TYPES = (str, bytes, bool, int, float, UUID, list, tuple, Mapping)
+_PROPERTY_TYPES = (str, bytes, bool, int, float, datetime, Decimal, UUID, list, tuple, Mapping)
 
 
 def _part(name: str, part: str, value: object) -> object:

@@ -45,6 +45,8 @@ Source: High Level Client API, and the published Python API (`qpid.messaging.exc
 
 from __future__ import annotations
 
+from typing import Any
+
 from qmf.errors import QmfError
 
 
@@ -219,4 +221,12 @@ class EncodeError(ContentError):
 
 
 class DecodeError(ContentError):
-    """The content does not match its content type."""
+    """The content does not match its content type.
+
+    Attributes:
+        message: where only the content cannot be decoded, the received message, with the content as it came. It waits
+            for a decision of its own: `Session.acknowledge` without a message leaves it out. None for bytes that are no
+            message of AMQP, which were rejected.
+    """
+
+    message: Any = None

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from qmf.codec.message import IdForm, Section, split_message
+from qmf.messaging.content_types import ContentReader, ContentWriter
 from qmf.messaging.contents import (
     FormattedData,
     decode,
@@ -21,7 +22,7 @@ from qmf.messaging.contents import (
     has_nested,
     is_text,
 )
-from qmf.messaging.exceptions import EncodeError
+from qmf.messaging.exceptions import DecodeError, EncodeError
 from qmf.messaging.message import Message, implied_content_type, set_attributes
 
 #: Bytes of a short content, and of what is remembered of the sections before it, at most.
@@ -48,11 +49,13 @@ class MessageEncoder:
         lists_as_data: see `contents.encode`.
     """
 
-    def __init__(self, subject: str | None, to: str | None) -> None:
+    def __init__(self, subject: str | None, to: str | None, writer: ContentWriter | None = None) -> None:
         """Args:
 
         subject, to: see `contents.encode`; so is `durable`, which may be set.
+        writer: applies content types to the messages first; None for none.
         """
+        self._writer = writer or None
         self.lists_as_data = False
         self._subject = subject
         self._to = to
@@ -73,6 +76,8 @@ class MessageEncoder:
         """See `contents.encode`."""
         if message.message_format:
             return encode_formatted(message)
+        if self._writer is not None:
+            message = self._writer.apply(message)
         content = message.content
         kind = type(content)
         durable, heads = self._defaults
@@ -113,12 +118,14 @@ def _is_plain(message: Message, durable: bool | None) -> bool:
 class MessageDecoder:
     """Decodes the messages of one receiver; on any thread."""
 
-    def __init__(self, kind: type[Message] = Message) -> None:
+    def __init__(self, kind: type[Message] = Message, reader: ContentReader | None = None) -> None:
         """Args:
 
         kind: the class of the messages.
+        reader: applies content types to the messages; None for none.
         """
         self._kind = kind
+        self._reader = reader or None
         #: The bytes before the content's type and size, the codes of both forms of this type, whether it is text, and
         #: attributes of the message; together, because another thread may replace them.
         self._known: tuple[bytes, int, int, bool, dict[str, Any]] = (b"\xff", 0, 0, False, {})
@@ -133,8 +140,20 @@ class MessageDecoder:
         """The message, which keeps its delivery; see `contents.decode`.
 
         Raises:
-            DecodeError: as of `contents.decode`.
+            DecodeError: as of `contents.decode`; and the content is not what content types ask for: it has the message.
         """
+        if self._reader is None:
+            return self._decode(data, delivery)
+        message = self._decode(data, delivery)
+        try:
+            self._reader.apply(message)
+        except DecodeError as error:
+            error.message = message
+            raise
+        return message
+
+    def _decode(self, data: bytes, delivery: object) -> Message:
+        """The message with the content as it came."""
         if type(data) is FormattedData:
             message = decode_formatted(data, self._kind)
             message.delivery = delivery
@@ -145,18 +164,18 @@ class MessageDecoder:
             pos = len(head) + 2
         else:
             if (identified := self._known_form) is None or (found := identified[0].find(data)) is None:
-                return self._decode(data, delivery)
+                return self._decode_any(data, delivery)
             form, short, long, text, known = identified
             ids, pos = zip(form.ids, found[0], strict=True), found[1] + 2
         try:
             if data[pos - 2] != short or data[pos - 1] != len(data) - pos:
                 pos += 3
                 if data[pos - 5] != long or int.from_bytes(data[pos - 4 : pos]) != len(data) - pos:
-                    return self._decode(data, delivery)
+                    return self._decode_any(data, delivery)
             attributes = known.copy()
             attributes["content"] = data[pos:].decode() if text else data[pos:]
         except (IndexError, UnicodeDecodeError):
-            return self._decode(data, delivery)
+            return self._decode_any(data, delivery)
         attributes["properties"] = known["properties"].copy()
         attributes["delivery"] = delivery
         for name, value in ids:
@@ -165,7 +184,7 @@ class MessageDecoder:
         set_attributes(message, attributes)
         return message
 
-    def _decode(self, data: bytes, delivery: object) -> Message:
+    def _decode_any(self, data: bytes, delivery: object) -> Message:
         """The general way; remembers what two messages in succession have in common."""
         message = decode(data, self._kind)
         content = message.content

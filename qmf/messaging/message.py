@@ -41,7 +41,8 @@ class Message(Generic[ContentT]):
     For type checkers, `Message[T]` has content of class T; `Message` alone stands for `Message[Any]`.
 
     Attributes:
-        content: str, bytes, dict, list or None.
+        content: str, bytes, int, float, bool, `datetime` with a zone (times are received in UTC, in milliseconds),
+            `Decimal` (of 34 digits), `UUID`, None, or a dict or list of all these.
         content_type: such as ``text/plain``, ``amqp/map``, ``amqp/list``; derived from the content unless given.
         id: message id; str, `UUID`, int or bytes, or None.
         subject: None for that of the sender's address.
@@ -53,7 +54,7 @@ class Message(Generic[ContentT]):
         priority: 0 to 255; None for the default, 4.
         ttl: seconds until the message expires; None for no limit.
         redelivered: True if the message was delivered before.
-        properties: values by name: str, bytes, bool, int, float, None, `UUID`.
+        properties: values by name: str, bytes, bool, int, float, None, `UUID`, `datetime`, `Decimal`.
         message_format: 0 for a message as AMQP defines it. Any other number of 32 bits says what the bytes of `content`
             are, which then stand for the whole encoded message: no other attribute is sent or received.
         delivery: of a received message what `Session.acknowledge` needs to find it; else None.

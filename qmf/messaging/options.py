@@ -16,7 +16,8 @@ from typing import Any, cast
 import attrs
 
 from qmf.bus.url import BusUrl, UrlError, parse_url
-from qmf.messaging.exceptions import ConnectionError, VersionError
+from qmf.messaging.content_types import ContentTypes
+from qmf.messaging.exceptions import ConnectionError, ContentError, VersionError
 
 #: Options of the published API without a meaning here: there are no SASL security layers and no cache of addresses,
 #: asyncio sets TCP_NODELAY, and reconnecting is always logged.
@@ -82,6 +83,7 @@ class ConnectionOptions:
         container: the container id; None for one that the connection makes.
         max_message_size: bytes of the largest message that is received. A receiver that gets a larger one leaves it in
             the queue, and fails.
+        content_types: what senders and receivers apply to messages with their names and classes.
     """
 
     urls: tuple[BusUrl, ...]
@@ -94,6 +96,7 @@ class ConnectionOptions:
     properties: Mapping[str, str | int] = attrs.field(factory=dict)
     container: str | None = None
     max_message_size: int = MAX_MESSAGE_SIZE
+    content_types: ContentTypes = attrs.field(factory=ContentTypes)
 
 
 def read_options(url: object, options: Mapping[str, Any]) -> ConnectionOptions:
@@ -141,6 +144,7 @@ def read_options(url: object, options: Mapping[str, Any]) -> ConnectionOptions:
         properties=values.take("client_properties", dict) or {},
         container=values.take("container_id", str),
         max_message_size=_max_message_size(values),
+        content_types=_content_types(values),
     )
     values.finish()
     return result
@@ -151,6 +155,16 @@ def _max_message_size(values: _Options) -> int:
     if size is not None and size <= 0:
         raise ConnectionError(text=f"option max_message_size: must be a number of bytes above 0, not {size}")
     return MAX_MESSAGE_SIZE if size is None else int(size)
+
+
+def _content_types(values: _Options) -> ContentTypes:
+    given = values.take("content_types", Iterable)
+    if isinstance(given, ContentTypes):
+        return given
+    try:
+        return ContentTypes(given or ())
+    except ContentError as error:
+        raise ConnectionError(text=f"option content_types: {error}") from error
 
 
 def _text(value: object, name: str) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar, overload
 
 from qmf.messaging.bases import ConnectionBase, ReceiverBase, SenderBase, SessionBase
 from qmf.messaging.blocking import MANY, BlockingAnswer, Wakeup
 from qmf.messaging.constants import UNLIMITED, Constant
+from qmf.messaging.content_types import ContentType
 from qmf.messaging.core.connection_core import ConnectionCore
 from qmf.messaging.core.deliveries import ReceivedDelivery
 from qmf.messaging.core.incoming_link import IncomingLink
@@ -23,6 +24,9 @@ from qmf.messaging.loop import ConnectionLoop
 from qmf.messaging.message import Disposition, Message
 from qmf.messaging.options import read_options
 from qmf.messaging.received import ReceivedMessage
+from qmf.messaging.typing import ContentT
+
+T = TypeVar("T")
 
 
 class Connection(ConnectionBase):
@@ -108,6 +112,7 @@ class Session(SessionBase):
         """The name of `set_message_received_handler` in older versions of the published API."""
         self.set_message_received_handler(handler)
 
+    @overload
     def sender(
         self,
         target: str,
@@ -115,6 +120,28 @@ class Session(SessionBase):
         capacity: int | Constant = UNLIMITED,
         durable: bool | None = None,
         timeout: float | None = None,
+        content: None = None,
+    ) -> Sender: ...
+
+    @overload
+    def sender(
+        self,
+        target: str,
+        *,
+        capacity: int | Constant = UNLIMITED,
+        durable: bool | None = None,
+        timeout: float | None = None,
+        content: ContentType[T] | type[T],
+    ) -> Sender[T]: ...
+
+    def sender(
+        self,
+        target: str,
+        *,
+        capacity: int | Constant = UNLIMITED,
+        durable: bool | None = None,
+        timeout: float | None = None,
+        content: object = None,
     ) -> Sender:
         """Open a sender; see `qmf.messaging.aio.Session.sender`.
 
@@ -123,20 +150,37 @@ class Session(SessionBase):
             capacity: messages that may be sent without an answer from the broker.
             durable: of messages that do not say so themselves.
             timeout: seconds to wait for the broker.
+            content: what is sent.
         """
 
         async def make() -> Sender:
-            return Sender(await self._core.open_sender(target, capacity, durable, timeout), self, self._loop)
+            return Sender(await self._core.open_sender(target, capacity, durable, timeout, content), self, self._loop)
 
         return self._loop.run(make())
 
-    def receiver(self, source: str, *, capacity: int | Constant = 0, timeout: float | None = None) -> Receiver:
+    @overload
+    def receiver(
+        self, source: str, *, capacity: int | Constant = 0, timeout: float | None = None, content: None = None
+    ) -> Receiver: ...
+
+    @overload
+    def receiver(
+        self,
+        source: str,
+        *,
+        capacity: int | Constant = 0,
+        timeout: float | None = None,
+        content: ContentType[T] | type[T],
+    ) -> Receiver[T]: ...
+
+    def receiver(
+        self, source: str, *, capacity: int | Constant = 0, timeout: float | None = None, content: object = None
+    ) -> Receiver:
         """Open a receiver; see `qmf.messaging.aio.Session.receiver`."""
 
         async def make() -> Receiver:
-            return Receiver(
-                await self._core.open_receiver(source, capacity, timeout, ReceivedMessage), self, self._loop
-            )
+            link = await self._core.open_receiver(source, capacity, timeout, ReceivedMessage, content)
+            return Receiver(link, self, self._loop)
 
         return self._loop.run(make())
 
@@ -178,7 +222,7 @@ class Session(SessionBase):
         self._loop.run(self._core.close(timeout))
 
 
-class Sender(SenderBase):
+class Sender(SenderBase, Generic[ContentT]):
     """Sends messages to a node. Made by `Session.sender`; any thread may use it.
 
     Attributes:
@@ -199,7 +243,7 @@ class Sender(SenderBase):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def send(self, object: Any, sync: bool = True, timeout: float | None = None) -> None:
+    def send(self, object: Message[ContentT] | ContentT, sync: bool = True, timeout: float | None = None) -> None:
         """Send a message; see `qmf.messaging.aio.Sender.send`."""
         message = object if isinstance(object, Message) else Message(object)
         link = self._core
@@ -240,7 +284,7 @@ class Sender(SenderBase):
         self._loop.run(self._core.close_orderly(timeout))
 
 
-class Receiver(ReceiverBase):
+class Receiver(ReceiverBase, Generic[ContentT]):
     """Receives messages from a node. Made by `Session.receiver`; any thread may use it.
 
     ``for message in receiver`` fetches one message after the other, without a limit of time. It ends when the program,
@@ -268,7 +312,7 @@ class Receiver(ReceiverBase):
     def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> ReceivedMessage:
+    def __next__(self) -> ReceivedMessage[ContentT]:
         try:
             return self.fetch()
         except MessagingError:
@@ -276,7 +320,7 @@ class Receiver(ReceiverBase):
                 raise StopIteration from None
             raise
 
-    def fetch(self, timeout: float | None = None) -> ReceivedMessage:
+    def fetch(self, timeout: float | None = None) -> ReceivedMessage[ContentT]:
         """The next message; see `qmf.messaging.aio.Receiver.fetch`."""
         self._loop.check_process()
         delivery = self._core.pop()
@@ -294,10 +338,11 @@ class Receiver(ReceiverBase):
                 self._core.put_back(delivery)
                 raise
         try:
-            message: ReceivedMessage = self._core.decode(delivery)
+            message: ReceivedMessage[ContentT] = self._core.decode(delivery)
             return message
         except DecodeError as error:
-            self._loop.call_soon(functools.partial(_reject, delivery, str(error)))
+            if error.message is None:
+                self._loop.call_soon(functools.partial(_reject, delivery, str(error)))
             raise
 
     def close(self, timeout: float | None = None) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 import math
 from collections import OrderedDict, UserList
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
 from types import MappingProxyType
 from uuid import UUID
 
@@ -67,7 +69,11 @@ TABLE: list[tuple[object, str, object]] = [
     (Int32(-129), "71ffffff7f", -129),
     (Int64(5), "5505", 5),
     (Int64(-(2**40)), "81ffffff0000000000", -(2**40)),
-    (Timestamp(1), "830000000000000001", 1),
+    (Timestamp(1), "830000000000000001", Timestamp(1)),
+    (datetime(1970, 1, 1, 0, 0, 1, 1999, tzinfo=UTC), "8300000000000003e9", Timestamp(1001)),
+    (datetime(1970, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))), "830000000000000000", Timestamp(0)),
+    (datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), "83ffffffffffffffff", Timestamp(-1)),
+    (Decimal(1), "9430400000000000000000000000000001", Decimal(1)),
     (1.5, "823ff8000000000000", 1.5),
     (math.inf, "827ff0000000000000", math.inf),
     (Float32(1.5), "723fc00000", 1.5),
@@ -120,9 +126,9 @@ def test_the_table_holds_in_both_directions(given_value: object, encoded: str, d
         ("b30000000161", "a"),
         ("d00000000400000000", []),
         ("d10000000400000000", {}),
-        ("7401020304", b"\1\2\3\4"),
-        ("840102030405060708", b"\1\2\3\4\5\6\7\x08"),
-        ("94" + "01" * 16, b"\1" * 16),
+        ("7432800001", Decimal(1)),
+        ("8431c0000000000001", Decimal(1)),
+        ("943040" + "00" * 13 + "01", Decimal(1)),
         ("e00301557f", [127]),
         ("e005035001020a", [1, 2, 10]),
         ("f0000000070000000250ff01", [255, 1]),
@@ -234,6 +240,8 @@ def test_broken_values_say_what_and_where(encoded: str, words: str) -> None:
         (Int32(2**31), "int"),
         (Int64(2**63), "long"),
         (Timestamp(2**63), "timestamp"),
+        (datetime(2026, 1, 1), "a time needs a time zone: 2026-01-01T00:00:00 has none"),
+        (Decimal(10**34 + 1), "up to 34 digits"),
         (Float32(1e300), "float"),
         (Char("ab"), "one character"),
         (Char("\ud800"), "Unicode"),

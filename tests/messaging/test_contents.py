@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from uuid import UUID
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from qmf.codec import amqp010
 from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.message import Section, decode_message, encode_message
+from qmf.codec.types import Timestamp
 from qmf.messaging import Address, DecodeError, EncodeError, Message
 from qmf.messaging.contents import APP_ID, decode, encode
 
@@ -21,12 +23,16 @@ simple = (
     | st.integers(-(2**63), 2**63 - 1)
     | st.floats(allow_nan=False)
     | st.uuids()
+    | st.datetimes(timezones=st.just(dt.UTC)).map(
+        lambda time: time.replace(microsecond=time.microsecond // 1000 * 1000)
+    )
+    | st.decimals(allow_nan=False).filter(lambda number: len(number.as_tuple().digits) <= 34)
     | st.none()
 )
 values = st.recursive(
     simple, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=10
 )
-contents = st.text() | st.binary() | st.none() | st.dictionaries(st.text(), values) | st.lists(values)
+contents = simple | st.dictionaries(st.text(), values) | st.lists(values)
 
 
 @given(contents, st.dictionaries(st.text(), values, max_size=5))
@@ -39,6 +45,11 @@ def test_contents_and_properties_round_trip(content: object, properties: dict[st
     assert {name: type(value) for name, value in message.properties.items()} == {
         name: type(value) for name, value in properties.items()
     }
+
+
+def test_times_that_python_has_not_are_numbers() -> None:
+    data = encode_message(AmqpMessage(section=Section.VALUE, body=[Timestamp(2**62), Timestamp(0)]))
+    assert decode(data).content == [2**62, dt.datetime(1970, 1, 1, tzinfo=dt.UTC)]
 
 
 @pytest.mark.parametrize("id", ["text", UUID(int=7), 2**64 - 1, b"\x00\xff", None])
@@ -118,7 +129,10 @@ def test_reply_addresses_of_other_clients(text: str, address: str) -> None:
     ("message", "fault"),
     [
         (Message("\ud800", content_type="x/y"), "content cannot be encoded: 'utf-8' codec can't encode"),
-        (Message(object(), content_type=None), "content must be str, bytes, dict, list or None, not object"),
+        (
+            Message(object(), content_type=None),
+            "content must be str, bytes, dict, list, int, float, bool, datetime, Decimal, UUID or None, not object",
+        ),
         (Message({"a": object()}), "cannot encode"),
         (Message({"a": 1}, content_type="text/plain"), "content of dict does not match content type 'text/plain'"),
         (Message("x", priority=256), "priority must be 0 to 255, not 256"),

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self
+from typing import Generic, Self
 
 from qmf.messaging.aio.message import ReceivedMessage
 from qmf.messaging.bases import ReceiverBase
 from qmf.messaging.exceptions import MessagingError
+from qmf.messaging.typing import ContentT
 
 
-class Receiver(ReceiverBase):
+class Receiver(ReceiverBase, Generic[ContentT]):
     """Receives messages from a node. Made by `Session.receiver`.
 
     ``async for message in receiver`` fetches one message after the other, without a limit of time. It ends when the
@@ -31,7 +32,7 @@ class Receiver(ReceiverBase):
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> ReceivedMessage:
+    async def __anext__(self) -> ReceivedMessage[ContentT]:
         try:
             return await self.fetch()
         except MessagingError:
@@ -39,7 +40,7 @@ class Receiver(ReceiverBase):
                 raise StopAsyncIteration from None
             raise
 
-    async def fetch(self, timeout: float | None = None) -> ReceivedMessage:
+    async def fetch(self, timeout: float | None = None) -> ReceivedMessage[ContentT]:
         """The next message.
 
         Args:
@@ -47,12 +48,13 @@ class Receiver(ReceiverBase):
 
         Raises:
             Empty: there was none.
-            DecodeError: a message cannot be decoded; it is rejected, and the next call fetches the next one.
+            DecodeError: a message cannot be decoded; it is rejected, and the next call fetches the next one. If only
+                its content cannot, the error has the message, which waits for `accept`, `reject` and so on.
             MessagingError: the receiver, its session or its connection failed, and no message is left.
 
         Cancelling loses no message: one that arrives is kept for the next call.
         """
-        message: ReceivedMessage | None = self._core.take()  # most often, and without another coroutine
+        message: ReceivedMessage[ContentT] | None = self._core.take()  # most often, and without another coroutine
         if message is None:
             message = await self._core.fetch(timeout)
             assert message is not None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from types import TracebackType
-from typing import Any, Self
+from typing import Generic, Self
 
 from qmf.messaging.bases import SenderBase
 from qmf.messaging.core.waiting import deadline_of
 from qmf.messaging.message import Message
+from qmf.messaging.typing import ContentT
 
 
-class Sender(SenderBase):
+class Sender(SenderBase, Generic[ContentT]):
     """Sends messages to a node. Made by `Session.sender`."""
 
     __slots__ = ()
@@ -24,11 +25,11 @@ class Sender(SenderBase):
     ) -> None:
         await self.close()
 
-    async def send(self, object: Any, sync: bool = True, timeout: float | None = None) -> None:
+    async def send(self, object: Message[ContentT] | ContentT, sync: bool = True, timeout: float | None = None) -> None:
         """Send a message.
 
         Args:
-            object: a `Message`, or the content of one: str, bytes, dict, list.
+            object: a `Message`, or the content of one.
             sync: wait until the broker has accepted the message.
             timeout: seconds to wait for capacity and, with `sync`, for acceptance; None for no limit.
 

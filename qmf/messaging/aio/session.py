@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar, overload
 
 from qmf.messaging.aio.message import ReceivedMessage
-from qmf.messaging.aio.opening import opens
+from qmf.messaging.aio.opening import Opening, opens
 from qmf.messaging.aio.receiver import Receiver
 from qmf.messaging.aio.sender import Sender
 from qmf.messaging.bases import SessionBase
 from qmf.messaging.constants import UNLIMITED, Constant
+from qmf.messaging.content_types import ContentType
 from qmf.messaging.message import Disposition, Message
+
+T = TypeVar("T")
 
 
 class Session(SessionBase):
@@ -27,6 +30,28 @@ class Session(SessionBase):
     ) -> None:
         await self.close()
 
+    @overload
+    def sender(
+        self,
+        target: str,
+        *,
+        capacity: int | Constant = UNLIMITED,
+        durable: bool | None = None,
+        timeout: float | None = None,
+        content: None = None,
+    ) -> Opening[Sender]: ...
+
+    @overload
+    def sender(
+        self,
+        target: str,
+        *,
+        capacity: int | Constant = UNLIMITED,
+        durable: bool | None = None,
+        timeout: float | None = None,
+        content: ContentType[T] | type[T],
+    ) -> Opening[Sender[T]]: ...
+
     @opens
     async def sender(
         self,
@@ -35,6 +60,7 @@ class Session(SessionBase):
         capacity: int | Constant = UNLIMITED,
         durable: bool | None = None,
         timeout: float | None = None,
+        content: object = None,
     ) -> Sender:
         """Open a sender. Entered as a context, it is closed at its end.
 
@@ -44,28 +70,50 @@ class Session(SessionBase):
             durable: of messages that do not say so themselves.
             timeout: seconds to wait for the broker. Without a wait on a connection that is not open or is detached: the
                 link is opened with the connection.
+            content: what is sent, a `ContentType` or a class: of a content type of the connection, or of AMQP's values.
+                Type checkers then know what `send` takes.
 
         Raises:
             MalformedAddress, InvalidOption: the address is wrong, or asks for what the broker does not provide.
             NotFound, AssertionFailed, ResolutionError, UnauthorizedAccess, LinkError: the broker refused.
             Timeout: no answer in time.
+            ContentError: there is no content type for the class.
             MessagingError: session or connection failed.
         """
-        return Sender(await self._core.open_sender(target, capacity, durable, timeout))
+        return Sender(await self._core.open_sender(target, capacity, durable, timeout, content))
+
+    @overload
+    def receiver(
+        self, source: str, *, capacity: int | Constant = 0, timeout: float | None = None, content: None = None
+    ) -> Opening[Receiver]: ...
+
+    @overload
+    def receiver(
+        self,
+        source: str,
+        *,
+        capacity: int | Constant = 0,
+        timeout: float | None = None,
+        content: ContentType[T] | type[T],
+    ) -> Opening[Receiver[T]]: ...
 
     @opens
-    async def receiver(self, source: str, *, capacity: int | Constant = 0, timeout: float | None = None) -> Receiver:
+    async def receiver(
+        self, source: str, *, capacity: int | Constant = 0, timeout: float | None = None, content: object = None
+    ) -> Receiver:
         """Open a receiver. Entered as a context, it is closed at its end.
 
         Args:
             source: the address.
             capacity: messages that the broker may send before they are fetched.
             timeout: seconds to wait for the broker.
+            content: what is received, see `sender`; type checkers then know what `Message.content` is. `fetch` raises
+                `DecodeError` for other content.
 
         Raises:
             MessagingError: as of `sender`.
         """
-        return Receiver(await self._core.open_receiver(source, capacity, timeout, ReceivedMessage))
+        return Receiver(await self._core.open_receiver(source, capacity, timeout, ReceivedMessage, content))
 
     async def next_receiver(self, timeout: float | None = None) -> Receiver:
         """The receiver whose message has arrived first; its `fetch` returns at once.

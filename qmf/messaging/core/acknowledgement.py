@@ -18,28 +18,40 @@ class Acknowledgements:
         self._session_name = session_name
         #: In the order in which they were fetched.
         self._unacknowledged: dict[ReceivedDelivery, None] = {}
+        #: Those whose content cannot be decoded: each is decided about for itself.
+        self._undecoded: dict[ReceivedDelivery, None] = {}
 
-    def fetched(self, delivery: ReceivedDelivery) -> None:
-        """The program has a message, and will acknowledge it."""
+    def fetched(self, delivery: ReceivedDelivery, *, decoded: bool = True) -> None:
+        """The program has a message, and will acknowledge it.
+
+        Args:
+            delivery: of the message.
+            decoded: False for one whose content cannot be decoded.
+        """
         if delivery.delivery_tag is not None:
-            self._unacknowledged[delivery] = None
+            (self._unacknowledged if decoded else self._undecoded)[delivery] = None
+
+    def waits(self, message: Message) -> bool:
+        """True if a message is not acknowledged yet."""
+        return message.delivery in self._unacknowledged or message.delivery in self._undecoded
 
     def count(self, receiver: object) -> int:
         """Number of messages of a receiver that were fetched and are not acknowledged."""
-        return sum(item.receiver is receiver and not item.stale for item in list(self._unacknowledged))
+        waiting = (*self._unacknowledged, *self._undecoded)
+        return sum(item.receiver is receiver and not item.stale for item in waiting)
 
     def take(self, message: Message | None) -> list[ReceivedDelivery]:
         """The deliveries to acknowledge, which count as acknowledged from now on; those of links that are gone, too.
 
         Args:
-            message: which one; None for all.
+            message: which one; None for all whose content could be decoded.
 
         Raises:
             SessionError: the message does not wait for acknowledgement.
         """
         if message is None:
             found = list(self._unacknowledged)
-        elif (delivery := message.delivery) in self._unacknowledged:
+        elif (delivery := message.delivery) in self._unacknowledged or delivery in self._undecoded:
             found = [delivery]
         elif isinstance(delivery, ReceivedDelivery) and delivery.delivery_tag is None:
             return []  # it came settled: there is nothing to report
@@ -47,17 +59,19 @@ class Acknowledgements:
             raise SessionError(text=f"the message is not waiting for acknowledgement in session {self._session_name}")
         for delivery in found:
             self._unacknowledged.pop(delivery, None)
+            self._undecoded.pop(delivery, None)
         return found
 
     def release(self) -> None:
         """Return the messages to their nodes, as ones that were delivered."""
-        for delivery in self._unacknowledged:
+        for delivery in (*self._unacknowledged, *self._undecoded):
             delivery.modify(failed=True)
-        self._unacknowledged.clear()
+        self.clear()
 
     def clear(self) -> None:
         """Forget the messages."""
         self._unacknowledged.clear()
+        self._undecoded.clear()
 
 
 def outcome_of(disposition: Disposition | None) -> Outcome:

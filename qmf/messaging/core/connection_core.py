@@ -16,6 +16,7 @@ from qmf.bus.client.settings import connection_settings
 from qmf.bus.connection_state import ConnectionState
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.url import BusUrl
+from qmf.messaging.content_types import ContentTypes
 from qmf.messaging.core.failures import connect_error, is_final, lost_error
 from qmf.messaging.core.reporting import ErrorHandler, Reporter
 from qmf.messaging.core.session_core import SessionCore
@@ -88,6 +89,11 @@ class ConnectionCore:
     def network(self) -> NetworkConnection | None:
         """The network connection, with all links in place; None while there is none."""
         return self._connection.network
+
+    @property
+    def content_types(self) -> ContentTypes:
+        """See `SessionConnection`."""
+        return self.options.content_types
 
     @property
     def opened(self) -> bool:

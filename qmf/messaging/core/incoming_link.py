@@ -11,6 +11,7 @@ from qmf.bus.engine.events import Delivery, DeliveryBatch, MessageTooLarge
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.constants import Constant
+from qmf.messaging.content_types import ContentReader
 from qmf.messaging.core.acknowledgement import Acknowledgements
 from qmf.messaging.core.addressed_link import AddressedLink, LinkSession
 from qmf.messaging.core.credit_window import CreditWindow
@@ -77,11 +78,13 @@ class IncomingLink(AddressedLink):
         capacity: int | Constant,
         acknowledgements: Acknowledgements,
         kind: type[Message],
+        reader: ContentReader | None = None,
     ) -> None:
         """Args:
 
         session, address, capacity: of the receiver.
         acknowledgements: of the session.
+        reader: applies content types to its messages.
         kind: the class of its messages, which `fetch`, `take` and `decode` return.
         """
         super().__init__(session, address)
@@ -90,7 +93,7 @@ class IncomingLink(AddressedLink):
         self.window = CreditWindow(capacity)
         self._arrived: deque[ReceivedDelivery] = deque()
         self._draining = False
-        self._decoder = MessageDecoder(kind)
+        self._decoder = MessageDecoder(kind, reader)
         #: Messages whose acknowledgement the broker has to confirm, by delivery tag.
         self._confirming: dict[int, ReceivedDelivery] = {}
         #: With exactly-once: all messages whose outcome the broker has not confirmed.
@@ -197,7 +200,8 @@ class IncomingLink(AddressedLink):
         try:
             return self.decode(delivery)
         except DecodeError as error:
-            delivery.reject("amqp:decode-error", str(error))
+            if error.message is None:
+                delivery.reject("amqp:decode-error", str(error))
             raise
 
     async def close_orderly(self, timeout: float | None) -> None:
@@ -297,9 +301,16 @@ class IncomingLink(AddressedLink):
         """The message of a delivery, which counts as fetched; on any thread.
 
         Raises:
-            DecodeError: it cannot be decoded; it has to be rejected.
+            DecodeError: it cannot be decoded. It has to be rejected, but for one whose content alone is concerned: that
+                has the message, which counts as fetched.
         """
-        message = self._decoder.decode(delivery.data, delivery)
+        try:
+            message = self._decoder.decode(delivery.data, delivery)
+        except DecodeError as error:
+            if error.message is not None:
+                delivery.data = b""
+                self._acknowledgements.fetched(delivery, decoded=False)
+            raise
         delivery.data = b""  # the program has it
         self._acknowledgements.fetched(delivery)
         return message

@@ -14,6 +14,7 @@ from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.constants import Constant
+from qmf.messaging.content_types import ContentWriter
 from qmf.messaging.contents import FormattedData
 from qmf.messaging.core.addressed_link import AddressedLink, LinkSession
 from qmf.messaging.core.failures import send_error
@@ -58,12 +59,14 @@ class OutgoingLink(AddressedLink):
         capacity: int | Constant,
         durable: bool | None,
         transactions: SenderTransactions | None,
+        writer: ContentWriter | None = None,
     ) -> None:
         super().__init__(session, address)
         self.capacity = capacity
         self._transactions = transactions
         self._waiting: deque[bytes | Outgoing] = deque()
-        self.encoder = MessageEncoder(self.address.subject, None if self.address.anonymous else self.address.name)
+        to = None if self.address.anonymous else self.address.name
+        self.encoder = MessageEncoder(self.address.subject, to, writer)
         self.encoder.durable = durable
         self._unsettled: dict[int, bytes | Outgoing] = {}
         #: Messages that were accepted, which who waits for them does not know yet.

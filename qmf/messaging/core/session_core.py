@@ -11,6 +11,7 @@ from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.session import EngineSession
 from qmf.messaging.addresses import Address
 from qmf.messaging.constants import Constant
+from qmf.messaging.content_types import ContentReader, ContentTypes, ContentWriter
 from qmf.messaging.core.acknowledgement import Acknowledgements, settle
 from qmf.messaging.core.addressed_link import AddressedLink
 from qmf.messaging.core.deliveries import ReceivedDelivery
@@ -40,6 +41,10 @@ class SessionConnection(Protocol):
     """What a session needs of its connection."""
 
     condition: Condition
+
+    @property
+    def content_types(self) -> ContentTypes:
+        """That senders and receivers apply."""
 
     @property
     def network(self) -> NetworkConnection | None:
@@ -146,11 +151,12 @@ class SessionCore:
     # Links
 
     async def open_sender(
-        self, target: str, capacity: int | Constant, durable: bool | None, timeout: float | None
+        self, target: str, capacity: int | Constant, durable: bool | None, timeout: float | None, content: object = None
     ) -> OutgoingLink:
         """See `Session.sender`."""
         self._check_open()
-        link = OutgoingLink(self, target, capacity, durable, self.transactions)
+        writer = ContentWriter(self._connection.content_types, content)
+        link = OutgoingLink(self, target, capacity, durable, self.transactions, writer)
         self._check_reliability(link)
         if self.network is not None and drops_unknown(link.address, self.network.peer.product):
             # A receiver is refused where a sender is not.
@@ -160,11 +166,17 @@ class SessionCore:
         return link
 
     async def open_receiver(
-        self, source: str, capacity: int | Constant, timeout: float | None, kind: type[Message] = Message
+        self,
+        source: str,
+        capacity: int | Constant,
+        timeout: float | None,
+        kind: type[Message] = Message,
+        content: object = None,
     ) -> IncomingLink:
         """See `Session.receiver`; `kind` is the class of its messages."""
         self._check_open()
-        link = IncomingLink(self, source, capacity, self.acknowledgements, kind)
+        reader = ContentReader(self._connection.content_types, content)
+        link = IncomingLink(self, source, capacity, self.acknowledgements, kind, reader)
         self._check_reliability(link)
         self.receivers.append(link)
         await self._open(link, timeout)

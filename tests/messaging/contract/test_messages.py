@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from datetime import UTC, datetime
+from decimal import Decimal
+from uuid import UUID
 
 import pytest
 from messaging.conftest import MakeQueue, Target
@@ -40,6 +43,37 @@ def test_contents_round_trip(session: Session, queue: MakeQueue, content: object
     message = receiver.fetch(timeout=10)
     assert message.content == content
     assert type(message.content) is type(content)
+    session.acknowledge()
+
+
+@pytest.mark.only("embedded", "qpidd", "artemis")
+@pytest.mark.parametrize(
+    "content",
+    [
+        0,
+        -(2**63),
+        2**64 - 1,
+        2.5,
+        True,
+        datetime(2026, 2, 3, 4, 5, 6, 789_000, tzinfo=UTC),
+        Decimal("-12.340"),
+        Decimal("1E+6000"),
+        UUID(int=7),
+        {"when": datetime(1969, 1, 1, tzinfo=UTC), "cost": [Decimal("9.99")], "id": UUID(int=9)},
+    ],
+    ids=repr,
+)
+def test_values_of_python_round_trip(session: Session, queue: MakeQueue, content: object) -> None:
+    address = queue()
+    sender, receiver = session.sender(address), session.receiver(address)
+    sender.send(content)
+    sender.send(Message("x", properties={"value": content if not isinstance(content, dict) else 1}))
+    message = receiver.fetch(timeout=10)
+    assert (message.content, message.content_type) == (content, "amqp/map" if isinstance(content, dict) else None)
+    assert type(message.content) is type(content)
+    if not isinstance(content, dict):
+        value = receiver.fetch(timeout=10).properties["value"]
+        assert (value, type(value)) == (content, type(content))
     session.acknowledge()
 
 
