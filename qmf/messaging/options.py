@@ -96,7 +96,7 @@ class ConnectionOptions:
     properties: Mapping[str, str | int] = attrs.field(factory=dict)
     container: str | None = None
     max_message_size: int = MAX_MESSAGE_SIZE
-    content_types: ContentTypes = attrs.field(factory=ContentTypes)
+    content_types: ContentTypes = attrs.field(factory=ContentTypes, eq=False)
 
 
 def read_options(url: object, options: Mapping[str, Any]) -> ConnectionOptions:
