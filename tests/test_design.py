@@ -51,7 +51,16 @@ ALLOWED: dict[str, set[str]] = {
         "qmf.hostagent",
     },
     "qmf/hostagent": {"qmf.agent", "qmf.models", "qmf.bus", "qmf.connecting"},
-    "qmf/testing": {"qmf.agent", "qmf.console", "qmf.protocol", "qmf.codec", "qmf.schema", "qmf.bus"},
+    "qmf/testing": {
+        "qmf.agent",
+        "qmf.broker",
+        "qmf.console",
+        "qmf.messaging",
+        "qmf.protocol",
+        "qmf.codec",
+        "qmf.schema",
+        "qmf.bus",
+    },
     # The console only for `--from-agent`, when it is asked for.
     "codegen/qmf_codegen": {"qmf.schema", "qmf.console", "qmf.bus", "qmf.connecting"},
     "shell/qmf_shell": {

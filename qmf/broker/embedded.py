@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import threading
 from concurrent.futures import Future
 from types import TracebackType
@@ -12,6 +13,7 @@ from typing import Any, Self
 from qmf._event_loop import run
 from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.server import Broker
+from qmf.errors import CallerError
 
 
 class EmbeddedBroker:
@@ -20,7 +22,8 @@ class EmbeddedBroker:
     def __init__(self, host: str = "127.0.0.1", port: int = 0, **options: Any) -> None:
         """Args:
 
-        host, port, options: as of `Broker`; by default any free port.
+        host, port, options: as of `Broker`; by default any free port. With an empty host it does not listen, and
+            clients come by `connect` only.
         """
         self._broker = Broker(host, port, **options)
         self._thread: threading.Thread | None = None
@@ -58,6 +61,18 @@ class EmbeddedBroker:
         except BaseException:
             self.close()
             raise
+
+    def connect(self) -> socket.socket:
+        """A socket that is connected to the broker, without its port: one of a pair within this process.
+
+        Raises:
+            CallerError: the broker is not started.
+        """
+        if self._thread is None or self._loop is None:
+            raise CallerError("the broker is not started")
+        near, far = socket.socketpair()
+        asyncio.run_coroutine_threadsafe(self._broker.serve(far), self._loop).result()
+        return near
 
     def close(self) -> None:
         """Close the broker and end its thread. A second call does nothing."""

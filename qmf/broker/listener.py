@@ -42,7 +42,7 @@ class Listener:
     """A listening socket, TCP or TLS. It can be started again after it was closed.
 
     Attributes:
-        host: address or name that it listens on.
+        host: address or name that it listens on; empty where there is no socket, and all clients are handed to `serve`.
         port: with port 0 the actual one, once started.
         tls: every connection is TLS.
         backlog: connections that may wait to be accepted.
@@ -67,6 +67,7 @@ class Listener:
         self._open_timeout = open_timeout
         self._socket = listening
         self._server: asyncio.Server | None = None
+        self._accept: Callable[[], asyncio.BaseProtocol] | None = None
 
     @property
     def authority(self) -> str:
@@ -79,6 +80,9 @@ class Listener:
         Raises:
             ListenError: the port is in use, or the host is not an address of this machine.
         """
+        self._accept = accept
+        if not self.host:
+            return
         place: dict[str, Any] = (
             {"host": self.host, "port": self.port} if self._socket is None else {"sock": self._socket}
         )
@@ -97,8 +101,20 @@ class Listener:
         if self._socket is not None:
             self.host = address[0]
 
+    async def serve(self, connected: socket.socket) -> None:
+        """Serve a client on a socket that is connected to it; `start` was called before.
+
+        Raises:
+            OSError: the client is gone.
+        """
+        assert self._accept is not None
+        await asyncio.get_running_loop().connect_accepted_socket(self._accept, connected)
+
     def stop(self) -> bool:
         """Accept no more connections; False if it does not listen."""
+        accept, self._accept = self._accept, None
+        if not self.host:
+            return accept is not None
         if self._server is None or not self._server.is_serving():
             return False
         self._server.close()

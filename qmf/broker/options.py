@@ -130,7 +130,7 @@ class BrokerArguments(BrokerOptions):
     """All arguments of `Broker`.
 
     Attributes:
-        host: address or name to listen on.
+        host: address or name to listen on; empty for no socket: clients come by `Broker.serve`.
         port: TCP port; 0 for any free one.
     """
 

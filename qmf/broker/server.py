@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,7 +50,7 @@ class Broker:
         The keyword arguments are described in `BrokerOptions`.
 
         Args:
-            host: address or name to listen on.
+            host: address or name to listen on; empty for no socket: clients come by `serve`.
             port: TCP port; 0 for any free one.
 
         Raises:
@@ -156,6 +157,14 @@ class Broker:
             except BaseException:
                 await self.close()
                 raise
+
+    async def serve(self, connected: socket.socket) -> None:
+        """Serve a client on a socket that is connected to it.
+
+        Raises:
+            OSError: the client is gone.
+        """
+        await self._listener.serve(connected)
 
     async def close(self) -> None:
         """Stop listening, stop the broker's own agent, and close all connections.

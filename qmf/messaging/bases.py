@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Generic, Protocol, Self, TypeVar
 
+from qmf.bus.client.network_connection import Dial
 from qmf.messaging.addresses import Address
 from qmf.messaging.attributes import FixedAttributes
 from qmf.messaging.constants import UNLIMITED, Constant
@@ -79,6 +80,10 @@ class ConnectionBase(_ApiObject[ConnectionCore]):
     """A connection to a broker."""
 
     __slots__ = ()
+
+    def _dialer(self) -> Dial | None:
+        """How the broker is reached, for subclasses; None for TCP."""
+        return None
 
     @property
     def options(self) -> ConnectionOptions:

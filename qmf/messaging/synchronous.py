@@ -41,7 +41,7 @@ class Connection(ConnectionBase):
 
     def __init__(self, url: Any = None, **options: Any) -> None:
         """See `qmf.messaging.aio.Connection`; nothing is connected yet."""
-        super().__init__(ConnectionCore(read_options(url, options)))
+        super().__init__(ConnectionCore(read_options(url, options), self._dialer()))
         self._loop = ConnectionLoop()
 
     @classmethod

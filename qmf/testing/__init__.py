@@ -4,6 +4,7 @@
 * `Recorder`: a console that records what agents publish, and waits for expected publications.
 * `FakeAgent`: an agent with objects, methods and events that the test defines; it fails on demand.
 * `ManualClock`: a clock for agents, whose time the test advances.
+* `MemoryBroker`: a broker for tests of programs that use `qmf.messaging`, and connections to it.
 * `InThread`: a recorder or fake agent in a thread, for tests without an event loop.
 * `until`: waits for any condition.
 
@@ -12,6 +13,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from qmf._lazy import lazy_exports
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.testing.fake_agent import FakeAgent
 from qmf.testing.in_thread import InThread
@@ -20,4 +24,19 @@ from qmf.testing.recorder import Recorder
 from qmf.testing.user_bus import UserBus
 from qmf.testing.waiting import until
 
-__all__ = ["FakeAgent", "InThread", "ManualClock", "MemoryBus", "MemoryExchange", "Recorder", "UserBus", "until"]
+if TYPE_CHECKING:
+    from qmf.testing.memory_broker import MemoryBroker
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, {"qmf.testing.memory_broker": "MemoryBroker"})
+
+__all__ = [
+    "FakeAgent",
+    "InThread",
+    "ManualClock",
+    "MemoryBroker",
+    "MemoryBus",
+    "MemoryExchange",
+    "Recorder",
+    "UserBus",
+    "until",
+]

@@ -12,7 +12,8 @@ from support.brokers import EMBEDDED, NAMES, URLS
 
 from qmf import _event_loop
 from qmf.broker import EmbeddedBroker
-from qmf.messaging import Connection, NotFound, Session
+from qmf.messaging import Connection, NotFound, Session, aio
+from qmf.testing import MemoryBroker
 
 MakeQueue = Callable[[], str]
 
@@ -27,10 +28,13 @@ class Target:
     Attributes:
         name: ``embedded``, ``qpidd``, ``artemis`` or ``rabbitmq``.
         url: where it listens.
+        Connection, AsyncConnection: the classes whose connections reach it.
     """
 
     name: str
     url: str
+    Connection: type[Connection] = Connection
+    AsyncConnection: type[aio.Connection] = aio.Connection
 
 
 @pytest.fixture(scope="session")
@@ -44,23 +48,40 @@ def embedded() -> Iterator[str]:
 ON_ASYNCIO = "embedded, asyncio"
 
 
-@pytest.fixture(params=[*NAMES, ON_ASYNCIO])
+#: The broker for tests of programs, which has no port.
+IN_MEMORY = "embedded, in memory"
+
+
+@pytest.fixture(scope="session")
+def memory() -> Iterator[MemoryBroker]:
+    """Such a broker for the whole run."""
+    with MemoryBroker() as broker:
+        yield broker
+
+
+@pytest.fixture(params=[*NAMES, ON_ASYNCIO, IN_MEMORY])
 def broker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Target:
     """Each broker in turn; a test marked ``only`` is skipped on those that the mark does not name."""
     name: str = request.param
+    in_memory = name == IN_MEMORY
+    if in_memory:
+        name = EMBEDDED
     if name == ON_ASYNCIO:
         monkeypatch.setattr(_event_loop, "new_event_loop", asyncio.new_event_loop)
         name = EMBEDDED
     mark = request.node.get_closest_marker("only")
     if mark is not None and name not in mark.args:
         pytest.skip(f"not provided by {name}")
+    if in_memory:
+        memory: MemoryBroker = request.getfixturevalue("memory")
+        return Target(name, "amqp://memory", memory.Connection, memory.AsyncConnection)
     return Target(name, request.getfixturevalue("embedded") if name == EMBEDDED else URLS[name])
 
 
 @pytest.fixture
 def connection(broker: Target) -> Iterator[Connection]:
     """An open connection."""
-    with Connection.establish(broker.url, timeout=10) as connection:
+    with broker.Connection.establish(broker.url, timeout=10) as connection:
         yield connection
 
 

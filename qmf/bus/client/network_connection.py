@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from qmf.bus.client.failures import (
@@ -45,6 +45,9 @@ from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.transport import AmqpTransport
 from qmf.bus.url import BusUrl
+
+#: Connects a protocol to a broker.
+Dial = Callable[[asyncio.BaseProtocol], Awaitable[None]]
 
 #: Seconds that a broker has to confirm the end of a connection, or of a link.
 CLOSE_PATIENCE = 2.0
@@ -100,12 +103,19 @@ class NetworkConnection:
         failure: the first reason for which the connection ended, or None.
     """
 
-    def __init__(self, url: BusUrl, settings: ConnectionSettings, on_lost: Callable[[NetworkFailure], None]) -> None:
+    def __init__(
+        self,
+        url: BusUrl,
+        settings: ConnectionSettings,
+        on_lost: Callable[[NetworkFailure], None],
+        dial: Dial | None = None,
+    ) -> None:
         """Args:
 
         url: of the broker.
         settings: of the engine.
         on_lost: called once if the connection ends after `connect` has succeeded and before `close`.
+        dial: makes the transport; None for TCP to the URL, with TLS where it says so.
         """
         self.url = url
         self.peer = ConnectionOpened("", frozenset())
@@ -113,6 +123,7 @@ class NetworkConnection:
         self.engine = Engine(settings)
         self.transport = AmqpTransport(self.engine, self)
         self._settings = settings
+        self._dial = dial
         self._on_lost = on_lost
         self._owners: dict[Link, LinkOwner] = {}
         #: Owners of links on which we send: they may be waiting for room.
@@ -155,6 +166,13 @@ class NetworkConnection:
             raise
 
     async def _handshake(self, tls: ssl.SSLContext | None, timeout: float) -> None:
+        if self._dial is not None:
+            await self._dial(self.transport)
+        else:
+            await self._connect_tcp(tls, timeout)
+        await self._opened
+
+    async def _connect_tcp(self, tls: ssl.SSLContext | None, timeout: float) -> None:
         try:
             await self._loop.create_connection(
                 lambda: self.transport,
@@ -169,7 +187,6 @@ class NetworkConnection:
             self._closing = True
             self.transport.give_up()
             raise
-        await self._opened
 
     async def close(self, patience: float | None = None) -> None:
         """Close the connection in good order, or at once if the broker does not answer within `patience` seconds.

@@ -19,7 +19,7 @@ from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.url import BusUrl
 
 if TYPE_CHECKING:
-    from qmf.bus.client.network_connection import NetworkConnection
+    from qmf.bus.client.network_connection import Dial, NetworkConnection
 
 log = logging.getLogger("qmf.bus")
 
@@ -64,6 +64,7 @@ class PersistentConnection:
         ssl_context: ssl.SSLContext | None,
         waits: Callable[[bool], Iterator[float]],
         attempt_timeout: float,
+        dial: Dial | None = None,
     ) -> None:
         """Args:
 
@@ -74,7 +75,9 @@ class PersistentConnection:
         waits: makes the seconds to wait before each attempt, called with False for the first connection and with True
             after a loss; no further attempts follow after its end.
         attempt_timeout: seconds for one attempt at one URL, for the connection and then for its links.
+        dial: see `NetworkConnection`.
         """
+        self._dial = dial
         self.state = ConnectionState.NEW
         self.network: NetworkConnection | None = None
         self.failure: Exception | None = None
@@ -196,7 +199,7 @@ class PersistentConnection:
     async def _connect_to(self, url: BusUrl, timeout: float) -> NetworkConnection:
         from qmf.bus.client.network_connection import NetworkConnection
 
-        network = NetworkConnection(url, self._settings(url), self._on_lost)
+        network = NetworkConnection(url, self._settings(url), self._on_lost, self._dial)
         await network.connect(self._tls_context(url), timeout)
         try:
             async with asyncio.timeout(timeout) as limit:

@@ -30,7 +30,7 @@ class Connection(ConnectionBase):
         Raises:
             ConnectionError: an option is unknown or has a wrong type, or the URL is invalid.
         """
-        super().__init__(ConnectionCore(read_options(url, options)))
+        super().__init__(ConnectionCore(read_options(url, options), self._dialer()))
 
     async def __aenter__(self) -> Self:
         if not self.opened():

@@ -10,7 +10,7 @@ import uuid
 import attrs
 
 from qmf.bus.client.failures import NetworkFailure
-from qmf.bus.client.network_connection import NetworkConnection
+from qmf.bus.client.network_connection import Dial, NetworkConnection
 from qmf.bus.client.persistent_connection import PersistentConnection
 from qmf.bus.client.settings import connection_settings
 from qmf.bus.connection_state import ConnectionState
@@ -42,7 +42,13 @@ class ConnectionCore:
         endpoint, on_error: see `Reporter`.
     """
 
-    def __init__(self, options: ConnectionOptions) -> None:
+    def __init__(self, options: ConnectionOptions, dial: Dial | None = None) -> None:
+        """Args:
+
+        options: see there.
+        dial: see `qmf.bus.client.network_connection`.
+        """
+        self._dial = dial
         self._id = uuid.uuid4()
         # The same container for all network connections: brokers know subscriptions by it.
         self.options = attrs.evolve(options, container=options.container or f"qmf-{self._id}")
@@ -63,6 +69,7 @@ class ConnectionCore:
             ssl_context=self.options.ssl_context,
             waits=self.options.reconnect.waits,
             attempt_timeout=ATTEMPT_TIMEOUT,
+            dial=self._dial,
         )
 
     def _settings(self, url: BusUrl) -> ConnectionSettings:

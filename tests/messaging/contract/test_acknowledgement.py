@@ -8,7 +8,6 @@ from messaging.conftest import MakeQueue, Target
 from qmf.messaging import (
     REJECTED,
     RELEASED,
-    Connection,
     Disposition,
     Empty,
     Message,
@@ -19,15 +18,15 @@ from qmf.messaging import (
 
 def test_what_is_not_acknowledged_comes_again(broker: Target, queue: MakeQueue) -> None:
     address = queue()
-    with Connection.establish(broker.url, timeout=10) as first:
+    with broker.Connection.establish(broker.url, timeout=10) as first:
         session = first.session()
         session.sender(address).send("once")
         assert session.receiver(address).fetch(timeout=10).content == "once"
-    with Connection.establish(broker.url, timeout=10) as second:
+    with broker.Connection.establish(broker.url, timeout=10) as second:
         session = second.session()
         assert session.receiver(address).fetch(timeout=10).content == "once"
         session.acknowledge()
-    with Connection.establish(broker.url, timeout=10) as third, pytest.raises(Empty):
+    with broker.Connection.establish(broker.url, timeout=10) as third, pytest.raises(Empty):
         third.session().receiver(address).fetch(timeout=0)
 
 

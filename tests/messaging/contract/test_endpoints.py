@@ -78,7 +78,7 @@ def test_a_capacity_that_is_lowered_returns_what_was_not_fetched(
     receiver.capacity = lowered
     assert receiver.capacity == lowered
     wait_until(lambda: receiver.available() == lowered)
-    with Connection.establish(broker.url, timeout=10) as connection:
+    with broker.Connection.establish(broker.url, timeout=10) as connection:
         own = connection.session()
         other = own.receiver(address, capacity=10)
         sender.send("f")
@@ -233,7 +233,7 @@ def test_closed_things_say_so(connection: Connection, queue: MakeQueue) -> None:
 
 
 def test_detach_and_attach_keep_sessions_and_links(broker: Target, queue: MakeQueue) -> None:
-    with Connection.establish(broker.url, timeout=10) as connection:
+    with broker.Connection.establish(broker.url, timeout=10) as connection:
         session = connection.session("mine")
         address = queue()
         sender, receiver = session.sender(address), session.receiver(address)
@@ -250,4 +250,4 @@ def test_detach_and_attach_keep_sessions_and_links(broker: Target, queue: MakeQu
 @pytest.mark.only("rabbitmq")
 def test_a_wrong_password(broker: Target) -> None:
     with pytest.raises(AuthenticationFailure, match="user 'guest' was refused"):
-        Connection.establish(broker.url, timeout=10, username="guest", password="wrong")
+        broker.Connection.establish(broker.url, timeout=10, username="guest", password="wrong")

@@ -21,7 +21,7 @@ def contents(receiver: Receiver) -> list[object]:
 @pytest.mark.parametrize("closed", ["receiver", "session", "connection"])
 def test_it_ends_when_the_program_closes(broker: Target, queue: MakeQueue, closed: str, capacity: int) -> None:
     address = queue()
-    with Connection.establish(broker.url, timeout=10) as connection, ThreadPoolExecutor(1) as pool:
+    with broker.Connection.establish(broker.url, timeout=10) as connection, ThreadPoolExecutor(1) as pool:
         session = connection.session()
         sender, receiver = session.sender(address), session.receiver(address, capacity=capacity)
         found = pool.submit(contents, receiver)
@@ -58,7 +58,7 @@ def lose(connection: Connection | aio.Connection) -> object:
 
 
 def test_the_loss_of_the_connection_is_an_error(broker: Target, queue: MakeQueue) -> None:
-    with Connection.establish(broker.url, timeout=10) as connection, ThreadPoolExecutor(1) as pool:
+    with broker.Connection.establish(broker.url, timeout=10) as connection, ThreadPoolExecutor(1) as pool:
         receiver = connection.session().receiver(queue())
         found = pool.submit(contents, receiver)
         lose(connection)
@@ -70,7 +70,7 @@ def test_the_loss_of_the_connection_is_an_error(broker: Target, queue: MakeQueue
 def test_with_asyncio_it_ends_when_the_program_closes(broker: Target, queue: MakeQueue, closed: str) -> None:
     async def check() -> None:
         address = queue()
-        async with aio.Connection(broker.url) as connection:
+        async with broker.AsyncConnection(broker.url) as connection:
             session = await connection.session()
             sender, receiver = await session.sender(address), await session.receiver(address, capacity=2)
             found: list[object] = []
@@ -94,7 +94,7 @@ def test_with_asyncio_it_ends_when_the_program_closes(broker: Target, queue: Mak
 
 def test_with_asyncio_the_loss_of_the_connection_is_an_error(broker: Target, queue: MakeQueue) -> None:
     async def check() -> None:
-        async with aio.Connection(broker.url) as connection, connection.session() as session:
+        async with broker.AsyncConnection(broker.url) as connection, connection.session() as session:
             receiver = await session.receiver(queue())
             fetching = asyncio.ensure_future(anext(receiver))
             await asyncio.sleep(0)
@@ -118,7 +118,7 @@ async def opened(connection: aio.Connection, address: str) -> list[aio.Session |
 
 def test_with_asyncio_all_are_contexts(broker: Target, queue: MakeQueue) -> None:
     async def check() -> None:
-        async with aio.Connection.establish(broker.url, timeout=10) as connection:
+        async with broker.AsyncConnection.establish(broker.url, timeout=10) as connection:
             assert connection.opened()
             assert all(item.closed for item in await opened(connection, queue()))
         assert not connection.opened()
@@ -129,7 +129,7 @@ def test_with_asyncio_all_are_contexts(broker: Target, queue: MakeQueue) -> None
 @pytest.mark.parametrize("start", [asyncio.create_task, asyncio.ensure_future, lambda work: work])
 def test_what_opens_is_a_coroutine(broker: Target, start: Callable[..., object]) -> None:
     async def check() -> None:
-        async with aio.Connection(broker.url) as connection:
+        async with broker.AsyncConnection(broker.url) as connection:
             session = await start(connection.session())  # type: ignore[misc]
             assert isinstance(session, aio.Session)
             await session.close()
@@ -139,7 +139,7 @@ def test_what_opens_is_a_coroutine(broker: Target, start: Callable[..., object])
 
 def test_a_context_that_cannot_be_opened_raises(broker: Target) -> None:
     async def check() -> None:
-        async with aio.Connection(broker.url) as connection, connection.session() as session:
+        async with broker.AsyncConnection(broker.url) as connection, connection.session() as session:
             with pytest.raises(MessagingError, match="mode"):
                 async with session.receiver("q; {mode: peek}"):
                     raise AssertionError("it was entered")

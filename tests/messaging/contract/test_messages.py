@@ -12,7 +12,6 @@ from messaging.conftest import MakeQueue, Target
 
 from qmf.messaging import (
     Address,
-    Connection,
     Empty,
     Message,
     Session,
@@ -146,7 +145,7 @@ def test_request_and_response(broker: Target, queue: MakeQueue) -> None:
     address = queue()
 
     def serve() -> None:
-        with Connection.establish(broker.url, timeout=10) as connection:
+        with broker.Connection.establish(broker.url, timeout=10) as connection:
             session = connection.session()
             request = session.receiver(address).fetch(timeout=20)
             assert request.reply_to is not None
@@ -156,7 +155,7 @@ def test_request_and_response(broker: Target, queue: MakeQueue) -> None:
 
     thread = threading.Thread(target=serve)
     thread.start()
-    with Connection.establish(broker.url, timeout=10) as connection:
+    with broker.Connection.establish(broker.url, timeout=10) as connection:
         session = connection.session()
         answers = session.receiver("#")
         session.sender(address).send(Message("hello", reply_to=answers.source, correlation_id="7"))

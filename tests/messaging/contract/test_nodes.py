@@ -11,7 +11,6 @@ from support.waiting import wait_until
 from qmf.messaging import (
     Address,
     AssertionFailed,
-    Connection,
     Message,
     NotFound,
     ResolutionError,
@@ -70,7 +69,7 @@ def test_a_temporary_queue_ends_with_its_link(session: Session) -> None:
 @pytest.mark.parametrize("policy", ["always", "sender"])
 @pytest.mark.parametrize("close", ["link", "session", "connection"])
 def test_a_node_is_deleted_when_the_link_is_closed(broker: Target, queue: MakeQueue, policy: str, close: str) -> None:
-    with Connection.establish(broker.url, timeout=10) as connection:
+    with broker.Connection.establish(broker.url, timeout=10) as connection:
         session, other = connection.session(), connection.session()
         address = queue()
         name = Address(address).name
@@ -80,7 +79,7 @@ def test_a_node_is_deleted_when_the_link_is_closed(broker: Target, queue: MakeQu
         assert not is_gone(other, name)
         sender = session.sender(f"{name}; {{delete: {policy}}}")
         {"link": sender.close, "session": session.close, "connection": connection.close}[close]()
-    with Connection.establish(broker.url, timeout=10) as connection:
+    with broker.Connection.establish(broker.url, timeout=10) as connection:
         wait_until(lambda: is_gone(connection.session(), name))
 
 

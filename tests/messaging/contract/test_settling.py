@@ -17,7 +17,6 @@ from qmf.messaging import (
     Session,
     SessionClosed,
     SessionError,
-    aio,
 )
 
 
@@ -162,7 +161,7 @@ def test_within_a_transaction(connection: Connection, queue: MakeQueue) -> None:
 def test_with_asyncio(broker: Target, queue: MakeQueue) -> None:
     async def check() -> None:
         address = queue()
-        async with aio.Connection(broker.url) as connection, connection.session() as session:
+        async with broker.AsyncConnection(broker.url) as connection, connection.session() as session:
             sender, receiver = await session.sender(address), await session.receiver(address)
             await sender.send("a")
             await (await receiver.fetch(timeout=10)).release()
