@@ -256,31 +256,45 @@ def decode(data: bytes, kind: type[Message] = Message) -> Message:
 def _body(message: Message, *, lists_as_data: bool) -> tuple[Section, object]:
     content, kind = message.content, message.content_type
     if isinstance(content, str):
-        if kind is not None and not is_text(kind):
-            try:
-                return Section.DATA, content.encode()
-            except UnicodeEncodeError as error:
-                raise EncodeError(text=f"content cannot be encoded: {error}") from error
-        return Section.VALUE, content
+        return _text_body(content, kind)
     if isinstance(content, Mapping | list | tuple):
-        if kind not in (_MAP if isinstance(content, Mapping) else _LIST, None):
-            raise EncodeError(text=f"content of {type(content).__name__} does not match content type {kind!r}")
-        if APP_ID in message.properties or (lists_as_data and not isinstance(content, Mapping)):
-            try:
-                encoded = amqp010.encode_map(content) if isinstance(content, Mapping) else amqp010.encode_list(content)
-            except (ValueError, TypeError, RecursionError) as error:
-                raise EncodeError(text=f"content cannot be encoded: {error}") from error
-            return Section.DATA, encoded
-        return Section.VALUE, content
+        return _compound_body(message, lists_as_data=lists_as_data)
     if isinstance(content, bytes | bytearray | memoryview):
         return Section.DATA, bytes(content)
     if content is None:
         return Section.VALUE, None
-    if isinstance(content, _SCALARS):
-        if kind is not None:
-            raise EncodeError(text=f"content of {type(content).__name__} does not match content type {kind!r}")
+    if not isinstance(content, _SCALARS):
+        raise EncodeError(text=f"content must be {_CONTENT}, not {type(content).__name__}")
+    if kind is not None:
+        raise _mismatch(content, kind)
+    return Section.VALUE, content
+
+
+def _text_body(content: str, kind: str | None) -> tuple[Section, object]:
+    if kind is None or is_text(kind):
         return Section.VALUE, content
-    raise EncodeError(text=f"content must be {_CONTENT}, not {type(content).__name__}")
+    try:
+        return Section.DATA, content.encode()
+    except UnicodeEncodeError as error:
+        raise EncodeError(text=f"content cannot be encoded: {error}") from error
+
+
+def _compound_body(message: Message, *, lists_as_data: bool) -> tuple[Section, object]:
+    """Of a map or list."""
+    content, kind = message.content, message.content_type
+    is_map = isinstance(content, Mapping)
+    if kind not in (_MAP if is_map else _LIST, None):
+        raise _mismatch(content, kind)
+    if APP_ID not in message.properties and (is_map or not lists_as_data):
+        return Section.VALUE, content
+    try:
+        return Section.DATA, amqp010.encode_map(content) if is_map else amqp010.encode_list(content)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise EncodeError(text=f"content cannot be encoded: {error}") from error
+
+
+def _mismatch(content: object, kind: str | None) -> EncodeError:
+    return EncodeError(text=f"content of {type(content).__name__} does not match content type {kind!r}")
 
 
 #: Content that is one value of AMQP, besides text and None.
