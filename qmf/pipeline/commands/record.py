@@ -26,12 +26,19 @@ from qmf.pipeline.record.lake_recorder import (
 )
 from qmf.pipeline.record.properties import REFRESH
 from qmf.pipeline.record.quiet_tables import QUIET_INTERVAL, QuietTables
+from qmf.pipeline.record.shares import Share
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
     add_broker(parser)
     parser.add_argument("--wait", action="store_true", help="wait for a broker that cannot be reached at the start")
     parser.add_argument("--name", default="recorder", help="unique among the recorders of a lake; default: %(default)s")
+    parser.add_argument(
+        "--share",
+        type=_share,
+        metavar="K/N",
+        help="record only the agents of this share, such as 2/5: recorders of other shares and names have the others",
+    )
     parser.add_argument(
         "--interval", type=positive, default=DEFAULT_INTERVAL, metavar="S", help="seconds between commits"
     )
@@ -62,6 +69,13 @@ def _options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _share(text: str) -> Share:
+    try:
+        return Share.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _run(options: argparse.Namespace) -> None:
     import_pyarrow()  # before anything is connected
     counts = run(_recording(options))
@@ -82,10 +96,12 @@ async def _recording(options: argparse.Namespace) -> RecorderCounts:
         max_cells=options.max_cells,
         state=options.state,
         refresh=options.refresh,
+        share=options.share,
         quiet=QuietTables(options.quiet_interval),
         on_commit=lambda written: show(f"Committed {written.rows} rows to {written.tables} tables"),
-        on_ready=lambda: show(f"Recording {client.url} into {options.lake} as {options.name}"),
+        on_ready=lambda: show(f"Recording {client.url} into {options.lake} as {options.name}{own}"),
     )
+    own = "" if options.share is None else f", share {options.share}"
     show = print_or_stop(recorder.stop)
     with on_end_signals(recorder.stop):
         await recorder.run()

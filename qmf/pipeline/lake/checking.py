@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local
-from qmf.pipeline.lake.maintenance import RETAIN
+from qmf.pipeline.lake.maintenance import RETAIN, each_table
 from qmf.pipeline.lake.recorders import batches_of_recorders
 from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE
 from qmf.pipeline.lake.row_source import RowSource
@@ -30,7 +31,7 @@ from qmf.pipeline.lake.runs import RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile, file_system
 from qmf.pipeline.lake.table_log import LOG, DamagedLogFile, damaged_log_files
 from qmf.pipeline.lake.table_paths import JOB_TABLES
-from qmf.pipeline.lake.waiting import ReaderNote
+from qmf.pipeline.lake.waiting import ENDED_NS, ReaderNote, recorded_shares
 
 #: Seconds that a check waits for recorders that are committing, and from one look to the next.
 PATIENCE, _LOOK = 10.0, 0.02
@@ -87,11 +88,11 @@ class LakeCheck:
         Raises:
             LakeError: the file system failed.
         """
+        folders = self._table_folders()
         damaged: list[str] = []
-        for path in self._table_folders():
-            for finding in self._check_log(path):
-                yield finding
-                damaged.append(path)
+        for path, found in zip(folders, self._each(folders, self._check_log), strict=True):
+            yield from found
+            damaged += [path] * len(found)
         readable, unreadable = [], []
         for path in self._table_folders():
             try:
@@ -101,15 +102,25 @@ class LakeCheck:
                 unreadable.append(path)
                 if path not in damaged or self._repair:
                     yield Finding(f"{self._lake.url}/{path}", f"cannot be read: {error}")
-        for path in readable:
-            if path in damaged and self._repair:
-                yield from self._restore(path)
-            yield from self._check_files(path)
+        if self._repair:
+            for path in readable:
+                if path in damaged:
+                    yield from self._restore(path)
+        for found in self._each(readable, self._check_files):
+            yield from found
         if not unreadable:
             yield from self._check_classes()
             yield from self._check_numbers(self._lake.paths())
             yield from self._check_runs()
+        yield from self._check_shares()
         self._write_gaps()
+
+    def _each(self, paths: list[str], work: Callable[[str], Iterator[Finding]]) -> Iterator[list[Finding]]:
+        """The findings about each table, made in threads where nothing is changed."""
+        if self._repair:
+            yield from (list(work(path)) for path in paths)
+        else:
+            yield from each_table(self._lake, paths, lambda table: list(work(table.url[len(self._lake.url) + 1 :])))
 
     def _table(self, path: str) -> LakeTable:
         return self._lake.table(path)
@@ -316,6 +327,25 @@ class LakeCheck:
             text = f"recorded {len(names)} agents at the same time as {counted}, whose rows count there"
             yield Finding(f"run {run}", text, is_damage=False)
 
+    def _check_shares(self) -> Iterator[Finding]:
+        """Where recorders divide the agents of a bus, each share needs one that is recording."""
+        shares = recorded_shares(self._lake)
+        live = {(item.number, item.count) for item in shares if item.time_ns >= self._now_ns - ENDED_NS}
+        for count in sorted({count for _number, count in live}):
+            for number in range(1, count + 1):
+                if (number, count) in live:
+                    continue
+                had = max((item for item in shares if (item.number, item.count) == (number, count)),
+                          key=lambda item: item.time_ns, default=None)  # fmt: skip
+                last = (
+                    "no recorder ever had it" if had is None else f"{had.recorder!r} had it until {_time(had.time_ns)}"
+                )
+                text = f"no recorder is recording the agents of this share: {last}"
+                yield Finding(f"share {number}/{count}", text)
+        if len({count for _number, count in live}) > 1:
+            counts = ", ".join(str(count) for count in sorted({count for _number, count in live}))
+            yield Finding(self._lake.url, f"recorders divide the agents into different numbers of shares: {counts}")
+
     # -- writing
 
     def _write_gaps(self) -> None:
@@ -333,6 +363,10 @@ class LakeCheck:
 
     def _next(self, table: LakeTable) -> int:
         return (table.last_batch(WRITER) or 0) + 1
+
+
+def _time(ns: int) -> str:
+    return datetime.datetime.fromtimestamp(ns / 1e9, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _keys(dataset: Any) -> set[tuple[str, int]]:

@@ -14,8 +14,12 @@ from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import ANY_CLASS_COLUMNS, CLASS_KINDS, DATE, HASH, Columns
+from qmf.pipeline.lake.row_conditions import RowCondition, conjunction, row_groups
 from qmf.pipeline.lake.runs import LeftOut, counted_expression
 from qmf.pipeline.lake.table_paths import class_of_path
+
+#: The columns by which rows are left out that another recorder has.
+_COUNTED_BY = ("_run", "_agent", "_ts_ns")
 
 
 @attrs.frozen(kw_only=True)
@@ -27,12 +31,14 @@ class WantedRows:
         hash: only rows of this version of the class; None for all.
         as_json: add `ANY_CLASS_COLUMNS`, with the columns of the class as JSON.
         left_out: rows of classes that don't count, since another recorder has them too.
+        conditions: for rows that are wanted, on some of the columns; they fit the columns' types.
     """
 
     columns: Columns
     hash: str | None = None
     as_json: bool = False
     left_out: tuple[LeftOut, ...] = ()
+    conditions: tuple[RowCondition, ...] = ()
 
     @property
     def schema(self) -> Any:
@@ -56,17 +62,38 @@ def file_rows(table: LakeTable, table_path: str, path: str, wanted: WantedRows) 
     schema = arrow_schema(wanted.columns)
     counted = counted_expression(wanted.left_out) if has_classes(table_path) else None
     with delta_errors(f"{table.url}/{path}"), table.open_file(path) as file:
-        present = set(file.schema_arrow.names)
-        names = None if wanted.as_json else [name for name in (*schema.names, HASH) if name in present]
-        for batch in file.iter_batches(columns=names):
+        names, groups, met = _chosen_parts(file, wanted, is_counted=counted is not None)
+        for batch in () if groups == [] else file.iter_batches(columns=names, row_groups=groups):
             chosen = _of_version(batch, wanted.hash)
             chosen = chosen if counted is None else chosen.filter(counted)
+            chosen = chosen if met is None else chosen.filter(met)
             if not chosen.num_rows:
                 continue
             arrays = [_column(chosen, field, f"{table.url}/{path}") for field in schema]
             if wanted.as_json:
                 arrays += _class_arrays(table_path, chosen, set(schema.names))
             yield pa.RecordBatch.from_arrays(arrays, schema=wanted.schema)
+
+
+def _chosen_parts(file: Any, wanted: WantedRows, *, is_counted: bool) -> tuple[list[str] | None, list[int] | None, Any]:
+    """The columns and row groups of a file to read, None for all, and what its rows must meet, None for nothing.
+
+    Args:
+        file: pyarrow's `ParquetFile`.
+        wanted: rows and columns.
+        is_counted: some of its rows may not count.
+    """
+    types = {field.name: field.type for field in arrow_schema(wanted.columns)}
+    present = {field.name: field.type for field in file.schema_arrow}
+    if any(item.column not in present and not item.holds_for_null for item in wanted.conditions):
+        return None, [], None
+    names = None
+    if not wanted.as_json:
+        needed = (*types, HASH, *(_COUNTED_BY if is_counted else ()))
+        names = [name for name in dict.fromkeys(needed) if name in present]
+    # A column of another type is an error when its values are read.
+    conditions = [item for item in wanted.conditions if present.get(item.column) == types[item.column]]
+    return names, row_groups(file, conditions), conjunction(conditions, types)
 
 
 def has_classes(table_path: str) -> bool:

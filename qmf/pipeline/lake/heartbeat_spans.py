@@ -62,21 +62,29 @@ def spans_of_file(table: LakeTable, file: TableFile, silence_ns: int) -> Any:
         return connection.sql(_JOINED.format(parts=parts)).to_arrow_table()
 
 
-def shared_spans(parts: Sequence[Any]) -> list[tuple[str, str, int, int, int]]:
-    """The spans of the agents that several runs had, as rows of the columns of `spans_of_file`.
+def joined_spans(parts: Sequence[Any]) -> Any:
+    """Spans of several files as those of all of them, as an Arrow table like that of `spans_of_file`.
 
     Args:
-        parts: spans of files.
+        parts: spans of files, at least one, or of several.
     """
-    if not parts:
-        return []
     pa = import_pyarrow()
     with closing(connect()) as connection:
         connection.register("parts", pa.concat_tables(parts))
-        several = "select agent from parts group by agent having min(run) <> max(run)"
-        shared = f"(from parts where agent in ({several}))"
+        return connection.sql(_JOINED.format(parts="parts")).to_arrow_table()
+
+
+def shared_spans(spans: Any) -> list[tuple[str, str, int, int, int]]:
+    """The spans of the agents that several runs had, as rows of the columns of `spans_of_file`.
+
+    Args:
+        spans: of all files, as `joined_spans` returns them.
+    """
+    with closing(connect()) as connection:
+        connection.register("spans", spans)
         found: list[tuple[str, str, int, int, int]] = connection.execute(
-            f"{_JOINED.format(parts=shared)} order by agent, run, first_ns"
+            "select * from spans where agent in (select agent from spans group by agent having min(run) <> max(run)) "
+            "order by agent, run, first_ns"
         ).fetchall()
         return found
 

@@ -23,7 +23,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.heartbeat_spans import agents_since, shared_spans, spans_of_file
+from qmf.pipeline.lake.heartbeat_spans import agents_since, joined_spans, shared_spans, spans_of_file
 from qmf.pipeline.lake.table_files import TableFile
 
 #: An agent without a heartbeat for so long, or for three of its intervals, is one that the recorder does not have.
@@ -70,8 +70,9 @@ class RecordedRuns:
     def __init__(self, lake: DeltaLake) -> None:
         self._lake = lake
         self._known: dict[tuple[int, int | None, int | None], tuple[LeftOut, ...]] = {}
-        #: Files never change.
-        self._by_file: dict[str, Any] = {}
+        #: The files whose spans are known, which never change, and these.
+        self._spans_of: frozenset[str] = frozenset()
+        self._spans: list[Any] = []
 
     def left_out(self, first_ns: int | None = None, last_ns: int | None = None) -> tuple[LeftOut, ...]:
         """The rows to leave out, sorted by agent, run and time; none, mostly, and then nothing was read.
@@ -123,13 +124,17 @@ class RecordedRuns:
         last_day = day(last_ns) if last_ns is not None else "9999-12-31"
         files = [file for file in table.snapshot().files if first_day <= (file.date or "") <= last_day]
         shared = _shared_days(files)
-        parts = []
-        for file in files:
-            if file.date in shared:
-                if file.path not in self._by_file:
-                    self._by_file[file.path] = spans_of_file(table, file, SILENCE_NS)
-                parts.append(self._by_file[file.path])
-        return [RunPresence(*span) for span in shared_spans(parts)]
+        wanted = {file.path: file for file in files if file.date in shared}
+        if not wanted:
+            return []
+        if not self._spans_of <= set(wanted):
+            # Files were combined, or other days are asked for.
+            self._spans_of, self._spans = frozenset(), []
+        new = [spans_of_file(table, file, SILENCE_NS) for path, file in wanted.items() if path not in self._spans_of]
+        if new:
+            # A step of a stream costs what its new files cost, and a row for each agent.
+            self._spans, self._spans_of = [joined_spans([*self._spans, *new])], frozenset(wanted)
+        return [RunPresence(*span) for span in shared_spans(self._spans[0])]
 
 
 def agents_of_others(lake: DeltaLake, run: str, since_ns: int) -> dict[str, set[str]]:

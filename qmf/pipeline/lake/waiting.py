@@ -3,7 +3,7 @@
 ::
 
     LAKE/_waiting/NAME.json   the tables of which the recorder NAME has rows that are in no commit yet, with the arrival
-                              of the first one; absent where it never had any
+                              of the first one, and its share of the agents; absent where it never had either
     LAKE/_readers/NAME.json   the tables that a reader follows, and until when: recorders commit these with each batch
 
 A table is complete until the arrival of the first row that waits for it. The file is written before a batch is
@@ -22,6 +22,8 @@ import secrets
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+import attrs
 
 from qmf._atomic_files import TEMPORARY, replace_file
 from qmf.pipeline.errors import LakeError, lake_errors
@@ -210,6 +212,37 @@ def _contents(lake: DeltaLake, folder: str) -> list[tuple[str, bytes]]:
                         found.append((f"{folder}/{entry.base_name}", file.read()))
                 except FileNotFoundError:
                     continue
+    return found
+
+
+@attrs.frozen
+class RecordedShare:
+    """A share of the agents that a recorder has, or had.
+
+    Attributes:
+        recorder: its name.
+        number, count: of the share.
+        time_ns: of its last news, by its clock.
+    """
+
+    recorder: str
+    number: int
+    count: int
+    time_ns: int
+
+
+def recorded_shares(lake: DeltaLake) -> list[RecordedShare]:
+    """The shares of all recorders that divide the agents of a bus.
+
+    Raises:
+        LakeError: the file system failed.
+    """
+    found = []
+    for path, content in _notes(lake, WAITING):
+        if content.get("share"):
+            number, count = content["share"]
+            name = path.rpartition("/")[2].removesuffix(".json")
+            found.append(RecordedShare(name, number, count, content["time_ns"]))
     return found
 
 

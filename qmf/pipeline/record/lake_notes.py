@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.waiting import ENDED_NS, WAITING, Note, followed_tables
+from qmf.pipeline.record.shares import Share
 
-#: Seconds from one look for readers to the next, where that costs no request.
-_TICK = 1.0
+#: Seconds from one look for readers to the next in a folder; where it costs a request, recorders with a share look for
+#: their own news' sake, others with each batch.
+_TICK, _REMOTE_TICK = 1.0, ENDED_NS / 4e9
 
 log = logging.getLogger("qmf.pipeline")
 
@@ -23,13 +25,15 @@ class LakeNotes:
         followed: the tables that readers follow.
     """
 
-    def __init__(self, lake: DeltaLake, name: str, clock: Callable[[], int]) -> None:
+    def __init__(self, lake: DeltaLake, name: str, clock: Callable[[], int], share: Share | None = None) -> None:
         """
         Args:
             lake: that is recorded into.
             name: of the recorder.
             clock: nanoseconds since 1970.
+            share: of the agents, for `check`: where one is lost, its agents are not recorded.
         """
+        self._share = share
         self.followed: frozenset[str] = frozenset()
         self._lake = lake
         self._clock = clock
@@ -39,12 +43,20 @@ class LakeNotes:
 
     @property
     def is_time_to_look(self) -> bool:
-        """True now and then, in a folder: readers wait for what they follow."""
-        return self._lake.is_local and (self._looked is None or time.monotonic() - self._looked >= _TICK)
+        """True now and then: readers wait for what they follow, and want to know that this recorder goes on."""
+        if not self._lake.is_local and self._share is None:
+            return False
+        tick = _TICK if self._lake.is_local else _REMOTE_TICK
+        return self._looked is None or time.monotonic() - self._looked >= tick
 
     def look(self) -> None:
-        """Find out what readers follow."""
+        """Find out what readers follow, and let them know what they should.
+
+        Raises:
+            LakeError: the news cannot be written.
+        """
         self._looked = time.monotonic()
+        self.write(self._noted[0])
         try:
             self.followed = followed_tables(self._lake, self._clock())
         except LakeError as error:
@@ -62,6 +74,8 @@ class LakeNotes:
         """
         now = self._clock()
         known, noted = self._noted
-        if always or tables != known or (tables and not 0 <= now - noted < ENDED_NS // 4):
-            self._note.write({"time_ns": now, "tables": tables})
+        is_told = bool(tables) or self._share is not None
+        if always or tables != known or (is_told and not 0 <= now - noted < ENDED_NS // 4):
+            share = None if self._share is None else [self._share.number, self._share.count]
+            self._note.write({"time_ns": now, "tables": tables, "share": share})
             self._noted = (dict(tables), now)

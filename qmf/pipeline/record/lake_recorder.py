@@ -30,6 +30,7 @@ from qmf.pipeline.record.lake_writer import CommitCounts, LakeWriter
 from qmf.pipeline.record.notifications import NotificationRows
 from qmf.pipeline.record.properties import REFRESH
 from qmf.pipeline.record.quiet_tables import QuietTables
+from qmf.pipeline.record.shares import Share
 from qmf.pipeline.record.writer_state import HELD, Interruption, PendingBatch, WriterState, state_folder
 
 #: Seconds that a row waits at most: what a kill can lose.
@@ -85,6 +86,7 @@ class LakeRecorder:
         patience: float = PATIENCE,
         refresh: float = REFRESH,
         quiet: QuietTables | None = None,
+        share: Share | None = None,
         clock: Callable[[], int] = time.time_ns,
         on_commit: Callable[[CommitCounts], None] | None = None,
         on_ready: Callable[[], None] = lambda: None,
@@ -101,6 +103,7 @@ class LakeRecorder:
                 folder of application states where the lake is not a folder.
             patience: seconds that messages of a new class wait for its schema, before they are left untyped.
             refresh: seconds after which agents are asked for objects without a row, so that each has one.
+            share: of the agents, that are recorded; None for all.
             quiet: decides which tables are committed more rarely; None for the usual interval.
             clock: nanoseconds since 1970.
             on_commit: called on the loop after each commit.
@@ -113,13 +116,13 @@ class LakeRecorder:
         self._started_ns = clock()
         self.run_id = f"{self._started_ns:020d}_{os.getpid()}"
         self._buffers = RowBuffers()
-        self._rows = NotificationRows(client, self._buffers, self.run_id, clock, patience=patience, refresh=refresh)
+        self._rows = NotificationRows(
+            client, self._buffers, self.run_id, clock, patience=patience, refresh=refresh, share=share
+        )
         self._counts = RecorderCounts()
-        self._writer = LakeWriter(lake, name)
-        self._state = WriterState(state_folder(lake, name, state))
-        self._quiet = quiet or QuietTables()
-        self._notes = LakeNotes(lake, name, clock)
-        self._clock = clock
+        self._writer, self._state = LakeWriter(lake, name), WriterState(state_folder(lake, name, state))
+        self._quiet, self._clock = quiet or QuietTables(), clock
+        self._notes = LakeNotes(lake, name, clock, share)
         self._first_batch = self._batch = 1
         self._damaged: Sequence[str] = ()
         #: The batch for which there was no room; rows that come meanwhile wait.
@@ -130,8 +133,7 @@ class LakeRecorder:
         #: Runs of other recorders with the number of agents that both record, and those that were told of.
         self._others: Mapping[str, int] = {}
         self._told: dict[str, int] = {}
-        self._reported_invalid = 0
-        self._stop = asyncio.Event()
+        self._reported_invalid, self._stop = 0, asyncio.Event()
 
     @property
     def counts(self) -> RecorderCounts:

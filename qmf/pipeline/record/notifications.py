@@ -36,6 +36,7 @@ from qmf.pipeline.record.buffers import Cells, RowBuffers, RowConverter
 from qmf.pipeline.record.conversion import to_json
 from qmf.pipeline.record.held_messages import PATIENCE, HeldMessage, HeldMessages
 from qmf.pipeline.record.properties import REFRESH, KnownProperties, Properties
+from qmf.pipeline.record.shares import Share
 from qmf.protocol import EventData, ObjectData, ObjectId
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Schema, to_xml
 
@@ -70,8 +71,12 @@ class NotificationRows:
         *,
         patience: float = PATIENCE,
         refresh: float = REFRESH,
+        share: Share | None = None,
     ) -> None:
         self._client = client
+        self._share = share
+        #: The agents present, by name: a list of many would be searched for each message.
+        self._agents: dict[str, Agent] = {}
         self._buffers = buffers
         self._run_id = run_id
         self._clock = clock
@@ -102,7 +107,9 @@ class NotificationRows:
         self.held.close(_ENDED)
 
     def on_notification(self, notification: Notification) -> None:
-        """Add the row of a notification."""
+        """Add the row of a notification, unless it is of an agent of another share."""
+        if self._share is not None and not self._share.has(_agent_of(notification)):
+            return
         match notification:
             case ObjectUpdated(obj, properties=properties, statistics=statistics):
                 self._add_object(obj, properties=obj.properties if properties else None, statistics=statistics)
@@ -111,11 +118,14 @@ class NotificationRows:
             case HeartbeatSeen(agent, timestamp):
                 self._add(RowKind.HEARTBEATS, timestamp, _sender(agent), (float(agent.info.heartbeat_interval),))
             case AgentAdded(agent):
+                self._agents[agent.name] = agent
                 self._add_agent(agent, "added", None)
             case AgentRestarted(agent):
+                self._agents[agent.name] = agent
                 self._properties.agent_restarted(agent)
                 self._add_agent(agent, "restarted", None)
             case AgentRemoved(agent, reason):
+                self._agents.pop(agent.name, None)
                 self._properties.forget(agent.name)
                 self._add_agent(agent, "removed", reason.value)
             case ClassUsed(class_key, agent):
@@ -305,8 +315,23 @@ class NotificationRows:
         self._buffers.add(kind, version, time_ns, row)
 
     def _sender_of(self, name: str) -> _Sender:
-        agent = next((agent for agent in self._client.agents if agent.name == name), None)
+        agent = self._agents.get(name)
         return _Sender(name, agent.epoch if agent else None)
+
+
+def _agent_of(notification: Notification) -> str | None:
+    """The name of the agent that a notification is about; None where it is about none."""
+    match notification:
+        case ObjectUpdated(obj):
+            return obj.agent
+        case EventRaised():
+            return notification.event.agent.name if notification.event.agent else None
+        case HeartbeatSeen(agent) | AgentAdded(agent) | AgentRestarted(agent) | AgentRemoved(agent):
+            return agent.name
+        case ClassUsed(_, agent) | Missed(agent):
+            return agent.name if agent else None
+        case _:
+            return None
 
 
 def _sender(agent: Agent | None) -> _Sender:

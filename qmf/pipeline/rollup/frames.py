@@ -9,14 +9,16 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from qmf.pipeline.duckdb_queries import connect
+from qmf.pipeline.duckdb_queries import connect, text
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.rollup.columns import KEY, ROLLUP_COLUMNS
 from qmf.pipeline.rollup.columns import coarser as coarser_rows
 from qmf.pipeline.rollup.members import number_members, window_seconds
 from qmf.pipeline.rollup.source import sample_columns
 from qmf.pipeline.rollup.windows import rolled_up
+from qmf.pipeline.rollup.zones import UTC, base_seconds
 
 #: Rows of a batch that goes back to Spark.
 BATCH_ROWS = 50_000
@@ -27,35 +29,54 @@ _SPARK_TYPES = {"timestamptz": "timestamp", "varchar": "string"}
 ROLLUP = ", ".join(f"`{name}` {_SPARK_TYPES.get(type, type)}" for name, type in ROLLUP_COLUMNS.items())
 
 
+#: The same with the columns by which the table is partitioned.
+_TABLE = f"`size` string, `{DATE}` string, {ROLLUP}"
+
+
 def rollup(samples: DataFrame, versions: Sequence[ClassVersion], size: str, *, continued: bool = False) -> DataFrame:
+    """Roll up samples to windows of one size; otherwise as `rollup_sizes`, without the columns of the partitions."""
+    return rollup_sizes(samples, versions, [size], continued=continued).select(*ROLLUP_COLUMNS)
+
+
+def rollup_sizes(
+    samples: DataFrame, versions: Sequence[ClassVersion], sizes: Sequence[str], *, continued: bool = False
+) -> DataFrame:
     """Roll up samples.
 
     Args:
         samples: of one class, as `qmf.pipeline.frames` or the data source returns them. A batch; a stream has them in
-            `foreachBatch`. All samples of an object are in the memory of one executor at a time.
+            `foreachBatch`. All samples of an object are in the memory of one executor at a time. Statistics of which
+            columns are missing are left out.
         versions: of that class.
-        size: of the windows, see `window_seconds`.
+        sizes: of the windows, see `window_seconds`.
         continued: counters outlive restarts of their agents, as those do that an agent only forwards.
 
     Returns:
         the columns of the table of roll-ups; no rows for classes without numbers among their statistics.
     """
-    members = number_members(versions)
-    seconds = window_seconds(size)
+    present = set(samples.columns)
+    members = [member for member in number_members(versions) if present.issuperset(member.columns)]
+    seconds = {size: window_seconds(size) for size in sizes}
+    base = base_seconds(sizes, UTC)
     package, name = versions[0].package, versions[0].name
 
     def work(connection: Any) -> Iterator[Any]:
         with rolled_up(
-            connection, _INPUT, members, package=package, name=name, seconds=seconds, continued=continued
+            connection, _INPUT, members, package=package, name=name, seconds=base, continued=continued
         ) as sql:
-            if sql is not None:
-                yield from arrow_batches(connection, sql)
+            if sql is None:
+                return
+            connection.execute(f"create temp table {_BASE} as {sql}")
+        for size, length in seconds.items():
+            rows = _BASE if length == base else f"({coarser_rows(_BASE, length)})"
+            day = f"strftime(window_start, '%Y-%m-%d') as {DATE}"
+            yield from arrow_batches(connection, f"select {text(size)} as size, {day}, * from {rows}")
 
     if not members:
-        return samples.sparkSession.createDataFrame([], ROLLUP)
+        return samples.sparkSession.createDataFrame([], _TABLE)
     columns = [name for name, _ in sample_columns(versions, members)]
     chosen = samples.where(F.col("_statistics")).select(*(F.col(f"`{name}`") for name in columns))
-    return chosen.repartition("_agent", "_object").mapInArrow(_whole(work), ROLLUP)
+    return chosen.repartition("_agent", "_object").mapInArrow(_whole(work), _TABLE)
 
 
 def coarser(finer: DataFrame, size: str) -> DataFrame:
@@ -73,7 +94,7 @@ def coarser(finer: DataFrame, size: str) -> DataFrame:
     return finer.select(*ROLLUP_COLUMNS).repartition(*KEY).mapInArrow(_whole(work), ROLLUP)
 
 
-_INPUT = "qmf_input"
+_INPUT, _BASE = "qmf_input", "qmf_base"
 
 
 def _whole(work: Callable[[Any], Iterator[Any]]) -> Callable[[Iterable[Any]], Iterator[Any]]:

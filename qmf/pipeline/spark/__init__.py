@@ -1,4 +1,4 @@
-"""The session that the pipeline runs on, and Spark's access to lakes and buses.
+"""The session that the pipeline runs on, Spark's access to lakes and buses, and the jobs as functions of frames.
 
 Importing this package while a session is active registers the data source `qmf` with that session.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from qmf.pipeline.spark.frames import alerts, lives, rollups, rows, samples, views
 from qmf.pipeline.spark.session import register, session
 
-__all__ = ["register", "session"]
+__all__ = ["alerts", "lives", "register", "rollups", "rows", "samples", "session", "views"]
 
 _active = SparkSession.getActiveSession()
 if _active is not None:

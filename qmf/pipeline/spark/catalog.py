@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 
+import attrs
 from pyspark.sql import types as T
 
+from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake import classes
 from qmf.pipeline.lake.arrow import columns_of
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_columns import ANY_CLASS_COLUMNS, Columns
+from qmf.pipeline.lake.table_paths import class_path, kind_path
 
 _SPARK_TYPES: dict[ColumnType, T.DataType] = {
     ColumnType.INT8: T.ByteType(),
@@ -25,6 +29,9 @@ _SPARK_TYPES: dict[ColumnType, T.DataType] = {
     ColumnType.TEXT: T.StringType(),
     ColumnType.TIME: T.TimestampType(),
 }
+
+#: The column of which the metadata say what the rows are, and the key in these.
+_MARKED, _MARK = "_ts_ns", "qmf"
 
 #: Columns of a frame of several classes at most: each row pays for the columns that its class doesn't have.
 MAX_COLUMNS = 250
@@ -89,3 +96,59 @@ def readable_groups(versions: Iterable[ClassVersion], limit: int = MAX_COLUMNS) 
         else:
             groups.append(([version], own))
     return [members for members, _columns in groups]
+
+
+@attrs.frozen
+class FrameClass:
+    """What the rows of a frame are.
+
+    Attributes:
+        kind: of the rows.
+        versions: of their class; none for kinds without classes.
+    """
+
+    kind: RowKind
+    versions: tuple[ClassVersion, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name, for people."""
+        return f"{self.versions[0].package}:{self.versions[0].name}" if self.versions else self.kind.value
+
+    @property
+    def path(self) -> str:
+        """The path of the table of the class, or of the kind, in a lake."""
+        if not self.versions:
+            return kind_path(self.kind)
+        return class_path(self.kind, self.versions[0].package, self.versions[0].name)
+
+
+def marked(schema: T.StructType, own: FrameClass) -> T.StructType:
+    """A schema whose metadata say what the rows are, for `recorded_class`."""
+    versions = [[item.package, item.name, item.hash, item.event, item.to_json()] for item in own.versions]
+    text = json.dumps({"kind": own.kind.value, "versions": versions})
+    return T.StructType(
+        [
+            T.StructField(field.name, field.dataType, field.nullable, {_MARK: text}) if field.name == _MARKED else field
+            for field in schema
+        ]
+    )
+
+
+def recorded_class(schema: T.StructType) -> FrameClass:
+    """What the rows of a frame of the data source `qmf` are.
+
+    Args:
+        schema: of the frame; columns may have been left out, or added.
+
+    Raises:
+        PipelineError: it doesn't say so.
+    """
+    for field in schema:
+        if field.name == _MARKED and field.metadata and _MARK in field.metadata:
+            content = json.loads(field.metadata[_MARK])
+            versions = tuple(ClassVersion.from_json(*item) for item in content["versions"])
+            return FrameClass(RowKind(content["kind"]), versions)
+    raise PipelineError(
+        f"the frame doesn't know its class: take one of qmf.pipeline.spark.samples or rows, with its column {_MARKED}"
+    )

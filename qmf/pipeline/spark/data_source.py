@@ -10,7 +10,8 @@ A lake is a folder, or a URL of an object store whose options begin with ``stora
 Delta tables themselves: Spark needs no jar for it.
 
 Other options: `kind` instead of a class (heartbeats, agents, gaps, ...; objects and events are then those of all
-classes, with their values as JSON), `hash` (one version of the class), `files` (files of a micro-batch at most),
+classes, with their values as JSON), `hash` (one version of the class), `columns` (those of the class that are read,
+with commas between them, besides those of every row), `files` (files of a micro-batch at most),
 `domain`, `timeout` (seconds, of the snapshot), `interval` (seconds, of the spool's commits).
 """
 
@@ -29,10 +30,9 @@ from qmf.pipeline.lake.classes import versions_of
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.feed import FeedFile
-from qmf.pipeline.lake.file_rows import WantedRows, has_classes
+from qmf.pipeline.lake.file_rows import WantedRows
 from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import CLASS_KINDS
-from qmf.pipeline.lake.runs import RecordedRuns
 from qmf.pipeline.lake.table_paths import class_of_path, kind_path
 from qmf.pipeline.spark import catalog
 from qmf.pipeline.spark.lake_stream import (
@@ -60,7 +60,21 @@ class QmfDataSource(DataSource):
         kind, versions = self._selected()
         if kind in CLASS_KINDS and not versions:
             return catalog.any_class_schema(kind)
-        return catalog.kind_schema(kind, versions)
+        schema = self._chosen(catalog.kind_schema(kind, versions), kind)
+        return catalog.marked(schema, catalog.FrameClass(kind, tuple(versions)))
+
+    def _chosen(self, schema: T.StructType, kind: RowKind) -> T.StructType:
+        """The columns of every row, and those that the options name."""
+        names = [name.strip() for name in self.options.get("columns", "").split(",") if name.strip()]
+        if not names:
+            return schema
+        unknown = sorted(set(names).difference(schema.names))
+        if unknown:
+            raise PipelineError(
+                f'the option "columns": there is no {unknown[0]!r}; there are {", ".join(schema.names)}'
+            )
+        common = {name for name, _type in columns_of(kind, None)}
+        return T.StructType([field for field in schema if field.name in common or field.name in names])
 
     def reader(self, schema: T.StructType) -> DataSourceReader:
         """A reader of a live snapshot of the bus, or of what is in a lake."""
@@ -77,8 +91,7 @@ class QmfDataSource(DataSource):
         if not lake.exists():
             raise LakeError(f"{lake.url}: no lake")
         files = batch_files(lake, includes, options)
-        left_out = RecordedRuns(lake).left_out() if any(has_classes(item.path) for item in files) else ()
-        return LakeBatchReader(place, files, wanted, left_out)
+        return LakeBatchReader(place, files, wanted)
 
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:
         """A reader of a lake, or of a bus by its spool."""

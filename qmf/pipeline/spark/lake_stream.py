@@ -9,11 +9,11 @@ stream waits for the heartbeats that decide.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
@@ -21,12 +21,15 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from qmf.pipeline.lake.arrow import arrow_schema
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.feed import FeedFile, LakeFeed, Position, position_from_json, position_to_json
 from qmf.pipeline.lake.file_rows import WantedRows, file_rows, has_classes
+from qmf.pipeline.lake.row_conditions import may_have
 from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.lake.waiting import ReaderNote, complete_until
+from qmf.pipeline.spark.pushdown import conditions_of
 
 if TYPE_CHECKING:
     from qmf.pipeline.record.spool import Spool
@@ -34,8 +37,8 @@ if TYPE_CHECKING:
 #: Files of one micro-batch at most, about: what limits its memory.
 DEFAULT_FILES = 1000
 
-#: Files that one task reads: new files of a lake are small, and a task costs more than opening a file.
-_TASK_FILES = 16
+#: Files that one task reads at most, and their bytes: a task costs more than opening a small file.
+_TASK_FILES, _TASK_BYTES = 64, 32 * 1024 * 1024
 
 Offset = dict[str, list[int | None]]
 
@@ -73,10 +76,17 @@ class FilesPartition(InputPartition):
 
 
 def partitions_of(files: Sequence[FeedFile], left_out: Sequence[LeftOut]) -> list[InputPartition]:
-    """Files in parts, one for each task."""
+    """Files in parts, one for each task: a few files, or a few more where they are small."""
+    parts: list[list[FeedFile]] = []
+    size = 0
+    for item in files:
+        if not parts or len(parts[-1]) >= _TASK_FILES or size + item.file.size > _TASK_BYTES:
+            parts.append([])
+            size = 0
+        parts[-1].append(item)
+        size += item.file.size
     found: list[InputPartition] = []
-    for at in range(0, len(files), _TASK_FILES):
-        part = files[at : at + _TASK_FILES]
+    for part in parts:
         own = tuple(row for row in left_out if any(_may_have(item.file, row) for item in part))
         found.append(FilesPartition([(item.path, item.file.path) for item in part], own))
     return found
@@ -101,23 +111,29 @@ def read_files(place: LakePlace, partition: InputPartition, wanted: WantedRows) 
 class LakeBatchReader(DataSourceReader):
     """Reads what is in some tables of a lake."""
 
-    def __init__(
-        self, place: LakePlace, files: Sequence[FeedFile], wanted: WantedRows, left_out: Sequence[LeftOut] = ()
-    ) -> None:
+    def __init__(self, place: LakePlace, files: Sequence[FeedFile], wanted: WantedRows) -> None:
         """
         Args:
             place: where the lake is.
             files: to read.
             wanted: rows and columns.
-            left_out: rows of classes that don't count.
         """
         self._place = place
-        self._parts = partitions_of(files, left_out)
+        self._files = tuple(files)
         self._wanted = wanted
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Leave out files, row groups and rows that cannot meet filters; Spark applies all of them once more."""
+        types = {field.name: field.type for field in arrow_schema(self._wanted.columns)}
+        self._wanted = attrs.evolve(self._wanted, conditions=conditions_of(filters, types))
+        return filters
 
     def partitions(self) -> list[InputPartition]:
         """A few files for each task; Spark asks for one part at least."""
-        return self._parts or [FilesPartition([])]
+        files = [item for item in self._files if may_have(item.file, self._wanted.conditions)]
+        has_rows = any(has_classes(item.path) for item in files)
+        left_out = RecordedRuns(self._place.open()).left_out() if has_rows else ()
+        return partitions_of(files, left_out) or [FilesPartition([])]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of some files."""

@@ -79,6 +79,8 @@ def session(
 
 def register(spark: SparkSession) -> None:
     """Register the data source: makes ``spark.read.format("qmf")`` work in a session."""
+    from qmf.pipeline.spark import pushdown
     from qmf.pipeline.spark.data_source import QmfDataSource
 
+    spark.conf.set(pushdown.SETTING, "true")
     spark.dataSource.register(QmfDataSource)

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
+from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import WrittenFile
@@ -188,4 +189,6 @@ def _write_part(table: LakeTable, schema: Any, by: tuple[str, ...], batches: Ite
 
 
 def _schema(frame: DataFrame) -> Any:
-    return to_arrow_schema(frame.schema, timezone="UTC")
+    # What a frame's columns say about their class is not for its table.
+    schema = to_arrow_schema(frame.schema, timezone="UTC")
+    return import_pyarrow().schema([field.remove_metadata() for field in schema])

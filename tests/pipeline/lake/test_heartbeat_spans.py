@@ -13,7 +13,7 @@ from pipeline.lakes import SECOND, Shop
 
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.heartbeat_spans import shared_spans, spans_of_file
+from qmf.pipeline.lake.heartbeat_spans import joined_spans, shared_spans, spans_of_file
 from qmf.pipeline.lake.runs import SILENCE_NS, RecordedRuns, RunPresence
 
 #: Heartbeats as (run, agent, second); those of a list are in one file.
@@ -62,7 +62,7 @@ def test_spans_are_those_of_the_heartbeats(files: list[Beats]) -> None:
         table = DeltaLake(folder).kind_table(RowKind.HEARTBEATS)
         parts = [spans_of_file(table, file, SILENCE_NS) for file in table.snapshot().files]
         expected = one_by_one([beat for beats in files for beat in beats])
-        assert [RunPresence(*span) for span in shared_spans(parts)] == expected
+        assert [RunPresence(*span) for span in shared_spans(joined_spans(parts))] == expected
 
 
 @pytest.mark.slow

@@ -1,0 +1,220 @@
+"""Alerts of frames of Spark: executors evaluate the rules, as `batch` does in one process.
+
+A map makes signals of the rows of each frame, which Spark brings together by rule and subject and sorts by time; a
+reduce on each share of the subjects makes alerts. What tells about time is collected: a few rows for each run of a
+recorder, and each goodbye of an agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import reduce
+from itertools import islice
+from typing import Any
+
+import attrs
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from qmf.pipeline.correlate.alert_table import arrow_table
+from qmf.pipeline.correlate.batch_input import whole_pass
+from qmf.pipeline.correlate.evaluation import EvaluationPass, Evaluator
+from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChange
+from qmf.pipeline.correlate.lake_rows import Arrivals
+from qmf.pipeline.correlate.plan import ReadPlan, completed, read_plan
+from qmf.pipeline.correlate.rules import Rule
+from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
+from qmf.pipeline.correlate.signals import SIGNAL_COLUMNS, event_time_sql, followed_columns
+from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.delta_lake import RecordedClass
+from qmf.pipeline.lake.table_paths import kind_path
+from qmf.pipeline.rollup.frames import executor_connection
+from qmf.pipeline.spark.catalog import FrameClass
+
+_SPARK_TYPES = {"INTEGER": "int", "VARCHAR": "string", "BIGINT": "bigint", "DOUBLE": "double"}
+
+#: What the map makes.
+_SIGNALS = ", ".join(f"`{name}` {_SPARK_TYPES[type]}" for name, type in SIGNAL_COLUMNS)
+
+#: Signals of a subject in their order.
+_SORTED_BY = ("rule", "key", "at", "ts", "run", "seq", "role")
+
+#: Rows that the map evaluates at once, and alerts of a batch that goes back to Spark.
+_ROWS, _ALERTS = 250_000, 1000
+
+
+def alert_frame(given: Sequence[tuple[FrameClass, DataFrame]], rules: Sequence[Rule], late: int) -> DataFrame:
+    """Evaluate rules over frames.
+
+    Args:
+        given: frames with their classes.
+        rules: to evaluate.
+        late: ns that rows may be late, see `event_time`.
+
+    Returns:
+        the columns of the table of alerts but for the number of the step.
+
+    Raises:
+        PipelineError: a rule reads a class or a kind of which no frame is given, or two frames are of the same one.
+        RuleError: a rule doesn't fit its class.
+    """
+    frames = _by_path(given)
+    plan = read_plan(rules, _classes(given), "what is given")
+    if plan.missing:
+        raise PipelineError("; ".join(plan.missing))
+    schemas = {path: to_arrow_schema(frame.schema, timezone="UTC") for path, frame in frames.items()}
+    lacking = [path for path in SignalReader.paths(plan) if path not in frames]
+    if lacking:
+        raise PipelineError(f"rules read {', '.join(lacking)}: no frame with these rows is given")
+    with closing(SignalReader(plan, late, schemas)):
+        pass  # raises where rules don't fit their classes
+    over = whole_pass(_arrivals(frames, late), late)
+    make = _SignalMaker(plan, late, schemas, _followed(plan, rules, frames))
+    parts = [
+        frames[table.path].mapInArrow(make.of(table.path), _SIGNALS) for table in plan.tables if table.path in frames
+    ]
+    evaluate = _Evaluation(completed(rules, plan), tuple(rule.hash for rule in rules), over)
+    spark = given[0][1].sparkSession
+    expected = evaluate.evaluator().expected(over)
+    if expected:
+        parts.append(spark.createDataFrame(expected, _SIGNALS))
+    schema = arrow_table([], None).schema
+    if not parts:
+        return spark.createDataFrame([], from_arrow_schema(schema)).drop("step")
+    signals = reduce(DataFrame.unionAll, parts)
+    shares = signals.repartition("rule", "key").sortWithinPartitions(*_SORTED_BY)
+    return shares.mapInArrow(evaluate.alerts, from_arrow_schema(schema)).drop("step")
+
+
+@attrs.frozen
+class _SignalMaker:
+    """The map.
+
+    Attributes:
+        plan: what the rules read.
+        late: ns that rows may be late.
+        schemas: the Arrow schema of each table.
+        followed: the objects that rules follow references to, Arrow tables by path.
+    """
+
+    plan: ReadPlan
+    late: int
+    schemas: Mapping[str, Any]
+    followed: Mapping[str, Any]
+
+    def of(self, path: str) -> Any:
+        """The function of `mapInArrow` for the rows of one table."""
+
+        def signals(batches: Iterable[Any]) -> Iterator[Any]:
+            with closing(SignalReader(self.plan, self.late, self.schemas, connection=executor_connection())) as reader:
+                reader.follow(self.followed)
+                for rows in _portions(batches):
+                    for portion in reader.signals({path: rows}):
+                        yield _signal_batch(portion)
+
+        return signals
+
+
+@attrs.frozen
+class _Evaluation:
+    """The reduce.
+
+    Attributes:
+        rules, hashes: to evaluate.
+        over: the time.
+    """
+
+    rules: tuple[Rule, ...]
+    hashes: tuple[str, ...]
+    over: EvaluationPass
+
+    def evaluator(self) -> Evaluator:
+        """An evaluator without detectors."""
+        return Evaluator(self.rules, self.hashes)
+
+    def alerts(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """The function of `mapInArrow` for sorted signals of some subjects."""
+        portions = (list(zip(*(column.to_pylist() for column in batch.columns), strict=True)) for batch in batches)
+        found = self.evaluator().batch(portions, self.over, divided=True)
+        while alerts := list(islice(found, _ALERTS)):
+            yield from arrow_table(alerts, None).to_batches()
+
+
+def _by_path(given: Sequence[tuple[FrameClass, DataFrame]]) -> dict[str, DataFrame]:
+    found: dict[str, DataFrame] = {}
+    for own, frame in given:
+        if own.path in found:
+            raise PipelineError(f"two frames have rows of {own.name}: bring them together by unionByName")
+        found[own.path] = frame
+    return found
+
+
+def _classes(given: Sequence[tuple[FrameClass, DataFrame]]) -> list[RecordedClass]:
+    return [RecordedClass(version, own.path) for own, _frame in given for version in own.versions]
+
+
+def _arrivals(frames: Mapping[str, DataFrame], late: int) -> Arrivals:
+    """What all rows tell about time."""
+    ends = (F.min("_received_ns"), F.max("_received_ns"))
+    times = [frame.select("_run", "_received_ns") for path, frame in frames.items() if path != _path(RowKind.SCHEMAS)]
+    runs = {
+        run: (first, last)
+        for run, first, last in reduce(DataFrame.unionAll, times).groupBy("_run").agg(*ends).collect()
+    }
+    changes: list[ConnectionChange] = []
+    goodbyes: list[tuple[int, str]] = []
+    gaps, agents = (frames.get(_path(kind)) for kind in (RowKind.GAPS, RowKind.AGENTS))
+    if gaps is not None:
+        own = gaps.where(F.col("reason").isin(list(CONNECTION_REASONS))).select("_run", "_received_ns", "reason")
+        changes = [ConnectionChange(run, at, CONNECTION_REASONS[reason]) for run, at, reason in own.collect()]
+    if agents is not None:
+        left = agents.where("change = 'removed' and reason = 'goodbye'").selectExpr(event_time_sql(late), "_agent")
+        goodbyes = sorted((at, agent) for at, agent in left.collect())
+    return Arrivals(runs, changes, goodbyes)
+
+
+def _followed(plan: ReadPlan, rules: Sequence[Rule], frames: Mapping[str, DataFrame]) -> dict[str, Any]:
+    """The objects that rules follow references to, with the columns that the rules need."""
+    found: dict[str, Any] = {}
+    for name, tables in plan.followed.items():
+        wanted = {
+            column.lower()
+            for rule in rules
+            for reference, columns in followed_columns(rule).items()
+            if rule.follow.get(reference) == name
+            for column in columns
+        }
+        needed = {"_agent", "_object", "_ts_ns", "_received_ns", *wanted}
+        for table in tables:
+            frame = frames[table.path]
+            found[table.path] = frame.select([column for column in frame.columns if column.lower() in needed]).toArrow()
+    return found
+
+
+def _portions(batches: Iterable[Any]) -> Iterator[Any]:
+    """Record batches as tables of many rows."""
+    pa = import_pyarrow()
+    waiting: list[Any] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(item.num_rows for item in waiting) >= _ROWS:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _signal_batch(rows: Sequence[SignalRow]) -> Any:
+    pa = import_pyarrow()
+    types = {"INTEGER": pa.int32(), "VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64()}
+    columns = zip(zip(*rows, strict=True), SIGNAL_COLUMNS, strict=True)
+    arrays = [pa.array(values, types[type]) for values, (_name, type) in columns]
+    return pa.RecordBatch.from_arrays(arrays, [name for name, _type in SIGNAL_COLUMNS])
+
+
+def _path(kind: RowKind) -> str:
+    return kind_path(kind)

@@ -1,0 +1,107 @@
+"""Recorders that divide the agents of a bus: each agent is recorded once, and a lost share is reported."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pipeline.lakes import recorded
+from support.scripted_agent import ScriptedAgent, widget
+from support.waiting import until
+
+from qmf.bus import MemoryBus, MemoryExchange
+from qmf.console.aio import Client
+from qmf.pipeline import DeltaLake, LakeRecorder
+from qmf.pipeline.cli import main
+from qmf.pipeline.lake.checking import LakeCheck
+from qmf.pipeline.lake.waiting import ENDED_NS, WAITING, Note
+from qmf.pipeline.record.shares import Share
+
+SECOND = 10**9
+
+
+@given(st.text(min_size=1), st.integers(1, 20))
+def test_each_agent_is_in_one_share(agent: str, count: int) -> None:
+    assert sum(Share(number, count).has(agent) for number in range(1, count + 1)) == 1
+    assert all(Share(number, count).has(None) for number in range(1, count + 1))
+
+
+def test_the_share_of_an_agent_is_always_the_same() -> None:
+    assert [Share(2, 3).has(f"vendor:product:{number}") for number in range(6)] == [
+        False, True, False, False, False, True,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/2/3", ""])
+def test_what_is_no_share(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["record", "--lake", "nowhere", "--share", text])
+    assert "a share is a number of several, such as 2/5" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+async def test_two_recorders_divide_the_agents(tmp_path: Path) -> None:
+    exchange = MemoryExchange()
+    wanted = [f"a:b:{number}" for number in range(8)]
+    agents = [ScriptedAgent(exchange, name) for name in wanted]
+    for name, agent in zip(wanted, agents, strict=True):
+        agent.objects = [widget("w", label=name)]
+        await agent.start()
+    lake = DeltaLake(str(tmp_path))
+    recorders = [
+        LakeRecorder(
+            Client(MemoryBus(exchange), discover=True, settle=0.0),
+            DeltaLake(str(tmp_path)),
+            name=f"recorder{number}",
+            interval=0.05,
+            share=Share(number, 2),
+        )
+        for number in (1, 2)
+    ]
+    tasks = [asyncio.create_task(recorder.run()) for recorder in recorders]
+
+    def labels() -> list[str]:
+        paths = [path for path in lake.paths() if path.startswith("objects/")]
+        return sorted(row["label"] for path in paths for row in recorded(lake, path))
+
+    await until(lambda: labels() == wanted)
+    for agent in agents:
+        await agent.heartbeat()
+    await until(lambda: len({row["_agent"] for row in recorded(lake, "heartbeats")}) == len(agents))
+    for number, recorder in enumerate(recorders, 1):
+        own = {row["_agent"] for row in recorded(lake, "heartbeats") if row["_run"] == recorder.run_id}
+        assert own == {name for name in wanted if Share(number, 2).has(name)}
+        recorder.stop()
+    await asyncio.gather(*tasks)
+    for agent in agents:
+        await agent.bus.close()
+    assert list(LakeCheck(DeltaLake(lake.url)).findings()) == []
+
+
+def test_a_lost_share_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake, now = DeltaLake(str(tmp_path)), 1_700_000_000 * SECOND
+    lake.create()
+    times = {"one": (1, now), "two": (2, now - ENDED_NS - SECOND), "older": (2, now - 9 * ENDED_NS)}
+    for name, (number, time_ns) in times.items():
+        Note(lake, WAITING, name).write({"time_ns": time_ns, "tables": {}, "share": [number, 3]})
+    found = [str(finding) for finding in LakeCheck(lake, now_ns=now).findings()]
+    assert found == [
+        "share 2/3: no recorder is recording the agents of this share: 'two' had it until 2023-11-14 22:11:19 UTC",
+        "share 3/3: no recorder is recording the agents of this share: no recorder ever had it",
+    ]
+    # When all have ended, nobody is waiting for a share.
+    assert list(LakeCheck(lake, now_ns=now + ENDED_NS + SECOND).findings()) == []
+    assert main(["check", "--lake", str(tmp_path)]) == 0
+    assert "Nothing is wrong" in capsys.readouterr().out
+
+
+def test_different_numbers_of_shares_are_reported(tmp_path: Path) -> None:
+    lake, now = DeltaLake(str(tmp_path)), 1_700_000_000 * SECOND
+    lake.create()
+    for name, share in {"one": [1, 1], "two": [1, 2], "three": [2, 2]}.items():
+        Note(lake, WAITING, name).write({"time_ns": now, "tables": {}, "share": share})
+    (found,) = LakeCheck(lake, now_ns=now).findings()
+    assert found.text == "recorders divide the agents into different numbers of shares: 1, 2"
