@@ -124,7 +124,7 @@ def find_shared(lake: DeltaLake, _agents: int) -> None:
 
 def roll_up(lake: DeltaLake, _agents: int) -> None:
     """Windows of a minute and of an hour."""
-    roll_up_lake(RollupOptions(lake=lake.url, out=f"{lake.url}/_tables/rollup", sizes=("1m", "1h")), _ignore)
+    roll_up_lake(RollupOptions(lake=lake.url, out=f"{lake.url}/_tables/rollup", sizes=("1h",)), _ignore)
 
 
 def watch(lake: DeltaLake, _agents: int) -> None:

@@ -29,6 +29,9 @@ from qmf.pipeline.lake.table_files import TableFile
 #: An agent without a heartbeat for so long, or for three of its intervals, is one that the recorder does not have.
 SILENCE_NS = 60 * 10**9
 
+#: Conditions for rows that are left out which are written as such.
+_FEW = 50
+
 
 @attrs.frozen
 class RunPresence:
@@ -185,6 +188,15 @@ def counted_condition(rows: Sequence[LeftOut]) -> str:
     Args:
         rows: that are left out.
     """
+    if len(rows) > _FEW:
+        # A join, where a list of conditions would be compared with each row.
+        values = ", ".join(f"({_text(row.agent)}, {_text(row.run)}, {row.first_ns}, {row.end_ns})" for row in rows)
+        return (
+            f"(_agent IS NULL OR NOT EXISTS (SELECT 1 FROM (VALUES {values}) AS left_out "
+            "(agent, run, first_ns, end_ns) "
+            "WHERE left_out.run = _run AND left_out.agent = _agent "
+            "AND _ts_ns >= left_out.first_ns AND _ts_ns < left_out.end_ns))"
+        )
     parts = [
         f"(_run = {_text(row.run)} AND _agent = {_text(row.agent)}"
         f" AND _ts_ns >= {row.first_ns} AND _ts_ns < {row.end_ns})"

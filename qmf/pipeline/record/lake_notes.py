@@ -40,6 +40,7 @@ class LakeNotes:
         self._note = Note(lake, WAITING, name)
         self._noted: tuple[Mapping[str, int], int] = ({}, 0)
         self._looked: float | None = None
+        self._warned = False
 
     @property
     def is_time_to_look(self) -> bool:
@@ -50,17 +51,18 @@ class LakeNotes:
         return self._looked is None or time.monotonic() - self._looked >= tick
 
     def look(self) -> None:
-        """Find out what readers follow, and let them know what they should.
-
-        Raises:
-            LakeError: the news cannot be written.
-        """
+        """Find out what readers follow, and let them know what they should."""
         self._looked = time.monotonic()
-        self.write(self._noted[0])
         try:
             self.followed = followed_tables(self._lake, self._clock())
+            self.write(self._noted[0])
         except LakeError as error:
-            log.warning("what readers follow is not known, their tables are committed as before: %s", error)
+            # On a full disk, for instance, while rows are held.
+            if not self._warned:
+                log.warning("recorder and readers don't know of each other: %s", error)
+            self._warned = True
+        else:
+            self._warned = False
 
     def write(self, tables: Mapping[str, int], *, always: bool = False) -> None:
         """Let readers know which rows are not in their tables yet, where they know something else.

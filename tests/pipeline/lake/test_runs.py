@@ -49,7 +49,9 @@ def two(tmp_path: Path, one: range, other: range, step: int = 10) -> DeltaLake:
     return DeltaLake(str(tmp_path))
 
 
-def test_each_sample_counts_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("few", [0, 50])
+def test_each_sample_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr("qmf.pipeline.lake.runs._FEW", few)
     lake = two(tmp_path, range(1000, 2000), range(1200, 3000))
     rows = counted(lake)
     assert [at for _run, at in rows] == [at + 2 for at in range(1000, 3000, 10)]
