@@ -81,6 +81,7 @@ OPEN = {
     "qmf._background_tasks",
     "qmf._compile",
     "qmf._completion",
+    "qmf._option_values",
     "qmf._entry",
     "qmf._event_loop",
     "qmf._extras",

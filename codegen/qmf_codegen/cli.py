@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qmf._completion import add_completion_option
+from qmf._option_values import seconds_between
 from qmf._version import __version__
 from qmf.connecting import add_connection_options, read_connections
 from qmf.errors import QmfError, SchemaError, SchemaProblem
@@ -101,7 +102,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     agent.add_argument("--package", metavar="NAME", help="only this package")
     agent.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, help="longest wait for an answer, in seconds (default: 10)"
+        "--timeout",
+        metavar="SECONDS",
+        type=seconds_between(0.01, 3600),
+        help="longest wait for an answer, in seconds (default: 10)",
     )
     connecting = parser.add_argument_group("connecting, for --from-agent")
     add_connection_options(connecting, broker=f"broker to connect to (default: {DEFAULT_BROKER})")
@@ -110,16 +114,6 @@ def build_parser() -> argparse.ArgumentParser:
     add_completion_option(parser)
     parser.add_argument("--version", action="version", version=f"qmf-codegen {__version__}")
     return parser
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0
-    if not 0.01 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.01 to 3600")
-    return value
 
 
 def _check_usage(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import attrs
 
 from qmf._completion import add_completion_option
+from qmf._option_values import seconds_between
 from qmf._standard_streams import until_unread
 from qmf._version import __version__
 from qmf.client import BrokerAgent
@@ -66,7 +67,7 @@ def add_connection_options(parser: argparse.ArgumentParser, *names: str) -> None
     add(
         "-t",
         "--timeout",
-        type=_seconds,
+        type=seconds_between(0, NO_LIMIT),
         default=TIMEOUT,
         metavar="<secs>",
         help="seconds to wait for the connection and for each answer; 0 for no limit (%(default)s)",
@@ -101,16 +102,6 @@ def add_own_option(add: Callable[..., object]) -> None:
     add(
         "--all", action="store_true", help="include what agents, consoles and tools create on the broker for themselves"
     )
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < NO_LIMIT:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return seconds
 
 
 def check_connection_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

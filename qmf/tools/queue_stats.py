@@ -10,6 +10,7 @@ from time import monotonic, sleep
 
 import attrs
 
+from qmf._option_values import seconds_between, whole_number
 from qmf.client import BrokerAgent, Queue
 from qmf.errors import QmfError
 from qmf.tools.connecting import (
@@ -24,7 +25,6 @@ from qmf.tools.connecting import (
     open_broker,
     run_tool,
 )
-from qmf.tools.numbers import whole_number
 
 HEADING = "Queue Name                                     Sec       Depth     Enq Rate     Deq Rate"
 
@@ -104,7 +104,12 @@ def build_parser() -> argparse.ArgumentParser:
         "-f", "--filter", type=_patterns, default=(), metavar="<names>", help="queues: regular expressions with commas"
     )
     parser.add_argument(
-        "-i", "--interval", type=_interval, default=10.0, metavar="<secs>", help="seconds between samples (%(default)g)"
+        "-i",
+        "--interval",
+        type=seconds_between(0.01, 86_400),
+        default=10.0,
+        metavar="<secs>",
+        help="seconds between samples (%(default)g)",
     )
     parser.add_argument("-n", "--count", type=whole_number, metavar="<n>", help="end after so many comparisons")
     add_own_option(parser.add_argument)
@@ -176,13 +181,3 @@ def _patterns(text: str) -> tuple[re.Pattern[str], ...]:
         return tuple(re.compile(item) for item in text.split(",") if item)
     except re.error as error:
         raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from None
-
-
-def _interval(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0.01 <= seconds <= 86400:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.01 to 86400")
-    return seconds

@@ -7,6 +7,7 @@ import ipaddress
 from pathlib import Path
 
 from qmf._completion import add_completion_option
+from qmf._option_values import count, number, port, seconds
 from qmf._version import __version__
 from qmf.connecting import add_connection_options
 
@@ -45,7 +46,13 @@ def parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="between samples of the embedded host agent (%(default)g)",
     )
-    add("--timeout", type=seconds, default=10.0, metavar="SECONDS", help="wait for answers of agents (%(default)g)")
+    add(
+        "--timeout",
+        type=seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="wait for answers of agents (%(default)g)",
+    )
     add("-v", "--verbose", action="store_true", help="log more")
     add_completion_option(found)
     add("--version", action="version", version=f"%(prog)s {__version__}")
@@ -55,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
 def _add_server(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    add("-p", "--port", type=_port, default=DEFAULT_PORT, help="TCP port; 0 for any free one (%(default)s)")
+    add("-p", "--port", type=port, default=DEFAULT_PORT, help="TCP port; 0 for any free one (%(default)s)")
     add("--tls-cert", metavar="FILE", type=Path, help="certificate of this server in PEM: speak https")
     add("--tls-key", metavar="FILE", type=Path, help="its private key, if it is not in its file")
     add(
@@ -100,7 +107,13 @@ def _add_access(group: argparse._ArgumentGroup) -> None:
 def _add_limits(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--max-body", metavar="BYTES", type=count, default=1024 * 1024, help="bytes of a request (%(default)s)")
-    add("--max-rate", metavar="N", type=_rate, default=1000.0, help="requests per second; 0 for no limit (%(default)g)")
+    add(
+        "--max-rate",
+        metavar="N",
+        type=number,
+        default=1000.0,
+        help="requests per second; 0 for no limit (%(default)g)",
+    )
     add("--max-streams", metavar="N", type=count, default=100, help="open event streams and websockets (%(default)s)")
     add(
         "--max-connections",
@@ -174,36 +187,14 @@ def _add_metrics(group: argparse._ArgumentGroup) -> None:
         help="with what agents and consoles create on the broker for themselves: their queues, connections and so on",
     )
     add("--metrics-limit", metavar="N", type=count, default=1_000_000, help="series in one answer (%(default)s)")
-    add("--metrics-interval", metavar="SECONDS", type=seconds, default=10.0, help="between samples (%(default)g)")
+    add(
+        "--metrics-interval",
+        metavar="SECONDS",
+        type=seconds,
+        default=10.0,
+        help="between samples (%(default)g)",
+    )
     add("--otlp", metavar="URL", help="export metrics and events to this OpenTelemetry collector, over HTTP")
-
-
-def seconds(text: str) -> float:
-    """A number of seconds above 0."""
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 < found < 10**9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return found
-
-
-def count(text: str) -> int:
-    """A whole number above 0."""
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 10**12:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
-
-
-def _rate(text: str) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found < 10**9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number, 0 or more")
-    return found
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
@@ -213,9 +204,3 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a proxy: expected an address, such as 10.0.0.1, or a network, such as 10.0.0.0/8"
         ) from None
-
-
-def _port(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
-    return int(text)

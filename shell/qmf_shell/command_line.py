@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import logging
-import math
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 from qmf._completion import add_completion_option
+from qmf._option_values import seconds_between
 from qmf._standard_streams import discard_output, open_missing_streams, until_unread
 from qmf._version import __version__
 from qmf_shell.exit_codes import FAILED, INTERRUPTED, UNREACHABLE, USAGE
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 #: Seconds to wait for a connection and for answers, by default.
 TIMEOUT = 10.0
+
+
+seconds = seconds_between(0.01, 86_400)
 
 
 class ProgramParser(argparse.ArgumentParser):
@@ -48,32 +51,6 @@ class ProgramParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
-
-
-def seconds(text: str) -> float:
-    """The value of an option in seconds.
-
-    Raises:
-        ArgumentTypeError: not a number from 0.01 to 86400.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.01 <= value <= 86400:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.01 to 86400")
-    return value
-
-
-def count(text: str) -> int:
-    """The value of an option as an integer above 0.
-
-    Raises:
-        ArgumentTypeError: not an integer above 0.
-    """
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 10**9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-    return int(text)
 
 
 def failed_to_open(error: QmfError) -> int:

@@ -18,8 +18,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from qmf._option_values import count
 from qmf.connecting import UrlAction, add_connection_options
-from qmf_shell.command_line import ProgramParser, count, failed_to_open, run_program
+from qmf_shell.command_line import ProgramParser, failed_to_open, run_program
 from qmf_shell.exit_codes import INTERRUPTED, OK, UNREACHABLE, USAGE
 
 if TYPE_CHECKING:

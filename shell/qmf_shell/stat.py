@@ -13,8 +13,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from qmf._option_values import count
 from qmf.connecting import add_connection_options
-from qmf_shell.command_line import ProgramParser, count, failed_to_open, run_program, seconds
+from qmf_shell.command_line import ProgramParser, failed_to_open, run_program, seconds
 from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK, USAGE
 
 if TYPE_CHECKING:

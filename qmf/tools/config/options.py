@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from qmf._option_values import whole_number
 from qmf.tools.connecting import ToolParser, add_connection_options, add_own_option, check_connection_options
-from qmf.tools.numbers import whole_number
 
 LISTED = ("exchanges", "queues")
 COMMANDS = (*LISTED, "add", "del", "bind", "unbind", "reload-acl", "list", "log", "shutdown")

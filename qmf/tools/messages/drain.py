@@ -12,10 +12,10 @@ import logging
 import sys
 from collections.abc import Mapping, Sequence
 
+from qmf._option_values import whole_number
 from qmf.errors import QmfError
 from qmf.messaging import AcknowledgementUnknown, Connection, Empty, Message
 from qmf.tools.messages.options import add_connection_options, connection_options
-from qmf.tools.numbers import whole_number
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from qmf._completion import add_completion_option
+from qmf._option_values import whole_number
 from qmf._version import __version__
 from qmf.messaging.addresses import parse_map
-from qmf.tools.numbers import whole_number
 
 
 def add_connection_options(parser: argparse.ArgumentParser) -> None:

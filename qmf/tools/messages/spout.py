@@ -14,10 +14,10 @@ import time
 import uuid
 from collections.abc import Sequence
 
+from qmf._option_values import whole_number
 from qmf.errors import QmfError
 from qmf.messaging import Connection, Message
 from qmf.tools.messages.options import add_connection_options, connection_options
-from qmf.tools.numbers import whole_number
 
 
 def main(argv: Sequence[str] | None = None) -> int:

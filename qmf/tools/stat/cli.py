@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from qmf._option_values import count
 from qmf.tools.connecting import (
     FAILED,
     OK,
@@ -57,7 +58,7 @@ def build_parser() -> argparse.ArgumentParser:
     display.add_argument("-S", "--sort-by", metavar="<colname>", help="sort by this column, the largest first")
     display.add_argument("-I", "--increasing", action="store_true", help="the smallest first")
     display.add_argument(
-        "-L", "--limit", type=_limit, metavar="<n>", help=f"show at most so many rows ({_LIMIT} with -S, otherwise all)"
+        "-L", "--limit", type=count, metavar="<n>", help=f"show at most so many rows ({_LIMIT} with -S, otherwise all)"
     )
     return parser
 
@@ -101,9 +102,3 @@ def _run(options: argparse.Namespace) -> int:
         for line in table(view.title, view.columns, view.rows):
             print(line)
     return OK
-
-
-def _limit(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
-    return int(text)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
+from qmf._option_values import count, number, port, seconds, seconds_between, whole_number
 from qmf.tools.config.cli import main as config
 from qmf.tools.messages.drain import main as drain
 from qmf.tools.messages.spout import main as spout
-from qmf.tools.numbers import whole_number
 from qmf.tools.queue_stats import main as queue_stats
 
 
@@ -21,6 +21,27 @@ def test_whole_numbers() -> None:
     for text in ("", "x", "1.5", "٣", "-"):
         with pytest.raises(argparse.ArgumentTypeError, match="is not a whole number"):
             whole_number(text)
+
+
+def test_numbers_within_bounds() -> None:
+    assert [seconds_between(0.5, 60)(text) for text in ("0.5", "60", "1e1")] == [0.5, 60.0, 10.0]
+    assert (seconds("0.1"), number("0"), count("1"), port("0"), port("65535")) == (
+        0.1,
+        0,
+        1,
+        0,
+        65535,
+    )
+    for read, texts, words in (
+        (seconds_between(0.5, 86_400), ("0", "86401", "nan", "x", "inf"), "seconds from 0.5 to 86400"),
+        (seconds, ("0", "-1", "inf", "nan", "1s"), "seconds above 0"),
+        (number, ("-1", "inf", "nan", ""), "a number, 0 or more"),
+        (count, ("0", "-1", "1.5", "", "٣", "9" * 30), "a whole number above 0"),
+        (port, ("65536", "-1", "amqp", "", "9" * 30), "a port from 0 to 65535"),
+    ):
+        for text in texts:
+            with pytest.raises(argparse.ArgumentTypeError, match=f"is not .*{words}"):
+                read(text)
 
 
 @pytest.mark.parametrize(
