@@ -6,11 +6,9 @@ import time
 
 import attrs
 
+from qmf.views.agents import AgentHealth, health_by_heartbeat
 from qmf_shell.session.backend import AgentRecord, HeartbeatRecord
 from qmf_shell.session.context import Context
-
-#: An agent is late when its last heartbeat is older than so many intervals.
-_LATE = 1.5
 
 
 @attrs.frozen
@@ -49,14 +47,13 @@ def heartbeat_states(context: Context, agents: list[AgentRecord], wanted: str = 
     for agent in agents:
         found = latest.pop((agent.name, agent.broker), None)
         if found is None:
-            states.append(HeartbeatState(agent.name, agent.broker, "no heartbeat yet", agent.heartbeat))
+            states.append(HeartbeatState(agent.name, agent.broker, AgentHealth.UNKNOWN.value, agent.heartbeat))
             continue
         last, count = found
         age = max(0, now - last.received)
-        late = bool(agent.heartbeat) and age > agent.heartbeat * _LATE * 1e9
-        state = "late" if late else "alive"
+        state = health_by_heartbeat(age / 1e9, agent.heartbeat).value
         states.append(HeartbeatState(agent.name, agent.broker, state, agent.heartbeat, last, age, count))
     for _, (last, count) in sorted(latest.items()):
         age = max(0, now - last.received)
-        states.append(HeartbeatState(last.agent, last.broker, "gone", last.interval, last, age, count))
+        states.append(HeartbeatState(last.agent, last.broker, AgentHealth.GONE.value, last.interval, last, age, count))
     return [item for item in states if wanted in item.agent.lower()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import enum
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -22,23 +21,12 @@ from qmf.console.aio import (
     Notification,
     Removal,
 )
+from qmf.views.agents import AgentHealth, health_by_heartbeat
 
-#: An agent is late when its last heartbeat is older than so many intervals.
-LATE = 1.5
 #: Seconds until the states of all agents are looked at again, when none came or went.
 TALLY_PAUSE = 1.0
 #: Agents that are gone and still shown.
 MOST_GONE = 200
-
-
-class AgentHealth(enum.Enum):
-    """The state of an agent by its heartbeats."""
-
-    ALIVE = "alive"
-    LATE = "late"
-    UNKNOWN = "no heartbeat yet"
-    CUT = "not known"
-    GONE = "gone"
 
 
 @attrs.frozen
@@ -73,8 +61,7 @@ class AgentPresence:
             return AgentHealth.CUT
         if not self.heartbeat:
             return AgentHealth.UNKNOWN
-        interval = self.agent.info.heartbeat_interval
-        return AgentHealth.LATE if interval and now - self.heartbeat > LATE * interval else AgentHealth.ALIVE
+        return health_by_heartbeat(now - self.heartbeat, self.agent.info.heartbeat_interval)
 
 
 class AgentPresences:

@@ -8,9 +8,10 @@ import attrs
 
 from qmf.console.aio import RemoteObject, StillFindingAgents
 from qmf.schema import Kind, Severity
+from qmf.views.agents import AgentHealth
 from qmf.views.events import severity_name
 from qmf.views.text import clean, plural
-from qmf.web.pages.live.presence import AgentHealth, AgentPresence, BrokerState
+from qmf.web.pages.live.presence import AgentPresence, BrokerState
 from qmf.web.pages.live.site import Site
 from qmf.web.pages.views.page_urls import agent_url, object_url
 from qmf.web.pages.views.sparkline import SparkLine, spark_line

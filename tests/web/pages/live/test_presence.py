@@ -19,8 +19,9 @@ from qmf.console.aio import (
 )
 from qmf.errors import RequestTimeout
 from qmf.protocol import AgentInfo
+from qmf.views.agents import AgentHealth
 from qmf.web.pages.live.followed import own_failures
-from qmf.web.pages.live.presence import AgentHealth, AgentPresence, AgentPresences, BrokerState
+from qmf.web.pages.live.presence import AgentPresence, AgentPresences, BrokerState
 from qmf.web.pages.views.graph import bus_graph
 from qmf.web.pages.views.overview import agent_rows, connection_text, finding_text, overview
 
