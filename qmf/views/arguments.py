@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from qmf.errors import CallerError
 from qmf.schema import Argument, Property, QmfType, check_value, parse_value
-from qmf.views.times import parse_duration
+from qmf.views.times import parse_duration, parse_instant
 
 
 class ArgumentError(CallerError):
@@ -52,6 +50,6 @@ def _parse(kind: QmfType, text: str) -> object:
         if kind.name != "absTime":
             raise
     try:
-        return round(datetime.fromisoformat(text).astimezone().timestamp()) * 1_000_000_000
-    except (ValueError, OverflowError, OSError):
+        return parse_instant(text)
+    except ValueError:
         raise ValueError("must be a time such as 2026-05-01T12:00") from None

@@ -109,6 +109,30 @@ def _moment(seconds: int, zone: tzinfo | None) -> str:
     return (_EPOCH + timedelta(seconds=seconds)).astimezone(zone).isoformat(" ")[:19]
 
 
+def instant_ns(moment: datetime, zone: tzinfo | None = None) -> int:
+    """The nanoseconds of a moment; one that names no time zone is in `zone`, or None: that of the machine.
+
+    Raises:
+        OverflowError, ValueError, OSError: it is beyond what the machine's time zone knows.
+    """
+    if moment.tzinfo is None:
+        moment = moment.astimezone() if zone is None else moment.replace(tzinfo=zone)
+    since = moment - _EPOCH
+    return (since.days * 86_400 + since.seconds) * _SECOND + since.microseconds * 1000
+
+
+def parse_instant(text: str, zone: tzinfo | None = None) -> int:
+    """The nanoseconds of a date, with a time or without: ``2024-05-01``, ``2024-05-01T12:00:30.5Z``; see `instant_ns`.
+
+    Raises:
+        ValueError: the text is not a time.
+    """
+    try:
+        return instant_ns(datetime.fromisoformat(text), zone)
+    except (OverflowError, OSError) as error:
+        raise ValueError(str(error)) from None
+
+
 def iso_text(ns: int) -> str | None:
     """A point in time as RFC 3339 in UTC, with all nine digits: ``2030-01-31T14:05:00.000000001Z``.
 

@@ -29,14 +29,13 @@ import orjson
 from qmf.console.aio import ObjectId
 from qmf.errors import ConstraintError
 from qmf.schema import QmfType
-from qmf.views.times import iso_text
+from qmf.views.times import instant_ns, iso_text
 from qmf.web.addresses import object_href
 
 #: The largest whole number that every JSON parser keeps.
 MAX_SAFE = 2**53 - 1
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_NANOSECONDS = 10**9
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?(?:[Zz]|([+-])(\d\d):(\d\d))\Z", re.ASCII
 )
@@ -161,9 +160,7 @@ def _time(value: object, where: str) -> int:
             except (ValueError, OverflowError):
                 pass
             else:
-                since = moment - _EPOCH
-                seconds = since.days * 86400 + since.seconds
-                return seconds * _NANOSECONDS + int((match[7] or "0").ljust(9, "0"))
+                return instant_ns(moment) + int((match[7] or "0").ljust(9, "0"))
     raise ConstraintError(where, "absTime", value, "must be a time such as 2026-11-23T08:30:00Z")
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from datetime import UTC, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.views.times import brief_duration, duration_text, instant_text, parse_duration
+from qmf.views.times import brief_duration, duration_text, instant_ns, instant_text, parse_duration, parse_instant
 
 SECOND = 10**9
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -84,3 +85,30 @@ def test_points_in_time() -> None:
     assert instant_text(noon, timezone(timedelta(hours=-1))) == "2030-03-17 16:46:40"
     assert instant_text(noon, UTC, date=False) == "17:46:40"
     assert instant_text(2**70, UTC) == f"{2**70} ns"
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("1970-01-02", 86_400 * SECOND),
+        ("1970-01-01T00:00:01", SECOND),
+        ("1970-01-01T01:00:01+01:00", SECOND),
+        ("1970-01-01T00:00:00.000001Z", 1000),
+        ("9999-12-31T23:59:59.999999", 253_402_300_799_999_999_000),
+        ("1969-12-31T23:59:59", -SECOND),
+    ],
+)
+def test_points_in_time_as_users_write_them(text: str, ns: int) -> None:
+    assert parse_instant(text, UTC) == ns
+
+
+@pytest.mark.parametrize("text", ["", "x", "12:00", "2030-13-01", "2030-01-01T25:00", "10m"])
+def test_what_is_no_point_in_time(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_instant(text)
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_a_written_point_in_time_is_exact(moment: datetime) -> None:
+    assert parse_instant(moment.isoformat()) == instant_ns(moment) == instant_ns(moment.replace(tzinfo=None), UTC)
+    assert moment == EPOCH + timedelta(microseconds=instant_ns(moment) // 1000)

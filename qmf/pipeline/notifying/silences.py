@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.notifying.matchers import Matcher, all_match
+from qmf.views.times import instant_ns
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -121,7 +122,4 @@ def parse_time(text: str) -> int:
         moment = datetime.datetime.fromisoformat(main)
     except ValueError:
         raise ValueError(f"must be a time such as 2030-01-31T12:00:00Z, not {text!r}") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=datetime.UTC)
-    whole = moment - _EPOCH
-    return (whole.days * 86_400 + whole.seconds) * 10**9 + int((digits + "0" * 9)[:9])
+    return instant_ns(moment, datetime.UTC) + int((digits + "0" * 9)[:9])

@@ -8,7 +8,8 @@ import re
 import attrs
 
 from qmf.pipeline.errors import PipelineError
-from qmf.views.times import instant_text, parse_duration
+from qmf.pipeline.lake.days import NS_PER_DAY
+from qmf.views.times import instant_text, parse_duration, parse_instant
 
 NS = 10**9
 
@@ -126,16 +127,11 @@ def _time(text: str, *, whole_day: bool) -> int:
     if text in _DAYS_AGO:
         now = datetime.datetime.now(datetime.UTC).date()
         text = (now - datetime.timedelta(days=_DAYS_AGO[text])).isoformat()
-    is_day = re.fullmatch(r"\d{4}-\d\d-\d\d", text)
     try:
-        time = datetime.datetime.fromisoformat(text.replace("Z", "+00:00") if not is_day else text)
+        time = parse_instant(text, datetime.UTC) // NS * NS
     except ValueError:
         raise PipelineError(f"{text!r} is not a time such as 2030-01-31 or 2030-01-31T12:00") from None
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=datetime.UTC)
-    if is_day and whole_day:
-        time += datetime.timedelta(days=1)
-    return round(time.timestamp()) * NS
+    return time + NS_PER_DAY if whole_day and re.fullmatch(r"\d{4}-\d\d-\d\d", text) else time
 
 
 def _length(text: str) -> int:

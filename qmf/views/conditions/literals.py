@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from datetime import datetime
 from fractions import Fraction
 
 import attrs
@@ -13,7 +12,7 @@ import attrs
 from qmf.schema import TYPES, parse_value
 from qmf.views.conditions.fields import Field
 from qmf.views.conditions.tree import ConditionError
-from qmf.views.times import parse_duration
+from qmf.views.times import parse_duration, parse_instant
 from qmf.views.units import PERCENT, parse_number
 
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]+")
@@ -67,8 +66,8 @@ def moment(field: Field, text: str) -> int | Ago:
     try:
         if re.fullmatch("-?[0-9]{1,40}", text):
             return int(text)
-        return round(datetime.fromisoformat(text).astimezone().timestamp() * 1e9)
-    except (ValueError, OverflowError, OSError):
+        return parse_instant(text)
+    except ValueError:
         reason = "not a time, such as 2024-05-01, 2024-05-01T12:00 or 5m (ago)"
         raise ConditionError(f"{text!r} is not a value of {field.name}: {reason}") from None
 

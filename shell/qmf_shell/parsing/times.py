@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, tzinfo
 import attrs
 
 from qmf.errors import CallerError
-from qmf.views.times import parse_duration
+from qmf.views.times import instant_ns, parse_duration
 
 _DAYS = {"today": 0, "yesterday": 1}
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d)(\.\d{1,6})?)?")
@@ -185,9 +185,7 @@ def _with_clock(date: datetime, match: re.Match[str], text: str) -> datetime:
 
 def _ns(moment: datetime, clock: TimeReference) -> int:
     """Nanoseconds of a time; one without a zone is in that of the clock."""
-    if moment.tzinfo is None:
-        moment = moment.astimezone() if clock.zone is None else moment.replace(tzinfo=clock.zone)
     try:
-        return round(moment.timestamp()) * 10**9 if not moment.microsecond else round(moment.timestamp() * 1e6) * 1000
+        return instant_ns(moment, clock.zone)
     except (OverflowError, ValueError, OSError):
         raise TimeError(str(moment)) from None
