@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from qmf.schema import QmfType
+from qmf.views.units import is_number
 
 #: A counter wrapped around if it was in the last quarter of its range and is in the first one now.
 _WRAP_PART = 4
@@ -47,7 +48,7 @@ class RateTracker:
             at: seconds, of a monotonic clock.
             epoch: epoch of the agent; if it is different from before, the counter started from zero.
         """
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not is_number(value):
             self._last.pop(key, None)
             return None
         last = self._last.get(key)

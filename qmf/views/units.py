@@ -12,6 +12,7 @@ import re
 import struct
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TypeGuard
 
 from qmf.views.text import clean
 from qmf.views.times import brief_duration, duration_text, short_number
@@ -47,6 +48,11 @@ _BEYOND = 1_000_000
 _LONG_COUNT = 10_000
 #: From this number on, values with a symbol are shortened where they stand alone.
 _LONG_SIZE = 100_000
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """True for a number; a boolean is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def has_symbol(unit: str | None) -> bool:

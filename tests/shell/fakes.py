@@ -17,12 +17,12 @@ from qmf_shell.session.backend import (
     CallOutcome,
     ClassName,
     ConnectionStatus,
-    GoneKind,
     GoneObject,
     ObjectChanges,
     QueryResult,
 )
 
+from qmf.console.aio import ChangeKind
 from qmf.errors import QmfError
 from qmf.protocol import matches
 from qmf.schema import (
@@ -160,7 +160,7 @@ class FakeFeed:
 
     ask: Callable[[], Sequence[ObjectView]]
     known: dict[ObjectKey, ObjectView] = attrs.field(factory=dict)
-    kind: GoneKind = GoneKind.DELETED
+    kind: ChangeKind = ChangeKind.DELETED
     failures: dict[str, str] = attrs.field(factory=dict)
     closed: bool = False
 

@@ -21,6 +21,7 @@ import attrs
 from qmf.views.conditions.fields import Field, shown
 from qmf.views.conditions.literals import Ago, boolean, moment, number
 from qmf.views.conditions.tree import And, Comparison, Condition, ConditionError, Has, Not, Operator, Or, Search
+from qmf.views.units import is_number
 
 Test = Callable[[Any], bool]
 #: The field of a name, in any case of letters; raises `CallerError` for unknown ones.
@@ -164,7 +165,7 @@ def _equality(field: Field, text: str, *, exact: bool) -> _ValueTest:
         return lambda value: bool(value == ago.now())
     if field.is_number or field.is_time:
         equal = moment(field, text) if field.is_time else number(field, text)
-        return lambda value: _is_number(value) and bool(value == equal)
+        return lambda value: is_number(value) and bool(value == equal)
     if exact:
         return lambda value: shown(value) == text
     lower = text.lower()
@@ -185,7 +186,7 @@ def _equality_by_value(field: Field, text: str) -> _ValueTest:
     def equal(value: object) -> bool:
         if isinstance(value, bool):
             return value is as_bool
-        return (_is_number(value) and value == as_number) or shown(value).lower() == lower
+        return (is_number(value) and value == as_number) or shown(value).lower() == lower
 
     return equal
 
@@ -201,17 +202,17 @@ def _order(field: Field, sign: Operator, text: str) -> _ValueTest:
     if field.is_time:
         limit = moment(field, text)
         if isinstance(limit, Ago):
-            return lambda value: _is_number(value) and compare(value, limit.now())
-        return lambda value: _is_number(value) and compare(value, limit)
+            return lambda value: is_number(value) and compare(value, limit.now())
+        return lambda value: is_number(value) and compare(value, limit)
     if field.is_number:
         most = number(field, text)
-        return lambda value: _is_number(value) and compare(value, most)
+        return lambda value: is_number(value) and compare(value, most)
     if field.type is not None:
         return lambda value: compare(shown(value), text)
     as_number = _number_or_none(field, text)
 
     def by_value(value: object) -> bool:
-        if _is_number(value):
+        if is_number(value):
             return as_number is not None and compare(value, as_number)
         return isinstance(value, str) and compare(value, text)
 
@@ -223,10 +224,6 @@ def _number_or_none(field: Field, text: str) -> int | float | None:
         return number(field, text)
     except ConditionError:
         return None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 # -- predicates --------------------------------------------------------------------------------------------------------

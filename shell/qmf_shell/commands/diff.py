@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeGuard
 
 import attrs
 
@@ -15,6 +14,7 @@ from qmf.views.fields import ObjectField, fields_of
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf.views.rates import counter_growth
 from qmf.views.text import clean, natural_key
+from qmf.views.units import is_number
 from qmf_shell.commands.at import inside, past_context
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import GoneError, find_object, matching_classes
@@ -197,7 +197,7 @@ class _Comparison:
 
 def _difference(field: ObjectField, old: ObjectView, new: ObjectView) -> Cell:
     one, two = old.values.get(field.name), new.values.get(field.name)
-    if not _is_number(one) or not _is_number(two):
+    if not is_number(one) or not is_number(two):
         return None
     if field.counter:
         again = old.identity.key.agent_epoch != new.identity.key.agent_epoch or old.created != new.created
@@ -207,10 +207,6 @@ def _difference(field: ObjectField, old: ObjectView, new: ObjectView) -> Cell:
     if field.is_time:
         return Duration(int(grown))
     return Quantity(round(grown, 6) if isinstance(grown, float) else grown, field.unit)
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 DIFF = Command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -13,6 +13,7 @@ from qmf.views.fields import ObjectField
 from qmf.views.objects import ObjectView, key_of_reference
 from qmf.views.rates import RateTracker, counter_growth
 from qmf.views.text import clean, plural
+from qmf.views.units import is_number
 from qmf_shell.commands.at import inside, past_context
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import GoneError, find_object, object_label
@@ -140,11 +141,11 @@ class _Chart:
             value = key_of_reference(sample.values.get(field.name), "")
             cells.append(value_cell(self._context, field.type, value, field.unit, measured=field.statistic))
             rate: float | None = None
-            if line.field.counter and _is_number(value):
+            if line.field.counter and is_number(value):
                 rate = self._rate(line, field.type, value, sample, notes)
             if line.rated:
                 cells.append(None if rate is None else Quantity(round(rate, 3), field.unit))
-            if line.drawn and _is_number(value):
+            if line.drawn and is_number(value):
                 shown = rate if line.rated else float(value)
                 line.points.append((sample.time / 1e9, shown))
                 line.last = cells[-1]
@@ -199,10 +200,6 @@ class _Chart:
             return None
         last = Instant(period.last)
         return Plot(series, title, last, None, Instant(period.first), last)
-
-
-def _is_number(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 HISTORY = Command(

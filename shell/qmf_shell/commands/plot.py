@@ -14,7 +14,7 @@ from qmf.views.fields import ObjectField
 from qmf.views.objects import ObjectView
 from qmf.views.rates import RateTracker
 from qmf.views.text import clean, listing
-from qmf.views.units import per_second
+from qmf.views.units import is_number, per_second
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import find_object, object_label
@@ -40,7 +40,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     fields = [find_field([target.schema], text) for text in args.texts[1:]]
     for field in fields:
         if not field.is_number:
-            numbers = [name for name, value in target.values.items() if _is_number(value)]
+            numbers = [name for name, value in target.values.items() if is_number(value)]
             raise UsageError("plot", f"{field.name} is not a number; {listing(numbers, 'and')} are", PLOT.usage[0])
     if "rates" in args.options:
         fields = [attrs.evolve(field, counter=True) for field in fields]
@@ -58,10 +58,6 @@ def _has_all(schema: ClassSchema, names: Sequence[str]) -> bool:
         return all(find_field([schema], name) for name in names)
     except NotFoundError:
         return False
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @attrs.define

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmf.schema import Access, Argument, ClassKey, ClassSchema, EventSchema, Method, Property, format_value
+from qmf.schema.documentation import bounds
 from qmf.views.conditions.words import quote
 from qmf.views.text import one_line, plural
 from qmf_shell.objects.lookup import find_classes
-from qmf_shell.objects.schema_text import DIRECTIONS, bounds_text
+from qmf_shell.objects.schema_text import DIRECTIONS
 from qmf_shell.objects.schema_tree import schema_tree
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.results.cells import Cell
@@ -123,19 +124,14 @@ def _notes(item: Property) -> str:
     words = [word for word, applies in (("index", item.index), ("optional", item.optional)) if applies]
     if item.references:
         words.append(f"refers to {item.references}")
-    return ", ".join(words + _bounds(item))
+    return ", ".join([*words, *bounds(item)])
 
 
 def _argument_notes(item: Argument) -> str:
     words = [] if item.default is None else [f"default {quote(format_value(item.default))}"]
     if item.references:
         words.append(f"refers to {item.references}")
-    return ", ".join(words + _bounds(item))
-
-
-def _bounds(item: Property | Argument) -> list[str]:
-    length = [] if item.max_len is None else [f"at most {plural(item.max_len, 'byte')}"]
-    return bounds_text(item) + length
+    return ", ".join([*words, *bounds(item)])
 
 
 def _text(text: str | None) -> str:

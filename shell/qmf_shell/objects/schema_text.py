@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qmf.schema import Argument, Direction, Method, Property, format_value
+from qmf.schema.documentation import bounds
 from qmf.views.fields import ObjectField
 from qmf.views.text import plural
 
@@ -17,21 +18,10 @@ def about_argument(item: Argument | Property) -> str:
         parts.append(DIRECTIONS[item.direction])
     if item.unit:
         parts.append(item.unit)
-    parts += bounds_text(item)
+    parts += bounds(item)
     if isinstance(item, Argument) and item.default is not None:
         parts.append(f"default {format_value(item.default)}")
     return ", ".join(parts) + (f": {item.desc}" if item.desc else "")
-
-
-def bounds_text(item: Argument | Property) -> list[str]:
-    """The bounds of a number: ``1 to 64``, ``at least 1``; an empty list if there are none."""
-    if item.minimum is not None and item.maximum is not None:
-        return [f"{item.minimum} to {item.maximum}"]
-    if item.minimum is not None:
-        return [f"at least {item.minimum}"]
-    if item.maximum is not None:
-        return [f"at most {item.maximum}"]
-    return []
 
 
 def about_field(field: ObjectField) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from qmf.schema import Argument, Property, QmfType, Statistic, Style
 from qmf.views.events import EventView
 from qmf.views.objects import ObjectKey, ObjectView
-from qmf.views.units import shortest_float32
+from qmf.views.units import is_number, shortest_float32
 from qmf_shell.results.cells import (
     Cell,
     Collection,
@@ -35,7 +35,7 @@ def value_cell(
         return None
     if isinstance(value, ObjectKey):
         return reference_cell(context, value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if is_number(value):
         if kind.base == "absTime":
             return Instant(int(value))
         if kind.base == "deltaTime":

@@ -12,7 +12,7 @@ from rich.cells import chop_cells
 
 from qmf.views.text import clean
 from qmf_shell.render.formatting import ABSENT
-from qmf_shell.render.layout import GAP, display_width
+from qmf_shell.render.layout import GAP, display_width, pad
 from qmf_shell.render.shortening import shorten_end, shorten_middle, shorten_values
 from qmf_shell.render.styles import Styler
 from qmf_shell.render.text_lines import TextOptions, text_lines
@@ -287,9 +287,7 @@ def _style(column: ScreenColumn, row: Row, text: str) -> str:
 
 
 def _fit(text: str, width: int, right: bool, around: Surroundings) -> str:
-    text = shorten_middle(text, width, around.left_out)
-    blanks = " " * max(0, width - display_width(text))
-    return blanks + text if right else text + blanks
+    return pad(shorten_middle(text, width, around.left_out), width, right=right)
 
 
 def ended(text: str, width: int, mark: str = "…") -> str:

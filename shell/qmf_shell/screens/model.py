@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
+from typing import Any
 
-from qmf_shell.screens.rows import Rank, Row, ScreenColumn, rank_of
+from qmf.views.fields import sort_key
+from qmf_shell.screens.rows import Rank, Row, ScreenColumn
 
 RowTest = Callable[[Row], bool]
 
@@ -83,13 +85,13 @@ class TableModel:
                 self._removed |= known is not None
                 self._fresh.append(row)
                 self._rows[row.key] = row
-            row.ranked, row.passes = False, None
+            row.rank = row.passes = None
             self._stale = True
 
     def rerank(self, rows: Iterable[Row]) -> None:
         """Note that the value that sorts may have changed with time, as a rate does."""
         for row in rows:
-            row.ranked = False
+            row.rank = None
             self._stale = True
 
     def remove(self, keys: Iterable[Hashable]) -> None:
@@ -135,15 +137,18 @@ class TableModel:
                 rows = sorted(rows, key=attrgetter("order"), reverse=True)
             return rows
         value = column.value
+        ranked: list[tuple[Rank, Row]] = []
+        missing: list[Row] = []
         for row in rows:
-            if not row.ranked:
-                row.rank, row.ranked = rank_of(value(row)), True
-        ranked = [(row.rank, row) for row in rows if row.rank is not None]
-        missing = [row for row in rows if row.rank is None]
-        if all(rank[0] == 0 for rank, _ in ranked):
-            ranked.sort(key=_number, reverse=self.descending)
-        else:
-            ranked.sort(key=_whole, reverse=self.descending)
+            rank = row.rank
+            if rank is None:
+                rank = row.rank = sort_key(value(row))
+            if rank[0]:
+                ranked.append((rank, row))
+            else:
+                missing.append(row)
+        alike = len({rank[0] for rank, _ in ranked}) < 2
+        ranked.sort(key=_value if alike else itemgetter(0), reverse=self.descending)
         return [row for _, row in ranked] + missing
 
     # -- order and filter
@@ -167,7 +172,7 @@ class TableModel:
             )
         self.sort, self.descending = key, descending
         for row in self._rows.values():
-            row.ranked = False
+            row.rank = None
         self._start_again()
 
     def sort_beside(self, step: int) -> None:
@@ -248,9 +253,5 @@ class TableModel:
         self.left = max(0, min(self.left + step, most))
 
 
-def _number(pair: tuple[Rank, Row]) -> float:
+def _value(pair: tuple[Rank, Row]) -> Any:
     return pair[0][1]
-
-
-def _whole(pair: tuple[Rank, Row]) -> Rank:
-    return pair[0]

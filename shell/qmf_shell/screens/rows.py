@@ -8,12 +8,11 @@ from typing import Any
 
 import attrs
 
-from qmf.views.text import natural_key
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import CellForm, Role, TableColumn
 
-#: A value made comparable with all others: numbers before texts. None for a missing value, which comes last.
-Rank = tuple[int, float, object]
+#: A value made comparable with all others, see `qmf.views.fields.sort_key`.
+Rank = tuple[int, object]
 
 
 class Mark(enum.Enum):
@@ -50,8 +49,7 @@ class Row:
         search: text in lower case that a filter is compared with.
         mark: what is special about it.
         since: when it got its mark, in nanoseconds since 1970.
-        rank: its value in the column that sorts; kept until the row changes.
-        ranked: `rank` is known.
+        rank: its value in the column that sorts; None until it is known, and when the row has changed.
         passes: it passes the filter; None if that is not known yet.
     """
 
@@ -62,7 +60,6 @@ class Row:
     mark: Mark = Mark.NONE
     since: int = 0
     rank: Rank | None = None
-    ranked: bool = False
     passes: bool | None = None
 
 
@@ -123,12 +120,3 @@ def table_column(item: ScreenColumn) -> TableColumn:
     """A column as that of a table which is printed."""
     role = Role.NUMBER if item.right and item.role is Role.TEXT else item.role
     return TableColumn(item.title, role, wraps=not item.right, key=item.key, form=item.form, unit=item.unit)
-
-
-def rank_of(value: object) -> Rank | None:
-    """The rank of a value."""
-    if value is None:
-        return None
-    if isinstance(value, bool | int | float):
-        return 0, float(value), ""
-    return 1, 0.0, natural_key(str(value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from qmf.views.fields import ObjectField
-from qmf.views.units import parse_number
+from qmf.views.units import is_number, parse_number
 from qmf_shell.screens.rows import ThresholdState
 
 #: Of statistics in percent, if nothing else was said.
@@ -43,7 +43,7 @@ def limits_text(limits: Sequence[float]) -> str:
 
 def level_of(value: object, limits: Sequence[float]) -> ThresholdState:
     """How a value compares with its thresholds. If the second is smaller, values below them are the bad ones."""
-    if not limits or isinstance(value, bool) or not isinstance(value, int | float):
+    if not limits or not is_number(value):
         return ThresholdState.NORMAL
     low = len(limits) > 1 and limits[1] < limits[0]
     reached = sum(value <= limit if low else value >= limit for limit in limits[:2])

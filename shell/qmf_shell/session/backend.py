@@ -6,12 +6,12 @@ called from any thread, end at once on Ctrl-C, and raise only `qmf.errors.QmfErr
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import attrs
 
+from qmf.console.aio import ChangeKind
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
 from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
@@ -97,14 +97,6 @@ class ConnectionStatus:
     finding: str = ""
 
 
-class GoneKind(enum.Enum):
-    """Why an object is no longer followed."""
-
-    DELETED = "deleted"  #: its agent deleted it
-    LOST = "lost"  #: its agent is gone
-    LEFT = "left"  #: it no longer matches the condition, or was deleted
-
-
 @attrs.frozen
 class GoneObject:
     """An object that is no longer followed.
@@ -116,7 +108,7 @@ class GoneObject:
     """
 
     key: ObjectKey
-    kind: GoneKind
+    kind: ChangeKind
     at: int
 
 

@@ -12,13 +12,7 @@ from qmf._loop_thread import LoopThread
 from qmf.console.aio import ChangeKind, Client, Follow, ObjectChange, RemoteObject
 from qmf.errors import CallerError
 from qmf.views.objects import ObjectKey, ObjectView
-from qmf_shell.session.backend import ClassName, GoneKind, GoneObject, ObjectChanges
-
-_KINDS = {
-    ChangeKind.DELETED: GoneKind.DELETED,
-    ChangeKind.LOST: GoneKind.LOST,
-    ChangeKind.LEFT: GoneKind.LEFT,
-}
+from qmf_shell.session.backend import ClassName, GoneObject, ObjectChanges
 
 
 class ConsoleFeed:
@@ -68,7 +62,7 @@ class ConsoleFeed:
             self._changed.pop(name, None)
             key = ObjectKey(object_id.object_name, item.agent, object_id.agent_epoch, self._label)
             at = (item.timestamps.delete if change.kind is ChangeKind.DELETED else 0) or time.time_ns()
-            self._gone[name] = GoneObject(key, _KINDS[change.kind], at)
+            self._gone[name] = GoneObject(key, change.kind, at)
 
     @property
     def failures(self) -> Mapping[str, str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from qmf.console.aio import ChangeKind
 from qmf.views.objects import ObjectKey, ObjectView
-from qmf_shell.session.backend import GoneKind, GoneObject, ObjectChanges
+from qmf_shell.session.backend import GoneObject, ObjectChanges
 
 
 class HistoryFeed:
@@ -36,7 +37,7 @@ class HistoryFeed:
         now = {item.identity.key: item for item in self._read()}
         before, self._known = self._known, now
         changed = [item for key, item in now.items() if key not in before or dict(before[key].values) != item.values]
-        gone = [GoneObject(key, GoneKind.LEFT, time.time_ns()) for key in before if key not in now]
+        gone = [GoneObject(key, ChangeKind.LEFT, time.time_ns()) for key in before if key not in now]
         return ObjectChanges(changed, gone)
 
     def close(self) -> None:

@@ -9,7 +9,6 @@ from qmf_shell.modes.executor import evaluate
 from qmf_shell.results.result import LiveScreen
 from qmf_shell.session.backend import (
     ConnectionStatus,
-    GoneKind,
 )
 from qmf_shell.session.context import Context
 from shell.fakes import (
@@ -19,6 +18,8 @@ from shell.fakes import (
     filesystem,
 )
 from shell.looked import FORMATTER, Looked
+
+from qmf.console.aio import ChangeKind
 
 
 def test_a_class_with_the_rates_of_its_counters(context: Context, backend: FakeBackend) -> None:
@@ -125,7 +126,7 @@ def test_deleted_lost_and_new_objects_are_marked(context: Context, backend: Fake
     backend.records.append(gone)
     looked.update()
     assert "deleted" not in looked.text
-    backend.feeds[0].kind = GoneKind.LOST
+    backend.feeds[0].kind = ChangeKind.LOST
     backend.records.remove(gone)
     looked.update()
     assert any("/home" in line and "lost" in line for line in looked.lines(160))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from qmf_shell.session.backend import GoneKind
 from qmf_shell.session.context import Context
 from shell.recorded import Put
+
+from qmf.console.aio import ChangeKind
 
 NAME = ("org.example.shop", "till")
 
@@ -20,7 +21,7 @@ def test_a_feed_has_what_changed_since_it_was_read(past: Context, put: Put) -> N
     changes = feed.take()
     assert [(item.identity.index, item.values["sales"]) for item in changes.records] == [("one", 30)]
     assert [(item.key.object_name, item.kind) for item in changes.gone] == [
-        ("org.example.shop:till:two", GoneKind.LEFT)
+        ("org.example.shop:till:two", ChangeKind.LEFT)
     ]
     feed.close()
 

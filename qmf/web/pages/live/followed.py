@@ -13,6 +13,7 @@ from qmf.errors import QmfError
 from qmf.protocol.objects import as_dict
 from qmf.schema import QmfType
 from qmf.views.rates import counter_growth
+from qmf.views.units import is_number
 from qmf.web.pages.live.series import SeriesStore
 
 #: So many changes are taken in one go, before others have their turn.
@@ -218,4 +219,4 @@ def _time_of(obj: RemoteObject) -> float:
 
 def _number(values: Mapping[str, object], name: str) -> float | None:
     value = values.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return float(value) if is_number(value) else None

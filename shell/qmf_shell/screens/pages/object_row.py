@@ -7,6 +7,7 @@ import attrs
 from qmf.views.fields import ObjectField
 from qmf.views.objects import ObjectView
 from qmf.views.rates import counter_growth
+from qmf.views.units import is_number
 from qmf_shell.screens.rows import Row
 
 #: An object that did not change for so many seconds did not grow during them: what follows belongs to fewer seconds.
@@ -57,14 +58,14 @@ class ObjectRow(Row):
             now: seconds of the clock of `at`.
         """
         value = self.item.values.get(field.name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or self.mark.gone:
+        if not is_number(value) or self.mark.gone:
             return None
         if self.before is None:
             return 0.0 if now - self.at > LONGEST_STEP else None
         if now - self.at > max(self.step, 1.0) * HELD:
             return 0.0
         last = self.before.values.get(field.name)
-        if isinstance(last, bool) or not isinstance(last, int | float) or self.step <= 0:
+        if not is_number(last) or self.step <= 0:
             return None
         restarted = self.before.identity.key.agent_epoch != self.item.identity.key.agent_epoch
         return (value if restarted else counter_growth(field.type, last, value)) / self.step

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from qmf.console.aio import ChangeKind
 from qmf.errors import QmfError
 from qmf.schema import TYPES, ClassKey
 from qmf.views.columns import important_statistics
@@ -24,7 +25,7 @@ from qmf_shell.screens.pages.object_row import ObjectRow
 from qmf_shell.screens.rows import Mark, Row
 from qmf_shell.screens.state import FilterError, Page, PageNote
 from qmf_shell.screens.thresholds import limits_of, threshold_key
-from qmf_shell.session.backend import ClassName, GoneKind, GoneObject, ObjectChanges, ObjectFeed
+from qmf_shell.session.backend import ClassName, GoneObject, ObjectChanges, ObjectFeed
 from qmf_shell.session.context import Context
 from qmf_shell.session.own_objects import CONNECTION, SESSION, is_own_object, may_be_own, own_connections
 
@@ -34,7 +35,6 @@ NEW_FOR, DELETED_FOR = 10.0, 30.0
 ASKED_OFTEN = 1000
 #: Else so often, in seconds.
 SELDOM = 30.0
-_MARKS = {GoneKind.DELETED: Mark.DELETED, GoneKind.LOST: Mark.LOST, GoneKind.LEFT: Mark.LEFT}
 
 
 @attrs.frozen(kw_only=True)
@@ -170,7 +170,7 @@ class ObjectsPage(Page):
             if test is None or test(item):
                 records.append(item)
             elif (row := self.model.row(item.identity.key)) is not None and not row.mark.gone:
-                gone.append(GoneObject(item.identity.key, GoneKind.LEFT, time.time_ns()))
+                gone.append(GoneObject(item.identity.key, ChangeKind.LEFT, time.time_ns()))
         return ObjectChanges(records, gone)
 
     # -- on the screen's thread
@@ -188,7 +188,7 @@ class ObjectsPage(Page):
         for item in news.changes.gone:
             row = model.row(item.key)
             if isinstance(row, ObjectRow) and row.item.identity.key not in changed:
-                row.mark, row.since = _MARKS[item.kind], item.at
+                row.mark, row.since = Mark(item.kind.value), item.at
                 self._marked[item.key] = self._now
                 model.put((row,))
         self._forget_marks()
