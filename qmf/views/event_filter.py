@@ -6,8 +6,9 @@ else as text. Words are searched for in its class, its severity, its agent and t
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from fnmatch import fnmatchcase
+import re
+from collections.abc import Callable, Collection
+from fnmatch import translate
 
 import attrs
 
@@ -39,6 +40,9 @@ class EventFilter:
     severity: int = 7
     agent: str = ""
     condition: Condition | None = None
+    _pattern: Callable[[str], object] | None = attrs.field(
+        init=False, eq=False, repr=False, default=attrs.Factory(lambda self: _pattern(self.classes), takes_self=True)
+    )
     _test: Test | None = attrs.field(
         init=False,
         eq=False,
@@ -60,8 +64,17 @@ class EventFilter:
         )
 
     def _has_class(self, name: str) -> bool:
-        names = name, name.rpartition(":")[2]
-        return any(fnmatchcase(one, pattern) for pattern in self.classes for one in names)
+        short = name.rpartition(":")[2]
+        if name in self.classes or short in self.classes:
+            return True
+        matches = self._pattern
+        return matches is not None and (matches(name) or matches(short)) is not None
+
+
+def _pattern(classes: Collection[str]) -> Callable[[str], object] | None:
+    """What matches any of those classes that are patterns; None if none is one."""
+    patterns = [translate(item) for item in classes if not {"*", "?", "["}.isdisjoint(item)]
+    return re.compile("|".join(patterns)).match if patterns else None
 
 
 def _field(name: str) -> Field:

@@ -26,13 +26,14 @@ _SPELLINGS = {
     "info": 6,
     "informational": 6,
 }
+_NAMES = tuple(item.schema_name for item in Severity)
 #: Numbers of severities by the names that people write.
 SEVERITIES: Mapping[str, int] = {item.schema_name: item.value for item in Severity} | _SPELLINGS
 
 
 def severity_name(number: int) -> str:
     """The name of a severity; of one that QMF doesn't define, its number."""
-    return Severity(number).schema_name if Severity.EMERG <= number <= Severity.DEBUG else str(number)
+    return _NAMES[number] if 0 <= number < len(_NAMES) else str(number)
 
 
 def parse_severity(text: str) -> int:

@@ -35,6 +35,13 @@ def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> 
     return ",".join(texts) or name
 
 
+def index_and_title(name: str, schema: ClassSchema, values: Mapping[str, object]) -> tuple[str, str]:
+    """The index of an object, and its title where that says more; see `index_text` and `title_text`."""
+    index, title = index_text(name, schema, values), title_text(schema, values)
+    # Some schemas do not tell which properties make the index.
+    return index, "" if title and title in (index, *index.split(",")) else title
+
+
 def without_class(name: str, package: str) -> str:
     """The name of an object without package and classes, also those of the names inside it."""
     return re.sub(rf"(?:^|(?<=,))(?:{re.escape(package)}:\w+:)+", "", name)

@@ -9,7 +9,7 @@ import attrs
 
 from qmf.protocol import ObjectData, ObjectId
 from qmf.schema import ClassKey, ClassSchema
-from qmf.views.names import index_text, title_text
+from qmf.views.names import index_and_title
 
 #: So many values of an object are converted one by one; a reader of more gets all of them converted at once.
 SINGLE_READS = 3
@@ -123,9 +123,7 @@ def object_view(item: ReceivedObject, broker: str = "", name: str = "") -> Objec
     values = ViewValues(item, broker)
     object_id, times = item.object_id, item.timestamps
     key = ObjectKey(object_id.object_name, item.agent, object_id.agent_epoch, broker)
-    index, title = index_text(object_id.object_name, schema, values), title_text(schema, values)
-    # Some schemas do not tell which properties make the index.
-    identity = ObjectIdentity(key, class_key, index, "" if title in (index, *index.split(",")) else title)
+    identity = ObjectIdentity(key, class_key, *index_and_title(object_id.object_name, schema, values))
     return ObjectView(identity, schema, values, times.update, times.create, times.delete, item, name)
 
 
