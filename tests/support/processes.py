@@ -27,10 +27,10 @@ def command(name: str) -> str:
 class Process:
     """A running program whose lines can be waited for."""
 
-    def __init__(self, *args: str, env: dict[str, str] | None = None) -> None:
+    def __init__(self, *args: str, env: dict[str, str] | None = None, stdin: int = subprocess.DEVNULL) -> None:
         self.args = args
         self.popen = subprocess.Popen(
-            args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+            args, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
         )
         self.lines: list[str] = []
         self._new: queue.Queue[str | None] = queue.Queue()
@@ -67,6 +67,12 @@ class Process:
                 return line
         raise AssertionError(f"{self.args}: no line with {text!r}; it said {self.lines}")
 
+    def write(self, line: str) -> None:
+        """Write a line to the program's input, which has to be a pipe."""
+        assert self.popen.stdin is not None
+        self.popen.stdin.write(f"{line}\n")
+        self.popen.stdin.flush()
+
     def said(self) -> list[str]:
         """All lines so far, on both outputs."""
         with contextlib.suppress(queue.Empty):
@@ -90,6 +96,8 @@ class Process:
         for stream in (self.popen.stdout, self.popen.stderr):
             assert stream is not None
             stream.close()
+        if self.popen.stdin is not None:
+            self.popen.stdin.close()
         return code
 
 

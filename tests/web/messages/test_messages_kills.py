@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,19 +23,20 @@ from qmf.messaging import Connection, Empty
 pytestmark = pytest.mark.slow
 
 QUEUE = "orders"
-#: `qmf-web` without its pages, whose libraries take most of the time of a start.
+#: Starts servers of `qmf-web` without its pages.
 _WEB = Path(__file__).with_name("web_without_pages.py")
 
 
 class Servers:
     """A broker and a web server, of which some are killed again and again."""
 
-    def __init__(self, folder: Path, killed: str) -> None:
+    def __init__(self, folder: Path, killed: str, starter: Process) -> None:
         self._folder = folder
         self._killed = killed
         self._stack = contextlib.ExitStack()
         self._broker: Process | None = None
-        self._web: Process | None = None
+        self._starter = starter
+        self._web: str | None = None  # its process
         self._proxy: Proxy | None = None
         self.broker_url = ""
         self._web_url = ""
@@ -50,9 +52,9 @@ class Servers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in (self._web, self._broker):
-            if process is not None:
-                process.end(signal.SIGKILL)
+        self._kill_web()
+        if self._broker is not None:
+            self._broker.end(signal.SIGKILL)
         self._stack.close()
 
     def _start_broker(self) -> None:
@@ -64,14 +66,20 @@ class Servers:
 
     def _start_web(self) -> None:
         assert self._proxy is not None
-        self._web = Process(sys.executable, str(_WEB), self._proxy.url)
-        self._web_url = self._web.wait_for("Open http").split()[-1]
+        self._starter.write(f"start {self._proxy.url}")
+        self._web = self._starter.wait_for("Process ").split()[-1]
+        self._web_url = self._starter.wait_for("Open http").split()[-1]
+
+    def _kill_web(self) -> None:
+        if self._web is not None:
+            self._starter.write(f"kill {self._web}")
+            self._starter.wait_for(f"Ended {self._web}")
+            self._web = None
 
     def kill(self) -> None:
         """Kill what is to be killed, and start it again."""
         if "web" in self._killed:
-            assert self._web is not None
-            self._web.end(signal.SIGKILL)
+            self._kill_web()
         if "broker" in self._killed:
             assert self._broker is not None
             assert self._proxy is not None
@@ -98,8 +106,7 @@ class Servers:
 
     def left(self, count: int) -> list[bytes]:
         """What is in the queue, or comes back to it when the server's connection ends; waits for `count` messages."""
-        assert self._web is not None
-        self._web.end(signal.SIGKILL)
+        self._kill_web()
         found: list[bytes] = []
         with Connection.establish(self.broker_url, timeout=30) as connection:
             session = connection.session()
@@ -111,9 +118,17 @@ class Servers:
         return found
 
 
+@pytest.fixture(scope="module")
+def starter() -> Iterator[Process]:
+    """Starts web servers as forks of itself."""
+    process = Process(sys.executable, str(_WEB), stdin=subprocess.PIPE)
+    yield process
+    process.end()
+
+
 @pytest.fixture(params=["web", "broker", "web and broker"])
-def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Servers]:
-    with Servers(tmp_path, request.param) as servers:
+def servers(request: pytest.FixtureRequest, tmp_path: Path, starter: Process) -> Iterator[Servers]:
+    with Servers(tmp_path, request.param, starter) as servers:
         yield servers
 
 

@@ -1,7 +1,20 @@
-"""A program: the server of `qmf-web` without its pages, on the broker at the URL of its argument, until SIGTERM."""
+"""A program: starts servers of `qmf-web` without its pages, as processes of their own, and kills them.
+
+Loading the libraries takes most of the time of a start. So they are loaded once here, and each server is a fork. The
+lines of its input are:
+
+=================  =====================================================================================
+``start URL``      serves the broker at this URL; prints ``Process PID``, then ``Open`` and the address
+``kill PID``       kills a server by SIGKILL; prints ``Ended PID`` when it is gone
+=================  =====================================================================================
+
+With the end of its input all servers are killed.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 
 from qmf._event_loop import run
@@ -10,7 +23,7 @@ from qmf.web import WebOptions, create_application
 from qmf.web.server import listen, serve, url_of
 
 
-def main(broker: str) -> None:
+def serve_here(broker: str) -> None:
     """Serve, and print the address."""
     listening = listen("127.0.0.1", 0)
     options = WebOptions(target=BrokerTarget.of(broker), port=listening.getsockname()[1])
@@ -19,5 +32,36 @@ def main(broker: str) -> None:
     run(serve(app, listening, options, tls=None, on_ready=lambda: print(ready, flush=True)))
 
 
+def start(broker: str) -> int:
+    """Fork a server; its process."""
+    if process := os.fork():
+        return process
+    sys.stdin.close()
+    print(f"Process {os.getpid()}", flush=True)
+    serve_here(broker)
+    sys.exit()
+
+
+def kill(process: int) -> None:
+    """Kill a server, and wait until it is gone."""
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+
+
+def main() -> None:
+    """Do what the lines of standard input say."""
+    running: list[int] = []
+    for line in sys.stdin:
+        command, argument = line.split()
+        if command == "start":
+            running.append(start(argument))
+        else:
+            running.remove(int(argument))
+            kill(int(argument))
+            print(f"Ended {argument}", flush=True)
+    for process in running:
+        kill(process)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()
