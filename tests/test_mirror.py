@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from support.scheduling import NAMED
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 TESTS = ROOT / "tests"
 
@@ -34,6 +36,7 @@ OTHER_PURPOSES = {
 
 #: Test modules about the repository itself.
 OF_THE_REPOSITORY = {
+    "test_assertions.py",
     "test_bench.py",
     "test_contract_table.py",
     "test_design.py",

@@ -16,7 +16,7 @@ from qmf.agent import Agent, AgentThread, ObjectId
 from qmf.broker import EmbeddedBroker
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.bus.base import Bus
-from qmf.errors import CallerError, ConnectError
+from qmf.errors import CallerError, ConnectError, LinkError
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_start_that_fails_leaves_nothing_open() -> None:
     exchange = MemoryExchange()
     exchange.refuse("qmf.default.direct")
     bus = MemoryBus(exchange)
-    with pytest.raises(Exception, match="refused"):
+    with pytest.raises(LinkError, match="refused"):
         Agent.run_in_thread(bus, vendor="v", product="p")
     assert (threads(), bus.connected) == ([], False)
 

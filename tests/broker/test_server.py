@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
 from broker.raw_clients import usable
 
 from qmf.broker import Broker
@@ -11,8 +14,11 @@ async def test_closing_twice_and_before_start() -> None:
     broker = Broker(port=0)
     await broker.close()
     await broker.start()
+    port = broker.port
     await broker.close()
     await broker.close()
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", port)
 
 
 async def test_a_closed_broker_can_be_started_again() -> None:

@@ -31,6 +31,8 @@ def survives(decode: Callable[[bytes], object], data: bytes) -> bool:
         decode(data)
     except DecodeError:
         return False
+    except Exception as error:
+        raise AssertionError(f"{data!r}: {error!r}") from error
     return True
 
 

@@ -133,7 +133,7 @@ def test_what_is_bound_while_a_managed_connection_comes_up_is_bound() -> None:
             fake.it.add("widget", name="late")
 
         fake.run(add())
-        console.wait("objectProps")
+        assert console.wait("objectProps")
 
 
 @pytest.mark.slow

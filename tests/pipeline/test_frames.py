@@ -21,6 +21,8 @@ from qmf.schema import TYPES, ClassSchema, Property, Statistic
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
+from pyspark.errors import StreamingQueryException
+
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.spark import catalog, sinks
 
@@ -118,7 +120,7 @@ def test_a_version_with_another_type_stops_a_stream_with_the_reason(
     stream = Frames(spark, shop.root, stream=True).objects("till")
     shop.put((2, 20), table=other())
     query = sinks.start_stream(stream, str(tmp_path / "out"), name="q", once=True)
-    with pytest.raises(Exception, match="sales is float in this version of the class, not decimal128"):
+    with pytest.raises(StreamingQueryException, match="sales is float in this version of the class, not decimal128"):
         query.awaitTermination(PATIENCE)
 
 

@@ -10,7 +10,7 @@ from agent.warehouse import Shelf, ShelfMoveResult, ShelfSpill, Site
 
 from qmf.agent import AccessRequest, Agent, MethodError, current_caller
 from qmf.bus import MemoryBus, MemoryExchange
-from qmf.errors import CallerError, NotFoundError, RemoteError
+from qmf.errors import CallerError, ConnectError, NotFoundError, RemoteError
 from qmf.models.host.agent import Filesystem as HostFilesystem
 from qmf.models.host.console import Filesystem
 from qmf.testing import InThread, Recorder, until
@@ -126,6 +126,7 @@ async def test_objects_of_an_agent_that_left_are_forgotten(recorder: Recorder, q
         await agent.publish()
         await recorder.there(Site, name="north")
     await recorder.wait(lambda: not recorder.objects(Site), "the agent's goodbye")
+    assert not recorder.objects(Site)
 
 
 @pytest.mark.slow
@@ -141,7 +142,7 @@ def test_plain_threaded_programs(qmf_exchange: MemoryExchange, qmf_recorder: InT
 
 def test_what_cannot_be_opened_in_a_thread_leaves_none_behind(qmf_exchange: MemoryExchange) -> None:
     qmf_exchange.stop()
-    with pytest.raises(Exception, match="stopped"), InThread(lambda: Recorder(qmf_exchange)):
+    with pytest.raises(ConnectError, match="stopped"), InThread(lambda: Recorder(qmf_exchange)):
         pass
 
 

@@ -127,7 +127,7 @@ def test_a_running_broker(tmp_path: Path) -> None:
     assert "started as process" in (tmp_path / "log.1").read_text()
 
 
-def test_a_certificate_that_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
+def test_a_certificate_that_cannot_be_used_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     authority = trustme.CA()
     cert, key = tmp_path / "cert", tmp_path / "key"
     write(authority, cert, key)
@@ -138,6 +138,9 @@ def test_a_certificate_that_cannot_be_used_changes_nothing(tmp_path: Path) -> No
     reloader.reload()
     cert.unlink()
     reloader.reload()
+    refused = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(refused) == 2, refused
+    assert all("cert" in text for text in refused), refused
 
 
 def test_log_files_that_cannot_be_opened_go_on(tmp_path: Path) -> None:

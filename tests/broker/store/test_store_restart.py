@@ -18,7 +18,7 @@ from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.server import Broker
 from qmf.broker.store.checking import check_store
 from qmf.broker.store.errors import StoreLocked
-from qmf.messaging import Empty, Message
+from qmf.messaging import Empty, Message, NotFound
 from qmf.messaging.aio import Connection, Session
 
 DURABLE = "{create: always, node: {type: queue, durable: True%s}}"
@@ -61,7 +61,7 @@ async def test_persistent_messages_of_durable_queues_are_there_again_in_their_or
         await send(before, "gone; {create: always}", "d")
     async with session(tmp_path) as after:
         assert await contents(after, "kept") == ["a", "b", "c"]
-        with pytest.raises(Exception, match="gone"):
+        with pytest.raises(NotFound, match="gone"):
             await after.receiver("gone")
 
 
@@ -135,7 +135,7 @@ async def test_what_was_deleted_stays_away(tmp_path: Path) -> None:
         await send(before, "q; " + DURABLE % "", "a")
         await (await before.sender("q; {delete: always}")).close()
     async with session(tmp_path) as after:
-        with pytest.raises(Exception, match="q"):
+        with pytest.raises(NotFound, match="'q'"):
             await after.receiver("q")
     assert check_store(tmp_path).definitions == 0
 

@@ -471,4 +471,5 @@ async def test_a_peer_with_odd_connection_properties_is_usable(
         bus = AmqpBus(peers.url)
         await bus.open()
         await bus.send(message("x", "y", "z"), confirm=True)
+        assert bus.connected
         await bus.close()

@@ -157,7 +157,7 @@ def test_any_bytes_after_the_header_raise_nothing(data: bytes, framed: bool) -> 
     while (event := engine.next_event()) is not None:
         if isinstance(event, LinkRequested):
             engine.links.refuse(event.link, "amqp:not-found", "no")
-    engine.output()
+    assert isinstance(engine.output(), bytes)
     engine.tick(1.0)
     engine.free()
 
@@ -181,4 +181,5 @@ def test_a_conversation_with_damaged_bytes_raises_nothing(data: st.DataObject) -
         elif isinstance(event, Delivery) and event.delivery_tag is not None:
             engine.decisions.settle(event.link, event.delivery_tag)
         engine.output()
+    assert engine.next_event() is None
     engine.free()

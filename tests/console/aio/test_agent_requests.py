@@ -195,7 +195,7 @@ async def test_objects_are_an_iterator_that_does_not_wait_for_the_slowest(
     assert "gave no answer" in caplog.text
     quick.mute = {QueryRequest}
     slow.mute = {QueryRequest}
-    with pytest.raises(Exception, match="no answer"):
+    with pytest.raises(RequestTimeout, match="no answer"):
         _ = [obj async for obj in client.each("widget", package=PACKAGE, timeout=0.01)]
 
 

@@ -111,6 +111,7 @@ def test_one_that_came_settled_needs_nothing(session: Session, queue: MakeQueue)
     message = receiver.fetch(timeout=10)
     for settle in (message.accept, message.reject, message.release, message.modify):
         settle()
+    assert message.content == "a"
 
 
 def test_its_session_alone_knows_it(connection: Connection, queue: MakeQueue) -> None:

@@ -89,4 +89,5 @@ def test_any_values_become_a_row_that_arrow_accepts(values: dict[str, object]) -
 
 @given(anything)
 def test_anything_can_be_written_as_json(value: object) -> None:
-    json.loads(to_json(value))
+    text = to_json(value)
+    assert to_json(json.loads(text)) == text

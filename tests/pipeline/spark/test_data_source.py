@@ -21,6 +21,8 @@ from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
+from pyspark.errors import PySparkException
+
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.delta_lake import DeltaLake
@@ -61,11 +63,11 @@ def test_a_snapshot_of_the_bus(spark: SparkSession, url: str) -> None:
 
 
 def test_invalid_options_are_errors(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(Exception, match='the option "url" is missing for a snapshot of a bus, or "lake"'):
+    with pytest.raises(PySparkException, match='the option "url" is missing for a snapshot of a bus, or "lake"'):
         spark.read.format("qmf").option("kind", "agents").load().collect()
-    with pytest.raises(Exception, match=r'the option "class" is missing, or "kind" with one of objects, events'):
+    with pytest.raises(PySparkException, match=r'the option "class" is missing, or "kind" with one of objects, events'):
         spark.readStream.format("qmf").option("lake", str(tmp_path)).load()
-    with pytest.raises(Exception, match="no lake"):
+    with pytest.raises(PySparkException, match="no lake"):
         spark.read.format("qmf").options(kind="agents", lake=str(tmp_path / "misspelt")).load().collect()
 
 

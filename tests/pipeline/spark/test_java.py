@@ -61,9 +61,10 @@ def test_a_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 @pytest.mark.parametrize("version", ["17", "17.0.15", "21.0.2", "25-ea"])
 def test_usable_versions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str) -> None:
-    fake(tmp_path, f"echo 'openjdk version \"{version}\"' >&2")
+    fake(tmp_path, f"touch '{tmp_path}/asked'; echo 'openjdk version \"{version}\"' >&2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     java.check()
+    assert (tmp_path / "asked").exists()
 
 
 def test_the_command_reports_it_in_one_line(

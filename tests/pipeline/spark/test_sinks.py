@@ -12,8 +12,8 @@ from pipeline.unusual import BY_TOTAL, BY_VALUE, fill, raise_alerts
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-
 import deltalake
+from pyspark.errors import StreamingQueryException
 
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.lake.lake_table import LakeTable
@@ -46,7 +46,7 @@ def test_an_interrupted_batch_is_written_once(spark: SparkSession, shop: Shop, t
     shop.put((1, 10), (2, 20))
     frame = Frames(spark, shop.root, stream=True).objects("till").select("_seq")
     query = sinks.start_stream(frame, table.url, name="q", once=True, write=cut)
-    with pytest.raises(Exception, match="cut off"):
+    with pytest.raises(StreamingQueryException, match="cut off"):
         query.awaitTermination(PATIENCE)
     shop.put((3, 30))
     query = sinks.start_stream(frame, table.url, name="q", once=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import termios
 from collections.abc import Iterator
 
@@ -45,4 +46,4 @@ def test_it_is_restored_after_an_error(keyboard: int) -> None:
 def test_without_a_terminal_nothing_happens(monkeypatch: pytest.MonkeyPatch, stdin: io.StringIO | None) -> None:
     monkeypatch.setattr("sys.stdin", stdin)
     with terminal_echo(False):
-        pass
+        assert sys.stdin is stdin

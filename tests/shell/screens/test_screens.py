@@ -20,6 +20,7 @@ from shell.fakes import (
 from shell.looked import FORMATTER, Looked
 
 from qmf.console.aio import ChangeKind
+from qmf.errors import NotFoundError
 
 
 def test_a_class_with_the_rates_of_its_counters(context: Context, backend: FakeBackend) -> None:
@@ -71,8 +72,8 @@ def test_every_size_can_be_drawn(context: Context) -> None:
     looked = Looked(context, "watch filesystem")
     for width in (1, 2, 5, 10, 20, 40, 80, 200):
         for height in (1, 2, 3, 4, 5, 6, 10, 24, 50):
-            looked.lines(width, height)
-            looked.lines(width, height, colour=False)
+            for colour in (True, False):
+                assert len(looked.lines(width, height, colour=colour)) <= height
 
 
 def test_sorting_filtering_and_conditions(context: Context, backend: FakeBackend) -> None:
@@ -249,7 +250,7 @@ def test_what_was_on_the_screen_is_left_as_a_table(context: Context) -> None:
 
 @pytest.mark.parametrize("line", ["watch filesystem where nosuch > 1", "watch filesystem sort nosuch"])
 def test_mistakes_are_found_before_the_terminal_changes(context: Context, line: str) -> None:
-    with pytest.raises(Exception, match="no value of filesystem 'nosuch'"):
+    with pytest.raises(NotFoundError, match="no value of filesystem 'nosuch'"):
         evaluate(line, context)
 
 

@@ -92,6 +92,7 @@ def test_a_lost_broker_does_not_end_it(backend: FakeBackend) -> None:
         backend.error = None
         refresher.request_objects()
         watched.wait(lambda: bool(refresher.snapshot.objects))
+        assert refresher.snapshot.objects
     finally:
         refresher.close()
 
@@ -100,3 +101,4 @@ def test_close_before_start_and_twice(backend: FakeBackend) -> None:
     refresher = NameRefresher(backend)
     refresher.close()
     refresher.close()
+    assert backend.asked == []

@@ -18,7 +18,7 @@ from qmf.bus.engine.events import (
     SessionEnded,
 )
 from qmf.bus.engine.values import Outcome, Terminus
-from qmf.messaging import Message
+from qmf.messaging import Message, TargetCapacityExceeded, TransactionAborted
 from qmf.messaging.aio import Connection
 
 LIMIT = "amqp:resource-limit-exceeded"
@@ -113,7 +113,7 @@ async def test_open_transactions_count_and_an_abandoned_one_lets_go() -> None:
             await sender.send(Message(text))
         await until(lambda: memory.count == 3, "the messages of the transaction")
         other = await connection.session()
-        with pytest.raises(Exception, match="Maximum depth of all queues exceeded"):
+        with pytest.raises(TargetCapacityExceeded, match="Maximum depth of all queues exceeded"):
             await (await other.sender("q")).send(Message("d"))
         await connection.close()
         await until(lambda: memory.count == 0, "the end of the transaction")
@@ -126,9 +126,9 @@ async def test_a_transaction_with_a_refused_message_is_rolled_back(monkeypatch: 
         session = await connection.session(transactional=True)
         sender = await session.sender("q; {create: always}")
         await sender.send(Message("small"))
-        with pytest.raises(Exception, match=r"1000 bytes"):
+        with pytest.raises(TargetCapacityExceeded, match=r"1000 bytes"):
             await sender.send(Message("x" * 2_000))
-        with pytest.raises(Exception, match="rolled back"):
+        with pytest.raises(TransactionAborted, match="rolled back"):
             await session.commit()
         await connection.close()
         (queue,) = broker.registry.queues

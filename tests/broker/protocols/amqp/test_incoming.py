@@ -12,7 +12,7 @@ from support.waiting import PATIENCE, until
 from qmf.broker import AmqpOptions, Broker
 from qmf.bus import AmqpBus, Binding, transport
 from qmf.bus.engine.events import CreditChanged, OutcomeReceived
-from qmf.bus.engine.values import Terminus
+from qmf.bus.engine.values import Outcome, Terminus
 from qmf.codec import Message, Section, encode_message
 from qmf.errors import LinkError
 from qmf.messaging import Message as MessagingMessage
@@ -76,6 +76,7 @@ async def test_outcomes_that_wait_for_an_answer_are_sent_without_one() -> None:
         await bus.open()
         await bus.send(request("nobody"), confirm=True)
         await bus.send(request("nobody"), confirm=True)
+        assert broker.counters.received == 2
         await bus.close()
 
 
@@ -101,4 +102,5 @@ async def test_clients_that_do_not_allow_it_get_all_outcomes_at_once(monkeypatch
         await client.exchange(CreditChanged)
         client.engine.deliveries.send(link, request("nobody"))
         await client.exchange(OutcomeReceived)
+        assert [event.outcome for event in client.seen if isinstance(event, OutcomeReceived)] == [Outcome.ACCEPTED]
         client.writer.close()

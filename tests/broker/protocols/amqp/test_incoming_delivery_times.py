@@ -15,6 +15,7 @@ from qmf.broker import EmbeddedBroker
 from qmf.messaging import Connection as BlockingApi
 from qmf.messaging import Empty, Message
 from qmf.messaging.aio import Connection
+from qmf.messaging.exceptions import EncodeError
 from qmf.models.broker import console as remote
 
 ANNOTATIONS = "x-amqp-message-annotations"
@@ -122,6 +123,6 @@ def test_annotations_of_the_api_must_be_a_map() -> None:
     with EmbeddedBroker(queues=["q"]) as broker:
         connection = BlockingApi.establish(broker.url, timeout=30)
         sender = connection.session().sender("q")
-        with pytest.raises(Exception, match="must be a map with names or numbers as keys"):
+        with pytest.raises(EncodeError, match="must be a map with names or numbers as keys"):
             sender.send(Message("x", properties={ANNOTATIONS: 5}))
         connection.close()

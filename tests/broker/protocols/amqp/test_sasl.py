@@ -242,6 +242,7 @@ async def test_a_broker_without_users_knows_the_names_of_its_clients() -> None:
             await bus.open()
             await bus.send(message("amq.topic", "x", "in"), confirm=True)
             await bus.close()
+        assert broker.counters.received == 3
 
 
 async def test_a_broker_with_users_lets_only_them_in(caplog: pytest.LogCaptureFixture) -> None:
