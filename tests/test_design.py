@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -146,20 +147,42 @@ def modules(package: str) -> Iterator[Path]:
     return (ROOT / package).rglob("*.py")
 
 
+Import = ast.Import | ast.ImportFrom
+
+
+def find_imports(tree: ast.AST, lazy: bool) -> Iterator[tuple[Import, bool]]:
+    """The imports of a module, and whether each stands in a function.
+
+    Those in functions are lazy on purpose: they load what is seldom needed, or what costs much, when it is used. The
+    others are done, or looked at by a type checker, with the module.
+    """
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, Import):
+            yield node, lazy
+        else:
+            yield from find_imports(node, lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+@cache
+def all_imports(path: Path) -> list[tuple[Import, bool]]:
+    """As `find_imports`; each module is read once."""
+    return list(find_imports(ast.parse(path.read_text(encoding="utf-8")), False))
+
+
 def imported(path: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node, _ in all_imports(path):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            if node.level:
-                # Generated packages lie wherever their user wants them, so they know themselves by "." alone.
-                assert "models" in path.parts, f"{path}:{node.lineno}: relative import; write the whole name"
-                continue
-            assert node.module is not None
-            if node.module == "qmf":
-                yield from ((node.lineno, f"qmf.{alias.name}") for alias in node.names)
-            else:
-                yield node.lineno, node.module
+            continue
+        if node.level:
+            # Generated packages lie wherever their user wants them, so they know themselves by "." alone.
+            assert "models" in path.parts, f"{path}:{node.lineno}: relative import; write the whole name"
+            continue
+        assert node.module is not None
+        if node.module == "qmf":
+            yield from ((node.lineno, f"qmf.{alias.name}") for alias in node.names)
+        else:
+            yield node.lineno, node.module
 
 
 def module_name(path: Path) -> str:
@@ -169,30 +192,17 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def outside_functions(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports that are done, or looked at by a type checker, with the module.
-
-    Those inside functions are lazy on purpose: they load what is seldom needed, or what costs much, when it is used.
-    """
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield node
-        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from outside_functions(node)
-
-
 def imports_within(package: str, *, lazy: bool = False) -> dict[str, set[str]]:
     """For each module of a package, which of its modules it imports by name; `lazy`: also in functions."""
     paths = {module_name(path): path for path in modules(package)}
     found: dict[str, set[str]] = {}
     for own, path in paths.items():
         named: set[str] = set()
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree) if lazy else outside_functions(tree):
+        for node, in_function in all_imports(path):
+            if in_function and not lazy:
+                continue
             if isinstance(node, ast.Import):
                 named |= {alias.name for alias in node.names}
-                continue
-            if not isinstance(node, ast.ImportFrom):
                 continue
             parent = own.split(".") if path.name == "__init__.py" else own.split(".")[:-1]
             base = ".".join(parent[: len(parent) + 1 - node.level] if node.level else [])

@@ -66,7 +66,7 @@ def test_likely_bytes(decoder: str, data: bytes, size: int) -> None:
 @parametrized(NAMES)
 def test_captured_messages_cut_anywhere(name: str) -> None:
     data = Vector(name).data
-    step = max(1, len(data) // 600)
+    step = max(1, len(data) // 200)
     whole = [end for end in range(0, len(data), step) if survives(decode_message, data[:end])]
     # Only where a section ends does a shorter message stand.
     assert len(whole) <= 5
