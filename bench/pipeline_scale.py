@@ -123,7 +123,7 @@ def find_shared(lake: DeltaLake, _agents: int) -> None:
 
 
 def roll_up(lake: DeltaLake, _agents: int) -> None:
-    """Windows of a minute and of an hour."""
+    """Windows of an hour."""
     roll_up_lake(RollupOptions(lake=lake.url, out=f"{lake.url}/_tables/rollup", sizes=("1h",)), _ignore)
 
 
@@ -153,7 +153,7 @@ STAGES: dict[str, Callable[[DeltaLake, int], None]] = {
     "record heartbeats": record_heartbeats,
     "record samples": record_samples,
     "find agents that two recorders have": find_shared,
-    "rollup --size 1m,1h": roll_up,
+    "rollup --size 1h": roll_up,
     "correlate, ten rules": watch,
     "check": check,
     "optimize": combine,
