@@ -25,7 +25,7 @@ from qmf.bus.engine.values import ConnectionSettings
 SPARE = 200
 #: Seconds in which the memory is looked at, and the idle connections use the processor.
 IDLE = 5.0
-SETTINGS = ConnectionSettings("idle", hostname="127.0.0.1", mechanisms=("ANONYMOUS",))
+SETTINGS = ConnectionSettings("idle", hostname="127.0.0.1")
 
 
 def raise_limit(wanted: int) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from qmf._users import Users
+from qmf.sasl.results import Authenticated, Rejected
+from qmf.sasl.server import Authenticator, Tokens
+from qmf.users.users import Users
 
-#: Passwords whose hashes are computed at the same time; each takes 16 MB and a processor.
+#: Results that are computed at the same time; a hash takes 16 MB and a processor.
 _CHECKS = 2
 
 
@@ -16,29 +18,49 @@ class Logins:
     """The users of a broker, and the threads on which hashes of their passwords are computed.
 
     Attributes:
-        users: None lets everybody in. May be set: others may log in then; clients that are connected stay.
+        authenticator: decides who clients are.
     """
 
-    def __init__(self, users: Users | None) -> None:
-        self.users = users
+    def __init__(
+        self,
+        users: Users | None,
+        tokens: Tokens | None = None,
+        *,
+        certificates: bool = False,
+        mechanisms: Sequence[str] | None = None,
+    ) -> None:
+        """Args: as of `Authenticator`."""
+        self._tokens = tokens
+        self._certificates = certificates
+        self._mechanisms = mechanisms
         self._threads: ThreadPoolExecutor | None = None
+        self.authenticator = self._make_authenticator(users)
 
-    def check_elsewhere(self, check: Callable[[], bool], checked: Callable[[bool], None]) -> None:
-        """Compute the hash of a password on a thread: it takes some hundredths of a second, in which others go on.
+    def set_users(self, users: Users) -> None:
+        """Others may log in from now on; clients that are connected stay."""
+        self.authenticator = self._make_authenticator(users)
+
+    def _make_authenticator(self, users: Users | None) -> Authenticator:
+        return Authenticator(users, self._tokens, certificates=self._certificates, mechanisms=self._mechanisms)
+
+    def check_elsewhere(
+        self, compute: Callable[[], Authenticated | Rejected], take: Callable[[Authenticated | Rejected], None]
+    ) -> None:
+        """Compute a result on a thread: it takes some hundredths of a second, in which others go on.
 
         Args:
-            check: computes it; called on a thread.
-            checked: called with its result on the loop's thread; not if `check` fails.
+            compute: called on a thread.
+            take: called with the result on the loop's thread; not if `compute` fails.
         """
         if self._threads is None:
             self._threads = ThreadPoolExecutor(_CHECKS, thread_name_prefix="qmf-broker-users")
-        found = asyncio.get_running_loop().run_in_executor(self._threads, check)
+        computing = asyncio.get_running_loop().run_in_executor(self._threads, compute)
 
-        def done(future: asyncio.Future[bool]) -> None:
+        def finish(future: asyncio.Future[Authenticated | Rejected]) -> None:
             if not future.cancelled():
-                checked(future.result())
+                take(future.result())
 
-        found.add_done_callback(done)
+        computing.add_done_callback(finish)
 
     def close(self) -> None:
         """End the threads."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from qmf._users import Users
 from qmf.broker.connection_limits import ConnectionLimits
 from qmf.broker.listener import BACKLOG, OPEN_TIMEOUT
 from qmf.broker.nodes.settings import QueueLimits
@@ -24,6 +23,8 @@ from qmf.broker.process_control import ProcessControl
 from qmf.broker.protocols.amqp.options import AmqpOptions
 from qmf.bus.url import AMQP_PORT
 from qmf.errors import CallerError
+from qmf.sasl.server import SERVER_MECHANISMS, Tokens
+from qmf.users.users import Users
 
 if TYPE_CHECKING:
     from qmf.broker.access.control import FileAccessControl
@@ -43,6 +44,15 @@ def _to_strings(value: Iterable[str]) -> tuple[str, ...]:
 
 def _to_users(value: Mapping[str, str] | Users | None) -> Users | None:
     return value if value is None or isinstance(value, Users) else Users(value)
+
+
+def _to_mechanisms(value: Iterable[str] | None) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    names = tuple(name.upper() for name in value)
+    if wrong := [name for name in names if name not in SERVER_MECHANISMS]:
+        raise CallerError(f"SASL mechanism {wrong[0]!r} is not one of {', '.join(SERVER_MECHANISMS)}")
+    return names
 
 
 def _to_connection_limits(value: ConnectionLimits | None) -> ConnectionLimits:
@@ -84,8 +94,12 @@ class BrokerOptions:
         open_timeout: seconds that a client has for its handshakes.
         listening: a socket to use instead of `host` and `port`; the broker closes it.
         connection_limits: numbers of clients at the same time; None for no limits.
-        users: passwords by user, plain or as `qmf-broker --hash-password` prints them; only these may log in then, with
-            SASL PLAIN. None lets everybody in.
+        users: passwords by user, plain or as in a file that `qmf-users` keeps. Without users, tokens and certificates,
+            everybody is let in.
+        tokens: whoever vouches for users by access tokens; None for nobody.
+        certificates: clients may log in by a certificate that `ssl_context` has verified.
+        mechanisms: names of the SASL mechanisms that may be used; None for all that are possible, but with no password
+            that others could read.
         policy: decides who may do what; None lets everybody who could log in do everything.
         access: decides by a file of rules instead.
         name: container id; unique by default.
@@ -114,6 +128,9 @@ class BrokerOptions:
     connection_limits: ConnectionLimits = attrs.field(default=None, converter=_to_connection_limits)
     # Who may connect, and do what.
     users: Users | None = attrs.field(default=None, converter=_to_users)
+    tokens: Tokens | None = None
+    certificates: bool = False
+    mechanisms: tuple[str, ...] | None = attrs.field(default=None, converter=_to_mechanisms)
     policy: Policy | None = None
     access: FileAccessControl | None = None
     # Protocols.

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from qmf._arguments import arguments_of
-from qmf._users import Users
 from qmf.broker.listener import Listener, ListenError
 from qmf.broker.logins import Logins
 from qmf.broker.nodes.counters import BrokerCounters
@@ -25,6 +24,7 @@ from qmf.broker.operations.principal import BROKER
 from qmf.broker.options import BrokerArguments, BrokerOptions
 from qmf.broker.protocols.amqp.protocol import AmqpProtocol
 from qmf.broker.sessions import ClientSessions
+from qmf.users.users import Users
 
 if TYPE_CHECKING:
     from qmf.broker.management.agent import ManagementAgent
@@ -68,7 +68,12 @@ class Broker:
             open_timeout=arguments.open_timeout,
             listening=arguments.listening,
         )
-        self._logins = Logins(arguments.users)
+        self._logins = Logins(
+            arguments.users,
+            arguments.tokens,
+            certificates=arguments.certificates,
+            mechanisms=arguments.mechanisms,
+        )
         self._container = arguments.name or f"qmf-broker-{uuid.uuid4()}"
         self._management: ManagementAgent | None = None
         self._persistence: Persistence | None = None
@@ -106,7 +111,7 @@ class Broker:
         Raises:
             UsersError: a hash is malformed; nothing has changed.
         """
-        self._logins.users = Users(users)
+        self._logins.set_users(Users(users))
 
     async def start(self) -> None:
         """Listen.

@@ -15,9 +15,11 @@ import socket
 from collections.abc import Callable
 from typing import Protocol, cast
 
+from qmf.bus.channels import client_channel, server_channel
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import ConnectionFailed, ConnectionOpened, EngineEvent, EventBatch
 from qmf.bus.engine.link import Link
+from qmf.sasl.channel import Channel
 
 #: Bytes that may wait in the engine per session before `can_send` becomes False. Enough for one turn of the loop at
 #: full speed; a message of any size may be sent while less than this is waiting.
@@ -259,6 +261,16 @@ class AmqpTransport(asyncio.BufferedProtocol):
             return "unknown"
         host = f"[{name[0]}]" if ":" in name[0] else name[0]
         return f"{host}:{name[1]}"
+
+    def client_channel(self) -> Channel:
+        """The channel to a server, while connected."""
+        assert self._transport is not None
+        return client_channel(self._transport)
+
+    def server_channel(self, certificate: bytes | None) -> Channel:
+        """The channel to a client, while connected; `certificate` is ours as DER, or None."""
+        assert self._transport is not None
+        return server_channel(self._transport, certificate)
 
     # asyncio.BufferedProtocol
 

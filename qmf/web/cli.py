@@ -97,7 +97,7 @@ def _serve(options: argparse.Namespace) -> None:
 
 
 def _web_options(options: argparse.Namespace, target: BrokerTarget, port: int, lake: str | None) -> WebOptions:
-    from qmf._users import read_users
+    from qmf.users.files import read_users
     from qmf.web.connections import most_connections, open_files
     from qmf.web.options import MetricsOptions, WebLimits, WebOptions
 

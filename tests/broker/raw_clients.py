@@ -9,10 +9,12 @@ from support.recording import Inbox, message
 
 from qmf.broker import Broker
 from qmf.bus import AmqpBus, Binding
+from qmf.bus.client.sasl import SaslClient
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.values import ConnectionSettings, Filter
 from qmf.codec import Described, UInt64
 from qmf.codec.amqp10 import encode
+from qmf.sasl.client import Credentials
 
 TOPIC = "qmf.default.topic"
 
@@ -73,7 +75,8 @@ class Client:
         """Without `mechanisms` there is no SASL layer."""
         self.reader = reader
         self.writer = writer
-        self.engine = Engine(ConnectionSettings("client", mechanisms=mechanisms, username=username, password=password))
+        layer = None if mechanisms is None else SaslClient(Credentials(username, password), mechanisms)
+        self.engine = Engine(ConnectionSettings("client"), layer)
         self.seen: list[object] = []
 
     async def exchange(self, kind: type, count: int = 1) -> None:

@@ -13,10 +13,10 @@ import trustme
 from support.processes import Process
 from support.web import web_options
 
-from qmf._users import hash_password
 from qmf.broker import EmbeddedBroker
 from qmf.connecting import BrokerTarget
 from qmf.connecting.tls import TlsError
+from qmf.users.secrets import hash_password
 from qmf.web import Scope, create_application
 from qmf.web.access.tokens import read_tokens
 from qmf.web.cli import main

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qmf._event_loop import on_end_signals, on_signals, run
-from qmf._users import UsersError, read_users
 from qmf.acl.reader import AclError
 from qmf.broker.access.control import AclFileError, FileAccessControl
 from qmf.broker.connection_limits import ConnectionLimits
@@ -39,6 +38,8 @@ from qmf.broker.protocols.amqp.options import AmqpOptions
 from qmf.broker.server import Broker
 from qmf.connecting.loopback import is_loopback
 from qmf.connecting.tls import TlsError
+from qmf.users.files import read_users
+from qmf.users.secrets import UsersError
 
 #: Exit code when the broker could not start because of its options; the one of argparse.
 USAGE = 2

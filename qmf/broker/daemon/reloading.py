@@ -12,13 +12,14 @@ from pathlib import Path
 
 import attrs
 
-from qmf._users import UsersError, read_users
 from qmf.acl.reader import AclError
 from qmf.broker.access.control import AclFileError, FileAccessControl
 from qmf.broker.daemon.log_output import LogOutputError, LogWriter
 from qmf.broker.daemon.log_rules import NOTICE
 from qmf.broker.server import Broker
 from qmf.connecting.tls import TlsError, load_own_certificate
+from qmf.users.files import read_users
+from qmf.users.secrets import UsersError
 
 log = logging.getLogger("qmf.broker")
 

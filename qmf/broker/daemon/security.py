@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
-import sys
 from collections.abc import Mapping
 
-from qmf._users import Users, UsersError, hash_password
 from qmf.connecting.loopback import is_loopback
+from qmf.users.files import check_name
+from qmf.users.prompt import read_new_password
+from qmf.users.secrets import hash_password
+from qmf.users.users import Users
 
 
 def warnings(host: str, *, users: Mapping[str, str] | None, tls: bool, file: str | None) -> list[str]:
@@ -23,7 +24,7 @@ def warnings(host: str, *, users: Mapping[str, str] | None, tls: bool, file: str
     plain = () if users is None else Users(users).plain
     if plain:
         count = f"the password of {plain[0]} is" if len(plain) == 1 else f"the passwords of {len(plain)} users are"
-        found.append(f"{file}: {count} plain text; write the output of qmf-broker --hash-password NAME instead")
+        found.append(f"{file}: {count} plain text; qmf-users passwd {file} NAME replaces one")
     missing = [
         text
         for absent, text in (
@@ -46,21 +47,7 @@ def print_hash(name: str) -> None:
     Raises:
         UsersError: the name or the password cannot be used.
     """
-    if ":" in name or name.startswith("#"):
-        raise UsersError(f"{name!r} cannot be the name of a user: it has a colon, or begins a comment")
-    password = _typed_twice(name) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
-    if not password:
-        raise UsersError("the password is empty")
+    if name:
+        check_name(name)
+    password = read_new_password(name)
     print(f"{name}:{hash_password(password)}" if name else hash_password(password))
-
-
-def _typed_twice(name: str) -> str:
-    whose = f" of {name}" if name else ""
-    try:
-        password = getpass.getpass(f"Password{whose}: ")
-        again = getpass.getpass("Once more: ")
-    except EOFError:
-        raise UsersError("no password was typed") from None
-    if password != again:
-        raise UsersError("the two passwords differ")
-    return password

@@ -27,8 +27,7 @@ from qmf.bus.base import (
 from qmf.bus.client.bus_links import BusLinks
 from qmf.bus.client.failures import FailureKind, NetworkFailure
 from qmf.bus.client.persistent_connection import PersistentConnection
-from qmf.bus.client.settings import connection_settings
-from qmf.bus.engine.values import ConnectionSettings
+from qmf.bus.client.settings import ClientSettings, client_settings
 from qmf.bus.url import BusUrl, parse_url
 from qmf.bus.watchers import BusWatchers
 from qmf.errors import AuthenticationError, ConnectError, DisconnectedError
@@ -157,8 +156,8 @@ class AmqpBus(Bus):
 
     # For the connection
 
-    def _settings(self, url: BusUrl) -> ConnectionSettings:
-        return connection_settings(
+    def _settings(self, url: BusUrl) -> ClientSettings:
+        return client_settings(
             url,
             self._container or f"qmf-{uuid.uuid4()}",
             mechanisms=self._mechanisms,

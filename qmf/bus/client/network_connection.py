@@ -20,6 +20,8 @@ from qmf.bus.client.failures import (
     handshake_reason,
     unopened_reason,
 )
+from qmf.bus.client.sasl import SaslClient
+from qmf.bus.client.settings import ClientSettings
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
     AcceptedBatch,
@@ -42,7 +44,6 @@ from qmf.bus.engine.events import (
 )
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.session import EngineSession
-from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.transport import AmqpTransport
 from qmf.bus.url import BusUrl
 
@@ -106,23 +107,23 @@ class NetworkConnection:
     def __init__(
         self,
         url: BusUrl,
-        settings: ConnectionSettings,
+        settings: ClientSettings,
         on_lost: Callable[[NetworkFailure], None],
         dial: Dial | None = None,
     ) -> None:
         """Args:
 
         url: of the broker.
-        settings: of the engine.
+        settings: of the connection.
         on_lost: called once if the connection ends after `connect` has succeeded and before `close`.
         dial: makes the transport; None for TCP to the URL, with TLS where it says so.
         """
         self.url = url
         self.peer = ConnectionOpened("", frozenset())
         self.failure: NetworkFailure | None = None
-        self.engine = Engine(settings)
+        self._sasl = SaslClient(settings.credentials, settings.mechanisms)
+        self.engine = Engine(settings.engine, self._sasl)
         self.transport = AmqpTransport(self.engine, self)
-        self._settings = settings
         self._dial = dial
         self._on_lost = on_lost
         self._owners: dict[Link, LinkOwner] = {}
@@ -255,6 +256,7 @@ class NetworkConnection:
     def on_connected(self) -> None:
         """See `TransportOwner`."""
         self._connected = True
+        self._sasl.channel = self.transport.client_channel()
 
     def on_writable(self) -> None:
         """See `TransportOwner`."""
@@ -345,7 +347,7 @@ class NetworkConnection:
 
     def _on_failed(self, event: ConnectionFailed) -> None:
         if event.authentication:
-            self._note(NetworkFailure(self.url, self._refusal(), FailureKind.AUTHENTICATION))
+            self._note(NetworkFailure(self.url, event.description, FailureKind.AUTHENTICATION))
         elif event.condition == "amqp:connection:framing-error" and not self._opened.done():
             self._note(NetworkFailure(self.url, framing_reason(event.description, self.url), FailureKind.PROTOCOL))
         elif event.condition == "amqp:resource-limit-exceeded" and "idle" in event.description:
@@ -354,13 +356,6 @@ class NetworkConnection:
             self._fail("connection failed", FailureKind.CLOSED, event)
 
     # Failures
-
-    def _refusal(self) -> str:
-        who = f"user {self._settings.username!r}" if self._settings.username is not None else "anonymous access"
-        if self.engine.sasl_mechanism:
-            return f"{who} was refused ({self.engine.sasl_mechanism})"
-        offered = " or ".join(self._settings.mechanisms or ())
-        return f"{who} was refused: the broker does not offer SASL {offered}"
 
     def _fail(self, what: str, kind: FailureKind, event: ConnectionClosed | ConnectionFailed) -> None:
         self._note(NetworkFailure(self.url, what, kind, event.condition, event.description))

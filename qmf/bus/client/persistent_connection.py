@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from qmf.bus.client.failures import NetworkFailure
+from qmf.bus.client.settings import ClientSettings
 from qmf.bus.connection_state import TRANSITIONS, ConnectionState, ConnectionTrigger
-from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.url import BusUrl
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class PersistentConnection:
         urls: Sequence[BusUrl],
         owner: ConnectionOwner,
         *,
-        settings: Callable[[BusUrl], ConnectionSettings],
+        settings: Callable[[BusUrl], ClientSettings],
         ssl_context: ssl.SSLContext | None,
         waits: Callable[[bool], Iterator[float]],
         attempt_timeout: float,
@@ -70,7 +70,7 @@ class PersistentConnection:
 
         urls: of brokers, which each attempt tries in this order; at least one.
         owner: notified of what happens.
-        settings: makes the engine's settings for a URL.
+        settings: makes the settings for a URL.
         ssl_context: for URLs with TLS; None for one that trusts the system's authorities and checks the host's name.
         waits: makes the seconds to wait before each attempt, called with False for the first connection and with True
             after a loss; no further attempts follow after its end.

@@ -1,4 +1,4 @@
-"""What a client's connection sends to its broker, and accepts from it."""
+"""What a client's connection sends to its broker, and accepts from it; and how it logs in."""
 
 from __future__ import annotations
 
@@ -7,43 +7,63 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import attrs
+
 from qmf._version import __version__
 from qmf.bus.engine.values import MAX_MESSAGE, ConnectionSettings
 from qmf.bus.url import BusUrl
+from qmf.sasl.client import Credentials
 
 
-def connection_settings(
+@attrs.frozen
+class ClientSettings:
+    """The settings of a network connection.
+
+    Attributes:
+        engine: of its engine.
+        credentials: what it logs in with.
+        mechanisms: names of SASL mechanisms that may be used; None for the strongest that the broker offers.
+    """
+
+    engine: ConnectionSettings
+    credentials: Credentials
+    mechanisms: tuple[str, ...] | None = None
+
+
+def client_settings(
     url: BusUrl,
     container: str,
     *,
     mechanisms: Sequence[str] | None,
     heartbeat: float | None,
     max_message: int = MAX_MESSAGE,
+    token: str | None = None,
     properties: Mapping[str, str | int],
-) -> ConnectionSettings:
-    """The settings of an engine.
+) -> ClientSettings:
+    """The settings of a network connection.
 
     Args:
         url: of the broker, with the user to log in as.
         container: our container id.
-        mechanisms: SASL mechanisms allowed; None for PLAIN with a user and ANONYMOUS without: a user never becomes
-            anonymous.
+        mechanisms: names of SASL mechanisms that may be used; None for the strongest that the broker offers. A user
+            becomes anonymous, and a password is sent where others could read it, only if that is named.
         heartbeat: seconds between the heartbeats that are asked of the broker; it counts as lost after twice that.
             None: never.
         max_message: bytes of the largest message that is accepted.
+        token: access token to log in with; None for none.
         properties: of the connection, which brokers show, besides those that all clients have.
     """
-    if mechanisms is None:
-        mechanisms = ("ANONYMOUS",) if url.username is None else ("PLAIN",)
-    return ConnectionSettings(
+    engine = ConnectionSettings(
         container=container,
         hostname=url.host,
         idle_timeout=None if heartbeat is None else 2 * heartbeat,
         max_message=max_message,
-        mechanisms=tuple(mechanisms),
-        username=url.username,
-        password=url.password,
         properties={**_client_properties(), **properties},
+    )
+    return ClientSettings(
+        engine,
+        Credentials(url.username, url.password, token, url.host),
+        None if mechanisms is None else tuple(mechanisms),
     )
 
 

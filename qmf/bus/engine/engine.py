@@ -68,7 +68,8 @@ class SecurityLayer(Protocol):
         """Take bytes from the peer; returns those that follow the layer, once it is passed.
 
         Raises:
-            NotAuthenticated: the peer may not go on. `output` may still have an answer for it.
+            NotAuthenticated: the peer, or we, may not go on. `output` may still have an answer for it.
+            UnknownProtocol: the peer has no such layer.
         """
 
     def output(self) -> bytes:
@@ -76,7 +77,11 @@ class SecurityLayer(Protocol):
 
 
 class NotAuthenticated(Exception):
-    """Authentication failed; the message is the reason, for the log."""
+    """Authentication failed; the message is the reason."""
+
+
+class UnknownProtocol(Exception):
+    """The peer does not begin as the layer has to; the message says how it begins."""
 
 
 class Engine:
@@ -95,7 +100,7 @@ class Engine:
 
         Args:
             settings: of the connection.
-            layer: what comes before AMQP, in place of proton's own SASL; None for nothing.
+            layer: what comes before AMQP: SASL; None for nothing.
         """
         self.settings = settings
         self._layer = layer
@@ -157,6 +162,9 @@ class Engine:
                 data = layer.feed(data)
             except NotAuthenticated as error:
                 self.fail("amqp:unauthorized-access", str(error), authentication=True)
+                return
+            except UnknownProtocol as error:
+                self.fail("amqp:connection:framing-error", str(error))
                 return
         if len(self._first_bytes) < len(_TLS_HEADER):
             self._first_bytes += data[: len(_TLS_HEADER) - len(self._first_bytes)]
@@ -364,11 +372,6 @@ class Engine:
             self._transport_impl
         )
 
-    @property
-    def sasl_mechanism(self) -> str | None:
-        """SASL mechanism that is used, or None."""
-        return self._transport.sasl().mech or None if self.settings.mechanisms is not None else None
-
     def close(self, condition: str = "", description: str = "", info: Mapping[str, object] | None = None) -> None:
         """Close the connection, with an error where `condition` is not empty. A second call does nothing.
 
@@ -422,8 +425,7 @@ class Engine:
         name, description = (
             (condition.name, condition.description or "") if condition else ("amqp:connection:framing-error", "")
         )
-        outcome = self._transport.sasl().outcome if self.settings.mechanisms is not None else None
-        self.fail(name, description, authentication=outcome not in (None, proton.SASL.OK))
+        self.fail(name, description)
 
     def _on_open(self, _event: proton.Event) -> None:
         if not self.settings.server:

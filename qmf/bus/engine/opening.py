@@ -39,7 +39,7 @@ class ConnectionRefusal:
 
 
 def configure(connection: proton.Connection, transport: proton.Transport, settings: ConnectionSettings) -> None:
-    """Set what the open and the SASL layer of our side say."""
+    """Set what the open of our side says."""
     connection.container = settings.container
     if settings.hostname is not None:
         connection.hostname = settings.hostname
@@ -50,17 +50,6 @@ def configure(connection: proton.Connection, transport: proton.Transport, settin
     if settings.idle_timeout is not None:
         transport.idle_timeout = settings.idle_timeout
     transport.max_frame_size = settings.max_frame
-    if settings.server:
-        # With SASL offered but not required, proton accepts peers with and without the SASL layer.
-        transport.require_auth(False)
-    if settings.mechanisms is not None:
-        sasl = transport.sasl()
-        sasl.allowed_mechs(" ".join(settings.mechanisms))
-        # TLS is asyncio's: to proton every connection looks unencrypted, on which it would not use PLAIN.
-        sasl.allow_insecure_mechs = True
-    if settings.username is not None:
-        connection.user = settings.username
-        connection.password = settings.password or ""
 
 
 def read_open(connection: proton.Connection) -> ConnectionOpened:

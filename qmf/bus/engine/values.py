@@ -101,8 +101,6 @@ class ConnectionSettings:
         max_frame: largest frame, in bytes.
         max_message: largest message, in bytes.
         max_sessions: sessions that the peer may begin; others are ended with an error. 0 for no limit.
-        mechanisms: SASL mechanisms offered or allowed; None for no SASL layer.
-        username, password: for SASL PLAIN.
         capabilities: offered to the peer.
         properties: of the connection, shown by management tools.
     """
@@ -114,9 +112,6 @@ class ConnectionSettings:
     max_frame: int = MAX_FRAME
     max_message: int = MAX_MESSAGE
     max_sessions: int = 0
-    mechanisms: tuple[str, ...] | None = ("ANONYMOUS",)
-    username: str | None = None
-    password: str | None = attrs.field(default=None, repr=False)
     capabilities: tuple[str, ...] = ()
     properties: Mapping[str, str | int] = attrs.field(factory=dict)
 

@@ -12,9 +12,8 @@ import attrs
 from qmf.bus.client.failures import NetworkFailure
 from qmf.bus.client.network_connection import Dial, NetworkConnection
 from qmf.bus.client.persistent_connection import PersistentConnection
-from qmf.bus.client.settings import connection_settings
+from qmf.bus.client.settings import ClientSettings, client_settings
 from qmf.bus.connection_state import ConnectionState
-from qmf.bus.engine.values import ConnectionSettings
 from qmf.bus.url import BusUrl
 from qmf.messaging.content_types import ContentTypes
 from qmf.messaging.core.failures import connect_error, is_final, lost_error
@@ -72,13 +71,13 @@ class ConnectionCore:
             dial=self._dial,
         )
 
-    def _settings(self, url: BusUrl) -> ConnectionSettings:
+    def _settings(self, url: BusUrl) -> ClientSettings:
         options = self.options
         if url.username is None:
             url = attrs.evolve(url, username=options.username)
         if url.password is None:
             url = attrs.evolve(url, password=options.password)
-        return connection_settings(
+        return client_settings(
             url,
             options.container or "",
             mechanisms=options.mechanisms,

@@ -12,7 +12,7 @@ from http.cookies import CookieError, SimpleCookie
 from fastapi import Request
 from starlette.requests import HTTPConnection
 
-from qmf._users import Users
+from qmf.users.users import Users
 from qmf.web.access.audit import AuditLog
 from qmf.web.access.caller import ALL_SCOPES, Caller, Proof, Scope
 from qmf.web.access.limits import CountLimit, FailureDelays, RateLimit, retry_after

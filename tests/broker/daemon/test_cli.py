@@ -15,9 +15,10 @@ from support.processes import Process, running
 from support.waiting import PATIENCE
 
 from qmf import __version__
-from qmf._users import Users, read_users
 from qmf.broker.daemon.cli import main
 from qmf.broker.daemon.security import warnings
+from qmf.users.files import read_users
+from qmf.users.users import Users
 
 BROKER = (sys.executable, "-W", "error", "-m", "qmf.broker")
 TLS = Path(__file__).resolve().parents[2] / "bus" / "tls"

@@ -16,7 +16,6 @@ from qmf.bus import AmqpBus, Backoff, Binding, Connected, Disconnected, Exchange
 from qmf.bus.client.amqp_bus import ATTEMPT_TIMEOUT
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import EngineEvent, LinkDetached, LinkRequested
-from qmf.bus.engine.values import ConnectionSettings
 from qmf.errors import ConnectError, DisconnectedError
 
 TOPIC = "qmf.default.topic"
@@ -338,10 +337,6 @@ async def test_closing_while_an_attempt_is_under_way() -> None:
         await accepted.wait()
         await bus.close()
     assert not bus.connected
-
-
-def test_settings_of_a_connection_keep_the_password_to_themselves() -> None:
-    assert "secret" not in repr(ConnectionSettings("c", password="secret"))
 
 
 async def test_the_first_opening_never_retries() -> None:

@@ -314,9 +314,13 @@ async def test_a_refused_user_is_named_without_password(code: int) -> None:
 @pytest.mark.parametrize(
     ("offered", "url", "reason"),
     [
-        (["GSSAPI"], "127.0.0.1:{}", "anonymous access was refused: the broker does not offer SASL ANONYMOUS"),
-        (["PLAIN"], "127.0.0.1:{}", "does not offer SASL ANONYMOUS"),
-        (["ANONYMOUS"], "guest:secret@127.0.0.1:{}", "does not offer SASL PLAIN"),
+        (["GSSAPI"], "127.0.0.1:{}", "anonymous access was refused: the broker offers SASL GSSAPI"),
+        (["PLAIN"], "127.0.0.1:{}", "the broker offers SASL PLAIN: PLAIN needs a user"),
+        (
+            ["ANONYMOUS"],
+            "guest:secret@127.0.0.1:{}",
+            "the broker offers SASL ANONYMOUS: ANONYMOUS is for clients without a user",
+        ),
     ],
 )
 async def test_a_user_never_becomes_anonymous_nor_the_reverse(offered: list[str], url: str, reason: str) -> None:

@@ -12,7 +12,7 @@ from qmf.broker import Broker
 from qmf.bus.client.failures import NetworkFailure
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.client.persistent_connection import PersistentConnection
-from qmf.bus.client.settings import connection_settings
+from qmf.bus.client.settings import client_settings
 from qmf.bus.connection_state import BusStateError, ConnectionState
 from qmf.bus.url import parse_url
 
@@ -57,7 +57,7 @@ def connection(owner: Owner, *urls: object, first: int = 1, later: int = 3) -> P
     return PersistentConnection(
         [parse_url(str(url)) for url in urls],
         owner,
-        settings=lambda url: connection_settings(url, "test", mechanisms=None, heartbeat=None, properties={}),
+        settings=lambda url: client_settings(url, "test", mechanisms=None, heartbeat=None, properties={}),
         ssl_context=None,
         waits=waits,
         attempt_timeout=5.0,

@@ -30,7 +30,7 @@ def test_opening_in_pieces_of_any_size(piece: int) -> None:
 
 
 def test_a_server_takes_clients_without_sasl() -> None:
-    pair = Pair(client=ConnectionSettings("client", mechanisms=None))
+    pair = Pair(client=ConnectionSettings("client"))
     pair.pump()
     assert pair.at_server == [ConnectionOpened("client", frozenset())]
 
@@ -102,10 +102,6 @@ def test_freed_engines_do_nothing() -> None:
     pair.client.links.detach(mine)
     assert pair.client.links.credit(mine) == 0
     assert pair.client.next_event() is None
-
-
-def test_settings_do_not_show_the_password() -> None:
-    assert "secret" not in repr(ConnectionSettings("c", username="me", password="secret"))
 
 
 PROTON_DECODE_ERRORS = [

@@ -10,8 +10,8 @@ import httpx
 import pytest
 from support.web import called, memory_application, web_options
 
-from qmf._users import hash_password
 from qmf.bus import MemoryExchange
+from qmf.users.secrets import hash_password
 from qmf.web import Scope, WebLimits
 from qmf.web.access.tokens import new_token
 

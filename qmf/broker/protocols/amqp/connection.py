@@ -132,6 +132,7 @@ class ServerConnection:
         """See `TransportOwner`."""
         self._sessions.start(self)
         self._info = ClientInfo(self.transport.peer_address)
+        self._sasl.channel = self.transport.server_channel(None)
         self._timer = asyncio.get_running_loop().call_later(self._open_timeout, self._on_open_timeout)
 
     def on_writable(self) -> None:

@@ -51,7 +51,6 @@ class AmqpProtocol:
             max_frame=options.max_frame,
             max_message=options.max_message,
             max_sessions=options.max_sessions,
-            mechanisms=None,  # those of `SaslServer`
             capabilities=("ANONYMOUS-RELAY", "DELAYED_DELIVERY", "SHARED-SUBS", SOLE_CONNECTION, LINK_RESUMPTION),
             properties={"product": "qmf-broker", "version": __version__},
         )
@@ -63,7 +62,7 @@ class AmqpProtocol:
         """What takes the bytes of a new connection; it is a `ClientSession` once it is connected."""
         return ServerConnection(
             self._settings,
-            SaslServer(self._logins.users, self._logins.check_elsewhere),
+            SaslServer(self._logins.authenticator, self._logins.check_elsewhere),
             self._operations,
             self._sessions,
             self._resumable,

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from qmf._users import Users, UsersError, hash_password, read_users
 from qmf.broker import Broker
 from qmf.bus import AmqpBus
 from qmf.errors import AuthenticationError
+from qmf.users.files import read_users
+from qmf.users.secrets import UsersError, hash_password
+from qmf.users.users import Users
 
 USERS: Mapping[str, str] = {"guest": "s:cret", "other": "pässword"}
 

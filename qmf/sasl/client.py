@@ -1,0 +1,121 @@
+"""Which mechanism a client uses: the strongest that the server offers, it has credentials for, and is permitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from qmf.sasl.anonymous import AnonymousClient
+from qmf.sasl.channel import Channel
+from qmf.sasl.external import ExternalClient
+from qmf.sasl.mechanism import ClientMechanism, SaslError
+from qmf.sasl.oauthbearer import OauthBearerClient
+from qmf.sasl.plain import PlainClient
+from qmf.sasl.scram import PLUS, SCRAM_NAMES, ScramClient, scram_is_installed
+
+#: All mechanisms of clients, the strongest first.
+CLIENT_MECHANISMS = (
+    "OAUTHBEARER",
+    *(name + PLUS for name in SCRAM_NAMES),
+    *SCRAM_NAMES,
+    "PLAIN",
+    "EXTERNAL",
+    "ANONYMOUS",
+)
+#: Those that send what anybody who reads the connection could use.
+_READABLE = frozenset({"PLAIN", "OAUTHBEARER"})
+
+
+class NoMechanism(SaslError):
+    """Server and client have no mechanism in common; the message says what was offered, and what is missing."""
+
+
+@attrs.frozen
+class Credentials:
+    """What a client can prove who it is with, besides the certificate of its TLS.
+
+    Attributes:
+        username, password: None for no user.
+        token: access token, or None.
+        host: of the server.
+    """
+
+    username: str | None = None
+    password: str | None = attrs.field(default=None, repr=False)
+    token: str | None = attrs.field(default=None, repr=False)
+    host: str = ""
+
+
+def choose_mechanism(
+    offer: Iterable[str], credentials: Credentials, channel: Channel, permitted: Sequence[str] | None = None
+) -> ClientMechanism:
+    """The mechanism for an exchange.
+
+    A client with a user becomes anonymous, PLAIN and OAUTHBEARER are used on a connection that others could read, and
+    EXTERNAL is used at all, only if `permitted` names them.
+
+    Args:
+        offer: names of the server's mechanisms.
+        credentials: of the client.
+        channel: the connection.
+        permitted: names of mechanisms that may be used; None for all.
+
+    Raises:
+        NoMechanism: there is none.
+        SaslError: name or password cannot be used in the strongest one.
+    """
+    offer = [name.upper() for name in offer]
+    allowed = None if permitted is None else {name.upper() for name in permitted}
+    reasons: list[str] = []
+    for name in CLIENT_MECHANISMS:
+        if name not in offer or (allowed is not None and name not in allowed):
+            continue
+        reason = _obstacle(name, credentials, channel, named=allowed is not None)
+        if reason is None:
+            return _make(name, credentials, channel)
+        reasons.append(f"{name} {reason}")
+    raise NoMechanism(_explanation(offer, permitted, reasons))
+
+
+def _obstacle(name: str, credentials: Credentials, channel: Channel, *, named: bool) -> str | None:
+    """Why a mechanism that the server offers cannot be used; None if it can."""
+    if name in _READABLE and not channel.private and not named:
+        secret = "password" if name == "PLAIN" else "token"
+        return f"would send the {secret} readably: use TLS (amqps://), or permit it by name (--sasl-mechanism {name})"
+    match name:
+        case "OAUTHBEARER":
+            return None if credentials.token is not None else "needs a token"
+        case "EXTERNAL":
+            return None if named else "needs a certificate of the client (--cert FILE)"
+        case "ANONYMOUS":
+            anonymous = credentials.username is None and credentials.token is None
+            return None if anonymous or named else "is for clients without a user"
+    if credentials.username is None:
+        return "needs a user"
+    if name.endswith(PLUS) and channel.server_certificate is None:
+        return "needs TLS"
+    if name.startswith("SCRAM") and not scram_is_installed():
+        return "needs the library scramp"
+    return None
+
+
+def _make(name: str, credentials: Credentials, channel: Channel) -> ClientMechanism:
+    username, password = credentials.username or "", credentials.password or ""
+    match name:
+        case "OAUTHBEARER":
+            return OauthBearerClient(credentials.token or "", username, credentials.host)
+        case "EXTERNAL":
+            return ExternalClient(username)
+        case "ANONYMOUS":
+            return AnonymousClient()
+        case "PLAIN":
+            return PlainClient(username, password)
+    return ScramClient(name, username, password, channel)
+
+
+def _explanation(offer: Sequence[str], permitted: Sequence[str] | None, reasons: Sequence[str]) -> str:
+    text = f"the broker offers SASL {', '.join(offer) or 'no mechanism'}"
+    if permitted is not None:
+        text += f", and only {', '.join(permitted) or 'none'} may be used"
+    return f"{text}: {'; '.join(reasons)}" if reasons else text

@@ -1,0 +1,59 @@
+"""PLAIN (RFC 4616): name and password as they are, for channels that nobody else can read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from qmf.sasl.results import Challenge, Rejected, Result
+
+
+class PlainClient:
+    """A client that sends its password."""
+
+    name = "PLAIN"
+
+    def __init__(self, username: str, password: str) -> None:
+        self._message = b"\0" + username.encode() + b"\0" + password.encode()
+
+    def initial(self) -> bytes | None:
+        """See `ClientMechanism`."""
+        return self._message
+
+    def respond(self, challenge: bytes) -> bytes:  # noqa: ARG002  # of servers that ask before they read it
+        """See `ClientMechanism`."""
+        return self._message
+
+    def finish(self, data: bytes | None) -> None:
+        """See `ClientMechanism`."""
+
+
+class PlainServer:
+    """A server that is sent a password.
+
+    Attributes:
+        claimed_user: see `ServerMechanism`.
+    """
+
+    def __init__(self, check: Callable[[str, str], Result]) -> None:
+        """Args:
+
+        check: says whether a user has this password.
+        """
+        self.claimed_user = ""
+        self._check = check
+
+    def respond(self, response: bytes | None) -> Result:
+        """See `ServerMechanism`."""
+        if response is None:
+            return Challenge(b"")
+        parts = response.split(b"\0")
+        if len(parts) != 3:
+            return Rejected("malformed response")
+        try:
+            authority, user, password = (part.decode() for part in parts)
+        except UnicodeDecodeError:
+            return Rejected("a name or password that is not UTF-8")
+        self.claimed_user = user
+        if not user or authority not in ("", user):
+            return Rejected(f"it wants to act for user {authority!r}" if user else "it has no user name")
+        return self._check(user, password)
