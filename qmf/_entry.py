@@ -99,6 +99,11 @@ def stat() -> int:
     return _run("qmf-stat", "qmf_shell.stat", "shell")
 
 
+def users() -> int:
+    """Run `qmf-users`."""
+    return _run("qmf-users", "qmf.tools.users.cli", None)
+
+
 def web() -> int:
     """Run `qmf-web`."""
     return _run("qmf-web", "qmf.web.cli", "web")

@@ -32,7 +32,7 @@ class NoMechanism(SaslError):
 
 
 @attrs.frozen
-class Credentials:
+class SaslCredentials:
     """What a client can prove who it is with, besides the certificate of its TLS.
 
     Attributes:
@@ -48,7 +48,7 @@ class Credentials:
 
 
 def choose_mechanism(
-    offer: Iterable[str], credentials: Credentials, channel: Channel, permitted: Sequence[str] | None = None
+    offer: Iterable[str], credentials: SaslCredentials, channel: Channel, permitted: Sequence[str] | None = None
 ) -> ClientMechanism:
     """The mechanism for an exchange.
 
@@ -78,7 +78,7 @@ def choose_mechanism(
     raise NoMechanism(_explanation(offer, permitted, reasons))
 
 
-def _obstacle(name: str, credentials: Credentials, channel: Channel, *, named: bool) -> str | None:
+def _obstacle(name: str, credentials: SaslCredentials, channel: Channel, *, named: bool) -> str | None:
     """Why a mechanism that the server offers cannot be used; None if it can."""
     if name in _READABLE and not channel.private and not named:
         secret = "password" if name == "PLAIN" else "token"
@@ -100,7 +100,7 @@ def _obstacle(name: str, credentials: Credentials, channel: Channel, *, named: b
     return None
 
 
-def _make(name: str, credentials: Credentials, channel: Channel) -> ClientMechanism:
+def _make(name: str, credentials: SaslCredentials, channel: Channel) -> ClientMechanism:
     username, password = credentials.username or "", credentials.password or ""
     match name:
         case "OAUTHBEARER":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from qmf._atomic_files import PRIVATE, replace_file
-from qmf.users.secrets import UsersError, parse_secret
+from qmf.users.verifiers import UsersError, parse_verifier
 
 
 def read_users(path: str | Path) -> dict[str, str]:
@@ -48,7 +48,7 @@ class UsersFile:
 
         Args:
             name: of the user.
-            text: a secret (`qmf.users.secrets`).
+            text: a verifier (`qmf.users.verifiers`).
 
         Raises:
             UsersError: a file could not have this name.
@@ -109,7 +109,7 @@ def _parse_lines(path: str | Path, lines: list[str]) -> dict[str, str]:
         if name in users:
             raise UsersError(f"{path}:{number}: user {name!r} is defined twice")
         try:
-            parse_secret(text)
+            parse_verifier(text)
         except UsersError as error:
             raise UsersError(f"{path}:{number}: user {name!r}: {error}") from error
         users[name] = text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import sys
 
-from qmf.users.secrets import UsersError
+from qmf.users.verifiers import UsersError
 
 
 def read_new_password(name: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from qmf.sasl.results import Authenticated, Pending, Rejected, Result
 from qmf.sasl.scram import ScramKeys
-from qmf.users.secrets import PlainSecret, Secret, UsersError, parse_secret
+from qmf.users.verifiers import PlainTextVerifier, UsersError, Verifier, parse_verifier
 
 #: Iterations that keys of unknown users pretend to have: those of new ones.
 _PRETENDED_ITERATIONS = 50_000
@@ -29,22 +29,24 @@ class Users:
     def __init__(self, passwords: Mapping[str, str]) -> None:
         """Args:
 
-        passwords: by user: plain, or texts of a file of users (`qmf.users.secrets`).
+        passwords: by user: plain, or texts of a file of users (`qmf.users.verifiers`).
 
         Raises:
             UsersError: a text begins as a hash or as keys but is none.
         """
-        self._secrets: dict[str, Secret] = {}
+        self._verifiers: dict[str, Verifier] = {}
         for name, text in passwords.items():
             try:
-                secret, enabled = parse_secret(text)
+                verifier, enabled = parse_verifier(text)
             except UsersError as error:
                 raise UsersError(f"user {name!r}: {error}") from error
             if enabled:
-                self._secrets[name] = secret
-        self.plain = tuple(name for name, secret in self._secrets.items() if isinstance(secret, PlainSecret))
+                self._verifiers[name] = verifier
+        self.plain = tuple(
+            name for name, verifier in self._verifiers.items() if isinstance(verifier, PlainTextVerifier)
+        )
         #: What an unknown user's password is compared with, so that the time gives no hint.
-        self._decoy = next((secret for secret in self._secrets.values() if secret.slow), None)
+        self._decoy = next((verifier for verifier in self._verifiers.values() if verifier.slow), None)
         self._key = os.urandom(32)
         #: Digests of passwords that were right.
         self._right: dict[str, bytes] = {}
@@ -64,18 +66,18 @@ class Users:
 
     def matches_at_once(self, name: str, password: str) -> bool | None:
         """As `matches`, but None if a hash has to be computed: by `hash_matches`, then `remember`."""
-        secret = self._secrets.get(name)
-        if secret is None:
+        verifier = self._verifiers.get(name)
+        if verifier is None:
             return None if self._decoy is not None else False
-        if not secret.slow:
-            return secret.matches(password)
+        if not verifier.slow:
+            return verifier.matches(password)
         right = self._right.get(name)
         return True if right is not None and hmac.compare_digest(right, self._digest(password)) else None
 
     def hash_matches(self, name: str, password: str) -> bool:
         """Whether the password fits the hash of a user. Takes long, and may be called on any thread."""
-        secret = self._secrets.get(name, self._decoy)
-        return secret is not None and secret.matches(password) and name in self._secrets
+        verifier = self._verifiers.get(name, self._decoy)
+        return verifier is not None and verifier.matches(password) and name in self._verifiers
 
     def remember(self, name: str, password: str) -> None:
         """A password was right: it needs no hash the next time."""
@@ -99,14 +101,14 @@ class Users:
     def has_scram_keys(self, mechanism: str) -> bool:
         """Whether all users can log in with a SCRAM mechanism: a client takes the strongest one that is offered."""
         return all(
-            isinstance(secret, PlainSecret) or secret.scram_keys(mechanism) is not None
-            for secret in self._secrets.values()
+            isinstance(verifier, PlainTextVerifier) or verifier.scram_keys(mechanism) is not None
+            for verifier in self._verifiers.values()
         )
 
     def scram_keys(self, name: str, mechanism: str) -> ScramKeys:
         """Keys of a user; of an unknown one, keys that no password has, the same each time."""
-        secret = self._secrets.get(name)
-        keys = None if secret is None else secret.scram_keys(mechanism)
+        verifier = self._verifiers.get(name)
+        keys = None if verifier is None else verifier.scram_keys(mechanism)
         if keys is not None:
             return keys
         size = 64 if mechanism == "SCRAM-SHA-512" else 32

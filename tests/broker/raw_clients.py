@@ -14,7 +14,7 @@ from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.values import ConnectionSettings, Filter
 from qmf.codec import Described, UInt64
 from qmf.codec.amqp10 import encode
-from qmf.sasl.client import Credentials
+from qmf.sasl.client import SaslCredentials
 
 TOPIC = "qmf.default.topic"
 
@@ -75,7 +75,7 @@ class Client:
         """Without `mechanisms` there is no SASL layer."""
         self.reader = reader
         self.writer = writer
-        layer = None if mechanisms is None else SaslClient(Credentials(username, password), mechanisms)
+        layer = None if mechanisms is None else SaslClient(SaslCredentials(username, password), mechanisms)
         self.engine = Engine(ConnectionSettings("client"), layer)
         self.seen: list[object] = []
 

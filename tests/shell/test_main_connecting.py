@@ -54,7 +54,7 @@ def test_commands_take_the_password_from_the_environment(
     monkeypatch.setenv("QMF_PASSWORD", "wrong-secret")
     done = run(home, "agents", program=STAT)
     assert done.returncode == 2
-    assert "user 'ann' was refused (PLAIN)" in done.stderr
+    assert "user 'ann' was refused (SCRAM-SHA-512)" in done.stderr
     assert "secret" not in done.stderr
     done = run(home, "agents", "--context", "lib", program=STAT)
     assert done.returncode == 64

@@ -13,8 +13,8 @@ from qmf.broker import Broker
 from qmf.bus import AmqpBus
 from qmf.errors import AuthenticationError
 from qmf.users.files import read_users
-from qmf.users.secrets import UsersError, hash_password
 from qmf.users.users import Users
+from qmf.users.verifiers import UsersError, hash_password
 
 USERS: Mapping[str, str] = {"guest": "s:cret", "other": "pässword"}
 
@@ -83,11 +83,11 @@ async def test_a_broker_with_hashes() -> None:
     ],
 )
 def test_malformed_hashes(text: str, tmp_path: Path) -> None:
-    with pytest.raises(UsersError, match=r"^user 'ann': the hash of the password is malformed$"):
+    with pytest.raises(UsersError, match=r"^user 'ann': (the hash of the password|a part of a hash)"):
         Users({"ann": text})
     path = tmp_path / "users"
     path.write_text(f"ann:{text}\n", encoding="utf-8")
-    with pytest.raises(UsersError, match=r":1: the hash of user 'ann' is malformed$") as caught:
+    with pytest.raises(UsersError, match=r":1: user 'ann': (the hash of the password|a part of a hash)") as caught:
         read_users(path)
     assert text not in str(caught.value)
 

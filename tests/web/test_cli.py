@@ -16,7 +16,7 @@ from support.web import web_options
 from qmf.broker import EmbeddedBroker
 from qmf.connecting import BrokerTarget
 from qmf.connecting.tls import TlsError
-from qmf.users.secrets import hash_password
+from qmf.users.verifiers import hash_password
 from qmf.web import Scope, create_application
 from qmf.web.access.tokens import read_tokens
 from qmf.web.cli import main

@@ -39,7 +39,7 @@ from qmf.broker.server import Broker
 from qmf.connecting.loopback import is_loopback
 from qmf.connecting.tls import TlsError
 from qmf.users.files import read_users
-from qmf.users.secrets import UsersError
+from qmf.users.verifiers import UsersError
 
 #: Exit code when the broker could not start because of its options; the one of argparse.
 USAGE = 2

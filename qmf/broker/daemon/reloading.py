@@ -19,7 +19,7 @@ from qmf.broker.daemon.log_rules import NOTICE
 from qmf.broker.server import Broker
 from qmf.connecting.tls import TlsError, load_own_certificate
 from qmf.users.files import read_users
-from qmf.users.secrets import UsersError
+from qmf.users.verifiers import UsersError
 
 log = logging.getLogger("qmf.broker")
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from qmf.connecting.loopback import is_loopback
 from qmf.users.files import check_name
 from qmf.users.prompt import read_new_password
-from qmf.users.secrets import hash_password
 from qmf.users.users import Users
+from qmf.users.verifiers import hash_password
 
 
 def warnings(host: str, *, users: Mapping[str, str] | None, tls: bool, file: str | None) -> list[str]:

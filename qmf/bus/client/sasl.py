@@ -19,7 +19,7 @@ from qmf.bus.engine.sasl_frames import (
     response_frame,
 )
 from qmf.sasl.channel import Channel
-from qmf.sasl.client import Credentials, NoMechanism, choose_mechanism
+from qmf.sasl.client import NoMechanism, SaslCredentials, choose_mechanism
 from qmf.sasl.mechanism import ClientMechanism, SaslError
 
 #: Challenges of one exchange; mechanisms need a few.
@@ -34,7 +34,7 @@ class SaslClient:
         passed: see `SecurityLayer`.
     """
 
-    def __init__(self, credentials: Credentials, permitted: Sequence[str] | None) -> None:
+    def __init__(self, credentials: SaslCredentials, permitted: Sequence[str] | None) -> None:
         """Args:
 
         credentials: of the client.

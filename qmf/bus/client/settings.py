@@ -12,7 +12,7 @@ import attrs
 from qmf._version import __version__
 from qmf.bus.engine.values import MAX_MESSAGE, ConnectionSettings
 from qmf.bus.url import BusUrl
-from qmf.sasl.client import Credentials
+from qmf.sasl.client import SaslCredentials
 
 
 @attrs.frozen
@@ -26,7 +26,7 @@ class ClientSettings:
     """
 
     engine: ConnectionSettings
-    credentials: Credentials
+    credentials: SaslCredentials
     mechanisms: tuple[str, ...] | None = None
 
 
@@ -62,7 +62,7 @@ def client_settings(
     )
     return ClientSettings(
         engine,
-        Credentials(url.username, url.password, token, url.host),
+        SaslCredentials(url.username, url.password, token, url.host),
         None if mechanisms is None else tuple(mechanisms),
     )
 

@@ -13,7 +13,7 @@ from qmf.tools.connecting import FAILED, OK, USAGE, ToolParser
 from qmf.tools.tables import TextColumn, table
 from qmf.users.files import UsersFile, check_name
 from qmf.users.prompt import read_new_password
-from qmf.users.secrets import UsersError, describe_secret, enable_secret, hash_password, scram_text
+from qmf.users.verifiers import UsersError, describe_verifier, enable_verifier, hash_password, scram_text
 
 PROG = "qmf-users"
 
@@ -58,7 +58,7 @@ def enable(options: argparse.Namespace) -> int:
 def list_users(options: argparse.Namespace) -> int:
     """Run ``list``."""
     users = _existing(options.file).users
-    rows = [(name, *describe_secret(text)) for name, text in users.items()]
+    rows = [(name, *describe_verifier(text)) for name, text in users.items()]
     print("\n".join(table("Users", [TextColumn("user"), TextColumn("password"), TextColumn("state")], rows)))
     return OK
 
@@ -67,7 +67,7 @@ def check(options: argparse.Namespace) -> int:
     """Run ``check``."""
     faults = 0
     for name, text in _existing(options.file).users.items():
-        kind, _ = describe_secret(text)
+        kind, _ = describe_verifier(text)
         if kind == "plain text":
             print(f"{options.file}: the password of {name} is plain text; `{PROG} passwd` replaces it")
             faults += 1
@@ -82,7 +82,7 @@ def _write_password(file: UsersFile, options: argparse.Namespace) -> int:
 
 def _enable(options: argparse.Namespace, enabled: bool) -> int:
     file = _open(options)
-    file.set(options.name, enable_secret(file.users[options.name], enabled))
+    file.set(options.name, enable_verifier(file.users[options.name], enabled))
     file.write()
     return OK
 

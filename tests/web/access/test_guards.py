@@ -11,7 +11,7 @@ import pytest
 from support.web import called, memory_application, web_options
 
 from qmf.bus import MemoryExchange
-from qmf.users.secrets import hash_password
+from qmf.users.verifiers import hash_password
 from qmf.web import Scope, WebLimits
 from qmf.web.access.tokens import new_token
 

@@ -30,8 +30,8 @@ from qmf.errors import AuthenticationError, ConnectError
 from qmf.sasl.channel import Channel
 from qmf.sasl.results import Authenticated, Rejected
 from qmf.sasl.server import Authenticator
-from qmf.users.secrets import hash_password
 from qmf.users.users import Users
+from qmf.users.verifiers import hash_password
 
 USERS: Mapping[str, str] = {"guest": "s:cret", "other": "pässword"}
 HEADER = b"AMQP\x03\x01\x00\x00"

@@ -44,7 +44,7 @@ class UsersError(CallerError):
     """A file of users, or a user, is not as it must be; the message names what and where, never a password."""
 
 
-class Secret(Protocol):
+class Verifier(Protocol):
     """What a password is checked with."""
 
     @property
@@ -55,10 +55,10 @@ class Secret(Protocol):
         """Whether the password is the right one."""
 
     def scram_keys(self, name: str) -> ScramKeys | None:
-        """Keys for a SCRAM mechanism; None if this secret has none."""
+        """Keys for a SCRAM mechanism; None if this verifier has none."""
 
 
-class PlainSecret:
+class PlainTextVerifier:
     """The password itself."""
 
     slow = False
@@ -68,18 +68,18 @@ class PlainSecret:
         self._keys: dict[str, ScramKeys] = {}
 
     def matches(self, password: str) -> bool:
-        """See `Secret`."""
+        """See `Verifier`."""
         return hmac.compare_digest(self._password.encode(), password.encode())
 
     def scram_keys(self, name: str) -> ScramKeys | None:
-        """See `Secret`."""
+        """See `Verifier`."""
         if name not in self._keys:
             self._keys[name] = make_keys(name, self._password, iterations=_MIN_ITERATIONS)
         return self._keys[name]
 
 
 @attrs.frozen
-class ScryptSecret:
+class ScryptVerifier:
     """A hash by scrypt."""
 
     cost: int
@@ -90,7 +90,7 @@ class ScryptSecret:
     slow = True
 
     def matches(self, password: str) -> bool:
-        """See `Secret`."""
+        """See `Verifier`."""
         computed = hashlib.scrypt(
             password.encode(),
             salt=self.salt,
@@ -103,19 +103,19 @@ class ScryptSecret:
         return hmac.compare_digest(computed, self.digest)
 
     def scram_keys(self, name: str) -> ScramKeys | None:  # noqa: ARG002
-        """See `Secret`."""
+        """See `Verifier`."""
         return None
 
 
 @attrs.frozen
-class ScramSecret:
+class ScramVerifier:
     """Keys of SCRAM mechanisms, by their names."""
 
     keys: Mapping[str, ScramKeys]
     slow = True
 
     def matches(self, password: str) -> bool:
-        """See `Secret`."""
+        """See `Verifier`."""
         name, keys = next(iter(self.keys.items()))
         try:
             computed = make_keys(name, password, iterations=keys.iterations, salt=keys.salt)
@@ -124,12 +124,12 @@ class ScramSecret:
         return hmac.compare_digest(computed.stored_key, keys.stored_key)
 
     def scram_keys(self, name: str) -> ScramKeys | None:
-        """See `Secret`."""
+        """See `Verifier`."""
         return self.keys.get(name)
 
 
-def parse_secret(text: str) -> tuple[Secret, bool]:
-    """The secret of a text, and whether its user is enabled.
+def parse_verifier(text: str) -> tuple[Verifier, bool]:
+    """The verifier of a text, and whether its user is enabled.
 
     Raises:
         UsersError: the text begins as a hash or as keys, and is malformed or would cost too much.
@@ -140,24 +140,24 @@ def parse_secret(text: str) -> tuple[Secret, bool]:
         return _parse_scrypt(text), enabled
     if text.startswith(_SCRAM_PREFIX):
         return _parse_scram(text), enabled
-    return PlainSecret(text), enabled
+    return PlainTextVerifier(text), enabled
 
 
-def describe_secret(text: str) -> tuple[str, str]:
-    """The kind of a secret, and whether its user is enabled, as words for a table."""
-    secret, enabled = parse_secret(text)
-    match secret:
-        case ScramSecret():
-            kind = ", ".join(secret.keys)
-        case ScryptSecret():
+def describe_verifier(text: str) -> tuple[str, str]:
+    """The kind of a verifier, and whether its user is enabled, as words for a table."""
+    verifier, enabled = parse_verifier(text)
+    match verifier:
+        case ScramVerifier():
+            kind = ", ".join(verifier.keys)
+        case ScryptVerifier():
             kind = "scrypt"
         case _:
             kind = "plain text"
     return kind, "enabled" if enabled else "disabled"
 
 
-def enable_secret(text: str, enabled: bool) -> str:
-    """The text of a secret whose user is enabled, or disabled."""
+def enable_verifier(text: str, enabled: bool) -> str:
+    """The text of a verifier whose user is enabled, or disabled."""
     text = text.removeprefix(_DISABLED)
     return text if enabled else _DISABLED + text
 
@@ -190,7 +190,7 @@ def scram_text(password: str) -> str:
     return " ".join(texts)
 
 
-def _parse_scrypt(text: str) -> ScryptSecret:
+def _parse_scrypt(text: str) -> ScryptVerifier:
     match = _SCRYPT.match(text)
     if match is None:
         raise UsersError("the hash of the password is malformed")
@@ -198,10 +198,10 @@ def _parse_scrypt(text: str) -> ScryptSecret:
     salt, digest = _from_base64(match[4]), _from_base64(match[5])
     if not (1 <= cost <= _MAX_COST and block and parallel) or 128 * block * parallel << cost > _MAX_MEMORY:
         raise UsersError("the hash of the password would cost too much to compute")
-    return ScryptSecret(cost, block, parallel, salt, digest)
+    return ScryptVerifier(cost, block, parallel, salt, digest)
 
 
-def _parse_scram(text: str) -> ScramSecret:
+def _parse_scram(text: str) -> ScramVerifier:
     keys: dict[str, ScramKeys] = {}
     for part in text.split():
         match = _SCRAM.match(part)
@@ -215,7 +215,7 @@ def _parse_scram(text: str) -> ScramSecret:
         if len(stored) != size or len(server) != size:
             raise UsersError(f"keys of {match[1]} have {size} bytes")
         keys[match[1]] = ScramKeys(salt, iterations, stored, server)
-    return ScramSecret(keys)
+    return ScramVerifier(keys)
 
 
 def _to_base64(data: bytes) -> str:
