@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import socket
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,6 +90,10 @@ class BrokerOptions:
         data_dir: folder for durable queues, exchanges and messages, which are there again at the next start;
             created where it is missing. None for a broker that keeps nothing.
         ssl_context: of a server; every connection must be TLS then.
+        tls_port: TCP port for TLS, 0 for any free one, beside the other port, which is without TLS then. None: with
+            `ssl_context`, there is TLS alone.
+        server_certificate: returns the certificate of `ssl_context` as DER, to which SCRAM binds logins; None for no
+            such mechanisms.
         backlog: connections that may wait to be accepted.
         open_timeout: seconds that a client has for its handshakes.
         listening: a socket to use instead of `host` and `port`; the broker closes it.
@@ -122,6 +126,8 @@ class BrokerOptions:
     data_dir: Path | None = None
     # Connections, of whatever protocol.
     ssl_context: ssl.SSLContext | None = None
+    tls_port: int | None = None
+    server_certificate: Callable[[], bytes] | None = None
     backlog: int = attrs.field(default=BACKLOG, validator=_backlog)
     open_timeout: float = attrs.field(default=OPEN_TIMEOUT, validator=_seconds)
     listening: socket.socket | None = None

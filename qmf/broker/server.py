@@ -24,6 +24,7 @@ from qmf.broker.operations.principal import BROKER
 from qmf.broker.options import BrokerArguments, BrokerOptions
 from qmf.broker.protocols.amqp.protocol import AmqpProtocol
 from qmf.broker.sessions import ClientSessions
+from qmf.errors import CallerError
 from qmf.users.users import Users
 
 if TYPE_CHECKING:
@@ -60,14 +61,28 @@ class Broker:
         self.process = arguments.process
         self.counters = BrokerCounters()
         self._options: BrokerOptions = arguments
+        beside = arguments.tls_port is not None
+        if beside and arguments.ssl_context is None:
+            raise CallerError("tls_port of a broker needs ssl_context")
         self._listener = Listener(
             arguments.host,
             arguments.port,
-            ssl_context=arguments.ssl_context,
+            ssl_context=None if beside else arguments.ssl_context,
             backlog=arguments.backlog,
             open_timeout=arguments.open_timeout,
             listening=arguments.listening,
         )
+        #: For TLS, beside the other one.
+        self._tls_listener: Listener | None = None
+        if arguments.tls_port is not None:
+            self._tls_listener = Listener(
+                arguments.host,
+                arguments.tls_port,
+                ssl_context=arguments.ssl_context,
+                backlog=arguments.backlog,
+                open_timeout=arguments.open_timeout,
+                listening=None,
+            )
         self._logins = Logins(
             arguments.users,
             arguments.tokens,
@@ -96,6 +111,11 @@ class Broker:
     def url(self) -> str:
         """URL that clients connect to."""
         return f"{'amqps' if self._listener.tls else 'amqp'}://{self._listener.authority}"
+
+    @property
+    def tls_url(self) -> str | None:
+        """URL of the port for TLS that is beside the other one; None if there is none."""
+        return None if self._tls_listener is None else f"amqps://{self._tls_listener.authority}"
 
     @property
     def connections(self) -> int:
@@ -148,14 +168,19 @@ class Broker:
             options.amqp,
             container=self._container,
             open_timeout=options.open_timeout,
+            certificate=options.server_certificate,
         )
         self._expiry = loop.call_later(options.expiry_interval, self._expire)
         try:
             await self._listener.start(self._amqp.accept)
+            if self._tls_listener is not None:
+                await self._tls_listener.start(self._amqp.accept)
         except ListenError:
+            await self._stop_listening()
+            self._expiry.cancel()
             await self._close_data_dir()
             raise
-        log.info("listening on %s", self.url)
+        log.info("listening on %s", " and ".join(filter(None, (self.url, self.tls_url))))
         if options.management is not None:
             try:
                 await self._start_management(operations, options.management)
@@ -178,6 +203,8 @@ class Broker:
         """
         if not self._listener.stop():
             return
+        if self._tls_listener is not None:
+            self._tls_listener.stop()
         management, self._management = self._management, None
         if management is not None:
             await management.close()
@@ -187,7 +214,7 @@ class Broker:
             self._expiry.cancel()
         if self._sessions is not None:
             await self._sessions.close()
-        await self._listener.wait_closed()
+        await self._stop_listening()
         self._logins.close()
         if self._registry is not None:
             self._registry.close()
@@ -202,6 +229,11 @@ class Broker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def _stop_listening(self) -> None:
+        for listener in filter(None, (self._listener, self._tls_listener)):
+            listener.stop()
+            await listener.wait_closed()
 
     def _create_nodes(self, registry: NodeRegistry, operations: Operations) -> None:
         """Create the queues and policies of the options, but for durable ones that are there since an earlier start."""

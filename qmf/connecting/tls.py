@@ -65,8 +65,15 @@ class TlsFiles:
         return context
 
 
-def load_own_certificate(context: ssl.SSLContext, cert: Path, key: Path | None) -> None:
+def load_own_certificate(
+    context: ssl.SSLContext, cert: Path, key: Path | None, key_password: Path | None = None
+) -> None:
     """Load a certificate and its private key, of a client or a server, into `context`.
+
+    Args:
+        context: into which it is loaded.
+        cert, key: files in PEM; None for a key in the file of the certificate.
+        key_password: file whose first line is the password of the key; None for a key that is not encrypted.
 
     Raises:
         TlsError: a file cannot be read or used.
@@ -77,17 +84,22 @@ def load_own_certificate(context: ssl.SSLContext, cert: Path, key: Path | None) 
     if key is not None:
         _check_readable("private key", key)
 
-    def refuse() -> str:
+    def password() -> str:
         # Without this function OpenSSL would ask on the terminal.
-        raise _EncryptedKeyError
+        if key_password is None:
+            raise _EncryptedKeyError
+        _check_readable("password file", key_password)
+        return key_password.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r")
 
     try:
-        context.load_cert_chain(cert, key, password=refuse)
+        context.load_cert_chain(cert, key, password=password)
     except _EncryptedKeyError:
         raise TlsError(
             f"the private key in {key or cert} is encrypted: decrypt it (openssl pkey -in FILE -out PLAIN)"
         ) from None
     except ssl.SSLError as error:
+        if key_password is not None and b"ENCRYPTED" in (key or cert).read_bytes():
+            raise TlsError(f"the password in {key_password} is not that of the private key in {key or cert}") from error
         raise TlsError(_certificate_problem(error, cert, key)) from error
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
+from qmf._extras import install_hint
 from qmf.sasl.anonymous import AnonymousClient
 from qmf.sasl.channel import Channel
 from qmf.sasl.external import ExternalClient
@@ -67,36 +68,37 @@ def choose_mechanism(
     """
     offer = [name.upper() for name in offer]
     allowed = None if permitted is None else {name.upper() for name in permitted}
-    reasons: list[str] = []
+    #: Why mechanisms that the server offers cannot be used, with their names.
+    obstacles: dict[str, list[str]] = {}
     for name in CLIENT_MECHANISMS:
         if name not in offer or (allowed is not None and name not in allowed):
             continue
         reason = _obstacle(name, credentials, channel, named=allowed is not None)
         if reason is None:
             return _make(name, credentials, channel)
-        reasons.append(f"{name} {reason}")
-    raise NoMechanism(_explanation(offer, permitted, reasons))
+        obstacles.setdefault(reason, []).append(name)
+    raise NoMechanism(_explanation(offer, permitted, obstacles))
 
 
 def _obstacle(name: str, credentials: SaslCredentials, channel: Channel, *, named: bool) -> str | None:
     """Why a mechanism that the server offers cannot be used; None if it can."""
     if name in _READABLE and not channel.private and not named:
         secret = "password" if name == "PLAIN" else "token"
-        return f"would send the {secret} readably: use TLS (amqps://), or permit it by name (--sasl-mechanism {name})"
+        return f"the {secret} could be read: use TLS (amqps://), or permit it by name (--sasl-mechanism {name})"
     match name:
         case "OAUTHBEARER":
-            return None if credentials.token is not None else "needs a token"
+            return None if credentials.token is not None else "a token is needed"
         case "EXTERNAL":
-            return None if named else "needs a certificate of the client (--cert FILE)"
+            return None if named else "a certificate of the client is needed (--cert FILE)"
         case "ANONYMOUS":
             anonymous = credentials.username is None and credentials.token is None
-            return None if anonymous or named else "is for clients without a user"
+            return None if anonymous or named else "a user does not become anonymous"
     if credentials.username is None:
-        return "needs a user"
+        return "a user is needed"
     if name.endswith(PLUS) and channel.server_certificate is None:
-        return "needs TLS"
+        return "TLS is needed"
     if name.startswith("SCRAM") and not scram_is_installed():
-        return "needs the library scramp"
+        return f"the library scramp is missing: {install_hint('sasl')}"
     return None
 
 
@@ -114,8 +116,11 @@ def _make(name: str, credentials: SaslCredentials, channel: Channel) -> ClientMe
     return ScramClient(name, username, password, channel)
 
 
-def _explanation(offer: Sequence[str], permitted: Sequence[str] | None, reasons: Sequence[str]) -> str:
+def _explanation(offer: Sequence[str], permitted: Sequence[str] | None, obstacles: Mapping[str, Sequence[str]]) -> str:
     text = f"the broker offers SASL {', '.join(offer) or 'no mechanism'}"
     if permitted is not None:
         text += f", and only {', '.join(permitted) or 'none'} may be used"
+    reasons = [
+        reason if len(obstacles) == 1 else f"{reason} ({', '.join(names)})" for reason, names in obstacles.items()
+    ]
     return f"{text}: {'; '.join(reasons)}" if reasons else text

@@ -27,18 +27,26 @@ from qmf.broker.daemon.log_rules import NOTICE, LogRuleError
 from qmf.broker.daemon.options import parse
 from qmf.broker.daemon.pid_files import DaemonError, held, port_file, running, stop
 from qmf.broker.daemon.process_control import DaemonControl
-from qmf.broker.daemon.reloading import Certificate, Reloader, hangup_handler
-from qmf.broker.daemon.security import print_hash
-from qmf.broker.daemon.security import warnings as security_warnings
+from qmf.broker.daemon.reloading import Reloader, hangup_handler
+from qmf.broker.daemon.security import (
+    SecurityOptionError,
+    check_security,
+    print_hash,
+    security_warnings,
+    server_tls,
+    token_verifier,
+)
 from qmf.broker.daemon.store_commands import run_store_command
+from qmf.broker.daemon.tls import BrokerTls
 from qmf.broker.listener import ListenError
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.protocols.amqp.options import AmqpOptions
 from qmf.broker.server import Broker
-from qmf.connecting.loopback import is_loopback
 from qmf.connecting.tls import TlsError
+from qmf.errors import CallerError
 from qmf.users.files import read_users
+from qmf.users.tokens import TokenVerifier
 from qmf.users.verifiers import UsersError
 
 #: Exit code when the broker could not start because of its options; the one of argparse.
@@ -65,6 +73,8 @@ _ERRORS = (
     LogRuleError,
     TlsError,
     UsersError,
+    SecurityOptionError,
+    CallerError,
     _OptionsError,
 )
 
@@ -122,19 +132,19 @@ def _start(options: argparse.Namespace, warnings: Sequence[str]) -> int:
     listening = _listening(options.socket_fd)
     host = address_of(options.host) if listening is None else str(listening.getsockname()[0])
     try:
-        _check(options, host)
-    except _OptionsError:
+        check_security(options, host)
+    except SecurityOptionError:
         if listening is not None:
             listening.close()
         raise
     writer, output = log_writer(options), log_output(options)
     users = read_users(options.users) if options.users else None
-    certificate = _certificate(options.tls_cert, options.tls_key)
+    tls = server_tls(options)
+    tokens = token_verifier(options)
     access = _access(options)
-    broker = _broker(options, host, listening, writer, users, certificate, access)
-    reloader = Reloader(broker, writer, Path(options.users) if options.users else None, certificate, access)
-    tls = certificate is not None
-    warnings = [*warnings, *security_warnings(host, users=users, tls=tls, file=options.users)]
+    broker = _broker(options, host, listening, writer, users, tokens, tls, access)
+    reloader = Reloader(broker, writer, Path(options.users) if options.users else None, tls, access)
+    warnings = [*warnings, *security_warnings(host, options, users=users, tls=tls)]
     if options.daemon and not output.files and not output.syslog:
         warnings.append("there is no syslog, so nothing is logged; use --log-to-file")
     for warning in warnings:
@@ -155,21 +165,6 @@ def _start(options: argparse.Namespace, warnings: Sequence[str]) -> int:
     if options.port == 0:
         print(port)
     return 0
-
-
-def _check(options: argparse.Namespace, host: str) -> None:
-    """Refuse options that contradict each other, or would let everybody in who reaches `host`, unless that is meant."""
-    if options.auth and not options.users:
-        raise _OptionsError("--auth yes needs --users: the file with names and passwords")
-    if options.auth is False and options.users:
-        raise _OptionsError("--auth no and --users: give one of them")
-    if not options.users and options.auth is None and not is_loopback(host):
-        raise _OptionsError(
-            f"anybody who reaches {host or 'this machine'} could use the broker: "
-            "give --users FILE, or --auth no if that is meant"
-        )
-    if options.require_encryption and not options.tls_cert:
-        raise _OptionsError("--require-encryption needs --tls-cert")
 
 
 async def _serve(
@@ -193,7 +188,7 @@ async def _serve(
                 files.enter_context(held(port_file(options.pid_dir, broker.port)))
                 ready(str(broker.port))
             else:
-                print(f"Listening on {broker.url}", flush=True)
+                print(f"Listening on {' and '.join(filter(None, (broker.url, broker.tls_url)))}", flush=True)
             if logs:
                 log.log(NOTICE, "started as process %d on %s", os.getpid(), broker.url)
             await stop_event.wait()
@@ -207,7 +202,8 @@ def _broker(
     listening: socket.socket | None,
     writer: LogWriter,
     users: Mapping[str, str] | None,
-    certificate: Certificate | None,
+    tokens: TokenVerifier | None,
+    tls: BrokerTls | None,
     access: FileAccessControl | None,
 ) -> Broker:
     manages = options.management if options.mgmt_enable is None else options.mgmt_enable
@@ -217,8 +213,13 @@ def _broker(
         queues=options.queue,
         domains=options.domain,
         limits=QueueLimits(options.max_messages, options.max_bytes or None),
-        ssl_context=None if certificate is None else certificate.context,
+        ssl_context=None if tls is None else tls.context,
+        tls_port=None if options.require_encryption else options.tls_port,
+        server_certificate=None if tls is None else lambda: tls.certificate,
         users=users,
+        tokens=tokens,
+        certificates=options.tls_client_ca is not None,
+        mechanisms=None if options.sasl_mechanisms is None else options.sasl_mechanisms.replace(",", " ").split(),
         management=options.management_interval if manages else None,
         data_dir=options.data_dir,
         publishes=options.mgmt_publish and options.mgmt_qmf2,
@@ -269,11 +270,3 @@ def _listening(descriptor: int | None) -> socket.socket | None:
         raise _OptionsError(f"--socket-fd {descriptor}: {error.strerror}") from error
     found.setblocking(False)
     return found
-
-
-def _certificate(certificate: str | None, key: str | None) -> Certificate | None:
-    if certificate is None:
-        if key is not None:
-            raise TlsError("--tls-key needs --tls-cert")
-        return None
-    return Certificate.load(Path(certificate), None if key is None else Path(key))

@@ -12,6 +12,7 @@ from qmf.broker.access.control import REALM
 from qmf.broker.daemon.config_file import config_arguments
 from qmf.broker.daemon.foreign_options import add_foreign_options
 from qmf.broker.daemon.pid_files import default_folder
+from qmf.broker.daemon.tls import TLS_VERSIONS
 from qmf.broker.daemon.values import duration, number, port, positive, regular_expression, yes_or_no
 from qmf.broker.listener import BACKLOG, OPEN_TIMEOUT
 from qmf.broker.nodes.settings import QueueLimits
@@ -42,7 +43,7 @@ def options_parser() -> argparse.ArgumentParser:
         "--domain", action="append", default=[], metavar="NAME", help="create the exchanges of this QMF domain"
     )
     _add_limits(parser)
-    parser.add_argument("--users", metavar="FILE", help="allow only these users: lines name:hash, or name:password")
+    parser.add_argument("--users", metavar="FILE", help="allow these users: the file is kept by qmf-users")
     parser.add_argument(
         "--hash-password",
         nargs="?",
@@ -50,8 +51,6 @@ def options_parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="ask for a password, print its line for --users, and end",
     )
-    parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain in PEM: accept TLS only")
-    parser.add_argument("--tls-key", metavar="FILE", help="private key in PEM; by default in the certificate's file")
     parser.add_argument(
         "--no-management", dest="management", action="store_false", help="run without the broker's own QMF agent"
     )
@@ -63,6 +62,8 @@ def options_parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="time between two publications of that agent (%(default)g)",
     )
+    _add_tls_options(parser)
+    _add_login_options(parser)
     _add_store_options(parser)
     add_completion_option(parser)
     parser.add_argument("--verbose", action="store_true", help="log what happens: the same as --log-enable debug+")
@@ -236,7 +237,71 @@ def _add_access_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="queues that a user may create, with --acl-file; 0 for no limit (0)",
     )
-    add("--require-encryption", action="store_true", help="insist on --tls-cert")
+    add(
+        "--require-encryption",
+        action="store_true",
+        help="TLS alone, which needs --tls-cert: with --tls-port, the port without TLS is not opened",
+    )
+
+
+def _add_tls_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group(
+        "TLS", "SIGHUP reads the files again; clients that are connected stay."
+    ).add_argument
+    add("--tls-cert", type=Path, metavar="FILE", help="certificate chain in PEM: --port is for TLS alone then")
+    add("--tls-key", type=Path, metavar="FILE", help="private key in PEM; by default in the certificate's file")
+    add(
+        "--tls-key-password",
+        "--ssl-cert-password-file",
+        type=Path,
+        metavar="FILE",
+        help="file whose first line is the password of the private key",
+    )
+    add(
+        "--tls-port",
+        "--ssl-port",
+        type=port,
+        metavar="PORT",
+        help="TLS is on this port, 0 for any free one, and --port is without",
+    )
+    add(
+        "--tls-client-ca",
+        type=Path,
+        metavar="FILE",
+        help="clients may log in by certificates of these authorities (EXTERNAL): the common name is the user",
+    )
+    add(
+        "--tls-client-certificate",
+        "--ssl-require-client-authentication",
+        action="store_true",
+        help="refuse clients without such a certificate",
+    )
+    add("--tls-crl", type=Path, metavar="FILE", help="certificates of clients that were revoked, in PEM")
+    add(
+        "--tls-min-version",
+        choices=TLS_VERSIONS,
+        default=TLS_VERSIONS[0],
+        help="the oldest version of TLS (%(default)s)",
+    )
+    add("--tls-ciphers", metavar="LIST", help="ciphers of TLS 1.2, in OpenSSL's notation")
+
+
+def _add_login_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("logins").add_argument
+    add(
+        "--sasl-mechanisms",
+        metavar="NAMES",
+        help="allow these SASL mechanisms alone; PLAIN and OAUTHBEARER without TLS from other machines only if named",
+    )
+    add(
+        "--token-keys",
+        metavar="FILE|URL",
+        help="let users log in by JSON Web Tokens that were signed with these keys: a key set, or a public key in PEM",
+    )
+    add("--token-audience", metavar="NAME", help="for whom tokens must be")
+    add("--token-issuer", metavar="NAME", help="that tokens must name")
+    add("--token-user-claim", default="sub", metavar="CLAIM", help="the user's name in a token (%(default)s)")
+    add("--token-groups-claim", default="groups", metavar="CLAIM", help="the user's groups in a token (%(default)s)")
 
 
 def _add_management_options(group: argparse._ArgumentGroup) -> None:

@@ -2,60 +2,25 @@
 
 from __future__ import annotations
 
+import datetime
 import logging
 import os
 import signal
-import ssl
 import sys
 from collections.abc import Callable
 from pathlib import Path
-
-import attrs
 
 from qmf.acl.reader import AclError
 from qmf.broker.access.control import AclFileError, FileAccessControl
 from qmf.broker.daemon.log_output import LogOutputError, LogWriter
 from qmf.broker.daemon.log_rules import NOTICE
+from qmf.broker.daemon.tls import BrokerTls
 from qmf.broker.server import Broker
-from qmf.connecting.tls import TlsError, load_own_certificate
+from qmf.connecting.tls import TlsError
 from qmf.users.files import read_users
 from qmf.users.verifiers import UsersError
 
 log = logging.getLogger("qmf.broker")
-
-
-@attrs.frozen
-class Certificate:
-    """The broker's certificate.
-
-    Attributes:
-        cert, key: files in PEM; None for a key in the file of the certificate.
-        context: with which clients are accepted.
-    """
-
-    cert: Path
-    key: Path | None
-    context: ssl.SSLContext
-
-    @classmethod
-    def load(cls, cert: Path, key: Path | None) -> Certificate:
-        """Read the files.
-
-        Raises:
-            TlsError: a file cannot be read or used.
-        """
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        load_own_certificate(context, cert, key)
-        return cls(cert, key, context)
-
-    def reload(self) -> None:
-        """Read the files again; clients that connect from now on get what is in them.
-
-        Raises:
-            TlsError: a file cannot be read or used; nothing has changed.
-        """
-        self.load(self.cert, self.key)  # a context may be left with a new certificate and an old key
-        load_own_certificate(self.context, self.cert, self.key)
 
 
 class Reloader:
@@ -66,19 +31,19 @@ class Reloader:
         broker: Broker,
         writer: LogWriter,
         users: Path | None,
-        certificate: Certificate | None,
+        tls: BrokerTls | None,
         access: FileAccessControl | None,
     ) -> None:
         """Args:
 
         broker: that runs.
         writer: of its log.
-        users, certificate, access: None where there are none.
+        users, tls, access: None where there are none.
         """
         self._broker = broker
         self._writer = writer
         self._users = users
-        self._certificate = certificate
+        self._tls = tls
         self._access = access
 
     def reload(self) -> None:
@@ -97,9 +62,11 @@ class Reloader:
         except UsersError as error:
             log.error("SIGHUP: the users stay as they were: %s", error)
         try:
-            if self._certificate is not None:
-                self._certificate.reload()
+            if self._tls is not None:
+                self._tls.reload()
                 done.append("the certificate")
+                if warning := self._tls.expiry_warning(datetime.datetime.now(datetime.UTC)):
+                    log.warning("%s", warning)
         except TlsError as error:
             log.error("SIGHUP: the certificate stays as it was: %s", error)
         try:

@@ -1,41 +1,141 @@
-"""What the operator is told about users, passwords and TLS of the broker; making hashes for the file of users."""
+"""Who may connect to the broker: its options, what contradicts, and what the operator is warned of."""
 
 from __future__ import annotations
 
+import argparse
+import datetime
 from collections.abc import Mapping
 
+from qmf.broker.daemon.tls import BrokerTls, TlsOptions
 from qmf.connecting.loopback import is_loopback
+from qmf.connecting.tls import TlsError
 from qmf.users.files import check_name
 from qmf.users.prompt import read_new_password
+from qmf.users.tokens import TokenOptions, TokenVerifier
 from qmf.users.users import Users
 from qmf.users.verifiers import hash_password
 
+_CLIENT_OPTIONS = ("tls_client_ca", "tls_crl", "tls_client_certificate")
 
-def warnings(host: str, *, users: Mapping[str, str] | None, tls: bool, file: str | None) -> list[str]:
+
+class SecurityOptionError(Exception):
+    """Options contradict each other, or let everybody in without being asked to."""
+
+
+def check_security(options: argparse.Namespace, host: str) -> None:
+    """Refuse options that contradict each other, or would let everybody in who reaches `host`, unless that is meant.
+
+    Raises:
+        SecurityOptionError: see above.
+    """
+    logs_in = bool(options.users or options.token_keys or options.tls_client_ca)
+    if options.auth and not logs_in:
+        raise SecurityOptionError("--auth yes needs --users FILE, --token-keys, or --tls-client-ca")
+    if options.auth is False and logs_in:
+        raise SecurityOptionError("--auth no lets everybody in: leave out --users, --token-keys and --tls-client-ca")
+    if not logs_in and options.auth is None and not is_loopback(host):
+        raise SecurityOptionError(
+            f"anybody who reaches {host or 'this machine'} could use the broker: "
+            "give --users FILE, or --auth no if that is meant"
+        )
+    if bool(options.token_keys) != bool(options.token_audience):
+        raise SecurityOptionError("--token-keys and --token-audience are given together")
+    if options.tls_cert is None:
+        for given, name in (
+            (options.require_encryption, "require-encryption"),
+            (options.tls_port is not None, "tls-port"),
+        ):
+            if given:
+                raise SecurityOptionError(f"--{name} needs --tls-cert")
+
+
+def server_tls(options: argparse.Namespace) -> BrokerTls | None:
+    """The TLS of the options; None without.
+
+    Raises:
+        TlsError: a file cannot be read or used, or options contradict each other.
+    """
+    if options.tls_cert is None:
+        for name in (
+            "tls_key",
+            "tls_key_password",
+            "tls_client_ca",
+            "tls_crl",
+            "tls_client_certificate",
+            "tls_ciphers",
+        ):
+            if getattr(options, name):
+                raise TlsError(f"--{name.replace('_', '-')} needs --tls-cert")
+        return None
+    return BrokerTls(
+        TlsOptions(
+            cert=options.tls_cert,
+            key=options.tls_key,
+            key_password=options.tls_key_password,
+            client_ca=options.tls_client_ca,
+            crl=options.tls_crl,
+            client_certificate_required=options.tls_client_certificate,
+            minimum_version=options.tls_min_version,
+            ciphers=options.tls_ciphers,
+        )
+    )
+
+
+def token_verifier(options: argparse.Namespace) -> TokenVerifier | None:
+    """Who vouches for users by tokens; None for nobody.
+
+    Raises:
+        UsersError: a file of keys cannot be read or used, or a library is missing.
+    """
+    if options.token_keys is None:
+        return None
+    return TokenVerifier(
+        TokenOptions(
+            keys=options.token_keys,
+            audience=options.token_audience,
+            issuer=options.token_issuer,
+            user_claim=options.token_user_claim,
+            groups_claim=options.token_groups_claim,
+        )
+    )
+
+
+def security_warnings(
+    host: str, options: argparse.Namespace, *, users: Mapping[str, str] | None, tls: BrokerTls | None
+) -> list[str]:
     """What is unsafe about a broker, one line each.
 
     Args:
         host: the address that it listens on.
-        users: passwords by user, or None where everybody may connect.
-        tls: only TLS is accepted.
-        file: of the users.
+        options: of the command line.
+        users: passwords by user, or None where there are none.
+        tls: None without.
     """
-    found = []
+    warnings = []
     plain = () if users is None else Users(users).plain
     if plain:
         count = f"the password of {plain[0]} is" if len(plain) == 1 else f"the passwords of {len(plain)} users are"
-        found.append(f"{file}: {count} plain text; qmf-users passwd {file} NAME replaces one")
+        warnings.append(f"{options.users}: {count} plain text; qmf-users passwd {options.users} NAME replaces one")
+    if tls is not None and (text := tls.expiry_warning(datetime.datetime.now(datetime.UTC))):
+        warnings.append(text)
     missing = [
         text
         for absent, text in (
-            (users is None, "without users (--users FILE), so that anybody who reaches it may use it"),
-            (not tls, "without TLS (--tls-cert FILE), so that passwords and messages can be read on the way"),
+            (
+                users is None and not options.token_keys and not options.tls_client_ca,
+                "without users (--users FILE), so that anybody who reaches it may use it",
+            ),
+            (tls is None, "without TLS (--tls-cert FILE), so that passwords and messages can be read on the way"),
+            (
+                tls is not None and options.tls_port is not None and not options.require_encryption,
+                "on a port without TLS as well (--require-encryption closes it)",
+            ),
         )
         if absent
     ]
     if missing and not is_loopback(host):
-        found.append(f"listening on {host or 'all addresses'} {', and '.join(missing)}")
-    return found
+        warnings.append(f"listening on {host or 'all addresses'} {', and '.join(missing)}")
+    return warnings
 
 
 def print_hash(name: str) -> None:

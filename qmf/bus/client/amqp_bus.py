@@ -52,6 +52,7 @@ class AmqpBus(Bus):
         container: str | None = None,
         username: str | None = None,
         password: str | None = None,
+        token: str | None = None,
         mechanisms: Sequence[str] | None = None,
         ssl_context: ssl.SSLContext | None = None,
         reconnect: bool = True,
@@ -60,13 +61,14 @@ class AmqpBus(Bus):
     ) -> None:
         """Args:
 
-        url: as in `parse_url`. With ``amqp://`` a password is sent in the clear; use ``amqps://`` across networks.
+        url: as in `parse_url`. With ``amqp://`` messages can be read on the way; use ``amqps://`` across networks.
         container: our container id; by default a new one per connection. With a fixed one, a broker that has not
             noticed the end of the old connection yet may refuse the new one.
-        username, password: user to log in as; they take precedence over those of the URL. Without a user, SASL
-            ANONYMOUS is used.
-        mechanisms: SASL mechanisms allowed; by default PLAIN with a user, ANONYMOUS without: the bus never falls back
-            from a user to anonymous access.
+        username, password: user to log in as; they take precedence over those of the URL. Without a user and a token,
+            SASL ANONYMOUS is used.
+        token: access token to log in with, by SASL OAUTHBEARER; None for none.
+        mechanisms: SASL mechanisms that may be used; by default the strongest that the broker offers. A user becomes
+            anonymous, and a password is sent without TLS to another machine, only if that is named.
         ssl_context: for ``amqps://``; by default one that trusts the system's authorities and checks the host's name.
         reconnect: False to stay disconnected after a loss.
         heartbeat: seconds between the heartbeats that are asked of the broker; it counts as lost after twice that.
@@ -78,6 +80,7 @@ class AmqpBus(Bus):
         """
         self._url = parse_url(url) if isinstance(url, str) else url
         self._container = container
+        self._token = token
         self._mechanisms = mechanisms
         self._reconnect = reconnect
         self._heartbeat = heartbeat
@@ -162,6 +165,7 @@ class AmqpBus(Bus):
             self._container or f"qmf-{uuid.uuid4()}",
             mechanisms=self._mechanisms,
             heartbeat=self._heartbeat,
+            token=self._token,
             properties={OWN_CONNECTION: True},
         )
 

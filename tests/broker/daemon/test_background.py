@@ -139,7 +139,7 @@ def test_a_socket_that_is_open_already() -> None:
     ("words", "reason"),
     [
         (["--auth", "yes"], "--auth yes needs --users"),
-        (["--auth", "no", "--users", "x"], "--auth no and --users"),
+        (["--auth", "no", "--users", "x"], "--auth no lets everybody in"),
         (["--require-encryption"], "--require-encryption needs --tls-cert"),
         (["--acl-file", "x"], "Unable to open ACL file 'x'"),
         (["--max-queues-per-user", "1"], "--max-queues-per-user needs --acl-file"),

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pexpect
 import pytest
+import trustme
 from support.processes import Process, running
 from support.waiting import PATIENCE
 
 from qmf import __version__
 from qmf.broker.daemon.cli import main
-from qmf.broker.daemon.security import warnings
+from qmf.broker.daemon.options import parse
+from qmf.broker.daemon.security import security_warnings
+from qmf.broker.daemon.tls import BrokerTls, TlsOptions
 from qmf.users.files import read_users
 from qmf.users.users import Users
 
@@ -201,9 +204,16 @@ SECRET = "ann:$scrypt$ln=4,r=8,p=1$MTIzNDU2Nzg$" + "A" * 43
         ("192.0.2.1", "plain", False, ["plain text", "listening on 192.0.2.1 without TLS"]),
     ],
 )
-def test_what_is_unsafe_is_one_line_each(host: str, users: str | None, tls: bool, expected: list[str]) -> None:
+def test_what_is_unsafe_is_one_line_each(
+    host: str, users: str | None, tls: bool, expected: list[str], tmp_path: Path
+) -> None:
+    files: BrokerTls | None = None
+    if tls:
+        trustme.CA().issue_cert("mq1").private_key_and_cert_chain_pem.write_to_path(str(tmp_path / "cert"))
+        files = BrokerTls(TlsOptions(cert=tmp_path / "cert"))
+    options = parse([] if users is None else ["--users", "FILE"])
     passwords = {"hash": dict([SECRET.split(":", 1)]), "plain": {"ann": "x"}, "two": {"ann": "x", "bob": "y"}}
-    found = warnings(host, users=None if users is None else passwords[users], tls=tls, file="FILE")
+    found = security_warnings(host, options, users=None if users is None else passwords[users], tls=files)
     assert len(found) == len(expected)
     assert all(re.search(pattern, text) for pattern, text in zip(expected, found, strict=True)), found
     assert not any("\n" in text for text in found)

@@ -20,7 +20,8 @@ from support.waiting import PATIENCE, wait_until
 from qmf.broker import Broker
 from qmf.broker.daemon.log_output import LineForm, LogOutput, LogWriter
 from qmf.broker.daemon.log_rules import LogRules
-from qmf.broker.daemon.reloading import Certificate, Reloader
+from qmf.broker.daemon.reloading import Reloader
+from qmf.broker.daemon.tls import BrokerTls, TlsOptions
 from qmf.bus import AmqpBus
 from qmf.errors import AuthenticationError
 from qmf.messaging import Connection
@@ -131,9 +132,9 @@ def test_a_certificate_that_cannot_be_used_changes_nothing(tmp_path: Path, caplo
     authority = trustme.CA()
     cert, key = tmp_path / "cert", tmp_path / "key"
     write(authority, cert, key)
-    certificate = Certificate.load(cert, key)
-    broker = Broker(port=0, ssl_context=certificate.context)
-    reloader = Reloader(broker, writer(), None, certificate, None)
+    tls = BrokerTls(TlsOptions(cert=cert, key=key))
+    broker = Broker(port=0, ssl_context=tls.context)
+    reloader = Reloader(broker, writer(), None, tls, None)
     cert.write_text("nothing")
     reloader.reload()
     cert.unlink()

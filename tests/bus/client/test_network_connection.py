@@ -315,11 +315,11 @@ async def test_a_refused_user_is_named_without_password(code: int) -> None:
     ("offered", "url", "reason"),
     [
         (["GSSAPI"], "127.0.0.1:{}", "anonymous access was refused: the broker offers SASL GSSAPI"),
-        (["PLAIN"], "127.0.0.1:{}", "the broker offers SASL PLAIN: PLAIN needs a user"),
+        (["PLAIN"], "127.0.0.1:{}", "the broker offers SASL PLAIN: a user is needed"),
         (
             ["ANONYMOUS"],
             "guest:secret@127.0.0.1:{}",
-            "the broker offers SASL ANONYMOUS: ANONYMOUS is for clients without a user",
+            "the broker offers SASL ANONYMOUS: a user does not become anonymous",
         ),
     ],
 )

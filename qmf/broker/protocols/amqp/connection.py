@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import Exchange
@@ -64,6 +64,7 @@ class ServerConnection:
         *,
         open_timeout: float,
         max_links: int,
+        certificate: Callable[[], bytes] | None,
     ) -> None:
         """Args:
 
@@ -72,6 +73,7 @@ class ServerConnection:
         operations, sessions, resumable, sole, pending: shared by the connections of the broker.
         open_timeout: seconds that the client has for its handshakes.
         max_links: that the client may have.
+        certificate: returns the broker's certificate as DER; None if it is not known.
         """
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         engine = self._engine = Engine(settings, sasl)
@@ -79,6 +81,7 @@ class ServerConnection:
         self.transport = AmqpTransport(engine, self, throttle=True, pending=pending)
         sasl.on_checked = self._on_checked
         self._sasl = sasl
+        self._certificate = certificate
         self._registry = operations.registry
         self._links = ClientLinks(self, self.transport, operations, resumable, max_links=max_links)
         self._open_timeout = open_timeout
@@ -132,7 +135,7 @@ class ServerConnection:
         """See `TransportOwner`."""
         self._sessions.start(self)
         self._info = ClientInfo(self.transport.peer_address)
-        self._sasl.channel = self.transport.server_channel(None)
+        self._sasl.channel = self.transport.server_channel(None if self._certificate is None else self._certificate())
         self._timer = asyncio.get_running_loop().call_later(self._open_timeout, self._on_open_timeout)
 
     def on_writable(self) -> None:

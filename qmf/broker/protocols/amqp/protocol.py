@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from qmf._version import __version__
 from qmf.broker.logins import Logins
@@ -30,6 +31,7 @@ class AmqpProtocol:
         *,
         container: str,
         open_timeout: float,
+        certificate: Callable[[], bytes] | None,
     ) -> None:
         """Connections have what the protocol keeps for all of them.
 
@@ -38,8 +40,10 @@ class AmqpProtocol:
             options: see there.
             container: container id of the broker.
             open_timeout: seconds that a client has for its handshakes.
+            certificate: returns the broker's certificate as DER; None if it is not known.
         """
         self._operations = operations
+        self._certificate = certificate
         self._sessions = sessions
         self._logins = logins
         self._open_timeout = open_timeout
@@ -70,6 +74,7 @@ class AmqpProtocol:
             self._pending,
             open_timeout=self._open_timeout,
             max_links=self._max_links,
+            certificate=self._certificate,
         ).transport
 
     def close(self) -> None:

@@ -293,7 +293,7 @@ async def test_a_broker_with_users_lets_only_them_in(caplog: pytest.LogCaptureFi
         await bus.close()
         for url, reason in (
             (f"amqp://guest:wrong@127.0.0.1:{broker.port}", r"user 'guest' was refused \(SCRAM-SHA-512\)"),
-            (broker.url, "the broker offers SASL SCRAM-SHA-512, SCRAM-SHA-256, PLAIN: .*PLAIN needs a user"),
+            (broker.url, "the broker offers SASL SCRAM-SHA-512, SCRAM-SHA-256, PLAIN: a user is needed"),
         ):
             bus = AmqpBus(url)
             with pytest.raises(AuthenticationError, match=reason):

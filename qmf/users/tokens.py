@@ -1,0 +1,125 @@
+"""Access tokens: JSON Web Tokens (RFC 7519) of an issuer whose keys are known, by the library PyJWT (extra `oauth`)."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from qmf._extras import install_hint
+from qmf.sasl.results import Authenticated, Pending, Rejected, Result
+from qmf.users.verifiers import UsersError
+
+#: Signatures that are accepted: those that the issuer alone can make.
+_ALGORITHMS = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA"),
+)
+#: Seconds by which the clocks of the issuer and of this machine may differ.
+_LEEWAY = 10
+#: Seconds for which keys that were read from a URL are kept, and that reading them may take.
+_KEYS_LIFE, _KEYS_PATIENCE = 300, 5
+#: Bytes of the largest token.
+_MAX_TOKEN = 32 * 1024
+
+
+@attrs.frozen(kw_only=True)
+class TokenOptions:
+    """Whose tokens are accepted.
+
+    Attributes:
+        keys: of the issuer: a file with a JSON Web Key Set or a public key in PEM, or an https URL of such a set.
+        issuer: that tokens must name; None for any who has these keys.
+        audience: for whom tokens must be, such as the name of the broker.
+        user_claim: of a token that is the user's name.
+        groups_claim: that lists the user's groups; a token may lack it.
+    """
+
+    keys: str
+    audience: str
+    issuer: str | None = None
+    user_claim: str = "sub"
+    groups_claim: str = "groups"
+
+
+class TokenVerifier:
+    """Vouches for users by tokens; `qmf.sasl.server.Tokens`."""
+
+    def __init__(self, options: TokenOptions) -> None:
+        """Read the keys, but those of a URL, which are read when a token comes, and again after some minutes.
+
+        Args:
+            options: see there.
+
+        Raises:
+            UsersError: a file of keys cannot be read or used, or the library is missing.
+        """
+        self._options = options
+        try:
+            self._jwt: Any = importlib.import_module("jwt")
+            importlib.import_module("cryptography")
+        except ImportError:
+            raise UsersError(f"tokens need the library PyJWT: {install_hint('oauth')}") from None
+        self._keys = self._read_keys(options.keys)
+
+    def check_token(self, user: str, token: str) -> Result:
+        """See `qmf.sasl.server.Tokens`."""
+        if len(token) > _MAX_TOKEN:
+            return Rejected("the token is too large")
+        return Pending(lambda: self._check(user, token))
+
+    def _check(self, user: str, token: str) -> Authenticated | Rejected:
+        options, jwt = self._options, self._jwt
+        try:
+            claims: Mapping[str, Any] = jwt.decode(
+                token,
+                self._key_of(token),
+                algorithms=list(_ALGORITHMS),
+                audience=options.audience,
+                issuer=options.issuer,
+                leeway=_LEEWAY,
+                options={"require": ["exp", "aud", options.user_claim]},
+            )
+        except (jwt.PyJWTError, OSError, ValueError) as error:
+            return Rejected(f"the token is not accepted: {error}")
+        name, groups = claims[options.user_claim], claims.get(options.groups_claim, [])
+        if not isinstance(name, str) or not name:
+            return Rejected(f"claim {options.user_claim!r} of the token is no name")
+        if user not in ("", name):
+            return Rejected(f"the token is of {name!r}, not of {user!r}")
+        listed = groups if isinstance(groups, list) else [groups]
+        return Authenticated(name, groups=tuple(group for group in listed if isinstance(group, str)))
+
+    def _key_of(self, token: str) -> Any:
+        """The key that the token says it is signed with."""
+        if self._keys is not None:
+            identity = self._jwt.get_unverified_header(token).get("kid")
+            for key in self._keys:
+                if identity is None or getattr(key, "key_id", None) in (None, identity):
+                    return key
+            raise ValueError(f"no key {identity!r}")
+        return self._client.get_signing_key_from_jwt(token)
+
+    def _read_keys(self, where: str) -> list[Any] | None:
+        """The keys of a file; None for a URL."""
+        if where.startswith("https://"):
+            self._client = self._jwt.PyJWKClient(where, lifespan=_KEYS_LIFE, timeout=_KEYS_PATIENCE)
+            return None
+        if "://" in where:
+            raise UsersError(f"{where}: keys are read from files and https URLs alone")
+        try:
+            text = Path(where).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            raise UsersError(f"{where}: {reason}") from error
+        try:
+            if text.lstrip().startswith("{"):
+                return list(self._jwt.PyJWKSet.from_dict(json.loads(text)).keys)
+            serialization = importlib.import_module("cryptography.hazmat.primitives.serialization")
+            return [serialization.load_pem_public_key(text.encode())]
+        except (self._jwt.PyJWTError, ValueError) as error:
+            raise UsersError(f"{where}: neither a JSON Web Key Set nor a public key in PEM: {error}") from error
