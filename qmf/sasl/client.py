@@ -26,6 +26,7 @@ CLIENT_MECHANISMS = (
 )
 #: Those that send what anybody who reads the connection could use.
 _READABLE = frozenset({"PLAIN", "OAUTHBEARER"})
+_NO_USER = "a user is needed"
 
 
 class NoMechanism(SaslError):
@@ -46,6 +47,11 @@ class SaslCredentials:
     password: str | None = attrs.field(default=None, repr=False)
     token: str | None = attrs.field(default=None, repr=False)
     host: str = ""
+
+    @property
+    def anonymous(self) -> bool:
+        """True without a user and a token."""
+        return self.username is None and self.token is None
 
 
 def choose_mechanism(
@@ -91,15 +97,18 @@ def _obstacle(name: str, credentials: SaslCredentials, channel: Channel, *, name
         case "EXTERNAL":
             return None if named else "a certificate of the client is needed (--cert FILE)"
         case "ANONYMOUS":
-            anonymous = credentials.username is None and credentials.token is None
-            return None if anonymous or named else "a user does not become anonymous"
+            return None if named or credentials.anonymous else "a user does not become anonymous"
+        case "PLAIN":
+            return None if credentials.username is not None else _NO_USER
+    return _scram_obstacle(name, credentials, channel)
+
+
+def _scram_obstacle(name: str, credentials: SaslCredentials, channel: Channel) -> str | None:
     if credentials.username is None:
-        return "a user is needed"
+        return _NO_USER
     if name.endswith(PLUS) and channel.server_certificate is None:
         return "TLS is needed"
-    if name.startswith("SCRAM") and not scram_is_installed():
-        return f"the library scramp is missing: {install_hint('sasl')}"
-    return None
+    return None if scram_is_installed() else f"the library scramp is missing: {install_hint('sasl')}"
 
 
 def _make(name: str, credentials: SaslCredentials, channel: Channel) -> ClientMechanism:
