@@ -24,7 +24,6 @@ from pipeline_lake import SECOND
 
 from qmf.pipeline.audit.job import audit_lake
 from qmf.pipeline.audit.options import AuditOptions
-from qmf.pipeline.audit.spark_job import audit_on_spark
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
 from qmf.pipeline.lake.delta_lake import DeltaLake
@@ -34,8 +33,9 @@ from qmf.pipeline.report.collect import ReportOptions, collect
 from qmf.pipeline.report.source import end_of_recording
 from qmf.pipeline.report.time_range import parse_time_range
 from qmf.pipeline.rollup.job import roll_up_lake
-from qmf.pipeline.rollup.spark_job import rollup_batch
 from qmf.pipeline.rollup.tables import RollupOptions
+from qmf.pipeline.runners.process import ProcessRunner
+from qmf.pipeline.runners.spark import SparkRunner
 from qmf.pipeline.spark import session
 from qmf.schema import Style, read_schema
 
@@ -128,11 +128,11 @@ def jobs(spark: Any, root: str) -> dict[str, Callable[[], object]]:
         collect(ReportOptions(lake=root, title="Bench"), time_range, ignore)
 
     return {
-        "rollup": lambda: roll_up_lake(rollup, ignore),
-        "audit": lambda: audit_lake(audit, ignore),
+        "rollup": lambda: roll_up_lake(ProcessRunner(), rollup, ignore),
+        "audit": lambda: audit_lake(ProcessRunner(), audit, ignore),
         "report": report,
-        "rollup-on-spark": lambda: rollup_batch(spark, rollup, ignore),
-        "audit-on-spark": lambda: audit_on_spark(spark, audit, ignore),
+        "rollup-on-spark": lambda: roll_up_lake(SparkRunner(spark), rollup, ignore),
+        "audit-on-spark": lambda: audit_lake(SparkRunner(spark), audit, ignore),
     }
 
 

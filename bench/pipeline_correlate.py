@@ -26,6 +26,7 @@ from qmf.pipeline.correlate.lake_rows import LakeRows
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.stream import CorrelationStream
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.runners.process import ProcessRunner
 
 #: Seconds in which the level goes up and down once, and the seconds of them that it is bad.
 PERIOD, BAD = 500, 50
@@ -76,7 +77,7 @@ def ignore(_text: str) -> None:
 
 def by_batch(root: str) -> int:
     """Alerts of a batch."""
-    return len(correlate_batch(options(root), ignore).alerts)
+    return correlate_batch(ProcessRunner(), options(root), ignore).rows
 
 
 def by_stream(root: str) -> int:

@@ -34,8 +34,9 @@ from pyspark.sql import functions as F
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.rollup.job import roll_up_lake
-from qmf.pipeline.rollup.spark_job import rollup_batch
 from qmf.pipeline.rollup.tables import RollupOptions, rollup_table
+from qmf.pipeline.runners.process import ProcessRunner
+from qmf.pipeline.runners.spark import SparkRunner
 from qmf.pipeline.spark import session
 
 #: The values of a sample.
@@ -92,7 +93,7 @@ def growth(out: str) -> float | None:
 
 def by_command(root: str, out: str) -> None:
     """As the command does."""
-    roll_up_lake(RollupOptions(lake=root, out=out, classes=("thing",)), lambda _text: None)
+    roll_up_lake(ProcessRunner(), RollupOptions(lake=root, out=out, classes=("thing",)), lambda _text: None)
 
 
 def on_spark(spark: Any) -> Callable[[str, str], None]:
@@ -100,7 +101,7 @@ def on_spark(spark: Any) -> Callable[[str, str], None]:
 
     def work(root: str, out: str) -> None:
         options = RollupOptions(lake=root, out=out)
-        rollup_batch(spark, options, lambda _text: None)
+        roll_up_lake(SparkRunner(spark), options, lambda _text: None)
         assert rollup_table(options, "batch").version() is not None
 
     return work

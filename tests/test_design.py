@@ -135,6 +135,7 @@ INNER_ORDER: dict[str, tuple[str, ...]] = {
         "record",
         "spark",
         "frames",
+        "runners",
         "rollup",
         "audit",
         "correlate",

@@ -26,8 +26,7 @@ def run_jobs_here(stage: Stage, spark: SparkSession, monkeypatch: pytest.MonkeyP
     def shared(options: object) -> Iterator[SparkSession]:
         yield spark
 
-    for command in ("correlate", "rollup"):
-        monkeypatch.setattr(f"qmf.pipeline.commands.{command}.spark_session", shared)
+    monkeypatch.setattr("qmf.pipeline.commands.running.spark_session", shared)
     monkeypatch.setattr("qmf.pipeline.spark.session", lambda *_, **__: spark)
     run_pipeline_here(stage)
 

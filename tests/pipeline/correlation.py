@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.lakes import SECOND, Shop
+from pipeline.lakes import HERE, SECOND, Shop
 
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.alerts import AlertRow
-from qmf.pipeline.correlate.batch import BatchResult, correlate_batch
+from qmf.pipeline.correlate.batch import LakeAlerts, correlate_batch
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.record.buffers import Cells
+from qmf.pipeline.runners.runner import Runner
 from qmf.schema import TYPES, Argument, EventSchema
 
 OPENED = ClassVersion.from_schema(
@@ -83,8 +84,11 @@ def options(shop: Shop, text: str = RULES, **more: Any) -> CorrelateOptions:
     )  # fmt: skip
 
 
-def batch(of: CorrelateOptions, until: float | None = None) -> BatchResult:
-    return correlate_batch(of, ignore, until=None if until is None else round(until * SECOND))
+def batch(of: CorrelateOptions, until: float | None = None, runner: Runner | None = None) -> LakeAlerts:
+    """The alerts of a batch, from its table."""
+    limit = None if until is None else round(until * SECOND)
+    found = correlate_batch(runner or HERE, of, ignore, until=limit)
+    return LakeAlerts(list(found.table.in_order()), found.counts, found.failures)
 
 
 def ignore(_text: str) -> None:

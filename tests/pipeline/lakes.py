@@ -13,8 +13,12 @@ from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_columns import KIND_COLUMNS
 from qmf.pipeline.record.buffers import Cells, RowBuffers
 from qmf.pipeline.record.lake_writer import LakeWriter
+from qmf.pipeline.runners.process import ProcessRunner
 
 SECOND = 10**9
+
+#: Runs jobs in this process.
+HERE = ProcessRunner()
 RUN = "00000000000000000001_1"
 
 

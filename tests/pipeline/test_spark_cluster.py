@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 import pytest
-from pipeline.lakes import Shop
+from pipeline.lakes import HERE, Shop
 from pipeline.quick import QUICK
 from pipeline.tills import Till, read
 from support.waiting import wait_until
@@ -44,12 +44,15 @@ PATIENCE = 240.0
 PROGRAM = """
 import json, os, sys
 from contextlib import closing
-from qmf.pipeline.audit import spark_job as audit_job
+from qmf.pipeline.audit.job import audit_lake
+from qmf.pipeline.audit.stream import AuditStream
 from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.correlate import parse_rules
-from qmf.pipeline.correlate import spark_job as rules_job
+from qmf.pipeline.correlate.batch import correlate_batch
 from qmf.pipeline.correlate.options import CorrelateOptions
-from qmf.pipeline.rollup import spark_job, tasks
+from qmf.pipeline.rollup import job
+from qmf.pipeline.rollup.task_stream import TaskRollupStream
+from qmf.pipeline.runners.spark import SparkRunner
 from qmf.pipeline.rollup.tables import RollupOptions
 from qmf.pipeline.spark import session
 master, lake, out = sys.argv[1:4]
@@ -57,18 +60,19 @@ quick = json.loads(sys.argv[4])
 quick["spark.executor.extraJavaOptions"] = quick["spark.driver.extraJavaOptions"]
 spark = session(master, partitions=2, settings={**quick, "spark.executor.memory": "512m", "spark.executor.cores": "1"})
 print("application", spark.sparkContext.applicationId, flush=True)
-tasks.TASK_SAMPLES = audit_job.TASK_ROWS = rules_job.TASK_ROWS = 30
+runner = SparkRunner(spark, 30)
+job.MAX_VALUES = 0
+ignore = lambda _text: None
 options = RollupOptions(lake=lake, out=out, sizes=("1m", "1h"))
-rows = spark_job.rollup_batch(spark, options, lambda _text: None)
+rows = job.roll_up_lake(runner, options, ignore)
 executors = spark.sparkContext.parallelize(range(8), 8).map(lambda _: os.environ["SPARK_EXECUTOR_DIRS"]).collect()
 print("executors", json.dumps(sorted(set(executors))))
 print("rows", rows)
-audit_job.audit_on_spark(spark, AuditOptions(lake, out + "/audit"), lambda _text: None)
+audit_lake(runner, AuditOptions(lake, out + "/audit"), ignore)
 rules = parse_rules(sys.argv[5], "rules.toml")
-rules_job.correlate_on_spark(spark, CorrelateOptions(lake=lake, out=out + "/alerts", rules=rules), lambda _text: None)
-with closing(audit_job.SparkAuditStream(AuditOptions(lake, out + "/audit-stream"), spark)) as stream:
-    stream.step()
-with closing(spark_job.SparkRollupStream(options, spark)) as stream:
+correlate_batch(runner, CorrelateOptions(lake=lake, out=out + "/alerts", rules=rules), ignore)
+AuditStream(runner, AuditOptions(lake, out + "/audit-stream")).step()
+with closing(TaskRollupStream(runner, options)) as stream:
     stream.step(last=True)
 spark.stop()
 """
@@ -114,16 +118,16 @@ def check_tables(shop: Shop, out: Path, rows: int) -> None:
     here, there = (
         RollupOptions(lake=shop.root, out=str(folder), sizes=("1m", "1h")) for folder in (f"{out}-here", out)
     )
-    assert rows == roll_up_lake(here, ignore)
+    assert rows == roll_up_lake(HERE, here, ignore)
     assert table(there) == table(here)
     with closing(RollupStream(here)) as stream:
         stream.step(last=True)
     assert table(there, "stream") == table(here, "stream")
-    audit_lake(AuditOptions(lake=shop.root, out=f"{out}-audit"), ignore)
+    audit_lake(HERE, AuditOptions(lake=shop.root, out=f"{out}-audit"), ignore)
     expected = read(Path(f"{out}-audit"))
     assert [len(expected[name]) for name in ("availability", "lives", "events")] == [1, 4, 1]
     of = CorrelateOptions(lake=shop.root, out=f"{out}-alerts", rules=parse_rules(RULES, "rules.toml"))
-    found = correlate_batch(of, ignore).alerts
+    found = list(correlate_batch(HERE, of, ignore).table.in_order())
     assert {item.rule for item in found} == {"busy", "silent"}
     assert list(AlertTable(f"{out}/alerts", "batch").in_order()) == found
     assert read(out / "audit") == read(out / "audit-stream") == expected
@@ -164,7 +168,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 #: All programs of Spark listen here.
-HERE = {"SPARK_LOCAL_IP": "127.0.0.1"}
+LOCAL = {"SPARK_LOCAL_IP": "127.0.0.1"}
 
 
 @contextmanager
@@ -203,7 +207,7 @@ def test_a_standalone_master_with_two_workers_of_which_one_is_killed(shop: Shop,
         wait_until(lambda: log.read_text(errors="replace").count(registered) == 2, "both workers", PATIENCE)
         command = [sys.executable, "-c", PROGRAM, url, shop.root, str(tmp_path / "out"), json.dumps(QUICK), RULES]
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **HERE}
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **LOCAL}
         ) as program:
             # It is killed as soon as it has written a file: most of the work is still to be done.
             written = tmp_path / "out" / "batch"

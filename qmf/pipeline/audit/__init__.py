@@ -6,8 +6,8 @@ and the events themselves) are made from all parts by functions that read nothin
 whole lake; a stream keeps its parts and adds those of new files. So both give the same tables, whatever arrives late or
 is read again.
 
-`state` keeps parts and makes tables in a connection, `job` and `stream` run in this process, `spark_job` on Spark: the
-only module that imports it.
+`state` keeps parts and makes tables in a connection, `tables` has the map and the reduces, `job` and `stream` are the
+work of the command.
 """
 
 from __future__ import annotations

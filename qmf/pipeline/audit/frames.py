@@ -23,7 +23,8 @@ from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.rollup.frames import arrow_batches, executor_connection
+from qmf.pipeline.runners.runner import duckdb_batches
+from qmf.pipeline.runners.spark import task_connection
 from qmf.pipeline.spark.catalog import FrameClass
 
 #: The parts that lifetimes are made of.
@@ -79,7 +80,7 @@ class _PartMaker:
     def parts(self, batches: Iterable[Any]) -> Iterator[Any]:
         """The function of `mapInArrow`."""
         pa = import_pyarrow()
-        with closing(executor_connection()) as connection:
+        with closing(task_connection()) as connection:
             state = AuditState(connection)
             waiting: list[Any] = []
             for batch in batches:
@@ -119,7 +120,7 @@ class _LifeMaker:
 
     def lives(self, batches: Iterable[Any]) -> Iterator[Any]:
         """The function of `mapInArrow`."""
-        with closing(executor_connection()) as connection:
+        with closing(task_connection()) as connection:
             state = AuditState(connection)
             _insert(connection, state, self.recorders)
             for batch in batches:
@@ -127,7 +128,7 @@ class _LifeMaker:
             state.fold(tuple(_PARTS))
             available = state.availability()
             made = state.object_tables(available)["lives"]
-            yield from arrow_batches(connection, together({"lives": made}, {"lives": TABLES["lives"]}))
+            yield from duckdb_batches(connection, together({"lives": made}, {"lives": TABLES["lives"]}))
 
 
 def _insert(connection: Any, state: AuditState, rows: Any) -> None:
@@ -139,7 +140,7 @@ def _insert(connection: Any, state: AuditState, rows: Any) -> None:
 
 def _folded(recorders: Any) -> Any:
     """Parts about recorders, merged."""
-    with closing(executor_connection()) as connection:
+    with closing(task_connection()) as connection:
         state = AuditState(connection)
         _insert(connection, state, recorders)
         state.fold(tuple(_PARTS))
@@ -147,10 +148,10 @@ def _folded(recorders: Any) -> Any:
 
 
 def _part_batches(connection: Any) -> Iterator[Any]:
-    yield from arrow_batches(connection, together({name: part_table(name) for name in _PARTS}, _PARTS))
+    yield from duckdb_batches(connection, together({name: part_table(name) for name in _PARTS}, _PARTS))
 
 
 def _spark_schema(columns: dict[str, Columns]) -> Any:
-    with closing(executor_connection()) as connection:
+    with closing(task_connection()) as connection:
         types = ", ".join(f'cast(null as {type}) as "{name}"' for name, type in columns_together(columns).items())
         return from_arrow_schema(connection.sql(f"select {types} limit 0").to_arrow_table().schema)

@@ -1,37 +1,40 @@
-"""The job `audit` over a whole lake, in this process: neither Spark nor Java is needed.
+"""The job `audit` over a whole lake, wherever it runs.
 
 ::
 
     OUT/events, OUT/calls                     by day
     OUT/availability, OUT/lives, OUT/history
 
-Each table is replaced as a whole, by one commit.
+A map makes parts of files. Reduces make the tables of these, see `tables`. Each table is replaced as a whole, by one
+commit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
-from typing import Any
+from contextlib import ExitStack
 
 from qmf.pipeline.audit.options import AuditOptions
-from qmf.pipeline.audit.state import AuditState
-from qmf.pipeline.duckdb_queries import connect, duckdb_errors
-from qmf.pipeline.errors import LakeError
+from qmf.pipeline.audit.schemas import ALL_TABLES, arrow_schema
+from qmf.pipeline.audit.state import PART
+from qmf.pipeline.audit.tables import DATED, EVENT_TABLES, event_tables, made_parts, presence_and_object_tables
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_columns import DATE
-
-#: The tables that have days, and the day of a row as SQL.
-DATED, DAY = ("events", "calls"), "strftime(time, '%Y-%m-%d')"
+from qmf.pipeline.runners.runner import Rows, Runner
 
 #: The order of the rows of tables.
-_ORDERS = {"availability": "agent, start_ns", "lives": "package, class, object, created_ns", "calls": "time_ns"}
+_ORDERS = {
+    "availability": ("agent", "start_ns"),
+    "lives": ("package", "class", "object", "created_ns"),
+    "calls": ("time_ns",),
+}
 
 
-def audit_lake(options: AuditOptions, print_line: Callable[[str], None]) -> dict[str, int]:
+def audit_lake(runner: Runner, options: AuditOptions, print_line: Callable[[str], None]) -> dict[str, int]:
     """Audit a whole lake.
 
     Args:
+        runner: where to run.
         options: of the audit.
         print_line: called for each table that is written.
 
@@ -45,37 +48,29 @@ def audit_lake(options: AuditOptions, print_line: Callable[[str], None]) -> dict
     lake = DeltaLake(options.lake, options.storage)
     lake.class_versions()  # refuses what is no lake
     counts: dict[str, int] = {}
-    try:
-        with duckdb_errors(options.lake), closing(connect()) as connection:
-            connection.execute("set timezone = 'UTC'")
-            state = AuditState(connection)
-            state.add(lake, {path: lake.table(path).snapshot().files for path in lake.paths()})
-            events = state.events()
-            state.fold()
-            for name, made in {"events": events, "calls": state.calls(events), **state.tables()}.items():
-                replace_table(connection, options, name, made)
-                ((counts[name],),) = connection.execute(f"select count(*) from {made}").fetchall()
-                print_line(f"{name}: {counts[name]} rows")
-    except FileNotFoundError as error:
-        raise LakeError(f"{options.lake}: {error}") from error
+    files = {path: lake.table(path).snapshot().files for path in lake.paths()}
+    with ExitStack() as stack:
+        parts = stack.enter_context(made_parts(runner, options, files).kept())
+        events = stack.enter_context(event_tables(parts).kept())
+        for name in EVENT_TABLES:
+            counts[name] = replace_table(events, options, name)
+            print_line(f"{name}: {counts[name]} rows")
+        for name, rows in presence_and_object_tables(parts):
+            counts[name] = replace_table(rows, options, name)
+            print_line(f"{name}: {counts[name]} rows")
     return counts
 
 
-def replace_table(connection: Any, options: AuditOptions, name: str, made: str) -> None:
-    """Replace a table as a whole.
+def replace_table(rows: Rows, options: AuditOptions, name: str) -> int:
+    """Replace a table as a whole, and return its number of rows.
 
     Args:
-        connection: that has the rows.
+        rows: of this table and others, told apart by `PART`.
         options: of the audit.
         name: of the table.
-        made: the table of the connection.
     """
-    by = (DATE,) if name in DATED else ()
-    order = f" order by {_ORDERS[name]}" if name in _ORDERS else ""
-    rows = connection.sql(f"{dated(name, made)}{order}")
-    options.table(name).replace(rows, where=None, partition_by=by)
-
-
-def dated(name: str, made: str) -> str:
-    """The rows of a table as a query, with `DATE` where the table has days."""
-    return f"select *, {DAY} as {DATE} from {made}" if name in DATED else f"from {made}"
+    columns, by = (EVENT_TABLES[name], (DATE,)) if name in DATED else (ALL_TABLES[name], ())
+    own, table = rows.where(PART, [name]).select(list(columns)), options.table(name)
+    written = own.write(table, by=by, order=_ORDERS.get(name, ()))
+    table.commit_files(written.files, arrow_schema(columns), partition_by=by, replace=True)
+    return written.rows

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from qmf.pipeline.duckdb_queries import quoted
+from qmf.pipeline.lake.arrow import import_pyarrow
 
 _TEXT, _LONG, _BOOL, _TIME = "varchar", "bigint", "boolean", "timestamptz"
 
@@ -148,3 +150,24 @@ def _cell(name: str, type: str) -> str:
 def names(columns: Columns) -> str:
     """The names of columns, as SQL."""
     return ", ".join(quoted(name) for name in columns)
+
+
+def empty(columns: Columns) -> str:
+    """A table without rows, as a query."""
+    return f"select {', '.join(f'cast(null as {type}) as {quoted(name)}' for name, type in columns.items())} limit 0"
+
+
+def arrow_schema(columns: Columns) -> Any:
+    """The same columns as an Arrow schema."""
+    pa = import_pyarrow()
+    types = {
+        _TEXT: pa.string(),
+        _LONG: pa.int64(),
+        _BOOL: pa.bool_(),
+        _TIME: pa.timestamp("us", "UTC"),
+        "integer": pa.int32(),
+        "smallint": pa.int16(),
+        "double": pa.float64(),
+        "map(varchar, varchar)": pa.map_(pa.string(), pa.string()),
+    }
+    return pa.schema([pa.field(name, types[type]) for name, type in columns.items()])

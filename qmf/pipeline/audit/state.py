@@ -10,7 +10,7 @@ from qmf.pipeline.audit.availability import availability
 from qmf.pipeline.audit.calls import calls
 from qmf.pipeline.audit.history import history
 from qmf.pipeline.audit.lives import lives
-from qmf.pipeline.audit.schemas import EVENTS, PARTS, Columns, names
+from qmf.pipeline.audit.schemas import EVENTS, PARTS, Columns, empty, names
 from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
@@ -118,10 +118,6 @@ class AuditState:
         for name in names:
             self._replace(part_table(name), parts.folded(name, part_table(name)))
 
-    def drop_events(self) -> None:
-        """Forget the events that were added."""
-        self._connection.execute(f"delete from {EVENT_ROWS}")
-
     # -- tables
 
     def events(self) -> str:
@@ -141,11 +137,6 @@ class AuditState:
         """The names of the other `TABLES`, by name; `availability` is that of the first. The parts must be folded."""
         made = self._make("lives", lives(part_table("objects"), availability))
         return {"lives": made, "history": self._make("history", history(part_table("properties"), made))}
-
-    def tables(self) -> dict[str, str]:
-        """The names of all `TABLES`, by name."""
-        available = self.availability()
-        return {"availability": available, **self.object_tables(available)}
 
     def _make(self, name: str, query: str) -> str:
         table = f"qmf_audit_{name}"
@@ -178,8 +169,7 @@ def together(tables: Mapping[str, str], columns: Mapping[str, Columns]) -> str:
         columns: of each, by name. All of these are columns of the result, see `columns_together`.
     """
     each = [f"select {text(name)} as {PART}, {names(columns[name])} from {table}" for name, table in tables.items()]
-    nulls = ", ".join(f"cast(null as {type}) as {quoted(name)}" for name, type in columns_together(columns).items())
-    return " union all by name ".join([f"(select {nulls} limit 0)", *each])
+    return " union all by name ".join([f"({empty(columns_together(columns))})", *each])
 
 
 def columns_together(columns: Mapping[str, Columns]) -> Columns:

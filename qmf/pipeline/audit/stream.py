@@ -1,4 +1,4 @@
-"""The job `audit` as a stream, in this process: it follows a lake, and makes the tables of a batch.
+"""The job `audit` as a stream, wherever it runs: it follows a lake, and makes the tables of a batch.
 
 ::
 
@@ -6,60 +6,69 @@
     OUT/availability, OUT/lives, OUT/history  replaced as a whole
     OUT/parts                                 the merged parts, and what was read of the lake
 
-The cost of a step depends on the number of agents, objects and changes so far, not on the number of samples. The parts
-are committed last, with the position in the lake as numbers of the application: after a kill before that, the next step
-reads the same files again, which changes nothing, since events that are in their table are not added to it again.
+A step makes the parts of new files and merges them with those of the table. Its cost depends on the number of agents,
+objects and changes so far, not on the number of samples. The parts are committed last, with the position in the lake as
+numbers of the application: after a kill before that, the next step reads the same files again, which changes nothing,
+since events that are in their table are not added to it again.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
+from collections.abc import Mapping
+from contextlib import ExitStack
 
-from qmf.pipeline.audit.job import DAY, dated, replace_table
+from qmf.pipeline.audit.job import replace_table
 from qmf.pipeline.audit.options import AuditOptions
-from qmf.pipeline.audit.schemas import PARTS
-from qmf.pipeline.audit.state import AuditState, chosen, part_table, together
-from qmf.pipeline.duckdb_queries import connect, duckdb_errors
-from qmf.pipeline.errors import LakeError
+from qmf.pipeline.audit.schemas import PARTS, arrow_schema
+from qmf.pipeline.audit.state import OBJECT_PARTS, PART, chosen, columns_together
+from qmf.pipeline.audit.tables import (
+    EVENT_TABLES,
+    KNOWN,
+    conformed_parts,
+    event_tables,
+    made_parts,
+    merged_parts,
+    presence_and_object_tables,
+    with_bucket,
+)
+from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.feed import LakeFeed, TablePosition
-from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.table_files import FilesByTable
+from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.lake.table_files import FilesByTable, TableFile
+from qmf.pipeline.runners.runner import STORED, Rows, Runner, stored_rows
 
 #: The writer of the tables, and the beginning of the names of the position's numbers, in their logs.
 WRITER, _READ = "audit", "audit read "
 
 
 class AuditStream:
-    """Follows one lake. Belongs to one thread; close it at the end."""
+    """Follows one lake. Belongs to one thread."""
 
-    def __init__(self, options: AuditOptions) -> None:
+    def __init__(self, runner: Runner, options: AuditOptions) -> None:
         """Begin where the last stream into the same tables ended.
 
         Args:
+            runner: where to run.
             options: of the audit.
 
         Raises:
             LakeError: the table of parts cannot be read.
-            MissingExtraError: DuckDB or deltalake is not installed.
+            MissingExtraError: deltalake is not installed.
         """
+        self._runner = runner
         self._options = options
         self._lake = DeltaLake(options.lake, options.storage)
         self._feed = LakeFeed(self._lake)
         self._parts = options.table("parts")
         self._position: dict[str, TablePosition] = {}
-        self._connection = connect()
-        self._connection.execute("set timezone = 'UTC'")
-        self._state = AuditState(self._connection)
-        self._load()
 
-    def close(self) -> None:
-        """Release what is held."""
-        self._connection.close()
-
-    def step(self) -> int:
+    def step(self, end: Mapping[str, TablePosition] | None = None) -> int:
         """Read what is new, and write the tables if there is anything.
+
+        Args:
+            end: the position up to which to read; None for all that is there.
 
         Returns:
             rows that were read, of any kind.
@@ -69,78 +78,75 @@ class AuditStream:
         """
         if not self._lake.exists():
             return 0
-        try:
-            with duckdb_errors(self._options.lake):
-                return self._step()
-        except FileNotFoundError as error:
-            raise LakeError(f"{self._options.lake}: {error}") from error
-
-    def _step(self) -> int:
-        paths = self._lake.paths()
+        paths = self._lake.paths() if end is None else list(end)
         start = {path: self._read(path) for path in paths}
-        end = self._feed.next_position(start, paths)
-        files: dict[str, list[Any]] = defaultdict(list)
+        end = self._feed.next_position(start, paths) if end is None else end
+        files: dict[str, list[TableFile]] = defaultdict(list)
         for item in self._feed.files(start, end):
             files[item.path].append(item.file)
         if not files:
             return 0
         self._write(files, end)
-        self._position = end
+        self._position.update(end)
         return sum(file.rows for found in files.values() for file in found)
 
-    def _write(self, files: FilesByTable, end: dict[str, TablePosition]) -> None:
-        self._add(files)
-        events = self._state.events()
-        self._append_new("events", events)
-        self._append_new("calls", self._state.calls(events))
-        self._state.drop_events()
-        self._state.fold()
-        for name, made in self._state.tables().items():
-            replace_table(self._connection, self._options, name, made)
-        self._store(end)
-
-    def _add(self, files: FilesByTable) -> None:
-        """Add the rows of some files to the state."""
-        self._state.add(self._lake, files)
+    def _write(self, files: FilesByTable, end: Mapping[str, TablePosition]) -> None:
+        with ExitStack() as stack:
+            new = stack.enter_context(made_parts(self._runner, self._options, files).kept())
+            days = {file.date for found in files.values() for file in found}
+            known = [self._known(name, days) for name in EVENT_TABLES]
+            events = stack.enter_context(event_tables(new.joined(known[0]).joined(known[1])).kept())
+            for name in EVENT_TABLES:
+                self._append(name, events)
+            parts = stack.enter_context(merged_parts(new.joined(self._stored())).kept())
+            for name, rows in presence_and_object_tables(parts):
+                replace_table(rows, self._options, name)
+            self._store(parts, end)
 
     # -- events
 
-    def _append_new(self, name: str, made: str) -> None:
-        """Add the rows to a table that it doesn't have, by their ids."""
+    def _known(self, name: str, days: set[str | None]) -> Rows:
+        """The ids of the events of some days that are in a table."""
         table = self._options.table(name)
-        known = self._same_days(table, made)
-        where = f" where event_id not in (select event_id from {known})" if known else ""
-        rows = self._connection.sql(f"{dated(name, made)}{where} order by time_ns, event_id").to_arrow_table()
-        table.create(rows.schema)
-        table.append(rows, writer=WRITER, batch=(table.last_batch(WRITER) or 0) + 1)
+        files = () if table.version() is None else table.snapshot().files
+        query, schema = conformed_parts({name: f"select {text(KNOWN[name])} as {PART}, event_id from {STORED}"})
+        own = [file for file in files if file.date is None or file.date in days]
+        return stored_rows(self._runner, table, schema, query, files=own)
 
-    def _same_days(self, table: LakeTable, made: str) -> str | None:
-        """The rows of the same days in a table, as a part of ``from``; None where there are none."""
-        if table.version() is None:
-            return None
-        days = {day for (day,) in self._connection.execute(f"select distinct {DAY} from {made}").fetchall()}
-        files = [file for file in table.snapshot().files if file.date is None or file.date in days]
-        if not files:
-            return None
-        self._connection.register("qmf_audit_known", table.dataset(files))
-        return "qmf_audit_known"
+    def _append(self, name: str, events: Rows) -> None:
+        """Add rows to a table of events."""
+        table, columns = self._options.table(name), EVENT_TABLES[name]
+        own = events.where(PART, [name]).select(list(columns))
+        written = own.write(table, by=(DATE,), order=("time_ns", "event_id"))
+        if written.files or table.version() is None:
+            batch = (table.last_batch(WRITER) or 0) + 1
+            schema = arrow_schema(columns)
+            table.commit_files(written.files, schema, partition_by=(DATE,), writer=WRITER, batch=batch)
 
     # -- the table of parts
 
-    def _store(self, end: dict[str, TablePosition]) -> None:
-        rows = self._connection.sql(together({name: part_table(name) for name in PARTS}, PARTS))
-        numbers = {f"{_READ}{path}": item.version for path, item in end.items() if item.version is not None}
-        batch = (self._parts.last_batch(WRITER) or 0) + 1
-        self._parts.replace(rows, where=None, writer=WRITER, batch=batch, partition_by=(), numbers=numbers)
+    def _stored(self) -> Rows:
+        """The parts of the last step."""
+        queries = {
+            name: f"select {text(name)} as {PART}, * from "
+            + (with_bucket(f"({own})") if name in OBJECT_PARTS else f"({own})")
+            for name, own in ((name, chosen(STORED, name, PARTS[name])) for name in PARTS)
+        }
+        query, schema = conformed_parts(queries)
+        return stored_rows(self._runner, self._parts, schema, query)
 
-    def _load(self) -> None:
-        """Take over the parts of the last stream."""
-        if self._parts.version() is None or self._parts.last_batch(WRITER) is None:
-            return
-        with duckdb_errors(self._parts.url):
-            self._connection.register("qmf_audit_stored", self._parts.dataset(self._parts.snapshot().files))
-            for name, columns in PARTS.items():
-                self._state.insert(name, chosen("qmf_audit_stored", name, columns))
+    def _store(self, parts: Rows, end: Mapping[str, TablePosition]) -> None:
+        columns = columns_together(PARTS)
+        numbers = {f"{_READ}{path}": item.version for path, item in end.items() if item.version is not None}
+        written = parts.select(list(columns)).write(self._parts)
+        self._parts.commit_files(
+            written.files,
+            arrow_schema(columns),
+            writer=WRITER,
+            batch=(self._parts.last_batch(WRITER) or 0) + 1,
+            replace=True,
+            numbers=numbers,
+        )
 
     def _read(self, path: str) -> TablePosition:
         """How much of a table was read."""

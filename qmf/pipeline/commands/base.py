@@ -1,28 +1,22 @@
-"""What subcommands share: their declaration, common options, output, and the Spark session."""
+"""What subcommands share: their declaration, common options, and output."""
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import importlib.util
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import attrs
 
 from qmf.connecting import BrokerTarget, add_connection_options, read_connections
-from qmf.pipeline.errors import MissingExtraError, PipelineError
+from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.location import is_local, local_path
 from qmf.pipeline.lake.table_paths import kind_path
 from qmf.views.times import parse_duration
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _DAYS_AGO = {"today": 0, "yesterday": 1}
 
@@ -40,7 +34,7 @@ class Subcommand:
         help: one line without a full stop.
         options: adds its own options to a parser that has `--config`, `--lake` and `--verbose`.
         run: does the work; a `QmfError` becomes one line and exit code 2.
-        spark: it runs on Spark: adds `--master` and `--conf`, for `spark_session`.
+        spark: it may run on Spark: adds `--master` and `--conf`, for `job_runner`.
         lake: it needs `--lake`; otherwise its own options say where its data are.
         actions: subcommands of its own, of which one must be given; then only name and help of this one count.
     """
@@ -181,14 +175,17 @@ def add_common(parser: argparse.ArgumentParser, *, spark: bool, lake: bool = Tru
         )
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
     if spark:
-        parser.add_argument("--master", metavar="URL", help=f"URL of Spark's master; default: {DEFAULT_MASTER}")
+        parser.add_argument(
+            "--master", metavar="URL", help="run on Spark, at this URL of a master; default: in this process"
+        )
         parser.add_argument(
             "--conf",
             action="append",
             type=_setting,
             default=[],
             metavar="KEY=VALUE",
-            help="a setting of Spark, e.g. spark.driver.memory=4g; may be repeated",
+            help="run on Spark with a setting of it, e.g. spark.driver.memory=4g, without --master at "
+            f"{DEFAULT_MASTER}; may be repeated",
         )
 
 
@@ -238,48 +235,6 @@ def add_classes(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help="e.g. cpu,qmf.host:disk; default: all",
     )
-
-
-@contextmanager
-def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
-    """The session that a subcommand runs on, stopped at the end.
-
-    Raises:
-        MissingExtraError: pyspark is not installed.
-        PipelineError: no Java, or one that is too old; or there is no lake, and the subcommand does not follow it; or
-            Spark failed: one line with the cause, and with `--verbose` all that it says.
-    """
-    if not _names_other_file_system(options):
-        _check_input(options)
-    if importlib.util.find_spec("pyspark") is None:
-        raise MissingExtraError("pyspark")
-    from py4j.protocol import Py4JError
-
-    from qmf.pipeline.commands.spark_failures import JavaOutput, spark_failures
-    from qmf.pipeline.spark import session
-
-    output = None if options.verbose else JavaOutput()
-    with spark_failures(output):
-        with output.taken() if output is not None else nullcontext():
-            spark = session(options.master or DEFAULT_MASTER, settings=dict(options.conf), progress=sys.stderr.isatty())
-        try:
-            spark.sparkContext.setLogLevel("ERROR")
-            yield spark
-        finally:
-            with suppress(Py4JError, OSError):  # Java may have ended first, by the same signal
-                spark.stop()
-
-
-def _names_other_file_system(options: argparse.Namespace) -> bool:
-    """True if paths without a scheme are not those of this machine."""
-    return "spark.hadoop.fs.defaultFS" in dict(options.conf)
-
-
-def _check_input(options: argparse.Namespace) -> None:
-    if getattr(options, "stream", False):
-        check_followed(options.lake)
-    else:
-        check_lake(options.lake)
 
 
 def _setting(text: str) -> tuple[str, str]:

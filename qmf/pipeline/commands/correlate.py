@@ -9,16 +9,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from qmf.pipeline.commands.base import (
-    Subcommand,
-    add_days,
-    add_stream,
-    check_followed,
-    check_lake,
-    print_line,
-    spark_session,
-)
-from qmf.pipeline.commands.notify_options import add_notify, notifies, open_notifier
+from qmf.pipeline.commands.base import Subcommand, add_days, add_stream, print_line
+from qmf.pipeline.commands.notify_options import add_notify, open_notifier
+from qmf.pipeline.commands.running import job_runner, runs_on_spark
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.shutdown import stop_on_signals
 from qmf.views.times import parse_duration
@@ -29,13 +22,14 @@ if TYPE_CHECKING:
     from qmf.pipeline.correlate.rule_watch import RuleWatch
     from qmf.pipeline.correlate.stream import CorrelationStream
     from qmf.pipeline.notifying.job import JobNotifier
+    from qmf.pipeline.runners.runner import Runner
 
 #: Seconds between looks for new rows: a look costs a few milliseconds, and alerts wait for it.
 _LOOK = 0.05
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Evaluate rules, and raise alerts. Spark is not needed, unless a batch has --master."
+    parser.description = "Evaluate rules, and raise alerts, in this process, or on Spark by --master or --conf."
     parser.add_argument("--rules", required=True, metavar="FILE", help="rules, in TOML; see qmf-pipeline rules")
     parser.add_argument("--out", metavar="DIR", help="folder of the tables; default: LAKE/_tables/correlate")
     add_days(parser)
@@ -60,48 +54,27 @@ def _run(options: argparse.Namespace) -> None:
         storage=dict(options.storage),
         wrong=wrong,
     )
-    if options.master is not None:
-        _batch_on_spark(options, correlate_options)
-        return
-    (check_followed if options.stream else check_lake)(options.lake)
     with ExitStack() as stack:
+        runner = stack.enter_context(job_runner(options))
         stop = stack.enter_context(stop_on_signals())
         notifier = open_notifier(stack, options, correlate_options, stop)
         if options.stream:
+            if runs_on_spark(options):
+                raise PipelineError("correlate: --stream runs in the process of the command: leave out --master")
             _stream(stack, options, correlate_options, notifier, stop)
         else:
-            _batch(correlate_options, notifier, stop)
+            _batch(runner, correlate_options, notifier, stop)
 
 
-def _batch(options: CorrelateOptions, notifier: JobNotifier | None, stop: threading.Event) -> None:
+def _batch(runner: Runner, options: CorrelateOptions, notifier: JobNotifier | None, stop: threading.Event) -> None:
     from qmf.pipeline.correlate.batch import correlate_batch
 
-    result = correlate_batch(options, print_line)
-    print_alerts(result.alerts)
-    print_line(f"Wrote {len(result.alerts)} rows to {options.out}/batch; {result.counts}")
+    result = correlate_batch(runner, options, print_line)
+    print_alerts(result.table.in_order())
+    print_line(f"Wrote {result.rows} rows to {options.out}/batch; {result.counts}")
     if notifier is not None:
-        notifier.report_batch(result.alerts)
+        notifier.report_batch(list(result.table.in_order()))
         notifier.drain(stop)
-    _check_failures(result.failures)
-
-
-def _batch_on_spark(options: argparse.Namespace, correlate_options: CorrelateOptions) -> None:
-    from qmf.pipeline.correlate.alert_table import AlertTable
-
-    if options.stream:
-        raise PipelineError("correlate: --stream runs in the process of the command: leave out --master")
-    if notifies(options):
-        raise PipelineError(
-            "correlate: --master notifies nobody: leave out --raise, --notify and the routes in the rules"
-        )
-    with spark_session(options) as spark:
-        from qmf.pipeline.correlate.spark_job import correlate_on_spark
-        from qmf.pipeline.spark.batch_progress import report_progress
-
-        with report_progress(spark, "correlate", print_line):
-            result = correlate_on_spark(spark, correlate_options, print_line)
-    print_alerts(AlertTable(correlate_options.out, "batch").in_order())
-    print_line(f"Wrote {result.rows} rows to {correlate_options.out}/batch; {result.counts}")
     _check_failures(result.failures)
 
 

@@ -43,15 +43,6 @@ def add_notify(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def notifies(options: argparse.Namespace) -> bool:
-    """True if somebody is to be notified.
-
-    Raises:
-        QmfError: the configuration is wrong.
-    """
-    return _source(options).read() is not None
-
-
 def _source(options: argparse.Namespace) -> ConfigSource:
     from qmf.pipeline.notifying.config_source import ConfigSource
 

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
 from qmf.pipeline.commands.base import (
     Subcommand,
     add_classes,
     add_days,
     add_stream,
-    check_followed,
-    check_lake,
     comma_separated,
     print_line,
-    spark_session,
     storage_of,
 )
-from qmf.pipeline.lake.location import is_local
+from qmf.pipeline.commands.running import job_runner, runs_on_spark
 from qmf.pipeline.rollup.job import roll_up_lake
 from qmf.pipeline.rollup.stream import RollupStream
 from qmf.pipeline.rollup.stream_job import follow_lake
 from qmf.pipeline.rollup.tables import RollupOptions
+from qmf.pipeline.rollup.task_stream import TaskRollupStream
 from qmf.views.times import parse_duration
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Roll samples up by windows of time. A lake in a local folder needs no Spark, "
-        "unless --master or --conf is given."
-    )
+    parser.description = "Roll samples up by windows of time, in this process, or on Spark by --master or --conf."
     parser.add_argument("--out", metavar="DIR", help="folder of the tables; default: LAKE/_tables/rollup")
     parser.add_argument(
         "--size", dest="sizes", type=comma_separated, default=("1m",), metavar="SIZES", help="windows, e.g. 1m,15m,1h"
@@ -59,42 +53,18 @@ def _run(options: argparse.Namespace) -> None:
         timezone=options.timezone,
         storage=storage_of(options),
     )
-    if _needs_spark(options, rollup_options):
-        _run_on_spark(options, rollup_options)
-        return
-    if not options.stream:
-        check_lake(options.lake)
-        _print_rows(roll_up_lake(rollup_options, print_line), rollup_options)
-        return
-    check_followed(options.lake)
-    _follow(options, rollup_options, RollupStream)
-
-
-def _follow(
-    options: argparse.Namespace, rollup_options: RollupOptions, make: Callable[[RollupOptions], RollupStream]
-) -> None:
-    every = parse_duration(options.every) / 10**9
-    rows = follow_lake(rollup_options, print_line, every=every, once=options.once, make=make)
-    _print_rows(rows, rollup_options)
-
-
-def _needs_spark(options: argparse.Namespace, rollup_options: RollupOptions) -> bool:
-    is_asked_for = options.master is not None or options.conf
-    return bool(is_asked_for) or not (is_local(rollup_options.lake) and is_local(rollup_options.out))
-
-
-def _run_on_spark(options: argparse.Namespace, rollup_options: RollupOptions) -> None:
-    with spark_session(options) as spark:
-        from qmf.pipeline.rollup import spark_job
-
+    rollup_options.check()  # before Java is started
+    with job_runner(options) as runner:
         if not options.stream:
-            _print_rows(spark_job.rollup_batch(spark, rollup_options, print_line), rollup_options)
+            _print_rows(roll_up_lake(runner, rollup_options, print_line), rollup_options)
             return
 
         def make(chosen: RollupOptions) -> RollupStream:
-            return spark_job.SparkRollupStream(chosen, spark)
+            return TaskRollupStream(runner, chosen) if runs_on_spark(options) else RollupStream(chosen)
 
-        _follow(options, rollup_options, make)
+        every = parse_duration(options.every) / 10**9
+        rows = follow_lake(rollup_options, print_line, every=every, once=options.once, make=make)
+        _print_rows(rows, rollup_options)
 
 
 def _print_rows(rows: int, options: RollupOptions) -> None:

@@ -81,10 +81,12 @@ def _try(options: argparse.Namespace) -> None:
     from qmf.pipeline.correlate.batch import evaluate_lake
     from qmf.pipeline.correlate.options import CorrelateOptions
     from qmf.pipeline.correlate.rule_file import load_valid_rules
+    from qmf.pipeline.runners.process import ProcessRunner
 
     check_lake(options.lake)
     rules, wrong = load_valid_rules(options.file)
     result = evaluate_lake(
+        ProcessRunner(),
         CorrelateOptions(
             lake=options.lake,
             storage=dict(options.storage),

@@ -18,9 +18,10 @@ from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local, local_path
 from qmf.pipeline.lake.table_settings import exact_statistics
+from qmf.pipeline.runners.runner import Rows
 
 #: Columns of the table, with their types in Arrow. `began` and `at` are timestamps made from `began_ns` and `at_ns`.
-_COLUMNS = (
+COLUMNS = (
     ("alert_id", "string"),
     ("change", "string"),
     ("rule", "string"),
@@ -42,12 +43,15 @@ _COLUMNS = (
     ("annotations", "string"),
 )
 
-_NAMES = [name for name, _type in _COLUMNS]
+_NAMES = [name for name, _type in COLUMNS]
 
 #: The step of a stream; null in the table of a batch.
 _STEP = "step"
 
 _WRITER = "correlate"
+
+#: The order of the rows of a batch.
+_ORDER = ("at_ns", "alert_id")
 
 #: Alerts that are fetched at once.
 _PORTION = 1000
@@ -71,9 +75,12 @@ class AlertTable:
         """Commit the alerts of a step, unless they were committed before."""
         self.table.append(arrow_table(alerts, step), writer=_WRITER, batch=step, partition_by=())
 
-    def replace(self, alerts: Sequence[AlertRow]) -> None:
-        """Replace all alerts by those of a batch."""
-        self.table.replace(arrow_table(alerts, None), where=None, writer=_WRITER, batch=time.time_ns(), partition_by=())
+    def replace(self, alerts: Rows) -> int:
+        """Replace all alerts by those of a batch, and return their number."""
+        written = alerts.write(self.table, order=_ORDER)
+        schema = arrow_table([], None).schema
+        self.table.commit_files(written.files, schema, writer=_WRITER, batch=time.time_ns(), replace=True)
+        return written.rows
 
     def read(self) -> Any:
         """The table as an Arrow table; None where there is nothing yet."""
@@ -118,7 +125,7 @@ def alerts(out: str, *, by: str = "stream") -> Any:
 
 def _schema() -> Any:
     pa = import_pyarrow()
-    return pa.schema([pa.field(name, pa.type_for_alias(type)) for name, type in _COLUMNS])
+    return pa.schema([pa.field(name, pa.type_for_alias(type)) for name, type in COLUMNS])
 
 
 def arrow_table(rows: Sequence[AlertRow], step: int | None) -> Any:

@@ -1,21 +1,45 @@
-"""The job as a batch: all rules over a whole lake, the alerts into a table.
+"""The job as a batch: all rules over a whole lake, the alerts into a table, wherever it runs.
 
-A batch replaces the table of the batch before; running it again gives the same rows, with the same ids. It knows
-nothing from before its first day: an alert that was open then is found when its rule is fulfilled again.
+A map makes signals of files; they are brought together by rule and subject and sorted by time; a reduce makes the
+alerts of each subject. A batch replaces the table of the batch before; running it again gives the same rows, with the
+same ids. It knows nothing from before its first day: an alert that was open then is found when its rule is fulfilled
+again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from itertools import islice
+from typing import Any
 
 import attrs
 
-from qmf.pipeline.correlate.alert_table import AlertTable
+from qmf.pipeline.correlate.alert_table import COLUMNS, AlertTable, arrow_table
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
-from qmf.pipeline.correlate.batch_input import batch_input, whole_pass
-from qmf.pipeline.correlate.evaluation import EvaluationCounts, counted
+from qmf.pipeline.correlate.batch_input import BatchInput, batch_input, merged_arrivals, whole_pass
+from qmf.pipeline.correlate.evaluation import AT, EvaluationCounts, EvaluationPass, counted
 from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow, signal_rows
+from qmf.pipeline.correlate.signals import SIGNAL_COLUMNS
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.table_files import FilesByTable
+from qmf.pipeline.runners.runner import Rows, Runner
+
+#: Alerts of a record batch.
+_ALERTS = 1000
+
+#: The text of an expression that could not be computed, in a row of its own with the number of the rule.
+_FAILURE = "failure"
+
+#: The columns of a reduce besides those of the table: numbers of signals, and failures, in rows of their own.
+_NUMBERS = ("signals", "misdated")
+
+#: What a row is: an alert, or something else about the evaluation.
+_ROW, _ALERT, _OTHER = "row", "alert", "other"
+
+_KEY, _ORDER = ("rule", "key"), ("at", "ts", "run", "seq", "role")
 
 
 @attrs.frozen
@@ -23,55 +47,155 @@ class BatchResult:
     """The result of a batch.
 
     Attributes:
-        alerts: rows of the table, by time.
+        table: of the alerts.
+        rows: of the table.
         counts: of the signals.
         failures: a line for each rule that was left out as it doesn't fit its class, and for each expression that
             could not be computed for some rows. The other rules, and other rows, were evaluated.
     """
 
-    alerts: Sequence[AlertRow]
+    table: AlertTable
+    rows: int
     counts: EvaluationCounts
     failures: tuple[str, ...] = ()
 
 
+@attrs.frozen
+class LakeAlerts:
+    """What the rules find in a lake.
+
+    Attributes:
+        alerts: in order.
+        counts, failures: as of `BatchResult`.
+    """
+
+    alerts: Sequence[AlertRow]
+    counts: EvaluationCounts
+    failures: tuple[str, ...]
+
+
+@attrs.frozen
+class _Evaluation:
+    """Alerts, and other rows about them, wherever they are."""
+
+    found: Rows
+    options: CorrelateOptions
+    errors: Sequence[str]
+
+    def alerts(self) -> Rows:
+        """The rows of the table."""
+        return self.found.where(_ROW, [_ALERT]).select(arrow_table([], None).schema.names)
+
+    def others(self) -> tuple[EvaluationCounts, tuple[str, ...]]:
+        """Counts, and failures."""
+        rows = self.found.where(_ROW, [_OTHER]).select([*_NUMBERS, "number", _FAILURE]).table().to_pylist()
+        counts = (sum(row[name] or 0 for row in rows) for name in _NUMBERS)
+        failed = {row["number"]: row[_FAILURE] for row in rows if row[_FAILURE] is not None}
+        texts = (text for _number, text in sorted(failed.items()))
+        return EvaluationCounts(*counts), (*self.options.wrong, *self.errors, *texts)
+
+
 def correlate_batch(
-    options: CorrelateOptions, print_line: Callable[[str], None], *, until: int | None = None
+    runner: Runner, options: CorrelateOptions, print_line: Callable[[str], None], *, until: int | None = None
 ) -> BatchResult:
     """Evaluate the rules over a lake, and write the table.
 
     Args:
+        runner: where to run.
         options: of the job.
         print_line: called for each class of a rule that the lake doesn't have.
         until: evaluate the time before this only, ns since 1970; None for all.
 
     Raises:
-        LakeError: no lake.
+        LakeError: no lake, or the table cannot be written.
     """
-    result = evaluate_lake(options, print_line, until=until)
-    AlertTable(options.out, "batch").replace(result.alerts)
-    return result
+    table = AlertTable(options.out, "batch")
+    with _evaluated(runner, options, print_line, until) as evaluation:
+        rows = table.replace(evaluation.alerts())
+        return BatchResult(table, rows, *evaluation.others())
 
 
 def evaluate_lake(
-    options: CorrelateOptions, print_line: Callable[[str], None], *, until: int | None = None
-) -> BatchResult:
+    runner: Runner, options: CorrelateOptions, print_line: Callable[[str], None], *, until: int | None = None
+) -> LakeAlerts:
     """Evaluate the rules over a lake, and write nothing; otherwise as `correlate_batch`."""
+    with _evaluated(runner, options, print_line, until) as evaluation:
+        names = [name for name, _type in COLUMNS]
+        alerts = [AlertRow(**row) for row in evaluation.alerts().select(names).table().to_pylist()]
+        return LakeAlerts(in_order(alerts), *evaluation.others())
+
+
+@contextmanager
+def _evaluated(
+    runner: Runner, options: CorrelateOptions, print_line: Callable[[str], None], until: int | None
+) -> Iterator[_Evaluation]:
     given, files = batch_input(options, print_line)
-    over = whole_pass(given.times(files), options.late, until)
-    with closing(given.reader()) as reader:
-        counts = [EvaluationCounts()]
-        portions = counted(reader.signals(given.rows(files)), over, counts)
-        alerts = in_order(given.evaluator(reader.left_out).batch(portions, over))
-        failures = all_failures(options, reader.errors, reader.failures)
-    return BatchResult(alerts, counts[0], failures)
+    with closing(SignalReader(given.plan, given.late, given.schemas, strict=False)) as reader:
+        errors, left_out = reader.errors, reader.left_out
+    tasks = runner.portions(files)
+    # A few rows for each run of a recorder and each goodbye of an agent: what places all rows in time.
+    over = whole_pass(merged_arrivals(runner.each(tasks, given.times)), given.late, until)
+    signals = runner.mapped(tasks, partial(_signals, given), _signal_schema())
+    expected = [(*row, None) for row in given.evaluator(left_out).expected(over)]
+    if expected:
+        signals = signals.joined(runner.given(_signal_table(expected)))
+    work = partial(_alerts, given, left_out, over)
+    with signals.reduced(_KEY, work, _alert_schema(), order=_ORDER).kept() as found:
+        yield _Evaluation(found, options, errors)
 
 
-def all_failures(options: CorrelateOptions, errors: Iterable[str], failures: Mapping[int, str]) -> tuple[str, ...]:
-    """The failures of a batch.
+# -- the map, and the reduce
 
-    Args:
-        options: of the job.
-        errors: about rules that don't fit their class.
-        failures: expressions that could not be computed for some rows, by the number of the rule.
-    """
-    return (*options.wrong, *errors, *(text for _number, text in sorted(failures.items())))
+
+def _signals(given: BatchInput, connection: Any, files: FilesByTable) -> Iterator[Any]:
+    """The signals of files, and what failed."""
+    pa = import_pyarrow()
+    with closing(given.reader(connection)) as reader:
+        for batch in reader.signal_batches(given.rows(files)):
+            yield batch.append_column(_FAILURE, pa.nulls(batch.num_rows, pa.string()))
+        nothing = (None,) * (len(SIGNAL_COLUMNS) - 1)
+        yield from _signal_table([(number, *nothing, text) for number, text in reader.failures.items()]).to_batches()
+
+
+def _alerts(
+    given: BatchInput, left_out: frozenset[int], over: EvaluationPass, _connection: Any, batches: Iterator[Any]
+) -> Iterator[Any]:
+    """The alerts of signals, and the numbers and failures of these."""
+    pa = import_pyarrow()
+    failed: dict[int, str] = {}
+
+    def portions() -> Iterator[list[SignalRow]]:
+        for batch in batches:
+            rows = signal_rows(batch)
+            failed.update((row[0], row[-1]) for row in rows if row[AT] is None)
+            yield [row[:-1] for row in rows if row[AT] is not None]
+
+    counts = [EvaluationCounts()]
+    alerts = given.evaluator(left_out).batch(counted(portions(), over, counts), over, divided=True)
+    schema = _alert_schema()
+    while portion := list(islice(alerts, _ALERTS)):
+        table = arrow_table(portion, None)
+        for field in list(schema)[len(table.schema) :]:
+            value = [_ALERT] * table.num_rows if field.name == _ROW else [None] * table.num_rows
+            table = table.append_column(field, pa.array(value, field.type))
+        yield from table.to_batches()
+    others: list[dict[str, Any]] = [{"signals": counts[0].rows, "misdated": counts[0].misdated}]
+    others += [{"number": number, _FAILURE: text} for number, text in failed.items()]
+    yield from pa.Table.from_pylist([{_ROW: _OTHER, **row} for row in others], schema).to_batches()
+
+
+def _signal_schema() -> Any:
+    pa = import_pyarrow()
+    types = {"INTEGER": pa.int32(), "VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64()}
+    return pa.schema([(name, types[type]) for name, type in (*SIGNAL_COLUMNS, (_FAILURE, "VARCHAR"))])
+
+
+def _signal_table(rows: Iterable[SignalRow]) -> Any:
+    schema = _signal_schema()
+    return import_pyarrow().Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+
+
+def _alert_schema() -> Any:
+    pa = import_pyarrow()
+    numbers = [(name, pa.int64()) for name in (*_NUMBERS, "number")]
+    return pa.schema([*arrow_table([], None).schema, *numbers, (_FAILURE, pa.string()), (_ROW, pa.string())])

@@ -32,7 +32,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import RecordedClass
 from qmf.pipeline.lake.table_paths import kind_path
-from qmf.pipeline.rollup.frames import executor_connection
+from qmf.pipeline.runners.spark import task_connection
 from qmf.pipeline.spark.catalog import FrameClass
 
 _SPARK_TYPES = {"INTEGER": "int", "VARCHAR": "string", "BIGINT": "bigint", "DOUBLE": "double"}
@@ -110,7 +110,7 @@ class _SignalMaker:
         """The function of `mapInArrow` for the rows of one table."""
 
         def signals(batches: Iterable[Any]) -> Iterator[Any]:
-            with closing(SignalReader(self.plan, self.late, self.schemas, connection=executor_connection())) as reader:
+            with closing(SignalReader(self.plan, self.late, self.schemas, connection=task_connection())) as reader:
                 reader.follow(self.followed)
                 for rows in _portions(batches):
                     for portion in reader.signals({path: rows}):

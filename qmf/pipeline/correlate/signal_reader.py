@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -139,7 +140,11 @@ class SignalReader:
             )
 
     def signals(self, rows: Mapping[str, Any]) -> Iterator[list[SignalRow]]:
-        """The signals of rows, with `SIGNAL_COLUMNS`, sorted by rule, subject, time, run and number; in portions.
+        """The rows of `signal_batches`, in portions."""
+        return map(signal_rows, self.signal_batches(rows))
+
+    def signal_batches(self, rows: Mapping[str, Any]) -> Iterator[Any]:
+        """The signals of rows, with `SIGNAL_COLUMNS`, sorted by rule, subject, time, run and number, as record batches.
 
         Rows for which an expression of a rule cannot be computed give no signal for this rule, see `failures`.
 
@@ -158,29 +163,26 @@ class SignalReader:
             return
         with duckdb_errors("rules"):
             try:
-                batch = self._first(select.of(relation) for select, relation in parts.items())
+                batches = self._sorted(select.of(relation) for select, relation in parts.items())
             except import_duckdb().Error:
                 failed = {select for select, relation in parts.items() if self._failure(select.of(relation))}
                 if not failed:
                     raise
                 for select in failed:
                     self._note_failure(select, parts[select])
-                batch = self._first(
+                batches = self._sorted(
                     self._sql(select.item, select.table, relation, tolerant=True)
                     if select in failed
                     else select.of(relation)
                     for select, relation in parts.items()
                 )
-            while batch:
-                yield batch
-                batch = self._connection.fetchmany(_CHUNK)
+            yield from batches
 
-    def _first(self, parts: Iterable[str]) -> list[SignalRow]:
-        """The first signals; as all are sorted before, an expression that cannot be computed fails here."""
-        found: list[SignalRow] = self._connection.execute(f"{' UNION ALL '.join(parts)} ORDER BY {_ORDER}").fetchmany(
-            _CHUNK
-        )
-        return found
+    def _sorted(self, parts: Iterable[str]) -> Iterator[Any]:
+        """All signals; as they are sorted before, an expression that cannot be computed fails here."""
+        rows = self._connection.sql(f"{' UNION ALL '.join(parts)} ORDER BY {_ORDER}").to_arrow_reader(_CHUNK)
+        first = next(rows, None)
+        return iter(()) if first is None else itertools.chain([first], rows)
 
     def _failure(self, select: str) -> str | None:
         """Why a query fails; None where it doesn't."""
@@ -353,6 +355,11 @@ class _Registration:
 
     def __exit__(self, *_: object) -> None:
         self._connection.unregister(self._name)
+
+
+def signal_rows(batch: Any) -> list[SignalRow]:
+    """The rows of a record batch."""
+    return list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
 def _parts(table: InputTable) -> Iterator[RuleInput]:

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import datetime
 import functools
-import json
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.free_space import check_space
-from qmf.pipeline.lake.location import absolute, is_local
+from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import DATE, HASH
 from qmf.pipeline.lake.table_files import (
     GROUP_ROWS,
-    FileWriter,
     TableFile,
     TableSnapshot,
     WrittenFile,
@@ -62,14 +59,15 @@ class LakeTable:
         # An executor has a working directory of its own, and so has Spark's Java process.
         self.url = absolute(url)
         self._options = dict(options or {})
-        self._statistics = tuple(statistics)
+        #: The columns of whose values each file has the limits in the log; none for the library's choice.
+        self.statistics = tuple(statistics)
         self._opened: Any = None
         self._commits = 0
         self._snapshot: TableSnapshot | None = None
 
     def __reduce__(self) -> tuple[Callable[..., LakeTable], tuple[str, dict[str, str]]]:
         # Executors open the table themselves.
-        return functools.partial(LakeTable, statistics=self._statistics), (self.url, self._options)
+        return functools.partial(LakeTable, statistics=self.statistics), (self.url, self._options)
 
     # -- reading
 
@@ -204,7 +202,7 @@ class LakeTable:
     @property
     def configuration(self) -> dict[str, str]:
         """The properties of the table, in the words of the Delta protocol."""
-        return table_settings(self._statistics)
+        return table_settings(self.statistics)
 
     def conform(self, schema: Any) -> None:
         """Add the columns and the properties that the table lacks, where there is a table.
@@ -289,19 +287,6 @@ class LakeTable:
             predicate=where,
         )
 
-    def file_writer(self, path: str, schema: Any) -> FileWriter:
-        """Begin a file of the table, for `commit_files`.
-
-        Args:
-            path: inside the table; unique.
-            schema: of its rows, without the columns of the partitions.
-        """
-        store = file_system(self.url, self._options)
-        with delta_errors(f"{self.url}/{path}"):
-            if is_local(self.url):
-                Path(self.url, path).parent.mkdir(parents=True, exist_ok=True)
-            return FileWriter(path, store.open_output_stream(path), schema)
-
     def commit_files(
         self,
         files: Sequence[WrittenFile],
@@ -312,8 +297,9 @@ class LakeTable:
         batch: int = 0,
         replace: bool = False,
         where: Mapping[str, Sequence[str]] | None = None,
+        numbers: Mapping[str, int] | None = None,
     ) -> bool:
-        """Commit files that were written by `file_writer`, unless their batch was committed before.
+        """Commit files that `write_rows` wrote, unless their batch was committed before.
 
         Args:
             files: may be none.
@@ -322,6 +308,7 @@ class LakeTable:
             writer, batch: as of `append`; None for a job that commits whatever was committed before.
             replace: the files replace rows.
             where: partitions whose rows are replaced: values by column; None for all rows.
+            numbers: to commit with them, by name; `last_batch` reads them.
 
         Returns:
             False where the batch had been committed.
@@ -339,10 +326,7 @@ class LakeTable:
 
         delta = import_deltalake()
         now = time.time_ns() // 1_000_000
-        actions = [
-            AddAction(file.path, file.size, dict(file.partition), now, True, json.dumps({"numRecords": file.rows}))
-            for file in files
-        ]
+        actions = [AddAction(file.path, file.size, dict(file.partition), now, True, file.statistics) for file in files]
         with delta_errors(self.url):
             self._existing().create_write_transaction(
                 actions,
@@ -350,7 +334,7 @@ class LakeTable:
                 delta.Schema.from_arrow(schema),
                 list(partition_by),
                 [(name, "in", list(values)) for name, values in where.items()] if replace and where else None,
-                commit_properties=_properties(writer, batch),
+                commit_properties=_properties(writer, batch, numbers),
             )
         return True
 

@@ -90,38 +90,14 @@ class WrittenFile:
         path: inside the table.
         partition: values of the columns by which the table is partitioned.
         rows, size: number of rows, and size in bytes.
+        statistics: of its columns, as JSON in the words of the Delta protocol.
     """
 
     path: str
     partition: Mapping[str, str]
     rows: int
     size: int
-
-
-class FileWriter:
-    """Writes one file of a table; it belongs to the table when it is committed."""
-
-    def __init__(self, path: str, stream: Any, schema: Any) -> None:
-        self._path = path
-        self._stream = stream
-        self._writer = import_pyarrow().parquet.ParquetWriter(stream, schema, compression="zstd")
-        self._rows = 0
-
-    def write(self, rows: Any) -> None:
-        """Add an Arrow table of the file's schema."""
-        self._writer.write_table(rows, GROUP_ROWS)
-        self._rows += rows.num_rows
-
-    def close(self) -> tuple[str, int, int]:
-        """End the file.
-
-        Returns:
-            its path, number of rows, and size in bytes.
-        """
-        self._writer.close()
-        size = int(self._stream.tell())
-        self._stream.close()
-        return self._path, self._rows, size
+    statistics: str
 
 
 def file_system(url: str, options: Mapping[str, str]) -> Any:

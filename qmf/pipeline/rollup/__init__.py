@@ -7,8 +7,8 @@ command in its process.
 
 `stream_memory` has a stream's newest samples, as values of all classes together (`families`).
 
-On Spark, executors run the same statements on the same columns, so the rows are the same: `tasks` divides a lake into
-pieces of work, `spark_job` is the command's work, `frames` rolls up samples that are in a frame of Spark.
+`tasks` are the pieces of work that a runner has done, in the process or on Spark; `task_stream` is a stream of such
+tasks. `frames` rolls up samples that are in a frame of Spark.
 """
 
 from __future__ import annotations

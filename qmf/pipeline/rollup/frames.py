@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from qmf.pipeline.duckdb_queries import connect, text
+from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.row_columns import DATE
@@ -19,9 +19,8 @@ from qmf.pipeline.rollup.members import number_members, window_seconds
 from qmf.pipeline.rollup.source import sample_columns
 from qmf.pipeline.rollup.windows import rolled_up
 from qmf.pipeline.rollup.zones import UTC, base_seconds
-
-#: Rows of a batch that goes back to Spark.
-BATCH_ROWS = 50_000
+from qmf.pipeline.runners.runner import duckdb_batches
+from qmf.pipeline.runners.spark import task_connection
 
 _SPARK_TYPES = {"timestamptz": "timestamp", "varchar": "string"}
 
@@ -70,7 +69,7 @@ def rollup_sizes(
         for size, length in seconds.items():
             rows = _BASE if length == base else f"({coarser_rows(_BASE, length)})"
             day = f"strftime(window_start, '%Y-%m-%d') as {DATE}"
-            yield from arrow_batches(connection, f"select {text(size)} as size, {day}, * from {rows}")
+            yield from duckdb_batches(connection, f"select {text(size)} as size, {day}, * from {rows}")
 
     if not members:
         return samples.sparkSession.createDataFrame([], _TABLE)
@@ -89,7 +88,7 @@ def coarser(finer: DataFrame, size: str) -> DataFrame:
     seconds = window_seconds(size)
 
     def work(connection: Any) -> Iterator[Any]:
-        yield from arrow_batches(connection, coarser_rows(_INPUT, seconds))
+        yield from duckdb_batches(connection, coarser_rows(_INPUT, seconds))
 
     return finer.select(*ROLLUP_COLUMNS).repartition(*KEY).mapInArrow(_whole(work), ROLLUP)
 
@@ -103,21 +102,8 @@ def _whole(work: Callable[[Any], Iterator[Any]]) -> Callable[[Iterable[Any]], It
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         found = [batch for batch in batches if batch.num_rows]
         if found:
-            with closing(executor_connection()) as connection:
+            with closing(task_connection()) as connection:
                 connection.register(_INPUT, import_pyarrow().Table.from_batches(found))
                 yield from work(connection)
 
     return run
-
-
-def executor_connection() -> Any:
-    """A connection to DuckDB in an executor, which gives each of its tasks a processor."""
-    connection = connect()
-    connection.execute("set timezone = 'UTC'")
-    connection.execute("set threads = 1")
-    return connection
-
-
-def arrow_batches(connection: Any, sql: str) -> Iterator[Any]:
-    """The rows of a query as Arrow batches."""
-    yield from connection.sql(sql).to_arrow_table().to_batches(max_chunksize=BATCH_ROWS)

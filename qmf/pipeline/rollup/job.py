@@ -1,98 +1,168 @@
-"""The job `rollup` as a batch, in this process: neither Spark nor Java is needed.
+"""The job `rollup` as a batch, wherever it runs: tasks make the rows, and one commit puts their files into the table.
 
-One commit replaces the days that were read, of the sizes and classes that were chosen.
+The commit replaces the days that were read, of the sizes and classes that were chosen. Rows of other classes in the
+same partitions of the table are written again.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from qmf.pipeline.duckdb_queries import connect, duckdb_errors, text
+import attrs
+
+from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.days import NS_PER_DAY, day
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import DATE
-from qmf.pipeline.rollup.day import ClassRollup
+from qmf.pipeline.lake.row_files import WrittenRows
 from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
 from qmf.pipeline.rollup.source import ClassSource, class_sources
-from qmf.pipeline.rollup.stream_memory import MAX_VALUES, NewSamples, StreamMemory
-from qmf.pipeline.rollup.stream_windows import END_NS, WindowRange
-from qmf.pipeline.rollup.tables import (
-    OUT,
-    PARTITIONS,
-    WRITER,
-    RollupOptions,
-    add_rows,
-    class_name,
-    rollup_table,
-)
+from qmf.pipeline.rollup.stream_memory import MAX_VALUES, NewSamples
+from qmf.pipeline.rollup.tables import PARTITIONS, WRITER, RollupOptions, class_name, rollup_schema, rollup_table
+from qmf.pipeline.rollup.tasks import KeptRows, SmallClassesTask, Task, class_tasks, task_rows
+from qmf.pipeline.runners.runner import Runner
+
+#: By what rows are counted for the user.
+_COUNTED = ("package", "class", "size")
 
 
-def roll_up_lake(options: RollupOptions, print_line: Callable[[str], None]) -> int:
+def roll_up_lake(runner: Runner, options: RollupOptions, print_line: Callable[[str], None]) -> int:
     """Roll up the content of a lake.
 
     Args:
+        runner: where to run.
         options: of the roll-up.
-        print_line: called for each class and size that is done.
+        print_line: called for each class and size when all are done.
 
     Returns:
         rows written.
 
     Raises:
         PipelineError: no such class, or not a size of windows.
-        LakeError: a file cannot be read or written.
+        LakeError: a file cannot be read or written, or another process writes to the same table.
         MissingExtraError: DuckDB or deltalake is not installed.
     """
     options.check()
+    options = attrs.evolve(options, lake=absolute(options.lake), out=absolute(options.out))
     started = time.monotonic()
     sources = class_sources(options.lake, options.classes, options.storage)
-    total = 0
-    with closing(connect()) as connection:
-        connection.execute("set timezone = 'UTC'")
-        made = _roll_up_together(connection, options, _few_values(options, sources))
-        for source in sources:
-            rows = made.get(class_name(source.versions)) or _roll_up_class(connection, options, source)
-            for size in options.sizes:
-                name, samples = class_name(source.versions), source.samples(options.first, options.last)
-                print_line(f"{name} by {size}: {samples} samples became {rows[size]} rows")
-            total += rows.total()
-        if total:
-            table = rollup_table(options, "batch")
-            table.replace(
-                connection.sql(f"from {OUT}"),
-                where=replaced(options, sources),
-                writer=WRITER,
-                batch=(table.last_batch(WRITER) or 0) + 1,
-                partition_by=PARTITIONS,
-            )
+    table = rollup_table(options, "batch")
+    table.conform(rollup_schema())
+    replacement = _replacement(table, options, sources)
+    written = written_rows(runner, [*_tasks(runner, options, sources), *replacement.kept], table)
+    chosen = {(source.package, source.name) for source in sources}
+    rows = sum(count for (package, name, _size), count in written.counts.items() if (package, name) in chosen)
+    if rows:
+        commit_rows(table, written, replacement)
+    for source in sources:
+        for size in options.sizes:
+            name, samples = class_name(source.versions), source.samples(options.first, options.last)
+            made = written.counts.get((source.package, source.name, size), 0)
+            print_line(f"{name} by {size}: {samples} samples became {made} rows")
     print_line(f"Rolled up in {time.monotonic() - started:.1f} s")
-    return total
+    return rows
 
 
-def replaced(options: RollupOptions, sources: Sequence[ClassSource]) -> str:
-    """The condition in SQL for the rows of the table that a batch replaces."""
-    days = replaced_days(options, sources)
-    where = f"size in ({_texts(options.sizes)}) and {DATE} in ({_texts(days)})"
-    if options.classes:
-        chosen = (f"(package = {text(source.package)} and class = {text(source.name)})" for source in sources)
-        where += f" and ({' or '.join(chosen)})"
-    return where
+@attrs.frozen
+class ReplacedRows:
+    """What a commit replaces: the rows of some partitions.
+
+    Attributes:
+        version: of the table of which `kept` are files; None where there is no table yet.
+        sizes, days: the partitions.
+        kept: tasks that write the rows again that stay.
+    """
+
+    version: int | None
+    sizes: Sequence[str]
+    days: Sequence[str]
+    kept: Sequence[KeptRows] = ()
+
+    @classmethod
+    def of(cls, table: LakeTable, where: str, sizes: Sequence[str], days: Callable[[str], bool]) -> ReplacedRows:
+        """The replacement of the rows that meet a condition, which may be a part of those of their partitions.
+
+        Args:
+            table: with the rows.
+            where: condition in SQL.
+            sizes: of the windows.
+            days: True for days that may have such rows.
+        """
+        version = table.version()
+        if version is None:
+            return cls(None, sizes, ())
+        kept = [
+            KeptRows(table, file, size, where)
+            for file in table.snapshot().files
+            for size in sizes
+            if file.path.startswith(f"size={size}/") and file.date is not None and days(file.date)
+        ]
+        return cls(version, sizes, sorted({str(task.file.date) for task in kept}), kept)
 
 
-def replaced_days(options: RollupOptions, sources: Sequence[ClassSource]) -> list[str]:
-    """The days whose rows a batch replaces, in order."""
-    return sorted({day for source in sources for day in source.zone_days(options.zone, options.first, options.last)})
+def written_rows(runner: Runner, tasks: Sequence[Task], table: LakeTable) -> WrittenRows:
+    """What tasks wrote into the folder of a table, to be committed."""
+    if not tasks:
+        return WrittenRows()
+    return runner.mapped(tasks, task_rows, rollup_schema()).write(table, by=PARTITIONS, counted=_COUNTED)
 
 
-def _texts(values: Sequence[str]) -> str:
-    return ", ".join(text(value) for value in values)
+def commit_rows(
+    table: LakeTable,
+    written: WrittenRows,
+    replacement: ReplacedRows | None,
+    numbers: Mapping[str, int] | None = None,
+) -> None:
+    """Commit what was written, in one commit.
+
+    Args:
+        table: whose files they are.
+        written: files, those of rows that are kept among them.
+        replacement: the partitions that they replace; None for none.
+        numbers: to commit with them.
+
+    Raises:
+        LakeError: the table cannot be written, or another process has written to it meanwhile.
+    """
+    if replacement is not None and replacement.kept and table.version() != replacement.version:
+        raise LakeError(f"{table.url}: another process wrote to it meanwhile; try again")
+    replaces = replacement is not None and bool(replacement.days) and replacement.version is not None
+    table.commit_files(
+        written.files,
+        rollup_schema(),
+        partition_by=PARTITIONS,
+        writer=WRITER,
+        batch=(table.last_batch(WRITER) or 0) + 1,
+        replace=replaces,
+        where={"size": list(replacement.sizes), DATE: list(replacement.days)} if replacement and replaces else None,
+        numbers=numbers,
+    )
+
+
+def _replacement(table: LakeTable, options: RollupOptions, sources: Sequence[ClassSource]) -> ReplacedRows:
+    """What a batch replaces: its days, of its sizes and classes."""
+    days = {day for source in sources for day in source.zone_days(options.zone, options.first, options.last)}
+    if not options.classes:
+        return ReplacedRows(table.version(), options.sizes, sorted(days))
+    chosen = (f"(package = {text(source.package)} and class = {text(source.name)})" for source in sources)
+    where = f"({' or '.join(chosen)})"
+    return ReplacedRows.of(table, where, options.sizes, days.__contains__)
+
+
+def _tasks(runner: Runner, options: RollupOptions, sources: Sequence[ClassSource]) -> list[Task]:
+    """The pieces of the work: classes with few values together, others by themselves."""
+    few = _few_values(options, sources)
+    samples = [item for item in (_samples(options, source) for source in few) if item.files and item.source.members]
+    others = [source for source in sources if not any(source is one for one in few)]
+    small = [SmallClassesTask(options, tuple(samples))] if samples else []
+    return [*small, *class_tasks(options, others, runner.task_rows)]
 
 
 def _few_values(options: RollupOptions, sources: Sequence[ClassSource]) -> list[ClassSource]:
-    """The classes that have so few values that planning a query for each would cost more than the values."""
+    """The classes that have few values."""
     found: list[ClassSource] = []
     room = MAX_VALUES
     for source in sorted(sources, key=lambda item: _samples(options, item).values):
@@ -110,46 +180,3 @@ def _samples(options: RollupOptions, source: ClassSource) -> NewSamples:
     newest = None if options.last is None else day(zone.end_ns(options.last) - 1)
     files = [file for date in source.between(oldest, newest) for file in source.days[date]]
     return NewSamples(source, files, first=True, only_counted=True)
-
-
-def _roll_up_together(
-    connection: Any, options: RollupOptions, sources: Sequence[ClassSource]
-) -> dict[str, Counter[str]]:
-    """Add the rows of classes to the table of all rows; returns their numbers by size, by name of the class."""
-    rows: dict[str, Counter[str]] = {}
-    samples = [item for item in (_samples(options, source) for source in sources) if item.files and item.source.members]
-    if not samples:
-        return rows
-    start = -END_NS if options.first is None else options.zone.start_ns(options.first)
-    end = END_NS if options.last is None else options.zone.end_ns(options.last)
-    try:
-        with duckdb_errors(options.lake):
-            memory = StreamMemory(connection, options.sizes, END_NS, continued=options.continued, zone=options.zone)
-            memory.add(samples, {item.name: -END_NS for item in samples})
-            memory.close(END_NS)
-            for size in options.sizes:
-                ranges = [WindowRange(item.source, size, start, end, last=False) for item in samples]
-                for item, count in zip(samples, memory.roll_up(size, ranges), strict=True):
-                    rows.setdefault(item.name, Counter())[size] = count
-    except FileNotFoundError as error:
-        raise LakeError(f"{options.lake}: {error}") from error
-    return rows
-
-
-def _roll_up_class(connection: Any, options: RollupOptions, source: ClassSource) -> Counter[str]:
-    """Add the rows of a class to the table of all rows; returns their number by size."""
-    rows: Counter[str] = Counter()
-    if not source.members:
-        return rows
-    try:
-        with (
-            duckdb_errors(options.lake),
-            closing(ClassRollup(connection, source, options.sizes, options.continued, options.zone)) as rollup,
-        ):
-            for date in source.zone_days(options.zone, options.first, options.last):
-                with rollup.day(date) as tables:
-                    for size, table in tables.items():
-                        rows[size] += add_rows(connection, OUT, table, size, options.zone)
-    except FileNotFoundError as error:
-        raise LakeError(f"{options.lake}: {error}") from error
-    return rows

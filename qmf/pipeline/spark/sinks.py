@@ -9,13 +9,13 @@ starts again from the beginning of the lake.
 
 from __future__ import annotations
 
-import functools
 import json
-import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -23,7 +23,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.lake.row_files import WrittenRows, write_rows
 from qmf.pipeline.lake.table_files import WrittenFile
 from qmf.pipeline.lake.table_settings import exact_statistics
 
@@ -35,31 +35,7 @@ CHECKPOINT = "_checkpoint"
 #: Files of a micro-batch: the tables are small, and small files cost more than their rows.
 _FILES = 1
 
-_WRITTEN = "path string, partition string, rows long, size long"
-
-
-def with_date(frame: DataFrame, time: str) -> DataFrame:
-    """Add `DATE`, the day in UTC of a column of times."""
-    return frame.withColumn(DATE, F.date_format(time, "yyyy-MM-dd"))
-
-
-def overwrite(frame: DataFrame, table: LakeTable, *, by: Sequence[str] = (), whole: bool = False) -> int:
-    """Write a batch into a table; the partitions that it has rows for are replaced, others stay.
-
-    Args:
-        frame: the rows.
-        table: to write to.
-        by: columns by which the table is partitioned; the days and the sizes that occur are replaced.
-        whole: replace the whole table.
-
-    Returns:
-        the number of rows.
-    """
-    files = write_files(frame, table, by)
-    values = {name: sorted({file.partition[name] for file in files}) for name in by}
-    where = None if whole or not by else values
-    table.commit_files(files, _schema(frame), partition_by=by, replace=True, where=where)
-    return sum(file.rows for file in files)
+_WRITTEN = "path string, partition string, rows long, size long, statistics string, counts string"
 
 
 def append_once(frame: DataFrame, table: LakeTable, writer: str, batch: int) -> None:
@@ -74,8 +50,7 @@ def append_once(frame: DataFrame, table: LakeTable, writer: str, batch: int) -> 
     if _is_committed(table, writer, batch):
         return
     numbered = frame.withColumn(BATCH_COLUMN, F.lit(batch).cast("long"))
-    files = write_files(numbered, table)
-    table.commit_files(files, _schema(numbered), writer=writer, batch=batch)
+    table.commit_files(write_files(numbered, table).files, _schema(numbered), writer=writer, batch=batch)
 
 
 def _is_committed(table: LakeTable, writer: str, batch: int) -> bool:
@@ -143,49 +118,41 @@ def read_table(spark: SparkSession, table: LakeTable, *, at: int | None = None) 
     return spark.read.schema(schema).option("basePath", table.url).parquet(*urls)
 
 
-def write_files(frame: DataFrame, table: LakeTable, by: Sequence[str] = ()) -> list[WrittenFile]:
+def write_files(frame: DataFrame, table: LakeTable, by: Sequence[str] = (), counted: Sequence[str] = ()) -> WrittenRows:
     """Write rows as files of a table, in the executors. They belong to it when they are committed.
 
     Args:
         frame: the rows.
         table: to write for.
         by: columns by which the table is partitioned.
+        counted: columns by whose values rows are counted.
     """
-    write = functools.partial(_write_part, table, _schema(frame), tuple(by))
-    found = frame.mapInArrow(write, _WRITTEN).collect()
-    return [WrittenFile(path, json.loads(partition), rows, size) for path, partition, rows, size in found]
+    schema = _schema(frame)
+
+    def write(batches: Iterator[Any]) -> Iterator[Any]:
+        yield _written_batch(write_rows(table, batches, schema, by=by, counted=counted))
+
+    files: list[WrittenFile] = []
+    counts: Counter[tuple[str, ...]] = Counter()
+    for path, partition, rows, size, statistics, own in frame.mapInArrow(write, _WRITTEN).collect():
+        if own is not None:
+            counts.update({tuple(values): count for values, count in json.loads(own)})
+        else:
+            files.append(WrittenFile(path, json.loads(partition), rows, size, statistics))
+    return WrittenRows(tuple(files), counts)
 
 
-def _write_part(table: LakeTable, schema: Any, by: tuple[str, ...], batches: Iterator[Any]) -> Iterator[Any]:
-    """Write the rows of one task; a file for each partition."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    writers: dict[tuple[str, ...], Any] = {}
-    own = pa.schema([field for field in schema if field.name not in by])
-    name = f"part-{uuid.uuid4()}.zstd.parquet"
-    try:
-        for batch in batches:
-            rows = pa.Table.from_batches([batch]).cast(schema)
-            keys = rows.group_by(list(by)).aggregate([]).to_pylist() if by else [{}]
-            for key in keys:
-                chosen = rows
-                for column, value in key.items():
-                    chosen = chosen.filter(pc.equal(chosen[column], value))
-                if not chosen.num_rows:
-                    continue
-                values = tuple(key[column] for column in by)
-                if values not in writers:
-                    folders = [f"{column}={value}" for column, value in zip(by, values, strict=True)]
-                    writers[values] = table.file_writer("/".join([*folders, name]), own)
-                writers[values].write(chosen.select(own.names))
-    finally:
-        written = [(*writer.close(), dict(zip(by, values, strict=True))) for values, writer in writers.items()]
-    found = [(path, json.dumps(partition), count, size) for path, count, size, partition in written]
-    columns = zip(*found, strict=True) if found else ([], [], [], [])
-    types = (pa.string(), pa.string(), pa.int64(), pa.int64())
-    arrays = [pa.array(values, type) for values, type in zip(columns, types, strict=True)]
-    yield pa.RecordBatch.from_arrays(arrays, ["path", "partition", "rows", "size"])
+def _written_batch(written: WrittenRows) -> Any:
+    """The files that a task wrote, and its counts in a row of their own."""
+    pa = import_pyarrow()
+    rows: list[dict[str, Any]] = [
+        {**attrs.asdict(file, recurse=False), "partition": json.dumps(dict(file.partition))} for file in written.files
+    ]
+    if written.counts:
+        rows.append({"counts": json.dumps([[list(values), count] for values, count in written.counts.items()])})
+    types = [("path", pa.string()), ("partition", pa.string()), ("rows", pa.int64()), ("size", pa.int64())]
+    schema = pa.schema([*types, ("statistics", pa.string()), ("counts", pa.string())])
+    return pa.RecordBatch.from_pylist(rows, schema=schema)
 
 
 def _schema(frame: DataFrame) -> Any:

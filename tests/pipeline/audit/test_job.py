@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import attrs
 import pytest
-from pipeline.lakes import Shop
+from pipeline.lakes import HERE, Shop
 from pipeline.object_store import s3_store
 from pipeline.shop import TILL
 from pipeline.tills import QUEUE_DECLARE, Till, read
@@ -27,9 +26,9 @@ pytest.importorskip("duckdb")
 from qmf.pipeline.audit.job import audit_lake
 from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.audit.stream import AuditStream
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from qmf.pipeline.audit.tables import made_parts
+from qmf.pipeline.runners.process import ProcessRunner
+from qmf.pipeline.runners.runner import Runner
 
 HUGE = (1 << 64) - 1
 RICHER = ClassVersion.from_schema(
@@ -78,17 +77,17 @@ def test_batch_and_stream_agree(tmp_path: Path) -> None:
         if write is not None:
             write(shop)
         # Each continues where the one before it ended.
-        with closing(AuditStream(stream)) as following:
-            read_rows.append(following.step())
-            assert following.step() == 0
+        following = AuditStream(HERE, stream)
+        read_rows.append(following.step())
+        assert following.step() == 0
     assert [bool(rows) for rows in read_rows] == [True, True, False]
     lines: list[str] = []
-    counts = audit_lake(batch, lines.append)
+    counts = audit_lake(HERE, batch, lines.append)
     found = read(tmp_path / "batch")
     assert counts == {name: len(rows) for name, rows in found.items()}
     assert sorted(lines) == sorted(f"{name}: {count} rows" for name, count in counts.items())
     assert read(tmp_path / "stream") == found
-    assert audit_lake(batch, lines.append) == counts
+    assert audit_lake(HERE, batch, lines.append) == counts
     assert read(tmp_path / "batch") == found
 
     # The limit went up, down for a moment, and up again; it is a 64-bit number.
@@ -122,54 +121,35 @@ def test_batch_and_stream_agree(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.slow
-def test_spark_makes_the_same_tables(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from qmf.pipeline.audit import spark_job
-
-    monkeypatch.setattr(spark_job, "TASK_ROWS", 3)  # several tasks
-    shop = Shop(tmp_path / "lake")
-    first_half(shop)
-    local = AuditOptions(lake=shop.root, out=str(tmp_path / "local"))
-    batch = AuditOptions(lake=shop.root, out=str(tmp_path / "batch"))
-    stream = AuditOptions(lake=shop.root, out=str(tmp_path / "stream"))
-    with closing(spark_job.SparkAuditStream(stream, spark)) as following:
-        assert following.step() > 0
-        second_half(shop)
-        assert following.step() > 0
-    counts = audit_lake(local, lambda _text: None)
-    assert spark_job.audit_on_spark(spark, batch, lambda _text: None) == counts
-    assert read(tmp_path / "batch") == read(tmp_path / "local") == read(tmp_path / "stream")
-
-
-@pytest.mark.slow
-def test_relative_paths_are_those_of_the_program(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("on_spark", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_several_tasks_make_the_same_tables(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_spark: bool
 ) -> None:
-    from qmf.pipeline.audit import spark_job
-
     monkeypatch.chdir(tmp_path)  # the executors have another working directory
+    runner: Runner = ProcessRunner(task_rows=3)
+    if on_spark:
+        from qmf.pipeline.runners.spark import SparkRunner
+
+        runner = SparkRunner(request.getfixturevalue("spark"), task_rows=3)
     shop = Shop("lake")
     first_half(shop)
+    following = AuditStream(runner, AuditOptions(lake="lake", out="stream"))
+    assert following.step() > 0
     second_half(shop)
-    counts = audit_lake(AuditOptions(lake="lake", out="local"), lambda _text: None)
-    assert spark_job.audit_on_spark(spark, AuditOptions(lake="lake", out="batch"), lambda _text: None) == counts
-    with closing(spark_job.SparkAuditStream(AuditOptions(lake="lake", out="stream"), spark)) as following:
-        assert following.step() > 0
-    assert read(tmp_path / "batch") == read(tmp_path / "local") == read(tmp_path / "stream")
+    assert following.step() > 0
+    counts = audit_lake(HERE, AuditOptions(lake="lake", out="here"), lambda _text: None)
+    assert audit_lake(runner, AuditOptions(lake="lake", out="batch"), lambda _text: None) == counts
+    assert read(tmp_path / "batch") == read(tmp_path / "here") == read(tmp_path / "stream")
 
 
-@pytest.mark.slow
 def test_a_table_that_an_executor_lacks_is_an_error(tmp_path: Path) -> None:
-    from qmf.pipeline.audit import spark_job
-
     shop = Shop(tmp_path / "lake")
     first_half(shop)
     files = {path: shop.lake.table(path).snapshot().files for path in shop.lake.paths()}
-    (task,) = spark_job.make_tasks(AuditOptions(lake=shop.root, out=""), files)
-    assert list(task.run())
-    (elsewhere,) = spark_job.make_tasks(AuditOptions(lake=str(tmp_path / "empty"), out=""), files)
+    assert made_parts(HERE, AuditOptions(lake=shop.root, out=""), files).table().num_rows
+    elsewhere = made_parts(HERE, AuditOptions(lake=str(tmp_path / "empty"), out=""), files)
     with pytest.raises(PipelineError, match="no table events/"):
-        list(elsewhere.run())
+        elsewhere.table()
 
 
 def test_events_are_added_once_though_a_kill_came_before_the_last_commit(
@@ -182,15 +162,15 @@ def test_events_are_added_once_though_a_kill_came_before_the_last_commit(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, closing(AuditStream(options)) as following:
+    with monkeypatch.context() as patch:
         patch.setattr(AuditStream, "_store", killed)
         with pytest.raises(KeyboardInterrupt):
-            following.step()
+            AuditStream(HERE, options).step()
     second_half(shop)  # the next step reads more files than the one that was not completed
-    with closing(AuditStream(options)) as following:
-        assert following.step() > 0
+    following = AuditStream(HERE, options)
+    assert following.step() > 0
     batch = AuditOptions(lake=shop.root, out=str(tmp_path / "batch"))
-    audit_lake(batch, lambda _text: None)
+    audit_lake(HERE, batch, lambda _text: None)
     assert read(tmp_path / "stream") == read(tmp_path / "batch")
 
 
@@ -198,8 +178,8 @@ def test_a_stream_makes_all_tables_though_nothing_is_in_them_yet(tmp_path: Path)
     shop = Shop(tmp_path / "lake")
     Till(shop).publish(101, name="one", limit=10)
     shop.commit()
-    with closing(AuditStream(AuditOptions(lake=shop.root, out=str(tmp_path / "stream")))) as following:
-        following.step()
+    following = AuditStream(HERE, AuditOptions(lake=shop.root, out=str(tmp_path / "stream")))
+    following.step()
     found = read(tmp_path / "stream")
     assert {name: len(rows) for name, rows in found.items() if not rows} == {"events": 0, "calls": 0, "availability": 0}
 
@@ -215,7 +195,7 @@ def test_a_lake_in_an_object_store(tmp_path: Path) -> None:
         outs: list[dict[str, list[dict[str, Any]]]] = []
         for shop, options in ((local, {}), (remote, store.options)):
             audit = AuditOptions(lake=shop.root, out=str(tmp_path / f"out-{len(outs)}"), storage=options)
-            audit_lake(audit, lambda _text: None)
+            audit_lake(HERE, audit, lambda _text: None)
             outs.append(read(tmp_path / f"out-{len(outs)}"))
     for rows in outs:  # the rows of two recorders
         for row in rows["events"]:
@@ -227,6 +207,6 @@ def test_a_lake_in_an_object_store(tmp_path: Path) -> None:
 def test_a_folder_without_a_lake(tmp_path: Path) -> None:
     options = AuditOptions(lake=str(tmp_path / "x"), out=str(tmp_path / "out"))
     with pytest.raises(PipelineError, match="no lake"):
-        audit_lake(options, print)
-    with closing(AuditStream(options)) as following:  # it waits for the lake
-        assert following.step() == 0
+        audit_lake(HERE, options, print)
+    following = AuditStream(HERE, options)  # it waits for the lake
+    assert following.step() == 0

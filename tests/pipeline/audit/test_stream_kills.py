@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 import sys
 import threading
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from pipeline.kills import kill_family
-from pipeline.lakes import Shop
+from pipeline.lakes import HERE, Shop
 from pipeline.quick import PATIENCE
 from pipeline.tills import QUEUE_DECLARE, Till, read
 from support.processes import running
@@ -78,9 +77,8 @@ def test_killed_at_random_points_it_makes_the_tables_of_a_batch(tmp_path: Path) 
                 threading.Event().wait(chance.uniform(0, 0.3))  # so that the kill comes at any point of its work
             kill_family(process)
         day.go_on()
-    with closing(AuditStream(stream)) as following:
-        following.step()
-    audit_lake(AuditOptions(lake=shop.root, out=str(batch)), lambda _text: None)
+    AuditStream(HERE, stream).step()
+    audit_lake(HERE, AuditOptions(lake=shop.root, out=str(batch)), lambda _text: None)
     expected = read(batch)
     assert read(tmp_path / "stream") == expected
     assert all(expected.values())

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pipeline.lakes import Shop
+from pipeline.lakes import HERE, Shop
 from pipeline.quick import PATIENCE
 from support.processes import running
 from support.waiting import wait_until
@@ -21,7 +21,7 @@ from qmf.console import Broker, Console, Event, Session
 from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.alert_table import alerts
-from qmf.pipeline.correlate.batch import correlate_batch
+from qmf.pipeline.correlate.batch import evaluate_lake
 from qmf.pipeline.correlate.options import CorrelateOptions
 
 pytestmark = pytest.mark.slow
@@ -182,7 +182,7 @@ def test_a_killed_stream_publishes_each_alert_once(url: str, tmp_path: Path) -> 
         out = f"{shop.root}/_tables/correlate"
         rows = sorted((row["alert_id"], row["change"]) for row in alerts(out).to_pylist())
         options = CorrelateOptions(lake=shop.root, out=out, rules=parse_rules(BUSY), late=0)
-        batch = correlate_batch(options, lambda _text: None, until=round(at * 10**9))
+        batch = evaluate_lake(HERE, options, lambda _text: None, until=round(at * 10**9))
         assert rows == sorted((item.alert_id, item.change) for item in batch.alerts)
         assert len(rows) > 10
         # On the bus: all of them, and none twice but with the mark.

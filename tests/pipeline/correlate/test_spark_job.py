@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +13,8 @@ from hypothesis import strategies as st
 from pipeline.correlation import RULES, UnsteadyShop, act, batch, fill, ignore, options
 from pipeline.lakes import Shop
 
-from qmf.pipeline.cli import main
 from qmf.pipeline.correlate.alert_table import AlertTable
-from qmf.pipeline.correlate.batch import BatchResult
+from qmf.pipeline.correlate.batch import LakeAlerts
 from qmf.pipeline.correlate.batch_input import batch_input
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.errors import LakeError
@@ -67,29 +65,18 @@ within = "1m"
 """
 
 
-@pytest.fixture
-def shared(spark: SparkSession) -> Iterator[SparkSession]:
-    """Spark that divides the subjects."""
-    partitions = spark.conf.get("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.shuffle.partitions", "3")
-    yield spark
-    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
-
-
-def check(spark: SparkSession, of: CorrelateOptions) -> BatchResult:
+def check(spark: SparkSession, of: CorrelateOptions, task_rows: int = 1000) -> LakeAlerts:
     """Compare Spark's alerts with those of this process."""
-    from qmf.pipeline.correlate.spark_job import correlate_on_spark
+    from qmf.pipeline.runners.spark import SparkRunner
 
     expected = batch(of)
-    before = AlertTable(of.out, "batch").table.version()
-    found = correlate_on_spark(spark, of, ignore)
-    table = AlertTable(of.out, "batch")
-    assert list(table.in_order()) == expected.alerts
-    assert (found.rows, found.counts) == (len(expected.alerts), expected.counts)
+    before = AlertTable(of.out, "batch").table.version() or 0
+    found = batch(of, runner=SparkRunner(spark, task_rows))
+    assert (found.alerts, found.counts) == (expected.alerts, expected.counts)
     assert [line.partition(": ")[0] for line in found.failures] == [
         line.partition(": ")[0] for line in expected.failures
     ]
-    assert table.table.version() == (before or 0) + 1
+    assert AlertTable(of.out, "batch").table.version() == before + 1
     return expected
 
 
@@ -101,31 +88,27 @@ def check(spark: SparkSession, of: CorrelateOptions) -> BatchResult:
 )
 @given(chance=st.randoms(use_true_random=False), late=st.sampled_from([0, 5_000_000_000]))
 def test_random_histories_have_the_same_alerts(
-    shared: SparkSession, tmp_path_factory: pytest.TempPathFactory, chance: random.Random, late: int
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, chance: random.Random, late: int
 ) -> None:
-    from qmf.pipeline.correlate import spark_job
-
     shop = UnsteadyShop(tmp_path_factory.mktemp("lake"), chance)
     at = 1000.0
     for _ in range(120):
         at += chance.choice([1, 1, 2, 5, 20])
         act(shop, at)
     shop.flush()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spark_job, "TASK_ROWS", 40)
-        check(shared, options(shop, RULES + MORE_RULES, late=late))
+    check(spark, options(shop, RULES + MORE_RULES, late=late), task_rows=40)
 
 
 def test_known_alerts_of_some_days_by_relative_paths(
-    shared: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # the executors have another working directory
     shop = Shop("lake")
     fill(shop)
-    found = check(shared, options(shop, RULES + MORE_RULES))
+    found = check(spark, options(shop, RULES + MORE_RULES))
     assert {item.rule for item in found.alerts} >= {"busy", "closed", "often", "expected", "share", "too-large"}
     assert sorted(line.split(": ")[1] for line in found.failures) == ["too-large", "unfit"]
-    check(shared, options(shop, RULES, first="1970-01-02"))
+    check(spark, options(shop, RULES, first="1970-01-02"))
 
 
 def test_a_lake_that_an_executor_lacks_is_an_error(tmp_path: Path) -> None:
@@ -137,24 +120,3 @@ def test_a_lake_that_an_executor_lacks_is_an_error(tmp_path: Path) -> None:
         own.times(files)
     with closing(own.reader()) as reader, pytest.raises(LakeError, match="No such file or directory"):
         list(reader.signals(own.rows(files)))
-
-
-RULE = '[busy]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = 5\n'
-
-REFUSED = [
-    (["--stream"], "", "--stream runs in the process of the command: leave out --master"),
-    (["--raise"], "", "--master notifies nobody: leave out --raise, --notify and the routes in the rules"),
-    ([], '[route]\nreceiver = "log"\n[[receiver]]\nname = "log"\nfile = {path = "told"}\n', "--master notifies nobody"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "routes", "reason"), REFUSED)
-def test_what_spark_does_not_do_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], routes: str, reason: str
-) -> None:
-    fill(Shop(tmp_path / "lake"))
-    rules = tmp_path / "rules.toml"
-    rules.write_text(RULE + routes)
-    command = ["correlate", "--lake", str(tmp_path / "lake"), "--rules", str(rules), "--master", "local[2]"]
-    assert main([*command, *arguments]) == 2
-    assert f"qmf-pipeline: correlate: {reason}" in capsys.readouterr().err

@@ -12,7 +12,7 @@ import pytest
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import DATE
-from qmf.pipeline.lake.table_files import WrittenFile
+from qmf.pipeline.lake.row_files import write_rows
 
 
 def rows(*numbers: int, day: str = "2030-01-31", run: str = "r", **more: pa.Array) -> pa.Table:
@@ -135,28 +135,24 @@ def test_a_damaged_log_names_the_table(table: LakeTable) -> None:
     assert "\n" not in str(caught.value)
 
 
-def write(table: LakeTable, name: str, columns: pa.Table, **options: Any) -> bool:
-    """Write the rows of a day as a file, and commit it."""
-    date = columns[DATE][0].as_py()
-    own = columns.drop_columns([DATE])
-    writer = table.file_writer(f"{DATE}={date}/{name}.parquet", own.schema)
-    writer.write(own)
-    path, count, size = writer.close()
-    assert Path(table.url, path).stat().st_size == size
-    return table.commit_files(
-        [WrittenFile(path, {DATE: date}, count, size)], columns.schema, partition_by=(DATE,), **options
-    )
+def write(table: LakeTable, columns: pa.Table, **options: Any) -> bool:
+    """Write the rows of a day as files, and commit these."""
+    written = write_rows(table, columns.to_batches(), columns.schema, by=(DATE,))
+    assert [Path(table.url, file.path).stat().st_size for file in written.files] == [
+        file.size for file in written.files
+    ]
+    return table.commit_files(written.files, columns.schema, partition_by=(DATE,), **options)
 
 
 def test_files_that_were_written_elsewhere_are_committed_once(table: LakeTable) -> None:
-    assert write(table, "one", rows(1), writer="a", batch=0)
-    assert not write(table, "again", rows(1), writer="a", batch=0)
-    assert write(table, "two", rows(2, x=pa.array([7])), writer="a", batch=1)
+    assert write(table, rows(1), writer="a", batch=0)
+    assert not write(table, rows(1), writer="a", batch=0)
+    assert write(table, rows(2, x=pa.array([7])), writer="a", batch=1)
     assert [(row["_ts_ns"], row["x"]) for row in read(table)] == [(1, None), (2, 7)]
     with pytest.raises(LakeError, match="x is int64 in the table"):
-        write(table, "three", rows(3, x=pa.array(["text"])), writer="a", batch=2)
-    assert write(table, "four", rows(4, day="2030-02-01"), replace=True, where={DATE: ["2030-02-01"]})
-    assert write(table, "five", rows(5), replace=True, where={DATE: ["2030-01-31"]})
+        write(table, rows(3, x=pa.array(["text"])), writer="a", batch=2)
+    assert write(table, rows(4, day="2030-02-01"), replace=True, where={DATE: ["2030-02-01"]})
+    assert write(table, rows(5), replace=True, where={DATE: ["2030-01-31"]})
     assert [row["_ts_ns"] for row in read(table)] == [4, 5]
-    assert write(table, "six", rows(6), replace=True)
+    assert write(table, rows(6), replace=True)
     assert [row["_ts_ns"] for row in read(table)] == [6]

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 import pytest
-from pipeline.lakes import Shop
+from pipeline.lakes import HERE, Shop
 from pipeline.shop import TILL
 
 from qmf.pipeline import LakeError, PipelineError
@@ -67,7 +67,7 @@ def test_what_two_recorders_recorded_counts_once(tmp_path: Path, options: Rollup
         shop = Shop(tmp_path / "lake", run=f"run_{name}", name=name)
         shop.beat(*times)
         shop.put(*((at + 1, at * at) for at in times))
-    roll_up_lake(options, ignore)
+    roll_up_lake(HERE, options, ignore)
     assert rows(options, "samples", "delta", "resets") == [
         (0, "one", 6, 2500.0, 0),
         (60, "one", 6, 110.0**2 - 2500, 0),
@@ -78,13 +78,13 @@ def test_what_two_recorders_recorded_counts_once(tmp_path: Path, options: Rollup
 def test_a_repeated_batch_is_the_same_and_late_data_changes_its_day_only(shop: Shop, options: RollupOptions) -> None:
     shop.put((1, 10), (61, 20), (90, 25), (DAY + 1, 30))
     lines: list[str] = []
-    assert roll_up_lake(options, lines.append) == 3
+    assert roll_up_lake(HERE, options, lines.append) == 3
     assert lines[0] == "org.example.shop:till by 1m: 4 samples became 3 rows"
     assert rows(options, "delta", "samples") == [(0, "one", 0, 1), (60, "one", 15, 2), (DAY, "one", 5, 1)]
-    assert roll_up_lake(options, ignore) == 3
+    assert roll_up_lake(HERE, options, ignore) == 3
     assert rows(options, "delta", "samples") == [(0, "one", 0, 1), (60, "one", 15, 2), (DAY, "one", 5, 1)]
     shop.put((30, 14))
-    assert roll_up_lake(options, ignore) == 3
+    assert roll_up_lake(HERE, options, ignore) == 3
     assert rows(options, "delta", "rate") == [
         (0, "one", 4, 4 / 29),
         (60, "one", 11, 11 / 60),
@@ -97,7 +97,7 @@ def test_sizes_and_days(shop: Shop, options: RollupOptions) -> None:
     chosen = RollupOptions(
         lake=options.lake, out=options.out, sizes=("1m", "1h"), first="1970-01-01", last="1970-01-02"
     )
-    assert roll_up_lake(chosen, ignore) == 3 + 2
+    assert roll_up_lake(HERE, chosen, ignore) == 3 + 2
     days = ["1970-01-01", "1970-01-02"]
     assert files(options) == [(size, day) for size in ("1h", "1m") for day in days]
 
@@ -109,13 +109,13 @@ def test_a_batch_of_one_day_begins_with_the_samples_before(shop: Shop, options: 
     shop.put((2 * DAY + 5, 12), object="idle")
     shop.put((2 * DAY + 6, 9), object="noon")
     shop.put((2 * DAY + 7, 3), object="new")
-    roll_up_lake(options, ignore)
+    roll_up_lake(HERE, options, ignore)
     whole = [row for row in rows(options, "delta", "rate", "before_ns") if row[0] >= 2 * DAY]
     assert [(row[1], row[2]) for row in whole] == [("idle", 2), ("new", 0), ("noon", 2), ("one", 20), ("one", 30)]
     shutil.rmtree(options.out)
     day = "1970-01-03"
     chosen = RollupOptions(lake=options.lake, out=options.out, sizes=("1h", "1m"), first=day, last=day)
-    roll_up_lake(chosen, ignore)
+    roll_up_lake(HERE, chosen, ignore)
     found = rows(options, "delta", "rate", "before_ns")
     hours = {row for row in found if row not in whole}
     assert [row for row in found if row in whole] == sorted([*whole, *whole[:3]])  # hours of the others are the same
@@ -126,11 +126,11 @@ def test_a_batch_replaces_its_days_sizes_and_classes_only(shop: Shop, options: R
     other = attrs.evolve(ClassVersion.from_schema(TILL), name="other")
     shop.put((1, 10), (DAY + 1, 20))
     shop.put((1, 10), (DAY + 1, 20), table=other)
-    roll_up_lake(attrs.evolve(options, sizes=("1m", "1h")), ignore)
+    roll_up_lake(HERE, attrs.evolve(options, sizes=("1m", "1h")), ignore)
     shop.put((2, 13), (DAY + 2, 40))
     shop.put((2, 13), (DAY + 2, 40), table=other)
     chosen = attrs.evolve(options, sizes=("1h",), classes=("till",), first="1970-01-02", last="1970-01-02")
-    assert roll_up_lake(chosen, ignore) == 1
+    assert roll_up_lake(HERE, chosen, ignore) == 1
     table = rollup_table(options, "batch")
     found = table.delta().to_pyarrow_table().to_pylist()
     changed = {(row["class"], row["size"], row["_date"]) for row in found if row["samples"] == 2}
@@ -142,7 +142,7 @@ def test_files_that_were_combined(shop: Shop, options: RollupOptions) -> None:
     shop.put((1, 10))
     shop.put((2, 11))
     assert optimize(shop.lake).combined == 2
-    roll_up_lake(options, ignore)
+    roll_up_lake(HERE, options, ignore)
     assert rows(options, "delta", "samples") == [(0, "one", 1, 2)]
 
 
@@ -155,7 +155,7 @@ def test_versions_of_a_class(shop: Shop, options: RollupOptions) -> None:
     )
     shop.put((1, 10), table=ClassVersion.from_schema(old))
     shop.put((2, 12), (DAY + 3, 5))
-    roll_up_lake(options, ignore)
+    roll_up_lake(HERE, options, ignore)
     assert rows(options, "delta", "samples") == [(0, "one", 2, 2), (DAY, "one", 5, 1)]
 
 
@@ -166,23 +166,23 @@ def test_versions_that_disagree(shop: Shop, options: RollupOptions) -> None:
     shop.put((1, 10.5), table=ClassVersion.from_schema(other))
     shop.put((2, 12))
     with pytest.raises(LakeError, match="versions disagree about sales"):
-        roll_up_lake(options, ignore)
+        roll_up_lake(HERE, options, ignore)
 
 
 def test_a_class_without_numbers(shop: Shop, options: RollupOptions) -> None:
     named = ClassSchema(package=TILL.package, name="sign", statistics=(Statistic(name="text", type=TYPES["sstr"]),))
     shop.put((1, 10), table=ClassVersion.from_schema(named))
-    assert roll_up_lake(options, ignore) == 0
+    assert roll_up_lake(HERE, options, ignore) == 0
 
 
 def test_what_is_refused(shop: Shop, options: RollupOptions) -> None:
     with pytest.raises(PipelineError, match="no lake, or nothing in it yet"):
-        roll_up_lake(options, ignore)
+        roll_up_lake(HERE, options, ignore)
     shop.put((1, 10))
     with pytest.raises(PipelineError, match="no class 'nothing'"):
-        roll_up_lake(RollupOptions(lake=options.lake, out=options.out, classes=("nothing",)), ignore)
+        roll_up_lake(HERE, RollupOptions(lake=options.lake, out=options.out, classes=("nothing",)), ignore)
     with pytest.raises(PipelineError, match="part of a day"):
-        roll_up_lake(RollupOptions(lake=options.lake, out=options.out, sizes=("7m",)), ignore)
+        roll_up_lake(HERE, RollupOptions(lake=options.lake, out=options.out, sizes=("7m",)), ignore)
 
 
 def test_an_unknown_time_zone_is_refused(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,6 +25,8 @@ from qmf.schema import ClassSchema, Style
 
 pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[pipeline]'")
 
+from pipeline.lakes import HERE
+
 from qmf.pipeline.rollup.job import roll_up_lake
 from qmf.pipeline.rollup.tables import RollupOptions, rollup_table
 
@@ -106,7 +108,7 @@ def test_a_rollup_of_a_real_agent_equals_its_rows(
     names = tuple(f"{kind.package}:{kind.key.name}" for kind in CLASSES)
     options = RollupOptions(lake=str(lake), out=str(tmp_path), sizes=(size,), classes=names, continued=continued)
     lines: list[str] = []
-    count = roll_up_lake(options, lines.append)
+    count = roll_up_lake(HERE, options, lines.append)
     rows = rollup_table(options, "batch").delta().to_pyarrow_table().to_pylist()
     answers = {
         (int(row["window_start"].timestamp()) * SECOND, row["class"], row["agent"], row["object"], row["member"]): row

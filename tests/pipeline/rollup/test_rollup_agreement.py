@@ -14,7 +14,7 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pipeline.lakes import Shop
+from pipeline.lakes import HERE, Shop
 from pipeline.shop import PACKAGE
 
 from qmf.pipeline.lake.columns import ClassVersion
@@ -27,9 +27,8 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qm
 
 from qmf.pipeline.rollup import job
 from qmf.pipeline.rollup.job import roll_up_lake
-from qmf.pipeline.rollup.source import class_sources
 from qmf.pipeline.rollup.stream import RollupStream
-from qmf.pipeline.rollup.tasks import make_tasks
+from qmf.pipeline.runners.process import ProcessRunner
 
 pytestmark = pytest.mark.slow
 
@@ -124,22 +123,11 @@ def table(options: RollupOptions, by: str) -> list[Row]:
     return [] if written.version() is None else written.delta().to_pyarrow_table().to_pylist()
 
 
-def batch(options: RollupOptions, most_values: int) -> list[Row]:
+def batch(options: RollupOptions, most_values: int, runner: ProcessRunner = HERE) -> list[Row]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(job, "MAX_VALUES", most_values)
-        roll_up_lake(options, lambda _line: None)
+        roll_up_lake(runner, options, lambda _line: None)
     return table(options, "batch")
-
-
-def by_tasks(options: RollupOptions) -> list[Row]:
-    """The rows of the tasks that executors do, each of a day of a class."""
-    rows = []
-    sources = class_sources(options.lake)
-    for task in make_tasks(options.lake, sources, options.sizes, continued=options.continued, zone=options.zone):
-        for connection, part, made in task.run():
-            found = connection.sql(f"from {made}").to_arrow_table().to_pylist()
-            rows += [{"size": part.size, "_date": part.day, **row} for row in found]
-    return rows
 
 
 def check_all_ways(samples: list[Sample], stop: int, sizes: tuple[str, ...], timezone: str, continued: bool) -> None:
@@ -152,7 +140,8 @@ def check_all_ways(samples: list[Sample], stop: int, sizes: tuple[str, ...], tim
         follow(shop, samples, stop, options, from_files)
         expected = batch(options, 300_000)
         assert_equal(batch(attrs.evolve(options, out=f"{folder}/each"), 0), expected)
-        assert_equal(by_tasks(options), expected)
+        # Each day of a class in a task of its own, or in several.
+        assert_equal(batch(attrs.evolve(options, out=f"{folder}/tasks"), 0, ProcessRunner(task_rows=10)), expected)
         assert_equal(table(options, "stream"), expected)
         assert_equal(table(from_files, "stream"), expected)
 
@@ -218,7 +207,7 @@ def test_a_member_that_is_seldom_sent_is_looked_for_before_the_day(tmp_path: Pat
     shop.put((day + 10, 0), table=SCALE, weighed=Decimal(20), level=2)
     shop.put((2 * day + 10, 0), table=SCALE, load=7.0, weighed=Decimal(25), level=2, create=2 * day)
     options = RollupOptions(lake=shop.root, out=f"{tmp_path}/out")
-    rows = {row["member"]: row for row in by_tasks(options) if row["_date"] == "1970-01-03"}
+    rows = {row["member"]: row for row in batch(options, 0, ProcessRunner(1)) if row["_date"] == "1970-01-03"}
     assert rows["load"]["before_ns"] == 10 * 10**9
     assert (rows["weighed"]["delta"], rows["weighed"]["resets"]) == (5.0, 0)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
-from pipeline.lakes import Shop
+from pipeline.lakes import HERE, Shop
 from pipeline.shop import TILL
 
 from qmf.pipeline import LakeError
@@ -23,9 +23,12 @@ from qmf.schema import TYPES, ClassSchema, Statistic
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.rollup import spark_job, tasks
+from qmf.pipeline.rollup import job
 from qmf.pipeline.rollup.job import roll_up_lake
 from qmf.pipeline.rollup.stream import RollupStream
+from qmf.pipeline.rollup.task_stream import TaskRollupStream
+from qmf.pipeline.rollup.tasks import WindowTask, task_rows
+from qmf.pipeline.runners.spark import SparkRunner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,14 +65,15 @@ def table(options: RollupOptions, by: str = "batch") -> list[dict[str, Any]]:
 def test_it_writes_what_the_job_in_one_process_writes(
     spark: SparkSession, shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, timezone: str
 ) -> None:
-    monkeypatch.setattr(tasks, "TASK_SAMPLES", limit)  # days are divided by their objects
+    monkeypatch.setattr(job, "MAX_VALUES", 0)
     there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"), sizes=("1m", "1h"), timezone=timezone)
     here = attrs.evolve(there, out=str(tmp_path / "here"))
     lines: list[str] = []
-    count = roll_up_lake(here, ignore)
+    count = roll_up_lake(HERE, here, ignore)
     for _ in range(2):  # again, it replaces its rows
         lines.clear()
-        assert spark_job.rollup_batch(spark, there, lines.append) == count
+        # Days are divided by their objects.
+        assert roll_up_lake(SparkRunner(spark, limit), there, lines.append) == count
         assert table(there) == table(here)
     # Where it takes long, there are lines of progress as well.
     assert "org.example.shop:till by 1m: 12 samples became 12 rows" in lines
@@ -84,8 +88,8 @@ def test_readers_that_choose_rows_find_them(spark: SparkSession, shop: Shop, tmp
     shop.put((3, huge), object="huge", table=OTHER)  # type: ignore[arg-type]
     there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"))
     here = attrs.evolve(there, out=str(tmp_path / "here"))
-    spark_job.rollup_batch(spark, there, ignore)
-    roll_up_lake(here, ignore)
+    roll_up_lake(SparkRunner(spark), there, ignore)
+    roll_up_lake(HERE, here, ignore)
     for options in (there, here):
         delta = rollup_table(options, "batch").delta()
         for column in ("class", "object", "member", "samples", "first", "last", "last_exact", "window_start", "mean"):
@@ -104,10 +108,10 @@ def test_a_table_of_an_earlier_version_gets_what_it_lacks(spark: SparkSession, s
     for options in (there, here):
         for by in ("batch", "stream"):
             LakeTable(f"{options.out}/{by}").create(earlier, PARTITIONS)
-    spark_job.rollup_batch(spark, there, ignore)
-    roll_up_lake(here, ignore)
+    roll_up_lake(SparkRunner(spark), there, ignore)
+    roll_up_lake(HERE, here, ignore)
     assert table(there) == table(here)
-    with closing(spark_job.SparkRollupStream(there, spark)) as ours, closing(RollupStream(here)) as theirs:
+    with closing(TaskRollupStream(SparkRunner(spark), there)) as ours, closing(RollupStream(here)) as theirs:
         assert ours.step() == theirs.step() > 0
     assert table(there, "stream") == table(here, "stream")
     for options in (there, here):
@@ -118,13 +122,13 @@ def test_a_table_of_an_earlier_version_gets_what_it_lacks(spark: SparkSession, s
 def test_days_and_classes(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
     there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"))
     here = attrs.evolve(there, out=str(tmp_path / "here"))
-    spark_job.rollup_batch(spark, there, ignore)
-    roll_up_lake(here, ignore)
+    roll_up_lake(SparkRunner(spark), there, ignore)
+    roll_up_lake(HERE, here, ignore)
     shop.put((DAY + 20, 99), (30, 99))
     shop.put((DAY + 20, 99), table=OTHER)
     day = "1970-01-02"
-    spark_job.rollup_batch(spark, attrs.evolve(there, first=day, last=day, classes=("till",)), ignore)
-    roll_up_lake(attrs.evolve(here, first=day, last=day, classes=("till",)), ignore)
+    roll_up_lake(SparkRunner(spark), attrs.evolve(there, first=day, last=day, classes=("till",)), ignore)
+    roll_up_lake(HERE, attrs.evolve(here, first=day, last=day, classes=("till",)), ignore)
     assert table(there) == table(here)
     assert [row["delta"] for row in table(there) if row["object"] == "one" and row["class"] == "till"] == [0]
     written = rollup_table(there, "batch")
@@ -135,7 +139,7 @@ def test_a_stream_writes_what_the_stream_in_one_process_writes(spark: SparkSessi
     there = RollupOptions(lake=shop.root, out=str(tmp_path / "there"), sizes=("1m", "1h"), late="60s")
     here = attrs.evolve(there, out=str(tmp_path / "here"))
     for last in (False, True, False, True):
-        with closing(spark_job.SparkRollupStream(there, spark)) as ours, closing(RollupStream(here)) as theirs:
+        with closing(TaskRollupStream(SparkRunner(spark), there)) as ours, closing(RollupStream(here)) as theirs:
             assert ours.step(last=last) == theirs.step(last=last)
             assert attrs.evolve(ours.counts, busy=0) == attrs.evolve(theirs.counts, busy=0)
         assert table(there, "stream") == table(here, "stream")
@@ -151,11 +155,11 @@ def test_relative_paths_are_those_of_the_program(
     monkeypatch.chdir(tmp_path)  # the executors have another working directory
     there = RollupOptions(lake="lake", out="there", late="60s")
     here = attrs.evolve(there, out="here")
-    assert spark_job.rollup_batch(spark, there, ignore) == roll_up_lake(here, ignore)
+    assert roll_up_lake(SparkRunner(spark), there, ignore) == roll_up_lake(HERE, here, ignore)
     assert table(there) == table(here)
     for at in (DAY + 200, DAY + 400):
         shop.put((at, 60), object="till-1")
-        with closing(spark_job.SparkRollupStream(there, spark)) as ours, closing(RollupStream(here)) as theirs:
+        with closing(TaskRollupStream(SparkRunner(spark), there)) as ours, closing(RollupStream(here)) as theirs:
             assert ours.step() == theirs.step()
         assert table(there, "stream") == table(here, "stream")
 
@@ -164,6 +168,7 @@ def test_a_table_that_an_executor_lacks_is_an_error(shop: Shop, tmp_path: Path) 
     (source,) = class_sources(shop.root, ["till"])
     options = RollupOptions(lake=shop.root, out=str(tmp_path / "out"))
     windows = WindowRange(source, "1m", 0, 60 * 10**9, last=False)
-    assert list(tasks.WindowTask(options, windows, is_first=True).run())
+    first, later = (HERE.mapped([WindowTask(options, windows, of)], task_rows, rollup_schema()) for of in (True, False))
+    assert first.table().num_rows
     with pytest.raises(LakeError, match="no such table"):
-        list(tasks.WindowTask(options, windows, is_first=False).run())
+        later.table()

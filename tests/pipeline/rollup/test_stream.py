@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import pytest
 from pipeline.kills import kill_family
-from pipeline.lakes import SECOND, Shop
+from pipeline.lakes import HERE, SECOND, Shop
 from pipeline.shop import TILL
 from support.processes import running
 from support.waiting import wait_until
@@ -76,7 +76,7 @@ def short(rows: list[Row]) -> list[tuple[Any, ...]]:
 
 
 def batch(options: RollupOptions) -> list[Row]:
-    roll_up_lake(options, ignore)
+    roll_up_lake(HERE, options, ignore)
     return table(options, "batch")
 
 

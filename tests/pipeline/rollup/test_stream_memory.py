@@ -11,7 +11,7 @@ from uuid import UUID
 
 import attrs
 import pytest
-from pipeline.lakes import Shop
+from pipeline.lakes import HERE, Shop
 from pipeline.shop import PACKAGE, TILL
 
 from qmf.pipeline.lake.columns import ClassVersion
@@ -74,7 +74,7 @@ def table(options: RollupOptions, by: str) -> list[Row]:
 
 def assert_rows_of_a_batch(options: RollupOptions) -> None:
     """All windows that the stream wrote, but for those that are not complete."""
-    roll_up_lake(options, lambda _text: None)
+    roll_up_lake(HERE, options, lambda _text: None)
     streamed, expected = table(options, "stream"), table(options, "batch")
     assert [_key(row) for row in streamed] == [_key(row) for row in expected]
     for ours, theirs in zip(streamed, expected, strict=True):

@@ -18,7 +18,6 @@ from pyspark.errors import StreamingQueryException
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.maintenance import optimize_table
-from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.spark import sinks
 
 if TYPE_CHECKING:
@@ -87,28 +86,3 @@ def test_a_relative_path_is_one_of_the_program(
     assert rows is not None
     assert sorted(row["_seq"] for row in rows.collect()) == [2, 3]
     assert (tmp_path / "out" / sinks.CHECKPOINT).is_dir()
-
-
-def test_a_batch_replaces_the_days_that_it_has(spark: SparkSession, tmp_path: Path) -> None:
-    table = LakeTable(str(tmp_path / "out"))
-
-    def days(*rows: tuple[str, int]) -> DataFrame:
-        return spark.createDataFrame(list(rows), "_date string, n int")
-
-    def numbers() -> list[int]:
-        found = sinks.read_table(spark, table)
-        assert found is not None
-        return sorted(row["n"] for row in found.collect())
-
-    assert sinks.read_table(spark, table) is None
-    assert sinks.overwrite(days(("2030-01-01", 1), ("2030-01-02", 2)), table, by=(DATE,)) == 2
-    assert sinks.overwrite(days(("2030-01-02", 3), ("2030-01-02", 4)), table, by=(DATE,)) == 2
-    assert numbers() == [1, 3, 4]
-    assert sinks.overwrite(days(), table, by=(DATE,)) == 0
-    assert numbers() == [1, 3, 4]
-    assert sinks.overwrite(days(("2030-01-03", 5)), table, by=(DATE,), whole=True) == 1
-    assert numbers() == [5]
-    assert sinks.overwrite(days(), table, by=(DATE,), whole=True) == 0
-    assert numbers() == []
-    for file in table.snapshot(1).files:
-        assert Path(file.url).stat().st_size == file.size

@@ -1,0 +1,189 @@
+"""The parts of files, and the tables that are made of parts: the map and the reduces of an audit, which know no runner.
+
+All rows have the same columns and are told apart by `PART`: parts, events, and the availability of agents. The tables
+of events are made of all records of each event, availability of all parts about the presence of an agent and about the
+recorders, lifetimes and history of all parts about an object and the availability of its agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from qmf.pipeline.audit.options import AuditOptions
+from qmf.pipeline.audit.parts import CONNECTED, DISCONNECTED
+from qmf.pipeline.audit.schemas import ALL_TABLES, EVENTS, PARTS, TABLES, Columns, arrow_schema, empty
+from qmf.pipeline.audit.state import (
+    EVENT_PART,
+    OBJECT_PARTS,
+    PART,
+    PRESENCE_PARTS,
+    AuditState,
+    chosen,
+    columns_together,
+    part_table,
+    together,
+)
+from qmf.pipeline.duckdb_queries import duckdb_errors
+from qmf.pipeline.errors import LakeError
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.location import absolute
+from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.lake.table_files import FilesByTable
+from qmf.pipeline.runners.runner import Rows, Runner, duckdb_batches
+
+#: The tables that have days.
+DATED = ("events", "calls")
+
+#: Their columns, with the day.
+EVENT_TABLES: Mapping[str, Columns] = {name: {**ALL_TABLES[name], DATE: "varchar"} for name in DATED}
+
+#: Objects of an agent are divided into so many shares, by their names; and the column with the number of the share.
+_BUCKETS, _BUCKET = 16, "bucket"
+
+#: The availability of an agent, once for each share of its objects.
+_STATES = "states"
+
+#: The ids of events that are in a table already, by its name.
+KNOWN = {name: f"known {name}" for name in DATED}
+
+#: What is told apart by `PART`.
+_MADE: Mapping[str, Columns] = {
+    **PARTS,
+    **{name: {**PARTS[name], _BUCKET: "integer"} for name in OBJECT_PARTS},
+    EVENT_PART: EVENTS,
+    "availability": TABLES["availability"],
+    _STATES: {**TABLES["availability"], _BUCKET: "integer"},
+}
+_OBJECT_TABLES = {name: columns for name, columns in TABLES.items() if name != "availability"}
+
+#: What rows of parts that are merged have in common, whichever part it is.
+_MERGED_BY = ("run", "agent", "object", "seq")
+
+
+def made_parts(runner: Runner, options: AuditOptions, files: FilesByTable) -> Rows:
+    """The parts and the events of some files.
+
+    Args:
+        runner: where to run.
+        options: of the audit.
+        files: by the path of their table; tables that an audit doesn't read are left out.
+
+    Raises:
+        LakeError: when the rows are used: a table or a file of the lake is not on this machine, or cannot be read.
+    """
+    work = partial(_parts, absolute(options.lake), dict(options.storage))
+    return runner.mapped(runner.portions(files), work, _schema(_MADE))
+
+
+def event_tables(parts: Rows) -> Rows:
+    """The `EVENT_TABLES`: each event once, and calls, but for those that are `KNOWN`."""
+    own = parts.where(PART, [EVENT_PART, *KNOWN.values()])
+    return own.reduced(["event_id"], _events, _schema(EVENT_TABLES))
+
+
+def merged_parts(parts: Rows) -> Rows:
+    """The parts, so that they are not more than they must be."""
+    return parts.where(PART, list(PARTS)).reduced(_MERGED_BY, _merged, _schema(_MADE))
+
+
+def presence_and_object_tables(parts: Rows) -> Iterator[tuple[str, Rows]]:
+    """The `TABLES` by name, each among rows of others; to be used before the next one is asked for."""
+    # A few rows for each run of a recorder, which all agents need.
+    recorders = parts.where(PART, ["runs"]).joined(parts.where("change", [DISCONNECTED, CONNECTED])).table()
+    presence = parts.where(PART, PRESENCE_PARTS)
+    with presence.reduced(["agent"], partial(_available, recorders), _schema(_MADE)).kept() as available:
+        yield "availability", available
+        own = parts.where(PART, OBJECT_PARTS).joined(available.where(PART, [_STATES]))
+        with own.reduced(["agent", _BUCKET], _objects, _schema(_OBJECT_TABLES)).kept() as found:
+            yield from ((name, found) for name in _OBJECT_TABLES)
+
+
+def conformed_parts(queries: Mapping[str, str]) -> tuple[str, Any]:
+    """Rows that are stored as those of `made_parts`: a query, and its Arrow schema.
+
+    Args:
+        queries: for the rows of each `PART`.
+    """
+    return " union all by name ".join([f"({empty(columns_together(_MADE))})", *queries.values()]), _schema(_MADE)
+
+
+def with_bucket(rows: str) -> str:
+    """Parts of objects with the share that they belong to, as a query."""
+    return f"(select *, cast(hash(object) % {_BUCKETS} as integer) as {_BUCKET} from {rows})"
+
+
+def _parts(lake: str, storage: Mapping[str, str], connection: Any, files: FilesByTable) -> Iterator[Any]:
+    try:
+        with duckdb_errors(lake):
+            state = AuditState(connection)
+            state.add(DeltaLake(lake, storage), files)
+            state.fold()
+            yield from _part_batches(connection, {EVENT_PART: state.events()})
+    except FileNotFoundError as error:
+        raise LakeError(f"{lake}: {error}") from error
+
+
+def _merged(connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    _state(connection, batches).fold()
+    yield from _part_batches(connection)
+
+
+def _part_batches(connection: Any, others: Mapping[str, str] | None = None) -> Iterator[Any]:
+    tables = {name: part_table(name) for name in PARTS}
+    tables |= {name: with_bucket(tables[name]) for name in OBJECT_PARTS}
+    yield from duckdb_batches(connection, together({**tables, **(others or {})}, _MADE))
+
+
+def _events(connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    connection.execute("create temp table qmf_known (part varchar, event_id varchar)")
+    state = _state(connection, _collected(connection, batches, "qmf_known", "select part, event_id from {rows}"))
+    events = state.events()
+    made = {"events": events, "calls": state.calls(events)}
+    tables = {
+        name: f"(select *, strftime(time, '%Y-%m-%d') as {DATE} from {rows} where event_id not in "
+        f"(select event_id from qmf_known where part = '{KNOWN[name]}'))"
+        for name, rows in made.items()
+    }
+    yield from duckdb_batches(connection, together(tables, EVENT_TABLES))
+
+
+def _available(recorders: Any, connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    state = _state(connection, batches)
+    state.insert_all(recorders)
+    state.fold(PRESENCE_PARTS)
+    made = state.availability()
+    states = f"(select a.*, cast(n.range as integer) as {_BUCKET} from {made} as a, range({_BUCKETS}) as n)"
+    yield from duckdb_batches(connection, together({"availability": made, _STATES: states}, _MADE))
+
+
+def _objects(connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    connection.execute(f"create temp table qmf_available as {empty(TABLES['availability'])}")
+    states = chosen("{rows}", _STATES, TABLES["availability"])
+    state = _state(connection, _collected(connection, batches, "qmf_available", states))
+    state.fold(OBJECT_PARTS)
+    # There may be several shares of an agent here.
+    connection.execute("create temp table qmf_states as select distinct * from qmf_available")
+    yield from duckdb_batches(connection, together(state.object_tables("qmf_states"), _OBJECT_TABLES))
+
+
+def _state(connection: Any, batches: Iterator[Any]) -> AuditState:
+    state = AuditState(connection)
+    for batch in batches:
+        state.insert_all(batch)
+    return state
+
+
+def _collected(connection: Any, batches: Iterator[Any], table: str, query: str) -> Iterator[Any]:
+    """The same batches; what a query finds in them is added to a table."""
+    for batch in batches:
+        connection.register("qmf_given", batch)
+        connection.execute(f"insert into {table} by name {query.format(rows='qmf_given')}")
+        connection.unregister("qmf_given")
+        yield batch
+
+
+def _schema(columns: Mapping[str, Columns]) -> Any:
+    """The Arrow schema of `together`."""
+    return arrow_schema(columns_together(columns))

@@ -1,0 +1,151 @@
+"""Rows as new files of a table, whoever writes them: they belong to it when they are committed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import tempfile
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self
+
+import attrs
+
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import is_local
+from qmf.pipeline.lake.table_files import GROUP_ROWS, WrittenFile
+from qmf.pipeline.lake.table_log import LOG
+from qmf.pipeline.lake.table_settings import exact_statistics, table_settings
+
+#: Bytes of a file that are copied at once.
+_COPIED_BYTES = 1 << 20
+
+
+@attrs.frozen
+class WrittenRows:
+    """What was written.
+
+    Attributes:
+        files: the new ones.
+        counts: numbers of rows by the values of some columns.
+    """
+
+    files: tuple[WrittenFile, ...] = ()
+    counts: Mapping[tuple[str, ...], int] = attrs.field(factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(file.rows for file in self.files)
+
+    def __add__(self, other: WrittenRows) -> WrittenRows:
+        return WrittenRows((*self.files, *other.files), Counter(self.counts) + Counter(other.counts))
+
+
+def write_rows(
+    table: LakeTable, batches: Iterable[Any], schema: Any, *, by: Sequence[str] = (), counted: Sequence[str] = ()
+) -> WrittenRows:
+    """Write rows as files into the folder of a table.
+
+    Args:
+        table: to write for.
+        batches: Arrow record batches.
+        schema: of these, as an Arrow schema.
+        by: columns by which the table is partitioned.
+        counted: columns by whose values rows are counted.
+
+    Raises:
+        LakeError: the file system or the object store failed.
+    """
+    delta, pa = import_deltalake(), import_pyarrow()
+    counts: Counter[tuple[str, ...]] = Counter()
+    with _Pulled(_conformed(batch, schema) for batch in batches if batch.num_rows) as pulled:
+        first = next(pulled, None)
+        if pulled.error is not None:
+            raise pulled.error
+        if first is None:
+            return WrittenRows()
+        all_batches = (_counted(batch, counted, counts) for batch in itertools.chain([first], pulled))
+        with delta_errors(table.url), tempfile.TemporaryDirectory(prefix="qmf-rows-") as folder:
+            # The library's writer makes the statistics, which only it brings to the form that its readers want.
+            delta.write_deltalake(
+                folder,
+                pa.RecordBatchReader.from_batches(schema, all_batches),
+                partition_by=list(by) or None,
+                configuration=table_settings(
+                    [name for name in table.statistics or exact_statistics(schema) if name not in by]
+                ),
+                writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
+            )
+            if pulled.error is None:
+                return WrittenRows(tuple(_moved(table, Path(folder), by)), counts)
+    raise pulled.error
+
+
+class _Pulled:
+    """An iterator in a thread of its own: the library, which pulls it, cannot be called where it does so.
+
+    Attributes:
+        error: that ended it; None for none.
+    """
+
+    def __init__(self, batches: Iterator[Any]) -> None:
+        self._batches = batches
+        self._thread = ThreadPoolExecutor(1, "qmf-rows")
+        self.error: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Any:
+        if self.error is not None:
+            raise StopIteration
+        future = self._thread.submit(next, self._batches, None)
+        self.error = future.exception()
+        if self.error is not None or future.result() is None:
+            raise StopIteration
+        return future.result()
+
+
+def _conformed(batch: Any, schema: Any) -> Any:
+    return batch if batch.schema == schema else batch.select(schema.names).cast(schema)
+
+
+def _counted(batch: Any, names: Sequence[str], counts: Counter[tuple[str, ...]]) -> Any:
+    """The batch, whose rows are added to the counts."""
+    if names:
+        table = import_pyarrow().Table.from_batches([batch]).select(list(names))
+        for row in table.group_by(list(names)).aggregate([([], "count_all")]).to_pylist():
+            counts[tuple(row[name] for name in names)] += row["count_all"]
+    return batch
+
+
+def _moved(table: LakeTable, folder: Path, by: Sequence[str]) -> Iterator[WrittenFile]:
+    """Move the files of a table of one commit to another table."""
+    store = table.store()
+    for line in (folder / LOG / f"{0:020}.json").read_text().splitlines():
+        added = json.loads(line).get("add")
+        if added is None:
+            continue
+        values = {name: added["partitionValues"][name] for name in by}
+        inside = "".join(f"{name}={value}/" for name, value in values.items())
+        if is_local(table.url):
+            Path(table.url, inside).mkdir(parents=True, exist_ok=True)
+        # A name of its own for each attempt: what an attempt that failed has written is never committed.
+        path = f"{inside}part-{uuid.uuid4()}.zstd.parquet"
+        with (folder / added["path"]).open("rb") as source, store.open_output_stream(path) as target:
+            shutil.copyfileobj(source, target, _COPIED_BYTES)
+        rows = int(json.loads(added["stats"])["numRecords"])
+        yield WrittenFile(path, values, rows, added["size"], added["stats"])

@@ -1,0 +1,165 @@
+"""Runs jobs in the process of the command, by DuckDB and by threads. Neither Spark nor Java is needed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.duckdb_queries import connect, quoted
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.row_files import WrittenRows, write_rows
+from qmf.pipeline.lake.table_files import FilesByTable, in_portions
+from qmf.pipeline.runners.runner import Found, Map, Reduce, Rows, Task, conformed_batches
+
+_SORTED = "qmf_unsorted"
+
+
+@attrs.frozen
+class ProcessRows:
+    """Rows as a source of Arrow record batches; see `Rows`.
+
+    Attributes:
+        schema: of the rows, as an Arrow schema.
+        open: begins to make them.
+    """
+
+    schema: Any
+    open: Callable[[], Iterator[Any]]
+
+    def where(self, column: str, values: Sequence[str]) -> Rows:
+        """As of `Rows`."""
+        pa = import_pyarrow()
+        from pyarrow import compute
+
+        wanted = pa.array(list(values))
+
+        def chosen() -> Iterator[Any]:
+            for batch in self.open():
+                found = batch.filter(compute.is_in(batch[column], value_set=wanted))
+                if found.num_rows:
+                    yield found
+
+        return ProcessRows(self.schema, chosen)
+
+    def select(self, columns: Sequence[str]) -> Rows:
+        """As of `Rows`."""
+        names = list(columns)
+        schema = import_pyarrow().schema([self.schema.field(name) for name in names])
+        return ProcessRows(schema, lambda: (batch.select(names) for batch in self.open()))
+
+    def joined(self, other: Rows) -> Rows:
+        """As of `Rows`."""
+        assert isinstance(other, ProcessRows)
+
+        def both() -> Iterator[Any]:
+            yield from self.open()
+            yield from other.open()
+
+        return ProcessRows(self.schema, both)
+
+    def reduced(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
+        """As of `Rows`: one share has all keys."""
+
+        def made() -> Iterator[Any]:
+            rows = self._sorted((*key, *order)) if order else self.open()
+            with closing(connection()) as own:
+                yield from conformed_batches(work(own, rows), schema)
+
+        return ProcessRows(schema, made)
+
+    @contextmanager
+    def kept(self) -> Iterator[Rows]:
+        """As of `Rows`: in a temporary file, since they may be more than fits in memory."""
+        ipc = import_pyarrow().ipc
+        with tempfile.TemporaryDirectory(prefix="qmf-rows-") as folder:
+            path = str(Path(folder, "rows.arrow"))
+            with ipc.new_stream(path, self.schema) as stream:
+                for batch in conformed_batches(self.open(), self.schema):
+                    stream.write_batch(batch)
+
+            def stored() -> Iterator[Any]:
+                with import_pyarrow().memory_map(path) as source:
+                    yield from ipc.open_stream(source)
+
+            yield ProcessRows(self.schema, stored)
+
+    def table(self) -> Any:
+        """As of `Rows`."""
+        return import_pyarrow().Table.from_batches(conformed_batches(self.open(), self.schema), self.schema)
+
+    def write(
+        self, table: LakeTable, *, by: Sequence[str] = (), order: Sequence[str] = (), counted: Sequence[str] = ()
+    ) -> WrittenRows:
+        """As of `Rows`."""
+        rows = self._sorted(order) if order else self.open()
+        return write_rows(table, rows, self.schema, by=by, counted=counted)
+
+    def _sorted(self, columns: Sequence[str]) -> Iterator[Any]:
+        by = ", ".join(quoted(name) for name in columns)
+        with closing(connection()) as own:
+            batches = conformed_batches(self.open(), self.schema)
+            own.register(_SORTED, import_pyarrow().RecordBatchReader.from_batches(self.schema, batches))
+            yield from own.sql(f"select * from {_SORTED} order by {by}").to_arrow_reader(50_000)
+
+
+class ProcessRunner:
+    """Runs jobs in this process; see `Runner`."""
+
+    def __init__(self, task_rows: int | None = None) -> None:
+        """
+        Args:
+            task_rows: rows of the files of a task; None for all files in one, which DuckDB divides itself.
+        """
+        self._task_rows = task_rows
+
+    @property
+    def place(self) -> str:
+        """As of `Runner`."""
+        return "in this process"
+
+    @property
+    def task_rows(self) -> int | None:
+        """As of `Runner`."""
+        return self._task_rows
+
+    def portions(self, files: FilesByTable) -> list[FilesByTable]:
+        """As of `Runner`."""
+        if self._task_rows is None:
+            return [files] if any(files.values()) else []
+        return list(in_portions(files, self._task_rows))
+
+    def mapped(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
+        """As of `Runner`: one task after the other, since each has all processors."""
+
+        def made() -> Iterator[Any]:
+            for task in tasks:
+                with closing(connection()) as own:
+                    yield from conformed_batches(work(own, task), schema)
+
+        return ProcessRows(schema, made)
+
+    def given(self, table: Any) -> Rows:
+        """As of `Runner`."""
+        return ProcessRows(table.schema, lambda: iter(table.to_batches()))
+
+    def each(self, tasks: Sequence[Task], work: Callable[[Task], Found]) -> list[Found]:
+        """As of `Runner`: in as many threads as there are processors."""
+        if len(tasks) < 2:
+            return [work(task) for task in tasks]
+        with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1), "qmf-task") as pool:
+            return list(pool.map(work, tasks))
+
+
+def connection() -> Any:
+    """A connection to DuckDB that uses all processors."""
+    made = connect()
+    made.execute("set timezone = 'UTC'")
+    return made

@@ -1,0 +1,149 @@
+"""What a job is made of: a map on files or rows, a key, a reduce on a sorted group, and a commit.
+
+A job gives these functions to a runner and knows nothing else about it::
+
+    parts = runner.mapped(runner.portions(files), make_parts, PARTS)
+    lives = parts.where("part", ["objects"]).reduced(["object"], make_lives, LIVES)
+    table.commit_files(lives.write(table).files, LIVES, replace=True)
+
+Functions and tasks are values that other processes can have. They get a connection to DuckDB of their own, whose times
+are in UTC, and make Arrow record batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeVar
+
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.row_files import WrittenRows
+from qmf.pipeline.lake.table_files import FilesByTable, TableFile
+
+Task = TypeVar("Task")
+Found = TypeVar("Found")
+
+Map = Callable[[Any, Task], Iterator[Any]]
+"""Makes record batches of a task; the first argument is a connection to DuckDB."""
+
+Reduce = Callable[[Any, Iterator[Any]], Iterator[Any]]
+"""Makes record batches of a share of the rows: all rows of some keys; the first argument is a connection to DuckDB."""
+
+
+#: What `stored_rows` reads.
+STORED = "qmf_stored"
+
+
+class Rows(Protocol):
+    """Rows that a job has made, wherever they are. They are computed when they are used, each time, unless `kept`."""
+
+    def where(self, column: str, values: Sequence[str]) -> Rows:
+        """The rows with one of some values in a column."""
+
+    def select(self, columns: Sequence[str]) -> Rows:
+        """Some columns of the rows."""
+
+    def joined(self, other: Rows) -> Rows:
+        """These rows and others with the same columns."""
+
+    def reduced(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
+        """What a function makes of all rows with the same key.
+
+        Args:
+            key: columns.
+            work: called for each share of the keys.
+            schema: of what it makes, as an Arrow schema.
+            order: columns by which the rows of a share are sorted, `key` before them; none for any order.
+        """
+
+    def kept(self) -> AbstractContextManager[Rows]:
+        """The same rows, computed once, until the end of the block."""
+
+    def table(self) -> Any:
+        """The rows as an Arrow table here: only for what does not grow with the data."""
+
+    def write(
+        self, table: LakeTable, *, by: Sequence[str] = (), order: Sequence[str] = (), counted: Sequence[str] = ()
+    ) -> WrittenRows:
+        """Write the rows as files of a table, which belong to it when they are committed.
+
+        Args:
+            table: to write for.
+            by: columns by which the table is partitioned.
+            order: columns by which the rows of each file are sorted; none for any order.
+            counted: columns by whose values rows are counted.
+
+        Raises:
+            LakeError: the file system or the object store failed.
+        """
+
+
+class Runner(Protocol):
+    """Where jobs run."""
+
+    @property
+    def place(self) -> str:
+        """Where that is, for people."""
+
+    @property
+    def task_rows(self) -> int | None:
+        """Rows that a task reads at most, about; None for no limit."""
+
+    def portions(self, files: FilesByTable) -> list[FilesByTable]:
+        """The files of a lake as tasks, by their size."""
+
+    def mapped(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
+        """What a function makes of each task.
+
+        Args:
+            tasks: no task reads what another one reads.
+            work: called for each task.
+            schema: of what it makes, as an Arrow schema.
+        """
+
+    def given(self, table: Any) -> Rows:
+        """Rows of an Arrow table, which are few."""
+
+    def each(self, tasks: Sequence[Task], work: Callable[[Task], Found]) -> list[Found]:
+        """What a function returns for each task, in their order: small values only.
+
+        Args:
+            tasks: of the function.
+            work: may commit what it has done.
+        """
+
+
+def stored_rows(
+    runner: Runner, table: LakeTable, schema: Any, sql: str, *, files: Sequence[TableFile] | None = None
+) -> Rows:
+    """Rows of a table that a job has written.
+
+    Args:
+        runner: where to read.
+        table: the table, whether it exists yet or not.
+        schema: of the result, as an Arrow schema.
+        sql: a query for it, from `STORED`.
+        files: to read; None for all of the last version.
+    """
+    if files is None:
+        files = () if table.version() is None else table.snapshot().files
+    tasks = [(table, tuple(own["."])) for own in runner.portions({".": files} if files else {})]
+
+    def read(connection: Any, task: tuple[LakeTable, tuple[TableFile, ...]]) -> Iterator[Any]:
+        own, chosen = task
+        connection.register(STORED, own.dataset(chosen))
+        yield from duckdb_batches(connection, sql)
+
+    return runner.mapped(tasks, read, schema)
+
+
+def duckdb_batches(connection: Any, sql: str, rows: int = 50_000) -> Iterator[Any]:
+    """The rows of a query as Arrow record batches of so many rows at most."""
+    yield from connection.sql(sql).to_arrow_table().to_batches(max_chunksize=rows)
+
+
+def conformed_batches(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
+    """Record batches with the columns and types of a schema; those without rows are left out."""
+    for batch in batches:
+        if batch.num_rows:
+            yield batch if batch.schema == schema else batch.select(schema.names).cast(schema)

@@ -1,0 +1,154 @@
+"""Runs jobs on Spark: executors do the tasks and write files, a shuffle brings keys together, the driver commits."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import attrs
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from qmf.pipeline.duckdb_queries import connect
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.row_files import WrittenRows
+from qmf.pipeline.lake.table_files import FilesByTable, in_portions
+from qmf.pipeline.runners.runner import Found, Map, Reduce, Rows, Task, conformed_batches
+from qmf.pipeline.spark import sinks
+
+#: Rows of a task: seconds of work, and some hundred megabytes.
+TASK_ROWS = 2_000_000
+
+
+@attrs.frozen
+class SparkRows:
+    """Rows as a frame; see `Rows`.
+
+    Attributes:
+        frame: with the rows.
+        shares: in which the rows of all keys are divided by a shuffle.
+    """
+
+    frame: DataFrame
+    shares: int
+
+    def where(self, column: str, values: Sequence[str]) -> Rows:
+        """As of `Rows`."""
+        return attrs.evolve(self, frame=self.frame.where(F.col(column).isin(list(values))))
+
+    def select(self, columns: Sequence[str]) -> Rows:
+        """As of `Rows`."""
+        return attrs.evolve(self, frame=self.frame.select(*(F.col(f"`{name}`") for name in columns)))
+
+    def joined(self, other: Rows) -> Rows:
+        """As of `Rows`."""
+        assert isinstance(other, SparkRows)
+        return SparkRows(self.frame.unionAll(other.frame), max(self.shares, other.shares))
+
+    def reduced(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
+        """As of `Rows`."""
+
+        def run(batches: Iterable[Any]) -> Iterator[Any]:
+            with closing(task_connection()) as own:
+                yield from conformed_batches(work(own, iter(batches)), schema)
+
+        shares = self.frame.repartition(self.shares, *key)
+        if order:
+            shares = shares.sortWithinPartitions(*key, *order)
+        return attrs.evolve(self, frame=shares.mapInArrow(run, from_arrow_schema(schema)))
+
+    @contextmanager
+    def kept(self) -> Iterator[Rows]:
+        """As of `Rows`."""
+        frame = self.frame.persist()
+        try:
+            yield attrs.evolve(self, frame=frame)
+        finally:
+            frame.unpersist()
+
+    def table(self) -> Any:
+        """As of `Rows`."""
+        return self.frame.toArrow()
+
+    def write(
+        self, table: LakeTable, *, by: Sequence[str] = (), order: Sequence[str] = (), counted: Sequence[str] = ()
+    ) -> WrittenRows:
+        """As of `Rows`."""
+        frame = self.frame.sortWithinPartitions(*order) if order else self.frame
+        return sinks.write_files(frame, table, by, counted)
+
+
+class SparkRunner:
+    """Runs jobs on Spark; see `Runner`."""
+
+    def __init__(self, spark: SparkSession, task_rows: int = TASK_ROWS) -> None:
+        """
+        Args:
+            spark: to run on; its executors read the lake and write the tables themselves.
+            task_rows: rows of the files of a task.
+        """
+        self.spark = spark
+        self._task_rows = task_rows
+
+    @property
+    def place(self) -> str:
+        """As of `Runner`."""
+        return f"on Spark at {self.spark.conf.get('spark.master', 'a server of Spark Connect')}"
+
+    @property
+    def task_rows(self) -> int | None:
+        """As of `Runner`."""
+        return self._task_rows
+
+    def portions(self, files: FilesByTable) -> list[FilesByTable]:
+        """As of `Runner`."""
+        return list(in_portions(files, self._task_rows))
+
+    def mapped(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
+        """As of `Runner`: each task in a partition of its own, which Spark runs again where one is lost."""
+
+        def run(batches: Iterable[Any]) -> Iterator[Any]:
+            for task in _unpickled(batches):
+                with closing(task_connection()) as own:
+                    yield from conformed_batches(work(own, task), schema)
+
+        frame = self._pickled(tasks).mapInArrow(run, from_arrow_schema(schema))
+        return SparkRows(frame, max(1, len(tasks)))
+
+    def given(self, table: Any) -> Rows:
+        """As of `Runner`."""
+        return SparkRows(self.spark.createDataFrame(table, from_arrow_schema(table.schema)), 1)
+
+    def each(self, tasks: Sequence[Task], work: Callable[[Task], Found]) -> list[Found]:
+        """As of `Runner`."""
+
+        def run(batches: Iterable[Any]) -> Iterator[Any]:
+            pa = import_pyarrow()
+            for number, task in _unpickled(batches):
+                found = [pa.array([number], pa.int64()), pa.array([pickle.dumps(work(task))], pa.binary())]
+                yield pa.RecordBatch.from_arrays(found, ["number", "found"])
+
+        rows = self._pickled(list(enumerate(tasks))).mapInArrow(run, "number long, found binary").collect()
+        return [pickle.loads(found) for _number, found in sorted((row[0], bytes(row[1])) for row in rows)]
+
+    def _pickled(self, tasks: Sequence[Any]) -> DataFrame:
+        frame = self.spark.createDataFrame([(pickle.dumps(task),) for task in tasks], "task binary")
+        return frame.repartition(len(tasks) or 1)
+
+
+def _unpickled(batches: Iterable[Any]) -> Iterator[Any]:
+    for batch in batches:
+        for data in batch.column(0):
+            yield pickle.loads(data.as_py())
+
+
+def task_connection() -> Any:
+    """A connection to DuckDB in an executor, which gives each of its tasks a processor."""
+    made = connect()
+    made.execute("set timezone = 'UTC'")
+    made.execute("set threads = 1")
+    return made
