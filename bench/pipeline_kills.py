@@ -42,7 +42,8 @@ from qmf.console import Event as Heard
 from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
 from qmf.pipeline import DeltaLake
 from qmf.pipeline.correlate.alert_table import alerts
-from qmf.pipeline.lake.checking import LakeCheck
+from qmf.pipeline.maintenance.checking import LakeCheck
+from qmf.pipeline.runners.process import ProcessRunner
 from qmf.schema import TYPES, Argument, EventSchema
 
 PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
@@ -250,7 +251,7 @@ def wrong_rows(lake: DeltaLake, reported: list[int]) -> Iterator[str]:
     # The gap of a run that was killed before its first commit is that of the run before.
     if len(set(killed)) != len(killed) or set(sorted(runs)[:-1]) - set(killed):
         yield f"{len(runs) - 1} killed runs have rows, and {len(set(killed))} have gaps"
-    yield from (f"check: {finding}" for finding in LakeCheck(lake).findings() if finding.is_damage)
+    yield from (f"check: {finding}" for finding in LakeCheck(ProcessRunner(), lake).findings() if finding.is_damage)
 
 
 def wrong_losses(

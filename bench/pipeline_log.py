@@ -28,11 +28,13 @@ from qmf.models.host.schema import CPU
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.maintenance import optimize, vacuum
+from qmf.pipeline.lake.maintenance import vacuum
 from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.maintenance.optimizing import optimize_lake
 from qmf.pipeline.record.buffers import RowBuffers, RowConverter
 from qmf.pipeline.record.lake_writer import SMALL_FILES, LakeWriter
 from qmf.pipeline.record.quiet_tables import QuietTables
+from qmf.pipeline.runners.process import ProcessRunner
 
 DAY_COMMITS = 8640
 INTERVAL = 10 * 10**9
@@ -132,7 +134,7 @@ def measure(name: str, commit: Callable[[DeltaLake, int], None], commits: int) -
         (log,) = Path(lake.url, "objects").rglob("_delta_log")
         path = log.parent.relative_to(lake.url).as_posix()
         table = lake.table(path)
-        optimize(lake)
+        optimize_lake(ProcessRunner(), lake)
         data = sum(file.size for file in table.snapshot().files)
         vacuum(lake, grace_days=0)
         print(

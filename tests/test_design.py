@@ -136,6 +136,7 @@ INNER_ORDER: dict[str, tuple[str, ...]] = {
         "spark",
         "frames",
         "runners",
+        "maintenance",
         "rollup",
         "audit",
         "correlate",

@@ -15,8 +15,10 @@ from qmf.pipeline.commands.base import (
     positive,
     print_line,
 )
+from qmf.pipeline.commands.running import job_runner
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake import maintenance
+from qmf.pipeline.maintenance.optimizing import optimize_lake
 
 _MB = 1024 * 1024
 
@@ -31,10 +33,9 @@ def _optimize_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _optimize(options: argparse.Namespace) -> None:
-    check_lake(options.lake)
-    done = maintenance.optimize(
-        open_lake(options), before=options.before, target_bytes=max(1, int(options.target_mb * _MB))
-    )
+    target_bytes = max(1, int(options.target_mb * _MB))
+    with job_runner(options) as runner:
+        done = optimize_lake(runner, open_lake(options), before=options.before, target_bytes=target_bytes)
     print_line(f"Combined {done.combined} files into {done.written}")
 
 
@@ -83,7 +84,7 @@ def _may_drop(count: int, total: int) -> bool:
     return input(f"Drop {what}? [y/N] ").strip().lower() in ("y", "yes")
 
 
-OPTIMIZE = Subcommand("optimize", "Combine the small files of each day", _optimize_options, _optimize)
-COMPACT = Subcommand("compact", "Another name of optimize", _optimize_options, _optimize)
+OPTIMIZE = Subcommand("optimize", "Combine the small files of each day", _optimize_options, _optimize, spark=True)
+COMPACT = Subcommand("compact", "Another name of optimize", _optimize_options, _optimize, spark=True)
 RETAIN = Subcommand("retain", "Drop days that are too old, and vacuum", _retain_options, _retain)
 VACUUM = Subcommand("vacuum", "Delete files that no version needs any more", _vacuum_options, _vacuum)

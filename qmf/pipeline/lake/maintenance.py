@@ -6,14 +6,10 @@ Files that a commit takes out of a table stay until `vacuum` deletes them, so th
 
 from __future__ import annotations
 
-import functools
-import operator
-import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
@@ -40,7 +36,6 @@ RETAIN = "retain"
 #: The name under which such a commit notes the version before it.
 _BEFORE_DROP = "before_retain"
 
-_T = TypeVar("_T")
 
 _HOURS_PER_DAY = 24
 _SECONDS_PER_DAY = 86_400
@@ -70,11 +65,13 @@ class MaintenanceCounts:
         )
 
 
-def optimize(lake: DeltaLake, *, before: str | None = None, target_bytes: int = TARGET_BYTES) -> MaintenanceCounts:
-    """Combine the small files of each day in all tables, those of jobs too, as many at a time as there are processors.
+def optimize_table(
+    table: LakeTable, *, before: str | None = None, target_bytes: int = TARGET_BYTES
+) -> MaintenanceCounts:
+    """Combine the small files of each day of a table. Rows that one commit wrote stay together.
 
     Args:
-        lake: to work on; others may write and read meanwhile.
+        table: to work on; others may write and read meanwhile.
         before: only days before this one, ``2030-01-31``; None for all, today with the files written so far.
         target_bytes: files are combined up to this size; larger ones are not touched.
 
@@ -84,14 +81,6 @@ def optimize(lake: DeltaLake, *, before: str | None = None, target_bytes: int = 
     Raises:
         LakeError: the file system failed.
     """
-    work = functools.partial(optimize_table, before=before, target_bytes=target_bytes)
-    return functools.reduce(operator.add, each_table(lake, all_paths(lake), work), MaintenanceCounts())
-
-
-def optimize_table(
-    table: LakeTable, *, before: str | None = None, target_bytes: int = TARGET_BYTES
-) -> MaintenanceCounts:
-    """Combine the small files of one table; otherwise as `optimize`. Rows that one commit wrote stay together."""
     delta = import_deltalake()
     if before is not None and not _has_days(table):
         return MaintenanceCounts()
@@ -176,19 +165,6 @@ def vacuum(lake: DeltaLake, *, grace_days: float = GRACE_DAYS) -> MaintenanceCou
             table.delta().create_checkpoint()
         remove_entries(table.url, lake.options, time.time() - grace_days * _SECONDS_PER_DAY)
     return MaintenanceCounts(deleted=deleted)
-
-
-def each_table(lake: DeltaLake, paths: Sequence[str], work: Callable[[LakeTable], _T]) -> Iterator[_T]:
-    """What a function returns for each table, in their order, called in as many threads as there are processors.
-
-    Args:
-        lake: with the tables.
-        paths: of these.
-        work: called with a table of its own.
-    """
-    tables = [lake.table(path) for path in paths]
-    with ThreadPoolExecutor(os.cpu_count() or 1, "qmf-table") as pool:
-        yield from pool.map(work, tables)
 
 
 def all_paths(lake: DeltaLake) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from qmf.pipeline.errors import LakeError
-from qmf.pipeline.lake.checking import Finding
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.findings import Finding
 from qmf.pipeline.record.lake_writer import LakeWriter
 from qmf.pipeline.record.writer_state import HELD, PENDING, Interruption, WriterState
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pipeline.lakes import Shop
+from pipeline.lakes import HERE, Shop
 from pipeline.shop import TILL
 
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.maintenance.optimizing import optimize_lake
 
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install 'qmf[pipeline]'")
 
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.log_tail import added_since
-from qmf.pipeline.lake.maintenance import optimize, retain, vacuum
+from qmf.pipeline.lake.maintenance import retain, vacuum
 
 
 @pytest.fixture
@@ -47,7 +48,7 @@ def test_files_are_those_of_the_library(shop: Shop) -> None:
 def test_other_changes_are_left_to_the_library(shop: Shop) -> None:
     url, version = table(shop).url, table(shop).snapshot().version
     shop.put((2, 3))
-    optimize(shop.lake)
+    optimize_lake(HERE, shop.lake)
     assert added_since(url, version) is None
     version = table(shop).snapshot().version
     assert added_since(url, version) == (version, [])

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from pipeline.heartbeats import DAY, put, seqs
+from pipeline.lakes import HERE
 
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake import maintenance
@@ -18,6 +19,7 @@ from qmf.pipeline.lake.maintenance import MaintenanceCounts
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_paths import job_path
 from qmf.pipeline.lake.table_settings import CHECKPOINT_COMMITS
+from qmf.pipeline.maintenance.optimizing import optimize_lake
 
 
 @pytest.fixture
@@ -36,10 +38,10 @@ def test_small_files_of_each_day_are_combined_once(lake: DeltaLake) -> None:
     before = seqs(lake)
     table = lake.table("heartbeats")
     position = table.version()
-    assert maintenance.optimize(lake) == MaintenanceCounts(combined=10, written=2)
+    assert optimize_lake(HERE, lake) == MaintenanceCounts(combined=10, written=2)
     assert seqs(lake) == before
     assert [file.rows for file in table.snapshot().files] == [5, 5, 1]
-    assert maintenance.optimize(lake) == MaintenanceCounts()
+    assert optimize_lake(HERE, lake) == MaintenanceCounts()
     assert position is not None
     assert table.added(position, table.version() or 0) == ()
     assert table.snapshot(position).rows == 11
@@ -48,14 +50,14 @@ def test_small_files_of_each_day_are_combined_once(lake: DeltaLake) -> None:
 def test_only_days_before_one(lake: DeltaLake) -> None:
     for number in range(1, 4):
         put(lake, number, (number, 0), (number + 10, 1))
-    assert maintenance.optimize(lake, before="1970-01-02") == MaintenanceCounts(combined=3, written=1)
+    assert optimize_lake(HERE, lake, before="1970-01-02") == MaintenanceCounts(combined=3, written=1)
     assert [file.rows for file in lake.table("heartbeats").snapshot().files] == [3, 1, 1, 1]
 
 
 def test_large_files_are_left(lake: DeltaLake) -> None:
     for number in range(1, 4):
         put(lake, number, (number, 0))
-    assert maintenance.optimize(lake, target_bytes=10) == MaintenanceCounts()
+    assert optimize_lake(HERE, lake, target_bytes=10) == MaintenanceCounts()
 
 
 def test_tables_of_jobs_are_combined_too(lake: DeltaLake) -> None:
@@ -64,7 +66,7 @@ def test_tables_of_jobs_are_combined_too(lake: DeltaLake) -> None:
     for batch in (1, 2):
         lake.table(path).append(pa.table({"x": [batch]}), writer="job", batch=batch, partition_by=())
     assert lake.job_paths() == [path]
-    assert maintenance.optimize(lake) == MaintenanceCounts(combined=2, written=1)
+    assert optimize_lake(HERE, lake) == MaintenanceCounts(combined=2, written=1)
 
 
 def test_row_groups_have_the_rows_of_many_commits(lake: DeltaLake) -> None:
@@ -73,7 +75,7 @@ def test_row_groups_have_the_rows_of_many_commits(lake: DeltaLake) -> None:
         rows = pa.table({"x": pa.array(range(batch * 50_000, (batch + 1) * 50_000))})
         table.append(rows, writer="job", batch=batch, partition_by=())
     put(lake, 1, (1, 0))
-    maintenance.optimize(lake)
+    optimize_lake(HERE, lake)
     (file,) = table.snapshot().files
     metadata = pyarrow.parquet.ParquetFile(file.url).metadata
     assert (metadata.num_rows, metadata.num_row_groups) == (200_000, 1)
@@ -144,12 +146,12 @@ def test_a_writer_and_a_reader_go_on_meanwhile(lake: DeltaLake) -> None:
         put(lake, number, (number, 0))
     other = DeltaLake(lake.url)
     assert other.table("heartbeats").snapshot().rows == 3
-    maintenance.optimize(lake)
+    optimize_lake(HERE, lake)
     put(other, 4, (4, 1))
     maintenance.retain(lake, 0, now_ns=DAY, grace_days=0)
     put(other, 5, (5, 1))
     assert seqs(other) == seqs(lake) == [4, 5]
-    maintenance.optimize(lake)
+    optimize_lake(HERE, lake)
     assert seqs(other) == [4, 5]
 
 

@@ -8,10 +8,9 @@ import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pipeline.lakes import SECOND, Shop, recorded
+from pipeline.lakes import HERE, SECOND, Shop, recorded
 
 from qmf.pipeline.correlate.lake_rows import LakeRows
-from qmf.pipeline.lake import maintenance
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.runs import (
     SILENCE_NS,
@@ -22,6 +21,7 @@ from qmf.pipeline.lake.runs import (
     counted_expression,
     left_out,
 )
+from qmf.pipeline.maintenance.optimizing import optimize_lake
 
 TILL = "objects/org.example.shop/till"
 
@@ -63,14 +63,14 @@ def test_runs_that_follow_each_other_are_whole(tmp_path: Path) -> None:
     lake = two(tmp_path, range(1000, 2000), range(2005, 3000))
     assert RecordedRuns(lake).left_out() == ()
     assert len(counted(lake)) == 100 + 100
-    maintenance.optimize(lake)
+    optimize_lake(HERE, lake)
     assert RecordedRuns(lake).left_out() == ()
 
 
 def test_small_files_that_were_combined_tell_the_same(tmp_path: Path) -> None:
     lake = two(tmp_path, range(1000, 2000), range(1200, 3000))
     before = counted(lake)
-    maintenance.optimize(lake)
+    optimize_lake(HERE, lake)
     assert counted(DeltaLake(lake.url)) == before
 
 

@@ -15,7 +15,7 @@ from pipeline.shop import TILL
 from qmf.pipeline import LakeError, PipelineError
 from qmf.pipeline.cli import main
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.maintenance import optimize
+from qmf.pipeline.maintenance.optimizing import optimize_lake
 from qmf.pipeline.rollup.tables import RollupOptions, rollup_table
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
 
@@ -141,7 +141,7 @@ def test_a_batch_replaces_its_days_sizes_and_classes_only(shop: Shop, options: R
 def test_files_that_were_combined(shop: Shop, options: RollupOptions) -> None:
     shop.put((1, 10))
     shop.put((2, 11))
-    assert optimize(shop.lake).combined == 2
+    assert optimize_lake(HERE, shop.lake).combined == 2
     roll_up_lake(HERE, options, ignore)
     assert rows(options, "delta", "samples") == [(0, "one", 1, 2)]
 

@@ -15,7 +15,7 @@ from pipeline.lakes import HERE, Shop
 from pipeline.shop import PACKAGE, TILL
 
 from qmf.pipeline.lake.columns import ClassVersion
-from qmf.pipeline.lake.maintenance import optimize
+from qmf.pipeline.maintenance.optimizing import optimize_lake
 from qmf.pipeline.rollup.tables import RollupOptions, rollup_table
 from qmf.schema import TYPES, ClassSchema, Statistic
 
@@ -194,7 +194,7 @@ def test_a_stream_that_is_started_again_counts_samples_in_combined_files_once(
         made.step()  # nothing is complete, so it isn't written how far the lake was read
     shop.put((151, 60), (160, 70))
     shop.put((65, 1), object="late") if late else None
-    assert optimize(shop.lake).combined > 0
+    assert optimize_lake(HERE, shop.lake).combined > 0
     with closing(RollupStream(options)) as made:
         made.step()
         assert (made.counts.read, made.counts.late) == (4, 1) if late else (3, 0)

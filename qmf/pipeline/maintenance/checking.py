@@ -6,14 +6,12 @@ import datetime
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import attrs
-
-from qmf.pipeline.duckdb_queries import connect, duckdb_errors
+from qmf.pipeline.duckdb_queries import duckdb_errors
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_table, columns_of, import_pyarrow, with_text
@@ -21,23 +19,28 @@ from qmf.pipeline.lake.columns import ColumnType
 from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.findings import Finding
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local
-from qmf.pipeline.lake.maintenance import RETAIN, each_table
+from qmf.pipeline.lake.maintenance import RETAIN
 from qmf.pipeline.lake.recorders import batches_of_recorders
 from qmf.pipeline.lake.row_columns import CLASS_KINDS, DATE
 from qmf.pipeline.lake.row_source import RowSource
 from qmf.pipeline.lake.runs import RecordedRuns
-from qmf.pipeline.lake.table_files import TableFile, file_system
+from qmf.pipeline.lake.table_files import FilesByTable, TableFile, file_system
 from qmf.pipeline.lake.table_log import LOG, DamagedLogFile, damaged_log_files
 from qmf.pipeline.lake.table_paths import JOB_TABLES
 from qmf.pipeline.lake.waiting import ENDED_NS, ReaderNote, recorded_shares
+from qmf.pipeline.runners.runner import Runner, duckdb_batches
 
 #: Seconds that a check waits for recorders that are committing, and from one look to the next.
 PATIENCE, _LOOK = 10.0, 0.02
 
 #: A recorder whose last heartbeat is older than this, in ns, has ended.
 _RECENT = 60 * 10**9
+
+#: Numbers of rows of a run that are counted together.
+_NUMBERS = 10_000_000
 
 #: Where repairing puts what it takes out of tables.
 DAMAGED = "_damaged"
@@ -46,41 +49,24 @@ DAMAGED = "_damaged"
 WRITER = "check"
 
 
-@attrs.frozen
-class Finding:
-    """Something that is wrong with a lake, or worth knowing.
-
-    Attributes:
-        place: the file, table or run.
-        text: what is wrong.
-        repaired: what was done; empty where nothing was.
-        is_damage: False for what needs no repair.
-    """
-
-    place: str
-    text: str
-    repaired: str = ""
-    is_damage: bool = True
-
-    def __str__(self) -> str:
-        return f"{self.place}: {self.text}" + (f": {self.repaired}" if self.repaired else "")
-
-
 class LakeCheck:
     """One check of a lake. Repairs need that no recorder runs."""
 
-    def __init__(self, lake: DeltaLake, *, repair: bool = False, now_ns: int | None = None) -> None:
+    def __init__(self, runner: Runner, lake: DeltaLake, *, repair: bool = False, now_ns: int | None = None) -> None:
         """Name a lake; nothing is read yet.
 
         Args:
+            runner: where files are read; repairs are made here.
             lake: to check.
             repair: repair what can be.
             now_ns: nanoseconds since 1970; None for now.
         """
+        self._runner = runner
         self._lake = lake
         self._repair = repair
         self._now_ns = time.time_ns() if now_ns is None else now_ns
         self._gaps: list[tuple[str, int]] = []
+        self._damaged_urls: set[str] = set()
 
     def findings(self) -> Iterator[Finding]:
         """All findings, each after it was repaired.
@@ -88,11 +74,13 @@ class LakeCheck:
         Raises:
             LakeError: the file system failed.
         """
-        folders = self._table_folders()
         damaged: list[str] = []
-        for path, found in zip(folders, self._each(folders, self._check_log), strict=True):
-            yield from found
-            damaged += [path] * len(found)
+        folders = self._table_folders()
+        logs = self._runner.each(folders, partial(_damaged_log_files, self._lake.url, self._lake.options))
+        for path, files in zip(folders, logs, strict=True):
+            for finding in self._check_log(path, files):
+                yield finding
+                damaged.append(path)
         readable, unreadable = [], []
         for path in self._table_folders():
             try:
@@ -102,25 +90,16 @@ class LakeCheck:
                 unreadable.append(path)
                 if path not in damaged or self._repair:
                     yield Finding(f"{self._lake.url}/{path}", f"cannot be read: {error}")
-        if self._repair:
-            for path in readable:
-                if path in damaged:
-                    yield from self._restore(path)
-        for found in self._each(readable, self._check_files):
-            yield from found
+        for path in readable:
+            if path in damaged and self._repair:
+                yield from self._restore(path)
+        yield from self._check_files(readable)
         if not unreadable:
             yield from self._check_classes()
             yield from self._check_numbers(self._lake.paths())
             yield from self._check_runs()
         yield from self._check_shares()
         self._write_gaps()
-
-    def _each(self, paths: list[str], work: Callable[[str], Iterator[Finding]]) -> Iterator[list[Finding]]:
-        """The findings about each table, made in threads where nothing is changed."""
-        if self._repair:
-            yield from (list(work(path)) for path in paths)
-        else:
-            yield from each_table(self._lake, paths, lambda table: list(work(table.url[len(self._lake.url) + 1 :])))
 
     def _table(self, path: str) -> LakeTable:
         return self._lake.table(path)
@@ -145,9 +124,9 @@ class LakeCheck:
 
     # -- logs
 
-    def _check_log(self, path: str) -> Iterator[Finding]:
+    def _check_log(self, path: str, files: Sequence[DamagedLogFile]) -> Iterator[Finding]:
         url = f"{self._lake.url}/{path}"
-        for file in damaged_log_files(url, self._lake.options):
+        for file in files:
             done = self._repair_log_file(path, file) if self._repair else ""
             yield Finding(f"{url}/{file.path}", f"damaged: {file.reason}", done)
 
@@ -214,35 +193,28 @@ class LakeCheck:
 
     # -- files
 
-    def _check_files(self, path: str) -> Iterator[Finding]:
+    def _check_files(self, paths: Sequence[str]) -> Iterator[Finding]:
+        files = {path: self._table(path).snapshot().files for path in paths}
+        work = partial(_damaged_files, self._lake.url, self._lake.options)
+        found: dict[str, list[tuple[TableFile, str]]] = defaultdict(list)
+        for damaged in self._runner.each(self._runner.portions(files), work):
+            for path, file, reason in damaged:
+                found[path].append((file, reason))
+        self._damaged_urls = {file.url for own in found.values() for file, _reason in own}
+        for path, own in sorted(found.items()):
+            yield from self._take_out(path, own)
+
+    def _take_out(self, path: str, damaged: Sequence[tuple[TableFile, str]]) -> Iterator[Finding]:
+        """Say which files of a table are damaged, and take them out of it where that is wanted."""
         table = self._table(path)
-        lost: list[TableFile] = []
-        for file in table.snapshot().files:
-            reason = self._damage(table, file)
-            if reason is None:
-                continue
+        for file, reason in damaged:
             if self._repair and reason != "missing":
                 self._set_aside(path, file.path)
             done = f"taken out of the table, {file.rows} rows are lost" if self._repair else ""
             yield Finding(file.url, reason, done)
-            lost.append(file)
-        if lost and self._repair:
+        if self._repair:
             table.retried(lambda: table.delta().repair())
-            self._gaps += [(f"{path}/{file.path}", file.rows) for file in lost]
-
-    def _damage(self, table: LakeTable, file: TableFile) -> str | None:
-        store = file_system(table.url, self._lake.options)
-        with delta_errors(file.url):
-            info = store.get_file_info(file.path)
-        if not info.is_file:
-            return "missing"
-        if info.size != file.size:
-            return f"damaged: {info.size} bytes instead of {file.size}"
-        try:
-            rows = import_pyarrow().parquet.read_metadata(store.open_input_file(file.path)).num_rows
-        except (OSError, ValueError) as error:
-            return f"damaged: {str(error).splitlines()[0]}"
-        return None if rows == file.rows else f"damaged: {rows} rows instead of {file.rows}"
+            self._gaps += [(f"{path}/{file.path}", file.rows) for file, _reason in damaged]
 
     # -- rows
 
@@ -298,26 +270,16 @@ class LakeCheck:
             paths: of the tables.
             ends: the highest number of each run that counts, and no other run; None for all.
         """
-        with closing(connect()) as connection, duckdb_errors(self._lake.url):
-            parts = []
-            for path in paths:
-                table = self._table(path)
-                files = [file for file in table.snapshot().files if self._damage(table, file) is None]
-                if files:
-                    columns = (("_run", ColumnType.TEXT), ("_seq", ColumnType.INT64))
-                    parts.append(f"select _run, _seq from {RowSource(table, tuple(files), columns).sql(connection)}")
-            if not parts:
-                return []
-            counted = ""
-            if ends is not None:
-                connection.execute("create table ends (_run text, last bigint)")
-                connection.executemany("insert into ends values (?, ?)", list(ends.items()))
-                counted = "join ends using (_run) where _seq <= last "
-            found: list[tuple[str, int, int, int]] = connection.execute(
-                f"select _run, count(*), count(distinct _seq), max(_seq) from ({' union all '.join(parts)}) "
-                f"{counted}group by _run order by _run"
-            ).fetchall()
-            return found
+        files = {
+            path: [file for file in self._table(path).snapshot().files if file.url not in self._damaged_urls]
+            for path in paths
+        }
+        numbers = partial(_row_numbers, self._lake.url, self._lake.options, None if ends is None else dict(ends))
+        rows = self._runner.mapped(self._runner.portions(files), numbers, _number_schema())
+        # A run may have most of the rows of a lake, so that its numbers are counted in parts.
+        parts = rows.reduced(["_run", "part"], _counted_numbers, _count_schema())
+        found = parts.reduced(["_run"], _summed_counts, _count_schema()).table().to_pylist()
+        return sorted((row["_run"], row["rows"], row["numbers"], row["last"]) for row in found)
 
     def _check_runs(self) -> Iterator[Finding]:
         agents: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -367,6 +329,85 @@ class LakeCheck:
 
 def _time(ns: int) -> str:
     return datetime.datetime.fromtimestamp(ns / 1e9, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+# -- what a runner does, see `qmf.pipeline.runners.runner`
+
+
+def _damaged_log_files(lake: str, options: Mapping[str, str], path: str) -> list[DamagedLogFile]:
+    """The damaged files of the log of a table."""
+    return damaged_log_files(f"{lake}/{path}", options)
+
+
+def _damaged_files(lake: str, options: Mapping[str, str], files: FilesByTable) -> list[tuple[str, TableFile, str]]:
+    """The damaged ones among files, with the path of their table and the reason."""
+    found = []
+    for path, own in files.items():
+        store = file_system(f"{lake}/{path}", options)
+        for file in own:
+            reason = _damage(store, file)
+            if reason is not None:
+                found.append((path, file, reason))
+    return found
+
+
+def _damage(store: Any, file: TableFile) -> str | None:
+    with delta_errors(file.url):
+        info = store.get_file_info(file.path)
+    if not info.is_file:
+        return "missing"
+    if info.size != file.size:
+        return f"damaged: {info.size} bytes instead of {file.size}"
+    try:
+        rows = import_pyarrow().parquet.read_metadata(store.open_input_file(file.path)).num_rows
+    except (OSError, ValueError) as error:
+        return f"damaged: {str(error).splitlines()[0]}"
+    return None if rows == file.rows else f"damaged: {rows} rows instead of {file.rows}"
+
+
+def _row_numbers(
+    lake: str, options: Mapping[str, str], ends: Mapping[str, int] | None, connection: Any, files: FilesByTable
+) -> Iterator[Any]:
+    """Run and number of each row of some files, up to the highest number of its run that counts."""
+    columns = (("_run", ColumnType.TEXT), ("_seq", ColumnType.INT64))
+    opened = DeltaLake(lake, options)
+    counted = ""
+    if ends is not None:
+        connection.execute("create temp table ends (_run varchar, last bigint)")
+        for end in ends.items():
+            connection.execute("insert into ends values (?, ?)", end)
+        counted = " join ends using (_run) where _seq <= last"
+    with duckdb_errors(lake):
+        for path, own in files.items():
+            if own:
+                rows = RowSource(opened.table(path), tuple(own), columns).sql(connection)
+                query = f"select _run, _seq // {_NUMBERS} as part, _seq from {rows}{counted}"
+                yield from duckdb_batches(connection, query)
+
+
+def _counted_numbers(connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    connection.register("rows", import_pyarrow().RecordBatchReader.from_batches(_number_schema(), batches))
+    yield from duckdb_batches(
+        connection,
+        'select _run, count(*) as "rows", count(distinct _seq) as numbers, max(_seq) as last from rows '
+        "group by _run, part",
+    )
+
+
+def _summed_counts(connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    connection.register("counts", import_pyarrow().RecordBatchReader.from_batches(_count_schema(), batches))
+    sums = ", ".join(f'cast(sum("{name}") as bigint) as "{name}"' for name in ("rows", "numbers"))
+    yield from duckdb_batches(connection, f"select _run, {sums}, max(last) as last from counts group by _run")
+
+
+def _number_schema() -> Any:
+    pa = import_pyarrow()
+    return pa.schema([("_run", pa.string()), ("part", pa.int64()), ("_seq", pa.int64())])
+
+
+def _count_schema() -> Any:
+    pa = import_pyarrow()
+    return pa.schema([("_run", pa.string()), *((name, pa.int64()) for name in ("rows", "numbers", "last"))])
 
 
 def _keys(dataset: Any) -> set[tuple[str, int]]:

@@ -9,15 +9,16 @@ from types import SimpleNamespace
 
 import pytest
 from pipeline.heartbeats import DAY, beats, put, seqs
-from pipeline.lakes import RUN, Shop, recorded
+from pipeline.lakes import HERE, RUN, Shop, recorded
 
 from qmf.pipeline.cli import main
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake import maintenance
 from qmf.pipeline.lake.arrow import arrow_table, columns_of, with_text
-from qmf.pipeline.lake.checking import LakeCheck
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_columns import DATE
+from qmf.pipeline.maintenance.checking import LakeCheck
+from qmf.pipeline.maintenance.optimizing import optimize_lake
 from qmf.pipeline.record.lake_writer import LakeWriter
 from qmf.pipeline.record.writer_state import PENDING, PendingBatch, WriterState, state_folder
 
@@ -53,7 +54,7 @@ def file_of(lake: DeltaLake, seq: int) -> Path:
 
 
 def lines(lake: DeltaLake, *, repair: bool = False) -> list[str]:
-    return [str(item) for item in LakeCheck(DeltaLake(lake.url), repair=repair, now_ns=DAY).findings()]
+    return [str(item) for item in LakeCheck(HERE, DeltaLake(lake.url), repair=repair, now_ns=DAY).findings()]
 
 
 def gaps(lake: DeltaLake) -> list[tuple[str, str, int]]:
@@ -61,7 +62,7 @@ def gaps(lake: DeltaLake) -> list[tuple[str, str, int]]:
 
 
 def test_a_whole_lake(lake: DeltaLake, capsys: pytest.CaptureFixture[str]) -> None:
-    maintenance.optimize(lake)
+    optimize_lake(HERE, lake)
     assert lines(lake) == []
     assert main(["check", "--lake", lake.url]) == 0
     assert capsys.readouterr().out == "Nothing is wrong\n"
@@ -90,7 +91,7 @@ def test_a_truncated_entry_of_a_log(
 
 
 def test_a_truncated_entry_that_moved_rows(lake: DeltaLake) -> None:
-    maintenance.optimize(lake)
+    optimize_lake(HERE, lake)
     entry(lake, 6).write_bytes(b"{")
     lines(lake, repair=True)
     assert seqs(DeltaLake(lake.url)) == [1, 2, 3, 4, 5, 6]
@@ -132,7 +133,7 @@ def test_what_a_recorder_is_committing_is_not_missing(lake: DeltaLake, monkeypat
     with state.locked():
         state.store(pending)
         writer.write(7, {"heartbeats": pending.tables["heartbeats"]})
-        monkeypatch.setattr("qmf.pipeline.lake.checking.PATIENCE", 0.0)
+        monkeypatch.setattr("qmf.pipeline.maintenance.checking.PATIENCE", 0.0)
         assert lines(lake) == [f"run {RUN}: 1 of 8 rows are in no table yet: a recorder is committing"]
         assert main(["check", "--lake", lake.url]) == 0
 
@@ -142,10 +143,10 @@ def test_what_a_recorder_is_committing_is_not_missing(lake: DeltaLake, monkeypat
             LakeWriter(lake, "recorder").write(8, writer.tables(beats((10, 0)).take()))
             state.complete(pending)
 
-        monkeypatch.setattr("qmf.pipeline.lake.checking.PATIENCE", 60.0)
+        monkeypatch.setattr("qmf.pipeline.maintenance.checking.PATIENCE", 60.0)
         # Not the module's function itself, which threads of others call.
         clock = SimpleNamespace(sleep=commit, monotonic=time.monotonic, time_ns=time.time_ns)
-        monkeypatch.setattr("qmf.pipeline.lake.checking.time", clock)
+        monkeypatch.setattr("qmf.pipeline.maintenance.checking.time", clock)
         assert lines(lake) == []
 
 
