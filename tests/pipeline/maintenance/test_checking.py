@@ -79,7 +79,7 @@ def test_a_truncated_entry_of_a_log(
     assert main(["check", "--lake", lake.url]) == 2
     found = capsys.readouterr()
     assert f"{path}: damaged: " in found.out
-    assert found.err.startswith(f"qmf-pipeline: {lake.url}: ")
+    assert f"\nqmf-pipeline: {lake.url}: " in found.err
     if keep:
         assert main(["optimize", "--lake", lake.url]) == 2
         assert capsys.readouterr().err.startswith(f"qmf-pipeline: {path}: damaged: ")
