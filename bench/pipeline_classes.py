@@ -124,8 +124,8 @@ def jobs(spark: Any, root: str) -> dict[str, Callable[[], object]]:
     audit = AuditOptions(lake=root, out=f"{root}/_tables/audit/batch")
 
     def report() -> None:
-        time_range = parse_time_range(None, None, "1h", end_of_recording(root))
-        collect(ReportOptions(lake=root, title="Bench"), time_range, ignore)
+        time_range = parse_time_range(None, None, "1h", end_of_recording(ProcessRunner(), root))
+        collect(ProcessRunner(), ReportOptions(lake=root, title="Bench"), time_range, ignore)
 
     return {
         "rollup": lambda: roll_up_lake(ProcessRunner(), rollup, ignore),

@@ -28,6 +28,7 @@ _SESSIONS = {
         "tests/pipeline/spark/test_data_source.py",
         "tests/pipeline/spark/test_lake_stream_two_recorders.py",
         "tests/pipeline/test_frames.py",
+        "tests/pipeline/test_jobs.py",
     ),
 }
 

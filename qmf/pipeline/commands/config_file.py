@@ -1,7 +1,7 @@
 """Options from a TOML file, which the command line overrides.
 
 The file has a table for each subcommand, `[all]` for options that several share, and `[spark]` for settings of Spark.
-What would have no effect is refused: options in `[all]` that no command has, or that only jobs on Spark have.
+What would have no effect is refused: options in `[all]` that no command has, and in a table that its command has not.
 The keys are the names of the long options.
 """
 
@@ -17,8 +17,6 @@ from qmf.pipeline.errors import PipelineError
 
 _ALL = "all"
 
-#: Options that only some commands have, and that would do nothing for others.
-_OF_SPARK = ("master", "conf")
 _SPARK = "spark"
 
 
@@ -83,8 +81,6 @@ def _check_foreign_option(key: str, name: str, commands: Mapping[str, argparse.A
     having = [full for full, other in commands.items() if key in _known(other)]
     if own and not any(full.startswith(f"{name} ") for full in having):
         raise PipelineError(f"{name} has no option {key!r}")
-    if not own and key in _OF_SPARK:
-        raise PipelineError(f"{name} has no option {key!r}; move it to the tables of the commands that have it")
     if not having:
         raise PipelineError(f"no command has an option {key!r}")
 

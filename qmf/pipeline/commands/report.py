@@ -6,9 +6,14 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from qmf.pipeline.commands.base import Subcommand, add_classes, check_lake, print_line, storage_of
+from qmf.pipeline.commands.base import Subcommand, add_classes, print_line, storage_of
+from qmf.pipeline.commands.running import job_runner
 from qmf.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from qmf.pipeline.runners.runner import Runner
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -50,18 +55,24 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     from qmf.pipeline.report import svg
-    from qmf.pipeline.report.collect import ReportOptions, collect
-    from qmf.pipeline.report.page import html
-    from qmf.pipeline.report.source import end_of_recording
     from qmf.pipeline.report.time_range import parse_compared, parse_time_range
 
     svg.import_matplotlib()  # before anything is read
     given = parse_time_range(options.first, options.last, options.length, time.time_ns())
     if options.compare is not None:
         parse_compared(options.compare, given)
-    check_lake(options.lake)
+    with job_runner(options) as runner:
+        _report(runner, options)
+
+
+def _report(runner: Runner, options: argparse.Namespace) -> None:
+    from qmf.pipeline.report.collect import ReportOptions, collect
+    from qmf.pipeline.report.page import html
+    from qmf.pipeline.report.source import end_of_recording
+    from qmf.pipeline.report.time_range import parse_compared, parse_time_range
+
     time_range = parse_time_range(
-        options.first, options.last, options.length, end_of_recording(options.lake, storage_of(options))
+        options.first, options.last, options.length, end_of_recording(runner, options.lake, storage_of(options))
     )
     report_options = ReportOptions(
         lake=options.lake,
@@ -77,7 +88,7 @@ def _run(options: argparse.Namespace) -> None:
         storage=storage_of(options),
     )
     to_output = str(options.output) == "-"
-    text = html(collect(report_options, time_range, _nothing if to_output else print_line))
+    text = html(collect(runner, report_options, time_range, _nothing if to_output else print_line))
     if to_output:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -107,4 +118,4 @@ def _days(text: str) -> int:
     return value
 
 
-COMMAND = Subcommand("report", "Make a page about a time range", _options, _run)
+COMMAND = Subcommand("report", "Make a page about a time range", _options, _run, spark=True)

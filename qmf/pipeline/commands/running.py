@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from qmf.pipeline.commands.base import DEFAULT_MASTER, check_followed, check_lake, print_line
+from qmf.pipeline.commands.base import DEFAULT_MASTER, check_followed, check_lake
 from qmf.pipeline.errors import MissingExtraError
 from qmf.pipeline.runners.process import ProcessRunner
 
@@ -40,13 +40,17 @@ def job_runner(options: argparse.Namespace) -> Iterator[Runner]:
         on_spark = SparkRunner(spark)
         _print_place(options, on_spark)
         following = getattr(options, "stream", False)
-        with nullcontext() if following else report_progress(spark, options.command, print_line):
+        with nullcontext() if following else report_progress(spark, options.command, _print_progress):
             yield on_spark
 
 
 def runs_on_spark(options: argparse.Namespace) -> bool:
     """True if the command line asks for Spark."""
     return options.master is not None or bool(options.conf)
+
+
+def _print_progress(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _print_place(options: argparse.Namespace, runner: Runner) -> None:

@@ -1,4 +1,4 @@
-"""The content of a report: the rows of its time range in a lake, rolled up and audited in this process by DuckDB."""
+"""The content of a report: the rows of its time range in a lake, rolled up and audited by DuckDB."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from qmf.pipeline.report.model import Anomaly, ComparedNumber, RangeComparison, 
 from qmf.pipeline.report.own import own_connections
 from qmf.pipeline.report.presence import read_presence
 from qmf.pipeline.report.series import KEY, VALUES, SeriesOptions, make_values
-from qmf.pipeline.report.source import ReportSource
+from qmf.pipeline.report.source import ROWS, FileQuery, ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange, time_text
+from qmf.pipeline.runners.runner import Runner
 
 PrintLine = Callable[[str], None]
 
@@ -60,10 +61,11 @@ class ReportOptions:
     storage: Mapping[str, str] = attrs.field(factory=dict)
 
 
-def collect(options: ReportOptions, time_range: TimeRange, print_line: PrintLine) -> Report:
+def collect(runner: Runner, options: ReportOptions, time_range: TimeRange, print_line: PrintLine) -> Report:
     """Collect the whole content of a report.
 
     Args:
+        runner: where the lake is read.
         options: of the report.
         time_range: to report about; what was not recorded at its beginning and its end is left out.
         print_line: called after each step.
@@ -73,7 +75,7 @@ def collect(options: ReportOptions, time_range: TimeRange, print_line: PrintLine
         PipelineError: nothing was recorded in the range.
         MissingExtraError: a library is not installed.
     """
-    with ReportSource(options.lake, options.storage) as source:
+    with ReportSource(runner, options.lake, options.storage) as source:
         _check_classes(source, options)
         asked, time_range = time_range, _recorded_range(source, time_range)
         other = None if options.compare is None else _recorded_range(source, options.compare)
@@ -90,7 +92,7 @@ def collect(options: ReportOptions, time_range: TimeRange, print_line: PrintLine
         report = _with_series(source, options, report, other)
         print_line("Samples rolled up")
     if other is not None:
-        with ReportSource(options.lake, options.storage) as source:
+        with ReportSource(runner, options.lake, options.storage) as source:
             then = _audited(source, options, attrs.evolve(report, time_range=other))
         assert report.comparison is not None
         numbers = _numbers(then, report)
@@ -178,8 +180,10 @@ def _gaps(source: ReportSource, time_range: TimeRange) -> tuple[tuple[str, int],
     where = f"_received_ns >= {time_range.first_ns} and _received_ns < {time_range.last_ns} and reason <> '{CONNECTED}'"
     if rows is None:
         return ()
-    missed = 'sum(greatest(coalesce("count", 1), 1))'
-    found = source.query(f"select reason, {missed} from {rows} where {where} group by reason order by reason")
+    missed = 'cast(sum(greatest(coalesce("count", 1), 1)) as bigint) as missed'
+    query = FileQuery(rows, f"select reason, {missed} from {ROWS} where {where} group by reason")
+    made = source.made([query], {"reason": "varchar", "missed": "bigint"})
+    found = source.query(f"select reason, sum(missed) from {made} group by reason order by reason")
     return tuple((reason, int(count)) for reason, count in found)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from qmf.pipeline.audit import parts
+from qmf.pipeline.audit.schemas import EVENTS
 from qmf.pipeline.audit.state import EVENT_ROWS, AuditState
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ColumnType
 from qmf.pipeline.report.model import CallRow
 from qmf.pipeline.report.own import own_event
-from qmf.pipeline.report.source import ReportSource
+from qmf.pipeline.report.source import ROWS, FileQuery, ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange
 
 _INFORM = 6
@@ -26,6 +27,7 @@ def make_events(source: ReportSource, state: AuditState, time_range: TimeRange, 
     first, last = time_range.first_ns, time_range.last_ns
     inside = f"_ts_ns >= {first} and _ts_ns < {last}"
     with source.errors():
+        queries: list[FileQuery] = []
         for item in source.classes:
             version = item.version
             rows = source.rows(RowKind.EVENTS, first, last, version) if version.event else None
@@ -34,10 +36,11 @@ def make_events(source: ReportSource, state: AuditState, time_range: TimeRange, 
             columns = [column.name for column in version.columns if column.column_type is not ColumnType.TIME]
             left_out = None if own else own_event(version.package, version.name, columns)
             where = f"{inside} and not {left_out}" if left_out else inside
-            state.insert_events(parts.events(f"(select * from {rows} where {where})", version))
+            queries.append(FileQuery(rows, parts.events(f"(select * from {ROWS} where {where})", version)))
         untyped = source.rows(RowKind.UNTYPED, first, last)
         if untyped is not None:
-            state.insert_events(parts.untyped_events(f"(select * from {untyped} where {inside})"))
+            queries.append(FileQuery(untyped, parts.untyped_events(f"(select * from {ROWS} where {inside})")))
+        state.insert_events(f"from {source.made(queries, EVENTS)}")
         state.events()
 
 

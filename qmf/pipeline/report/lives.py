@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmf.pipeline.audit import parts
-from qmf.pipeline.audit.schemas import LIFE_KEY
+from qmf.pipeline.audit.schemas import LIFE_KEY, PARTS
 from qmf.pipeline.audit.state import OBJECT_PARTS, AuditState
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.row_source import RowSource
 from qmf.pipeline.report.model import ClassObjectsRow, EndedObjectRow, PropertyChangeRow
 from qmf.pipeline.report.own import own_object
-from qmf.pipeline.report.source import ReportSource
+from qmf.pipeline.report.source import ROWS, FileQuery, ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange
 
 #: The tables of lifetimes, of changed properties, and of the number of rows in the range.
 LIVES, _CHANGES, _INSIDE = "report_lives", "report_changes", "report_inside"
+
+_INSIDE_COLUMNS = {name: PARTS["objects"][name] for name in LIFE_KEY} | {"inside": "bigint"}
 
 
 def make_lives(
@@ -40,20 +43,20 @@ def make_lives(
     key = ", ".join(LIFE_KEY)
     with source.errors():
         run = source.connection.execute
-        run(
-            f"create or replace temp table {_INSIDE} "
-            "(package varchar, class varchar, agent varchar, object varchar, created_ns bigint, epoch bigint, "
-            "inside bigint)"
-        )
+        queries: dict[str, list[FileQuery]] = {"objects": [], "properties": [], _INSIDE: []}
         for version, found in _object_rows(source, since_ns, last):
             where = f"_ts_ns >= {since_ns} and _ts_ns < {last}{_without(version, own)}"
-            rows = f"(select * from {found} where {where})"
-            state.insert("objects", parts.objects(rows, version))
-            state.insert("properties", parts.properties(rows, version))
-            run(
-                f"insert into {_INSIDE} select {parts.life(version)}, count(*) from {rows} where _ts_ns >= {first} "
-                "group by all"
+            rows = f"(select * from {ROWS} where {where})"
+            counted = (
+                f"select {parts.life(version)}, count(*) as inside from {rows} where _ts_ns >= {first} group by all"
             )
+            each = {"objects": parts.objects(rows, version), "properties": parts.properties(rows, version)}
+            for name, query in {**each, _INSIDE: counted}.items():
+                queries[name].append(FileQuery(found, query))
+        for name in ("objects", "properties"):
+            state.insert(name, f"from {source.made(queries[name], PARTS[name])}")
+        inside = source.made(queries[_INSIDE], _INSIDE_COLUMNS)
+        run(f"create or replace temp table {_INSIDE} as from {inside}")
         state.fold(OBJECT_PARTS)
         made = state.object_tables(availability)
         run(
@@ -69,7 +72,7 @@ def make_lives(
         )
 
 
-def _object_rows(source: ReportSource, first_ns: int, last_ns: int) -> list[tuple[ClassVersion, str]]:
+def _object_rows(source: ReportSource, first_ns: int, last_ns: int) -> list[tuple[ClassVersion, RowSource]]:
     found = (
         (item.version, source.rows(RowKind.OBJECTS, first_ns, last_ns, item.version))
         for item in source.classes

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from qmf._marks import OWN_CONNECTION, OWN_LINK
 from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.report.source import ReportSource
+from qmf.pipeline.report.source import ROWS, FileQuery, ReportSource
 from qmf.views.internal import BROKER_PACKAGE, CONNECTION, EVENT_NAMES, EVENT_PROPERTIES, SESSION, UNSUBSCRIBE
 
 #: An own name, alone or as a part of the name of a binding or subscription.
@@ -27,12 +27,10 @@ def own_connections(source: ReportSource, first_ns: int, last_ns: int) -> list[s
             rows = source.rows(RowKind.OBJECTS, first_ns, last_ns, version)
             if rows is not None:
                 mark = text(f'"{OWN_CONNECTION}":')
-                found.update(
-                    row[0]
-                    for row in source.query(
-                        f"select distinct _object from {rows} where _properties and contains(remoteProperties, {mark})"
-                    )
-                )
+                where = f"_properties and contains(remoteProperties, {mark})"
+                query = FileQuery(rows, f"select distinct _object as object from {ROWS} where {where}")
+                made = source.made([query], {"object": "varchar"})
+                found.update(row[0] for row in source.query(f"from {made}"))
     return sorted(name for name in found if name is not None)
 
 

@@ -8,10 +8,11 @@ import attrs
 
 from qmf.pipeline.audit import parts
 from qmf.pipeline.audit.parts import CONNECTED, DISCONNECTED
+from qmf.pipeline.audit.schemas import PARTS
 from qmf.pipeline.audit.state import PRESENCE_PARTS, AuditState, part_table
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.days import NS_PER_DAY
-from qmf.pipeline.report.source import ReportSource
+from qmf.pipeline.report.source import ROWS, FileQuery, ReportSource
 from qmf.pipeline.report.time_range import TimeRange
 
 #: A loss of a recorder's connection, or that it is there again: the run, the change, and its time.
@@ -64,12 +65,15 @@ def read_presence(source: ReportSource, state: AuditState, time_range: TimeRange
             found = source.rows(kind, since, time_range.last_ns)
             if found is None:
                 continue
-            rows = f"(select * from {found} where _received_ns >= {since} and _received_ns < {until})"
-            state.insert("runs", parts.runs(rows))
-            state.insert("signs" if kind is RowKind.HEARTBEATS else "changes", make(rows))
+            rows = f"(select * from {ROWS} where _received_ns >= {since} and _received_ns < {until})"
+            part = "signs" if kind is RowKind.HEARTBEATS else "changes"
+            for name, query in (("runs", parts.runs(rows)), (part, make(rows))):
+                state.insert(name, f"from {source.made([FileQuery(found, query)], PARTS[name])}")
             if kind is RowKind.HEARTBEATS:
                 inside = f"{rows} where _received_ns < {time_range.last_ns}"
-                beats = dict(source.query(f"select _agent, max(_received_ns) from {inside} group by _agent"))
+                last = f"select _agent as agent, max(_received_ns) as last from {inside} group by _agent"
+                made = source.made([FileQuery(found, last)], {"agent": "varchar", "last": "bigint"})
+                beats = dict(source.query(f"select agent, max(last) from {made} group by agent"))
         state.fold(PRESENCE_PARTS)
         table = state.availability()
     columns = "agent, state, epoch, cause, start_ns, end_ns"

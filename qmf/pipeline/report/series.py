@@ -5,11 +5,13 @@ A value per window: of a gauge its mean, of a counter its growth per second.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from typing import Any
 
 import attrs
 
+from qmf.pipeline.audit.schemas import arrow_schema, empty
 from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.report.own import own_object
 from qmf.pipeline.report.source import ReportSource
@@ -18,6 +20,7 @@ from qmf.pipeline.rollup.day import ClassRollup
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.source import ClassSource, class_sources
 from qmf.pipeline.rollup.windows import rolled_up
+from qmf.pipeline.runners.runner import duckdb_batches
 from qmf.schema import TYPES, ClassSchema, Style
 from qmf.views.counters import is_counter
 
@@ -36,10 +39,12 @@ _BEFORE_NS = 900 * NS
 #: A time that never falls in so many steps is one that only grows.
 _CLOCK_STEPS = 10
 
-_COLUMNS = (
-    "package varchar, class varchar, agent varchar, object varchar, member varchar, unit varchar, counter boolean, "
-    "place integer, t double, before double, value double"
-)
+_COLUMNS = {
+    **dict.fromkeys((*KEY, "unit"), "varchar"),
+    "counter": "boolean",
+    "place": "integer",
+    **dict.fromkeys(("t", "before", "value"), "double"),
+}
 
 
 @attrs.frozen(kw_only=True)
@@ -71,44 +76,54 @@ def make_values(source: ReportSource, options: SeriesOptions) -> list[tuple[str,
     Raises:
         LakeError: no such class.
     """
-    source.run(f"create temp table {VALUES} ({_COLUMNS})")
+    source.run(f"create temp table {VALUES} as {empty(_COLUMNS)}")
     found: list[tuple[str, str]] = []
     with source.errors():
+        tasks: list[_ClassTask] = []
         for own in class_sources(source.url, options.classes, source.storage):
             found.append((own.package, own.name))
-            if own.members:
-                _roll_up(source, options, own)
+            chosen = _restricted(options, own)
+            if own.members and chosen.days:
+                tasks.append(_ClassTask(options, chosen, tuple(_counters(source, own))))
+        made = source.taken(source.runner.mapped(tasks, _values, arrow_schema(_COLUMNS)))
+        source.connection.execute(f"insert into {VALUES} from {made}")
     _drop_clocks(source)
     return found
 
 
-def _roll_up(source: ReportSource, options: SeriesOptions, samples: ClassSource) -> None:
-    chosen = _restricted(options, samples)
-    counters = _counters(source, samples)
-    connection = source.connection
-    if not chosen.days:
-        return
-    if chosen.samples(None, None) > _MOST_LOADED:
-        with closing(ClassRollup(connection, chosen, (options.size,), options.continued)) as rollup:
-            for day in sorted(chosen.days):
+@attrs.frozen
+class _ClassTask:
+    """The samples of a class to make values of, and the members that only grow."""
+
+    options: SeriesOptions
+    samples: ClassSource
+    counters: tuple[str, ...]
+
+
+def _values(connection: Any, task: _ClassTask) -> Iterator[Any]:
+    """The map: the values of a class."""
+    options, samples = task.options, task.samples
+    if samples.samples(None, None) > _MOST_LOADED:
+        with closing(ClassRollup(connection, samples, (options.size,), options.continued)) as rollup:
+            for day in sorted(samples.days):
                 with rollup.day(day) as tables:
                     for table in tables.values():
-                        connection.execute(_insert(table, samples, counters, options))
+                        yield from duckdb_batches(connection, _selected(table, task))
         return
     # Planning costs more than the rows: all days at once, from a table, since the kernel reads them several times.
-    rows = chosen.sql(connection, sorted(chosen.days))
+    rows = samples.sql(connection, sorted(samples.days))
     connection.execute(f"create or replace temp table {_SAMPLES} as select * from {rows}")
     with rolled_up(
         connection,
         _SAMPLES,
-        chosen.members,
-        package=chosen.package,
-        name=chosen.name,
+        samples.members,
+        package=samples.package,
+        name=samples.name,
         seconds=window_seconds(options.size),
         continued=options.continued,
     ) as found:
         if found is not None:
-            connection.execute(_insert(f"({found})", samples, counters, options))
+            yield from duckdb_batches(connection, _selected(f"({found})", task))
 
 
 def _restricted(options: SeriesOptions, samples: ClassSource) -> ClassSource:
@@ -146,7 +161,9 @@ def _counters(source: ReportSource, samples: ClassSource) -> list[str]:
     return [name for name, counts in found.items() if counts]
 
 
-def _insert(table: str, samples: ClassSource, counters: Sequence[str], options: SeriesOptions) -> str:
+def _selected(table: str, task: _ClassTask) -> str:
+    """The values of roll-ups, as a query."""
+    samples, counters, options = task.samples, task.counters, task.options
     members, durations = samples.members, _durations(samples)
     count = text(Style.COUNT.value)
     names = ", ".join(text(name) for name in counters) or "''"
@@ -164,7 +181,7 @@ def _insert(table: str, samples: ClassSource, counters: Sequence[str], options: 
         f"({start} >= {item.first_window(step)} and {start} < {item.last_ns / NS!r})" for item in options.ranges
     )
     return (
-        f"insert into {VALUES} select * from (select package, class, agent, object, member, "
+        f"select * from (select package, class, agent, object, member, "
         f"case when unit is null and member in ({times_of}) then 'nanosecond' else unit end as unit, "
         f"member in ({names}) as counter, case member {places} end as place, {start} as t, "
         f"coalesce(before_ns, first_ns) / 1e9 as before, {value} as value from {table} where {times}) "

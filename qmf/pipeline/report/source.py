@@ -1,13 +1,19 @@
-"""The rows of a lake that a report reads, on one connection to DuckDB: the only module here that knows files."""
+"""The rows of a lake that a report reads: the only module here that knows files.
+
+Queries on files run where the runner does them; what they find, the tables of a report, is on one connection to DuckDB
+here.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
 import attrs
 
+from qmf.pipeline.audit.schemas import arrow_schema
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.history.files import LakeFiles
@@ -16,8 +22,12 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.row_source import RowSource
+from qmf.pipeline.runners.runner import Rows, Runner, duckdb_batches
 
 Row = tuple[Any, ...]
+
+#: The rows of a source in a query.
+ROWS = "$rows$"
 
 
 @attrs.frozen
@@ -28,16 +38,36 @@ class LakeClass:
     schema: AnySchema
 
 
+@attrs.frozen
+class FileQuery:
+    """A query on the rows of files.
+
+    Attributes:
+        source: the rows.
+        sql: a query, from `ROWS`.
+    """
+
+    source: RowSource
+    sql: str
+
+
+def _found(connection: Any, queries: Sequence[FileQuery]) -> Iterator[Any]:
+    """The map of a report: what queries find."""
+    for query in queries:
+        yield from duckdb_batches(connection, query.sql.replace(ROWS, query.source.sql(connection)))
+
+
 class ReportSource:
     """The rows of a lake as of its opening. Belongs to one thread.
 
     Methods raise `LakeError` for files that cannot be read.
     """
 
-    def __init__(self, lake: str, storage: Mapping[str, str] | None = None) -> None:
+    def __init__(self, runner: Runner, lake: str, storage: Mapping[str, str] | None = None) -> None:
         """Open a lake.
 
         Args:
+            runner: where files are read.
             lake: a folder, or a URL.
             storage: options of the object store.
 
@@ -45,13 +75,14 @@ class ReportSource:
             LakeError: there is no lake, or nothing in it.
             MissingExtraError: DuckDB or deltalake is not installed.
         """
+        self.runner = runner
         self.url = lake
         self.storage = dict(storage or {})
+        self._numbers = itertools.count(1)
         self._files = LakeFiles(lake, storage)
         self._files.refresh()
         self.connection = connect()
         self.connection.execute("set timezone = 'UTC'")
-        self.connection.execute("set parquet_metadata_cache = true")
         self.classes = tuple(LakeClass(item.version, schema_of(item.version, item.xml)) for item in self._files.classes)
 
     def __enter__(self) -> Self:
@@ -80,16 +111,42 @@ class ReportSource:
         with self.errors():
             self.connection.execute(sql, list(parameters))
 
-    def rows(self, kind: RowKind, first_ns: int, last_ns: int, version: ClassVersion | None = None) -> str | None:
-        """The rows of the days of a time range as SQL, a part of ``from``; None where there are none.
+    def rows(self, kind: RowKind, first_ns: int, last_ns: int, version: ClassVersion | None = None) -> RowSource | None:
+        """The rows of the days of a time range; None where there are none.
 
         Args:
             kind: of the rows.
             first_ns, last_ns: the range; rows of the same days outside it are included.
             version: of a class, for kinds that have classes.
         """
-        source = self._select(kind, first_ns, last_ns, version)
-        return source.sql(self.connection) if source else None
+        return self._select(kind, first_ns, last_ns, version) or None
+
+    def made(self, queries: Sequence[FileQuery], columns: Mapping[str, str]) -> str:
+        """What queries on files find, as the name of a table on the connection.
+
+        Args:
+            queries: each finds the same from some of its files as from all, but for what is merged afterwards.
+            columns: with their types in SQL.
+        """
+        files = {str(number): query.source.files for number, query in enumerate(queries)}
+        tasks = [
+            tuple(
+                attrs.evolve(queries[int(number)], source=attrs.evolve(queries[int(number)].source, files=tuple(own)))
+                for number, own in portion.items()
+                if own
+            )
+            for portion in self.runner.portions(files)
+        ]
+        with self.errors():
+            return self.taken(self.runner.mapped(tasks, _found, arrow_schema(columns)))
+
+    def taken(self, rows: Rows) -> str:
+        """Rows of a runner, as the name of a table on the connection."""
+        name = f"report_made_{next(self._numbers)}"
+        self.connection.register("report_given", rows.table())
+        self.connection.execute(f"create temp table {name} as from report_given")
+        self.connection.unregister("report_given")
+        return name
 
     def _select(self, kind: RowKind, first_ns: int, last_ns: int, version: ClassVersion | None) -> RowSource:
         found = self._files.select(kind, version, day(max(first_ns, 0)), day(max(last_ns, 0)))
@@ -103,27 +160,26 @@ class ReportSource:
 
     def limits(self) -> tuple[int, int] | None:
         """When the first and the last row about an agent arrived; None for a lake without any."""
-        found: list[int] = []
+        queries = []
         for kind in (RowKind.AGENTS, RowKind.HEARTBEATS):
             days = self._files.days(kind)
-            for edge in {days[0], days[-1]} if days else ():
-                rows = self._files.select(kind, first=edge, last=edge).sql(self.connection)
-                found += [
-                    time
-                    for row in self.query(f"select min(_received_ns), max(_received_ns) from {rows}")
-                    for time in row
-                ]
-        times = [time for time in found if time is not None]
-        return (min(times), max(times)) if times else None
+            for edge in sorted({days[0], days[-1]} if days else ()):
+                source = self._files.select(kind, first=edge, last=edge)
+                queries.append(
+                    FileQuery(source, f"select min(_received_ns) as first, max(_received_ns) as last from {ROWS}")
+                )
+        found = self.made(queries, {"first": "bigint", "last": "bigint"})
+        ((first, last),) = self.query(f"select min(first), max(last) from {found}")
+        return None if first is None else (first, last)
 
 
-def end_of_recording(lake: str, storage: Mapping[str, str] | None = None) -> int:
+def end_of_recording(runner: Runner, lake: str, storage: Mapping[str, str] | None = None) -> int:
     """When the last row about an agent arrived.
 
     Raises:
         LakeError: there is no lake, or nothing in it.
     """
-    with ReportSource(lake, storage) as source:
+    with ReportSource(runner, lake, storage) as source:
         limits = source.limits()
     if limits is None:
         raise LakeError(f"{lake}: no lake, or nothing in it yet")

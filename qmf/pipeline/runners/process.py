@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -119,6 +120,8 @@ class ProcessRunner:
             task_rows: rows of the files of a task; None for all files in one, which DuckDB divides itself.
         """
         self._task_rows = task_rows
+        self._lock = threading.Lock()
+        self._database: Any = None
 
     @property
     def place(self) -> str:
@@ -141,7 +144,7 @@ class ProcessRunner:
 
         def made() -> Iterator[Any]:
             for task in tasks:
-                with closing(connection()) as own:
+                with closing(self._cursor()) as own:
                     yield from conformed_batches(work(own, task), schema)
 
         return ProcessRows(schema, made)
@@ -156,6 +159,16 @@ class ProcessRunner:
             return [work(task) for task in tasks]
         with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1), "qmf-task") as pool:
             return list(pool.map(work, tasks))
+
+    def _cursor(self) -> Any:
+        """A connection to the database of all tasks, which keeps the metadata of the files that it has read."""
+        with self._lock:
+            if self._database is None:
+                self._database = connect()
+                self._database.execute("set parquet_metadata_cache = true")
+            found = self._database.cursor()
+        found.execute("set timezone = 'UTC'")
+        return found
 
 
 def connection() -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from pipeline.lakes import Shop
+from pipeline.lakes import HERE, Shop
 from pipeline.object_store import s3_store
 from pipeline.shop import ROBBED, TILL
 
@@ -96,14 +96,14 @@ def fill(shop: Shop) -> None:
 
 def reported(shop: Shop, *words: str | None, **more: Any) -> Report:
     first, last, length = (*words, None, None, None)[:3]
-    about = parse_time_range(first, last, length, end_of_recording(shop.root))
-    return collect(ReportOptions(lake=shop.root, title="Shop", **more), about, lambda _line: None)
+    about = parse_time_range(first, last, length, end_of_recording(HERE, shop.root))
+    return collect(HERE, ReportOptions(lake=shop.root, title="Shop", **more), about, lambda _line: None)
 
 
 def test_a_report_of_a_lake(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "lake")
     fill(shop)
-    assert end_of_recording(shop.root) == 1700 * NS
+    assert end_of_recording(HERE, shop.root) == 1700 * NS
     report = reported(shop, None, None, "15m")
     assert (report.samples, report.objects, report.alerts) == (40, 2, None)
     assert sum(count for _, _, count in report.events) == 2
