@@ -60,7 +60,6 @@ TESTED_ELSEWHERE = {
     "qmf/connecting/loopback.py": "tests/broker/daemon/test_cli.py",
     "qmf/connecting/process_list.py": "tests/connecting/test_options.py",
     "qmf/messaging/log.py": "tests/messaging/test_util.py",
-    "qmf/pipeline/audit/spark_job.py": "tests/pipeline/audit/test_job.py",
     "qmf/pipeline/cli.py": "tests/pipeline/test_commands.py",
     "qmf/pipeline/notifying/overview.py": "tests/pipeline/notifying/test_notifier.py",
     "qmf/pipeline/notifying/payload.py": "tests/pipeline/notifying/test_receivers.py",

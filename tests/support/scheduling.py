@@ -18,17 +18,18 @@ _SESSIONS = {
     "Spark 1": (
         "tests/docs/test_pipeline.py",
         "tests/pipeline/rollup/test_frames.py",
-        "tests/pipeline/rollup/test_spark_job.py",
+        "tests/pipeline/rollup/test_job_on_spark.py",
+        "tests/pipeline/runners/test_runners.py",
         "tests/pipeline/spark/test_sinks.py",
     ),
     "Spark 2": (
         "tests/docs/test_pipeline_correlate.py",
         "tests/pipeline/audit/test_job.py",
-        "tests/pipeline/correlate/test_spark_job.py",
+        "tests/pipeline/commands/test_places.py",
+        "tests/pipeline/correlate/test_batch_on_spark.py",
         "tests/pipeline/spark/test_data_source.py",
         "tests/pipeline/spark/test_lake_stream_two_recorders.py",
         "tests/pipeline/test_frames.py",
-        "tests/pipeline/test_jobs.py",
     ),
 }
 

@@ -246,6 +246,6 @@ def test_alerts_are_shown_without_notifications_and_rules_that_fail_as_well(
     assert main(["alerts", "--lake", shop.root, "two"]) == 0
     assert capsys.readouterr().out == "no alerts\n"
     assert main(["correlate", *run]) == 2
-    assert capsys.readouterr().err.splitlines()[0].split(": ") == [
+    assert capsys.readouterr().err.splitlines()[1].split(": ") == [
         "qmf-pipeline", "rules failed; the others were evaluated",
     ]  # fmt: skip

@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pipeline.lakes import numbers, recorded
+from qmf.pipeline.lake.checking import LakeCheck
 from support.scripted_agent import ScriptedAgent, widget
 from support.waiting import until
 
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console.aio import Client
 from qmf.pipeline import DeltaLake, LakeRecorder
-from qmf.pipeline.lake.checking import LakeCheck
 from qmf.pipeline.lake.waiting import ReaderNote, waiting_since
 from qmf.pipeline.record.checking import check_pending
 from qmf.pipeline.record.lake_writer import LakeWriter

@@ -389,7 +389,7 @@ def test_the_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixtu
     page = tmp_path / "page.html"
     assert main(["report", "--lake", shop.root, "--for", "15m", "--output", str(page)]) == 0
     printed = capsys.readouterr()
-    assert printed.err == ""
+    assert printed.err == "qmf-pipeline: report runs in this process\n"
     assert printed.out.splitlines()[-1] == f"Wrote {page}, {page.stat().st_size:,} bytes"
     assert main(["report", "--lake", shop.root, "--for", "15m", "--output", "-"]) == 0
     assert capsys.readouterr().out.startswith("<!DOCTYPE html>")

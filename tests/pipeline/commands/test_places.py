@@ -31,7 +31,7 @@ from qmf.pipeline.runners.spark import SparkRunner
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 #: Times of a run, and names of files, which differ from one run to the next.
 _DIFFERENT = re.compile(r"[\d.]+ s\b")

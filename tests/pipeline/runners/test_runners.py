@@ -1,0 +1,107 @@
+"""Runners: what a job is given by each of them is the same."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmf.pipeline.errors import LakeError
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.row_files import write_rows
+from qmf.pipeline.runners.process import ProcessRunner
+from qmf.pipeline.runners.runner import Runner, stored_rows
+
+SCHEMA = pa.schema([("key", pa.string()), ("at", pa.int64())])
+SUMS = pa.schema([("key", pa.string()), ("ats", pa.string())])
+
+ROWS = [[("a", 3), ("b", 1)], [], [("a", 1), ("c", 7), ("b", 0)]]
+
+
+@pytest.fixture(params=["process", pytest.param("spark", marks=pytest.mark.slow)])
+def runner(request: pytest.FixtureRequest) -> Runner:
+    if request.param == "process":
+        return ProcessRunner(task_rows=2)
+    from qmf.pipeline.runners.spark import SparkRunner
+
+    return SparkRunner(request.getfixturevalue("spark"), task_rows=2)
+
+
+def made(_connection: Any, task: list[tuple[str, int]]) -> Iterator[Any]:
+    """A map: the rows that a task has."""
+    yield pa.RecordBatch.from_pylist([{"key": key, "at": at} for key, at in task], schema=SCHEMA)
+
+
+def listed(_connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
+    """A reduce: all times of each key, in the order in which they come."""
+    found: dict[str, list[str]] = {}
+    for batch in batches:
+        for row in batch.to_pylist():
+            found.setdefault(row["key"], []).append(str(row["at"]))
+    rows = [{"key": key, "ats": " ".join(ats)} for key, ats in found.items()]
+    yield pa.RecordBatch.from_pylist(rows, schema=SUMS)
+
+
+def doubled(task: int) -> int:
+    return 2 * task
+
+
+def test_rows_are_mapped_chosen_brought_together_and_sorted(runner: Runner, tmp_path: Path) -> None:
+    rows = runner.mapped(ROWS, made, SCHEMA)
+    more = rows.joined(runner.given(pa.table({"key": ["d"], "at": [2]}, SCHEMA)))
+    with more.kept() as kept:
+        sums = kept.reduced(["key"], listed, SUMS, order=["at"]).table().to_pylist()
+        assert sorted((row["key"], row["ats"]) for row in sums) == [("a", "1 3"), ("b", "0 1"), ("c", "7"), ("d", "2")]
+        chosen = kept.where("key", ["c", "d"]).select(["at"]).table()
+        assert (sorted(chosen["at"].to_pylist()), chosen.schema.names) == ([2, 7], ["at"])
+        table = LakeTable(str(tmp_path / "table"))
+        written = kept.write(table, by=["key"], order=["at"], counted=["key"])
+        assert (written.rows, written.counts) == (6, {("a",): 2, ("b",): 2, ("c",): 1, ("d",): 1})
+        table.commit_files(written.files, SCHEMA, partition_by=["key"])
+    found = stored_rows(runner, table, SCHEMA, "select key, at from qmf_stored where at > 1").table().to_pylist()
+    assert sorted((row["key"], row["at"]) for row in found) == [("a", 3), ("c", 7), ("d", 2)]
+    assert table.delta().to_pyarrow_table(filters=[("at", ">", 2)]).num_rows == 2
+
+
+def test_values_of_tasks_come_in_their_order(runner: Runner) -> None:
+    assert runner.each(list(range(5)), doubled) == [0, 2, 4, 6, 8]
+    assert runner.each([], doubled) == []
+
+
+def test_files_become_tasks_by_their_size(runner: Runner, tmp_path: Path) -> None:
+    table = LakeTable(str(tmp_path / "table"))
+    for number in range(3):
+        rows = pa.table({"key": ["a", "b"], "at": [number, number]}, SCHEMA)
+        table.commit_files(write_rows(table, rows.to_batches(), SCHEMA).files, SCHEMA)
+    files = table.snapshot().files
+    portions = runner.portions({"table": files, "none": []})
+    assert [len(own["table"]) for own in portions] == [1, 1, 1]
+    assert len(ProcessRunner().portions({"table": files})) == 1
+
+
+def test_an_error_of_a_task_is_raised_as_it_is(tmp_path: Path) -> None:
+    def failing(_connection: Any, _task: int) -> Iterator[Any]:
+        yield from made(None, [("a", 1)])
+        raise LakeError("the file is gone")
+
+    table = LakeTable(str(tmp_path / "table"))
+    with pytest.raises(LakeError, match=r"^the file is gone$"):
+        ProcessRunner().mapped([1], failing, SCHEMA).write(table)
+    assert not list(tmp_path.rglob("*.parquet"))
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("qmf-rows")]
+
+
+@given(tasks=st.lists(st.lists(st.tuples(st.sampled_from("abc"), st.integers(-9, 9)), max_size=5), max_size=5))
+def test_a_reduce_gets_each_row_once(tasks: list[list[tuple[str, int]]]) -> None:
+    rows = ProcessRunner().mapped(tasks, made, SCHEMA).reduced(["key"], listed, SUMS, order=["at"]).table()
+    expected: dict[str, list[int]] = {}
+    for key, at in (row for task in tasks for row in task):
+        expected.setdefault(key, []).append(at)
+    found = {row["key"]: [int(at) for at in row["ats"].split()] for row in rows.to_pylist()}
+    assert found == {key: sorted(ats) for key, ats in expected.items()}
