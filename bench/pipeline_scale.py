@@ -27,16 +27,17 @@ from qmf.pipeline.correlate.batch import correlate_batch
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.rule_file import load_rules
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.checking import LakeCheck
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.maintenance import optimize
 from qmf.pipeline.lake.runs import RecordedRuns
+from qmf.pipeline.maintenance.checking import LakeCheck
+from qmf.pipeline.maintenance.optimizing import optimize_lake
 from qmf.pipeline.record.buffers import RowBuffers, RowConverter
 from qmf.pipeline.record.lake_writer import LakeWriter
 from qmf.pipeline.record.shares import Share
 from qmf.pipeline.rollup.job import roll_up_lake
 from qmf.pipeline.rollup.tables import RollupOptions
+from qmf.pipeline.runners.process import ProcessRunner
 
 SECOND = 10**9
 START = 1_900_000_800 * SECOND
@@ -124,24 +125,28 @@ def find_shared(lake: DeltaLake, _agents: int) -> None:
 
 def roll_up(lake: DeltaLake, _agents: int) -> None:
     """Windows of an hour."""
-    roll_up_lake(RollupOptions(lake=lake.url, out=f"{lake.url}/_tables/rollup", sizes=("1h",)), _ignore)
+    roll_up_lake(
+        ProcessRunner(), RollupOptions(lake=lake.url, out=f"{lake.url}/_tables/rollup", sizes=("1h",)), _ignore
+    )
 
 
 def watch(lake: DeltaLake, _agents: int) -> None:
     """The example rules."""
     correlate_batch(
-        CorrelateOptions(lake=lake.url, out=f"{lake.url}/_tables/correlate", rules=load_rules(RULES)), _ignore
+        ProcessRunner(),
+        CorrelateOptions(lake=lake.url, out=f"{lake.url}/_tables/correlate", rules=load_rules(RULES)),
+        _ignore,
     )
 
 
 def combine(lake: DeltaLake, _agents: int) -> None:
     """Combine small files."""
-    optimize(lake)
+    optimize_lake(ProcessRunner(), lake)
 
 
 def check(lake: DeltaLake, _agents: int) -> None:
     """Check the lake."""
-    findings = [finding for finding in LakeCheck(lake).findings() if finding.is_damage]
+    findings = [finding for finding in LakeCheck(ProcessRunner(), lake).findings() if finding.is_damage]
     assert findings == [], findings[:3]
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pipeline.lakes import numbers, recorded
-from qmf.pipeline.lake.checking import LakeCheck
+from pipeline.lakes import HERE, numbers, recorded
 from support.scripted_agent import ScriptedAgent, widget
 from support.waiting import until
 
@@ -18,6 +17,7 @@ from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console.aio import Client
 from qmf.pipeline import DeltaLake, LakeRecorder
 from qmf.pipeline.lake.waiting import ReaderNote, waiting_since
+from qmf.pipeline.maintenance.checking import LakeCheck
 from qmf.pipeline.record.checking import check_pending
 from qmf.pipeline.record.lake_writer import LakeWriter
 from qmf.pipeline.record.quiet_tables import SMALL_BYTES, QuietTables
@@ -245,6 +245,6 @@ async def test_a_reader_gets_what_waits_at_once(world: World, reader: bool) -> N
         note.close()
     else:
         # `check` follows all tables while it looks.
-        findings = await asyncio.to_thread(lambda: list(LakeCheck(DeltaLake(world.lake.url)).findings()))
+        findings = await asyncio.to_thread(lambda: list(LakeCheck(HERE, DeltaLake(world.lake.url)).findings()))
         assert findings == []
         assert world.labels() == ["first", "second"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pipeline.lakes import recorded
+from pipeline.lakes import HERE, recorded
 from support.scripted_agent import ScriptedAgent, widget
 from support.waiting import until
 
@@ -16,8 +16,8 @@ from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console.aio import Client
 from qmf.pipeline import DeltaLake, LakeRecorder
 from qmf.pipeline.cli import main
-from qmf.pipeline.lake.checking import LakeCheck
 from qmf.pipeline.lake.waiting import ENDED_NS, WAITING, Note
+from qmf.pipeline.maintenance.checking import LakeCheck
 from qmf.pipeline.record.shares import Share
 
 SECOND = 10**9
@@ -78,7 +78,7 @@ async def test_two_recorders_divide_the_agents(tmp_path: Path) -> None:
     await asyncio.gather(*tasks)
     for agent in agents:
         await agent.bus.close()
-    assert list(LakeCheck(DeltaLake(lake.url)).findings()) == []
+    assert list(LakeCheck(HERE, DeltaLake(lake.url)).findings()) == []
 
 
 def test_a_lost_share_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,13 +87,13 @@ def test_a_lost_share_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[
     times = {"one": (1, now), "two": (2, now - ENDED_NS - SECOND), "older": (2, now - 9 * ENDED_NS)}
     for name, (number, time_ns) in times.items():
         Note(lake, WAITING, name).write({"time_ns": time_ns, "tables": {}, "share": [number, 3]})
-    found = [str(finding) for finding in LakeCheck(lake, now_ns=now).findings()]
+    found = [str(finding) for finding in LakeCheck(HERE, lake, now_ns=now).findings()]
     assert found == [
         "share 2/3: no recorder is recording the agents of this share: 'two' had it until 2023-11-14 22:11:19 UTC",
         "share 3/3: no recorder is recording the agents of this share: no recorder ever had it",
     ]
     # When all have ended, nobody is waiting for a share.
-    assert list(LakeCheck(lake, now_ns=now + ENDED_NS + SECOND).findings()) == []
+    assert list(LakeCheck(HERE, lake, now_ns=now + ENDED_NS + SECOND).findings()) == []
     assert main(["check", "--lake", str(tmp_path)]) == 0
     assert "Nothing is wrong" in capsys.readouterr().out
 
@@ -103,5 +103,5 @@ def test_different_numbers_of_shares_are_reported(tmp_path: Path) -> None:
     lake.create()
     for name, share in {"one": [1, 1], "two": [1, 2], "three": [2, 2]}.items():
         Note(lake, WAITING, name).write({"time_ns": now, "tables": {}, "share": share})
-    (found,) = LakeCheck(lake, now_ns=now).findings()
+    (found,) = LakeCheck(HERE, lake, now_ns=now).findings()
     assert found.text == "recorders divide the agents into different numbers of shares: 1, 2"

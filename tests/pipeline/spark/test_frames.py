@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pipeline.correlation import RULES, UnsteadyShop, act, fill, ignore, options
-from pipeline.lakes import SECOND, Shop
+from pipeline.lakes import HERE, SECOND, Shop
 from pipeline.shop import PACKAGE
 from pipeline.tills import Till
 
@@ -143,7 +143,7 @@ def test_rollups_are_those_of_the_job(spark: SparkSession, tmp_path: Path, conti
     of = RollupOptions(
         lake=shop.root, out=str(tmp_path / "out"), sizes=("1m", "1h"), classes=("till",), continued=continued
     )
-    roll_up_lake(of, ignore)
+    roll_up_lake(HERE, of, ignore)
     same(
         rollups(samples(spark, shop.root, "till"), ["1m", "1h"], continued=continued), stored(rollup_table(of, "batch"))
     )
@@ -164,7 +164,7 @@ def test_alerts_are_those_of_the_job(spark: SparkSession, tmp_path: Path) -> Non
         act(shop, at)
     shop.flush()
     of = options(shop)
-    correlate_batch(of, ignore)
+    correlate_batch(HERE, of, ignore)
     given = [samples(spark, shop.root, name) for name in ("till", "opened", "tillRobbed")]
     given += [rows(spark, shop.root, kind) for kind in KINDS]
     table = stored_alerts(of.out, by="batch")
@@ -208,7 +208,7 @@ def test_lives_are_those_of_the_job(spark: SparkSession, tmp_path: Path) -> None
     shop.beat(320, agent="b", epoch=2)
     shop.commit()
     of = AuditOptions(lake=shop.root, out=str(tmp_path / "out"))
-    audit_lake(of, ignore)
+    audit_lake(HERE, of, ignore)
     given = [samples(spark, shop.root, "till"), *(rows(spark, shop.root, kind) for kind in KINDS[:2])]
     same(lives(given), stored(of.table("lives")))
     (only,) = lives(samples(spark, shop.root, "till")).where("object = 'two'").collect()
