@@ -122,7 +122,7 @@ def stored_rows(
         runner: where to read.
         table: the table, whether it exists yet or not.
         schema: of the result, as an Arrow schema.
-        sql: a query for it, from `STORED`.
+        sql: a query for it, from `STORED`, which has no columns of partitions but the day.
         files: to read; None for all of the last version.
     """
     if files is None:

@@ -64,8 +64,9 @@ def test_rows_are_mapped_chosen_brought_together_and_sorted(runner: Runner, tmp_
         written = kept.write(table, by=["key"], order=["at"], counted=["key"])
         assert (written.rows, written.counts) == (6, {("a",): 2, ("b",): 2, ("c",): 1, ("d",): 1})
         table.commit_files(written.files, SCHEMA, partition_by=["key"])
-    found = stored_rows(runner, table, SCHEMA, 'select key, "at" from qmf_stored where "at" > 1').table().to_pylist()
-    assert sorted((row["key"], row["at"]) for row in found) == [("a", 3), ("c", 7), ("d", 2)]
+    query = 'select "at" from qmf_stored where "at" > 1'
+    found = stored_rows(runner, table, pa.schema([("at", pa.int64())]), query).table()
+    assert sorted(found["at"].to_pylist()) == [2, 3, 7]
     assert table.delta().to_pyarrow_table(filters=[("at", ">", 2)]).num_rows == 2
 
 
