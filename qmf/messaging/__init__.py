@@ -13,6 +13,8 @@ from qmf._lazy import lazy_exports
 if TYPE_CHECKING:
     from qmf.messaging.addresses import Address
     from qmf.messaging.constants import AMQP_PORT, AMQPS_PORT, REJECTED, RELEASED, UNLIMITED
+    from qmf.messaging.consumer import Consumer
+    from qmf.messaging.consuming.policy import Failure, Fate, Reject, Retry, RetryLater
     from qmf.messaging.content_types import JSON, ContentType, ContentTypes
     from qmf.messaging.datatypes import Serial, timestamp, uuid4
     from qmf.messaging.exceptions import (
@@ -64,6 +66,8 @@ else:
             "qmf.messaging.addresses": "Address",
             "qmf.messaging.constants": "AMQP_PORT AMQPS_PORT REJECTED RELEASED UNLIMITED",
             "qmf.messaging.synchronous": "Connection Receiver Sender Session",
+            "qmf.messaging.consumer": "Consumer",
+            "qmf.messaging.consuming.policy": "Failure Fate Reject Retry RetryLater",
             "qmf.messaging.content_types": "ContentType ContentTypes JSON",
             "qmf.messaging.datatypes": "Serial timestamp uuid4",
             "qmf.messaging.exceptions": (
@@ -96,6 +100,7 @@ __all__ = [
     "Connection",
     "ConnectionClosed",
     "ConnectionError",
+    "Consumer",
     "ContentError",
     "ContentType",
     "ContentTypes",
@@ -104,6 +109,8 @@ __all__ = [
     "Disposition",
     "Empty",
     "EncodeError",
+    "Failure",
+    "Fate",
     "FetchError",
     "HeartbeatTimeout",
     "InsufficientCapacity",
@@ -119,7 +126,10 @@ __all__ = [
     "ReceivedMessage",
     "Receiver",
     "ReceiverError",
+    "Reject",
     "ResolutionError",
+    "Retry",
+    "RetryLater",
     "SendError",
     "Sender",
     "SenderError",

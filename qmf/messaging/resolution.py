@@ -175,6 +175,16 @@ def passes_lists(product: str) -> bool:
     return product != RABBITMQ
 
 
+def delays_delivery(product: str) -> bool:
+    """True if a broker delivers messages with ``x-opt-delivery-delay`` later."""
+    return product in (EMBEDDED, ARTEMIS)
+
+
+def declares_durable_queues(product: str) -> bool:
+    """True if an address can ask for a durable queue."""
+    return product in (EMBEDDED, QPIDD)
+
+
 def can_drain(product: str) -> bool:
     """True if a broker reports that it has no message for the credit given; RabbitMQ 3 ends the session instead."""
     return product != RABBITMQ

@@ -127,6 +127,12 @@ class IncomingLink(AddressedLink):
             delivery.settle(Outcome.RELEASED)
 
     @property
+    def is_queue(self) -> bool:
+        """True if the broker says that the node is a queue, and it is no temporary one."""
+        source = None if self._link is None else self._link.source
+        return source is not None and "queue" in source.capabilities and not self.address.temporary
+
+    @property
     def session(self) -> object:
         """See `DeliveryReceiver`."""
         return self._owner.endpoint

@@ -172,10 +172,12 @@ class SessionCore:
         timeout: float | None,
         kind: type[Message] = Message,
         content: object = None,
+        *,
+        decoded: bool = True,
     ) -> IncomingLink:
-        """See `Session.receiver`; `kind` is the class of its messages."""
+        """See `Session.receiver`; `kind` is the class of its messages, `decoded` applies content types."""
         self._check_open()
-        reader = ContentReader(self._connection.content_types, content)
+        reader = ContentReader(self._connection.content_types, content) if decoded else None
         link = IncomingLink(self, source, capacity, self.acknowledgements, kind, reader)
         self._check_reliability(link)
         self.receivers.append(link)
