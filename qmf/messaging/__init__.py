@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from qmf.messaging.addresses import Address
     from qmf.messaging.constants import AMQP_PORT, AMQPS_PORT, REJECTED, RELEASED, UNLIMITED
     from qmf.messaging.consumer import Consumer
-    from qmf.messaging.consuming.policy import Failure, Fate, Reject, Retry, RetryLater
+    from qmf.messaging.consuming.policy import Failure, Fate, RejectMessage, Retry, RetryLater
     from qmf.messaging.content_types import JSON, ContentType, ContentTypes
     from qmf.messaging.datatypes import Serial, timestamp, uuid4
     from qmf.messaging.exceptions import (
@@ -67,7 +67,7 @@ else:
             "qmf.messaging.constants": "AMQP_PORT AMQPS_PORT REJECTED RELEASED UNLIMITED",
             "qmf.messaging.synchronous": "Connection Receiver Sender Session",
             "qmf.messaging.consumer": "Consumer",
-            "qmf.messaging.consuming.policy": "Failure Fate Reject Retry RetryLater",
+            "qmf.messaging.consuming.policy": "Failure Fate RejectMessage Retry RetryLater",
             "qmf.messaging.content_types": "ContentType ContentTypes JSON",
             "qmf.messaging.datatypes": "Serial timestamp uuid4",
             "qmf.messaging.exceptions": (
@@ -126,7 +126,7 @@ __all__ = [
     "ReceivedMessage",
     "Receiver",
     "ReceiverError",
-    "Reject",
+    "RejectMessage",
     "ResolutionError",
     "Retry",
     "RetryLater",

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic
 
-from qmf.messaging.consuming.consumer_core import ConsumerCore, ConsumerOptions
+from qmf.messaging.consuming.consumer_core import ConsumerCore, HandlingOptions
 from qmf.messaging.consuming.policy import Failure, Retry
 from qmf.messaging.content_types import ContentType
 from qmf.messaging.message import Message
@@ -40,7 +40,7 @@ class Consumer(Generic[ContentT]):
         on_failure: Callable[[Failure], object] | None = None,
     ) -> None:
         """See `qmf.messaging.aio.Consumer`."""
-        options = ConsumerOptions(
+        options = HandlingOptions(
             content, concurrency, capacity, retry or Retry(), dead_letters, grace, max_held, on_failure
         )
         self._loop = connection._loop

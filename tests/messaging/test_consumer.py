@@ -31,7 +31,8 @@ def handle(message):
         file.write(f"{message.content}\\n")
 
 with Connection.establish(url, timeout=20) as connection:
-    Consumer(connection, "work", handle, concurrency=4, retry=Retry(delay=0.01), dead_letters="dead").run()
+    work = "work; {node: {type: queue}}"
+    Consumer(connection, work, handle, concurrency=4, retry=Retry(delay=0.01), dead_letters="dead").run()
 print("ended")
 """
 
@@ -46,7 +47,7 @@ def start(broker: EmbeddedBroker, log: Path, hold: str = "") -> subprocess.Popen
     return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, broker.url, str(log), hold],
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=sys.stderr,
         text=True,
     )
 

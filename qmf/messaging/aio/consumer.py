@@ -10,7 +10,7 @@ from typing import Generic
 
 from qmf._event_loop import on_end_signals
 from qmf.messaging.aio.connection import Connection
-from qmf.messaging.consuming.consumer_core import ConsumerCore, ConsumerOptions
+from qmf.messaging.consuming.consumer_core import ConsumerCore, HandlingOptions
 from qmf.messaging.consuming.policy import Failure, Retry
 from qmf.messaging.content_types import ContentType
 from qmf.messaging.message import Message
@@ -21,7 +21,7 @@ class Consumer(Generic[ContentT]):
     """Calls a handler for each message of an address, and settles the message by what the handler does.
 
     A message is accepted when the handler returns. If it raises, the message is tried again after a delay. After the
-    last attempt, for `Reject`, and when its content cannot be decoded, it goes to the dead letters. A message is
+    last attempt, for `RejectMessage`, and when its content cannot be decoded, it goes to the dead letters. A message is
     settled when its handler is done, or the broker has the copy of it: none is lost, and some are handled twice when a
     connection or a process ends in between.
     """
@@ -63,7 +63,7 @@ class Consumer(Generic[ContentT]):
             ContentError: there is no content type for the class of the content.
             ValueError: a number is out of its range.
         """
-        options = ConsumerOptions(
+        options = HandlingOptions(
             content, concurrency, capacity, retry or Retry(), dead_letters, grace, max_held, on_failure
         )
         self._core = ConsumerCore(connection._core, source, handler, options)

@@ -18,7 +18,7 @@ from qmf.messaging.aio.sender import Sender
 from qmf.messaging.aio.session import Session
 from qmf.messaging.consuming.copies import dead_letter, delayed_copy, failed_attempts
 from qmf.messaging.consuming.handler_threads import HandlerThreads
-from qmf.messaging.consuming.policy import Failure, Fate, Reject, Retry, RetryLater
+from qmf.messaging.consuming.policy import Failure, Fate, RejectMessage, Retry, RetryLater
 from qmf.messaging.content_types import ContentReader
 from qmf.messaging.core.connection_core import ConnectionCore
 from qmf.messaging.exceptions import DecodeError, InvalidOption, MessagingError
@@ -31,7 +31,7 @@ Handler = Callable[[Message[Any]], Awaitable[object] | object]
 
 
 @attrs.frozen
-class ConsumerOptions:
+class HandlingOptions:
     """See `qmf.messaging.aio.Consumer`."""
 
     content: object = None
@@ -47,7 +47,7 @@ class ConsumerOptions:
 class ConsumerCore:
     """A consumer, which runs once at a time. Methods are called on the loop's thread."""
 
-    def __init__(self, connection: ConnectionCore, source: str, handler: Handler, options: ConsumerOptions) -> None:
+    def __init__(self, connection: ConnectionCore, source: str, handler: Handler, options: HandlingOptions) -> None:
         """Args:
 
         connection: opened by `run`, unless it is open.
@@ -199,7 +199,7 @@ class ConsumerCore:
 
     async def _fail(self, message: ReceivedMessage, given: Message, attempt: int, error: BaseException) -> None:
         retry = self._options.retry
-        if attempt > retry.limit or isinstance(error, Reject | DecodeError):
+        if attempt > retry.limit or isinstance(error, RejectMessage | DecodeError):
             await self._give_up(message, given, attempt, error)
             return
         delay = error.delay if isinstance(error, RetryLater) else None

@@ -10,8 +10,8 @@ from qmf.messaging.exceptions import MessagingError
 from qmf.messaging.message import Message
 
 
-class Reject(MessagingError):
-    """Raised by a handler: the message is given up without another attempt, such as ``Reject(text="no such item")``."""
+class RejectMessage(MessagingError):
+    """Raised by a handler: the message is given up without another attempt, such as ``RejectMessage(text="no item")``."""
 
 
 class RetryLater(MessagingError):

@@ -21,7 +21,7 @@ from qmf.messaging import (
     InvalidOption,
     Message,
     MessagingError,
-    Reject,
+    RejectMessage,
     Retry,
     RetryLater,
     aio,
@@ -144,11 +144,11 @@ def test_a_message_is_tried_again_and_then_a_dead_letter(connection: Connection,
     assert left(connection, address) == []
 
 
-@pytest.mark.parametrize("rejected", [Reject(text="cannot be used"), RetryLater(text="later", delay=0.0)])
+@pytest.mark.parametrize("rejected", [RejectMessage(text="cannot be used"), RetryLater(text="later", delay=0.0)])
 def test_a_handler_says_what_is_to_become_of_it(
     connection: Connection, queue: MakeQueue, rejected: MessagingError
 ) -> None:
-    address, dead, count = queue(), queue(), 1 if isinstance(rejected, Reject) else 3
+    address, dead, count = queue(), queue(), 1 if isinstance(rejected, RejectMessage) else 3
     send(connection, address, "a")
 
     def handle(_: Message) -> None:
