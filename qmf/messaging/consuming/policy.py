@@ -11,7 +11,7 @@ from qmf.messaging.message import Message
 
 
 class RejectMessage(MessagingError):
-    """Raised by a handler: the message is given up without another attempt, such as ``RejectMessage(text="no item")``."""
+    """Raised by a handler: the message is given up without another attempt: ``RejectMessage(text="no item")``."""
 
 
 class RetryLater(MessagingError):
