@@ -23,7 +23,7 @@ def test_a_lost_connection_is_reported() -> None:
     callbacks = BackendCallbacks(on_change=lost.set)
     with (
         EmbeddedBroker() as broker,
-        ConsoleBackend(broker.url, timeout=0.2, callbacks=callbacks, objects=False) as live,
+        ConsoleBackend(broker.url, timeout=10, callbacks=callbacks, objects=False) as live,
     ):
         before = live.status
         lost.clear()

@@ -15,7 +15,6 @@ from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.series import SeriesStore
 
 ID = ObjectId("org.example.shop:shelf:a", "agent")
-BEGIN = int(time.time())
 
 
 class FollowOfOne:
@@ -23,10 +22,11 @@ class FollowOfOne:
 
     def __init__(self, values: tuple[int, ...]) -> None:
         self.values = values
+        self.begin = int(time.time())
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         for at, value in enumerate(self.values):
-            about = SimpleNamespace(update=(BEGIN + at) * 10**9)
+            about = SimpleNamespace(update=(self.begin + at) * 10**9)
             found = SimpleNamespace(object_id=ID, data=SimpleNamespace(values={"sold": value}), timestamps=about)
             yield SimpleNamespace(kind=ChangeKind.CHANGED, object=found)
 
