@@ -404,7 +404,8 @@ def _properties(values: Mapping[str, object]) -> tuple[Mapping[str, object], Map
     return {name: value for name, value in values.items() if name not in _SENT_PARTS}, parts
 
 
-_PROPERTY_TYPES = (str, bytes, bool, int, float, datetime, Decimal, UUID, list, tuple, Mapping)
+#: Without `Decimal`: qpidd closes the connection of a client that sends one as a property.
+_PROPERTY_TYPES = (str, bytes, bool, int, float, datetime, UUID, list, tuple, Mapping)
 
 
 def _part(name: str, part: str, value: object) -> object:

@@ -54,7 +54,7 @@ class Message(Generic[ContentT]):
         priority: 0 to 255; None for the default, 4.
         ttl: seconds until the message expires; None for no limit.
         redelivered: True if the message was delivered before.
-        properties: values by name: str, bytes, bool, int, float, None, `UUID`, `datetime`, `Decimal`.
+        properties: values by name: str, bytes, bool, int, float, None, `UUID`, `datetime`.
         message_format: 0 for a message as AMQP defines it. Any other number of 32 bits says what the bytes of `content`
             are, which then stand for the whole encoded message: no other attribute is sent or received.
         delivery: of a received message what `Session.acknowledge` needs to find it; else None.

@@ -26,13 +26,13 @@ simple = (
     | st.datetimes(timezones=st.just(dt.UTC)).map(
         lambda time: time.replace(microsecond=time.microsecond // 1000 * 1000)
     )
-    | st.decimals(allow_nan=False).filter(lambda number: len(number.as_tuple().digits) <= 34)
     | st.none()
 )
 values = st.recursive(
     simple, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=10
 )
-contents = simple | st.dictionaries(st.text(), values) | st.lists(values)
+decimals = st.decimals(allow_nan=False).filter(lambda number: len(number.as_tuple().digits) <= 34)
+contents = simple | decimals | st.lists(decimals) | st.dictionaries(st.text(), values) | st.lists(values)
 
 
 @given(contents, st.dictionaries(st.text(), values, max_size=5))
