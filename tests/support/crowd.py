@@ -34,6 +34,8 @@ class Crowd:
 
     Attributes:
         names: of the agents.
+        paused: True while nothing is answered.
+        asked_again: how many of the agents were asked for themselves during the pause.
     """
 
     def __init__(self, bus: Bus, size: int, *, first: int = 0) -> None:
@@ -42,6 +44,10 @@ class Crowd:
         self._answered = 0
         self._held: int | None = None
         self._waiting: list[tuple[Envelope, str]] = []
+        self._every: int | None = None
+        self._queued: list[tuple[Envelope, str, Content]] = []
+        self.paused = False
+        self.asked_again = 0
         self._tasks = BackgroundTasks()
 
     async def start(self) -> None:
@@ -68,6 +74,21 @@ class Crowd:
         for request, name in waiting:
             await self._reply(request, name, _located(name))
 
+    def pause(self, *, every: int) -> None:
+        """Answer nothing at all after so many answers to the next locate request, until `go_on`; and so on."""
+        self._every = every
+
+    async def go_on(self) -> None:
+        """Answer what was asked during the pause, then locate requests up to the next pause."""
+        self.paused, self.asked_again = False, 0
+        queued, self._queued = self._queued, []
+        for request, name, content in queued:
+            await self._reply(request, name, content)
+        waiting, self._waiting = self._waiting[: self._every], self._waiting[self._every :]
+        for request, name in waiting:
+            await self._reply(request, name, _located(name))
+        self.paused = bool(self._waiting)
+
     def release_soon(self) -> None:
         """`release` in the background."""
         self._tasks.spawn(self.release())
@@ -79,8 +100,9 @@ class Crowd:
             self._tasks.spawn(self._answer_locate(request))
 
     async def _answer_locate(self, request: Envelope) -> None:
-        at_once = self.names[: self._held]
+        at_once = self.names[: self._held if self._every is None else self._every]
         self._waiting = [(request, name) for name in self.names[len(at_once) :]]
+        self.paused = self._every is not None and bool(self._waiting)
         for name in at_once:
             await self._reply(request, name, _located(name))
             await asyncio.sleep(0)
@@ -90,15 +112,21 @@ class Crowd:
         received.settle()
         assert not isinstance(request, V1Message)
         match request.content:
+            case LocateRequest():
+                content: Content = _located(name)
+                self.asked_again += self.paused
             case QueryRequest(what=What.SCHEMA_ID):
-                content: Content = SchemaIdsResponse([WIDGET.key])
+                content = SchemaIdsResponse([WIDGET.key])
             case QueryRequest(what=What.SCHEMA):
                 content = SchemasResponse([WIDGET])
             case QueryRequest(class_key=key) if key is not None and (key.package, key.name) == (PACKAGE, "widget"):
                 content = ObjectsResponse([widget(name)])
             case _:
                 content = ObjectsResponse([])
-        self._tasks.spawn(self._reply(request, name, content))
+        if self.paused:
+            self._queued.append((request, name, content))
+        else:
+            self._tasks.spawn(self._reply(request, name, content))
 
     async def _reply(self, request: Envelope, name: str, content: Content) -> None:
         to, subject = parse_reply_to(request.reply_to)

@@ -4,6 +4,11 @@ No message marks the end of the answers (QMF2.md 4.2), so a search is over when 
 begins again with each answer, and grows with the number of agents: thousands answer with longer pauses than ten. If the
 connected broker says how many agents there are, the search waits longer for those that are missing.
 
+A broker that cannot be asked leaves it open whether a pause is the end, or whether the broker or the agents are busy:
+thousands of agents of one process pause for seconds. So some of the agents that are known are asked again, each by
+itself (a probe). What was sent before these requests is mostly handled before them, and so a search goes on until they
+are answered, and for some time after that.
+
 A search has no clock: the time is an argument, in seconds of any clock. `AgentTracker` gives it one.
 """
 
@@ -24,8 +29,16 @@ QUIET_PER_AGENT = 0.0005
 MISSING_QUIET = 0.25
 MISSING_QUIET_PER_AGENT = 0.001
 
-#: Longest time without an answer: bindings of programs that are no agents must not delay every console.
+#: Longest time without an answer, of probes as well: bindings of programs that are no agents, and agents that were
+#: killed, must not delay every console.
 LONGEST_QUIET = 5.0
+
+#: Wait for the first answer so many times as long as the broker took to accept the request: what is slow to accept is
+#: slow to deliver, as when thousands of queues get the request.
+ACCEPTING_FACTOR = 10.0
+
+#: How many agents a probe asks.
+PROBED = 8
 
 
 class StillFindingAgents(RequestTimeout):
@@ -64,12 +77,18 @@ class AgentSearch:
         self._limit = 0.0
         self._began = self._last = 0.0
         self._first = 0.0
-        self._answered: set[str] = set()
+        #: Agents that answered; those that announced themselves unasked meanwhile, and did not answer.
+        self._answered: dict[str, None] = {}
+        self._started: dict[str, None] = {}
+        #: The agents of the last probe that have not answered it; when it was sent, and when it was answered.
+        self._unanswered: set[str] = set()
+        self._probed: float | None = None
+        self._confirmed: float | None = None
 
     @property
     def found(self) -> int:
-        """How many agents have answered."""
-        return len(self._answered)
+        """How many agents have answered; with those that announced themselves meanwhile, once one has."""
+        return len(self._answered) + len(self._started) if self._answered else 0
 
     def begin(self, now: float, limit: float) -> None:
         """A locate request is sent; wait `limit` seconds for the first answer at most."""
@@ -80,29 +99,86 @@ class AgentSearch:
         self._began = self._last = now
         self._first = 0.0
         self._answered.clear()
+        self._started.clear()
+        self._forget_probe()
+
+    def accepted(self, now: float) -> None:
+        """The broker accepted the locate request: agents have had no chance to answer before."""
+        if self.running and not self._answered:
+            self._limit = max(self._limit, min(ACCEPTING_FACTOR * (now - self._began), LONGEST_QUIET))
+            self._began = self._last = now
 
     def answered(self, name: str, now: float, *, is_new: bool) -> None:
         """An agent answered. One that was not known, after the end of a search, shows that it ended too early."""
         if not (self.running or is_new):
             return
+        self.running = True
         if not self._answered:
             self._first = now - self._began
-        self._answered.add(name)
-        self._last = now
-        self.running = True
+        if name not in self._answered:
+            self._started.pop(name, None)
+            self._answered[name] = None
+            self._last = now
+            if self._confirmed is not None:
+                self._forget_probe()
+        self._probe_answered(name, now)
 
     def started(self, name: str) -> None:
         """An agent announced itself unasked: it may have been started just now, so this doesn't extend the search."""
-        if self.running and self._answered:
-            self._answered.add(name)
+        if self.running and name not in self._answered:
+            self._started[name] = None
+
+    def removed(self, name: str, now: float) -> None:
+        """An agent is gone, and answers no more."""
+        if self.running:
+            self._answered.pop(name, None)
+            self._started.pop(name, None)
+            self._probe_answered(name, now)
 
     def end(self) -> None:
         """The answers are complete, or none will come any more."""
         self.running = False
+        self._forget_probe()
 
     @property
     def due(self) -> float:
-        """The time at which the search is over, unless another answer comes before."""
+        """The time at which the search is over or wants a probe, unless another answer comes before."""
+        if self._probed is None:
+            return self._quiet_until - (QUIET / 2 if self._answered and self._is_open else 0.0)
+        if self._confirmed is None:
+            return max(self._probed + LONGEST_QUIET, self._quiet_until)
+        # Others may be answered after the agents of the probe: by the same process, or by the same busy broker.
+        return max(self._quiet_until, self._confirmed + max(QUIET / 2, self._confirmed - self._probed))
+
+    @property
+    def wants_probe(self) -> bool:
+        """Whether, at `due`, agents are asked again before the search may end."""
+        if not self._is_open or not (self._answered or self._started):
+            return False
+        # A probe that some agent never answers says nothing of those that answered the locate request after it.
+        return self._probed is None or (self._confirmed is None and self._last > self._probed)
+
+    def probe(self, now: float) -> list[str]:
+        """Begin a probe.
+
+        Returns:
+            the agents to ask: some that have yet to answer, the last one that did, and some before it.
+        """
+        silent = list(self._started)[-PROBED // 2 :]
+        answered = list(self._answered)
+        wanted = min(PROBED - len(silent), len(answered))
+        self._unanswered = {*silent, *(answered[-1 - len(answered) * number // wanted] for number in range(wanted))}
+        self._probed, self._confirmed = now, None
+        return sorted(self._unanswered)
+
+    @property
+    def _is_open(self) -> bool:
+        """Nobody said how many agents there are."""
+        return self.expected is None and not self.asking
+
+    @property
+    def _quiet_until(self) -> float:
+        """The end of the time without an answer."""
         if not self._answered:
             return self._began + self._limit
         quiet = max(self._first, QUIET)
@@ -113,3 +189,17 @@ class AgentSearch:
         elif self.found < self.expected:
             quiet = max(quiet, MISSING_QUIET, self.expected * MISSING_QUIET_PER_AGENT)
         return self._last + min(quiet, LONGEST_QUIET)
+
+    def _probe_answered(self, name: str, now: float) -> None:
+        if self._probed is None or name not in self._unanswered:
+            return
+        self._unanswered.remove(name)
+        if self._unanswered:
+            return
+        self._confirmed = now
+        if self._last > self._probed:
+            self._forget_probe()  # it was sent before the last answer, so it says nothing of those to come
+
+    def _forget_probe(self) -> None:
+        self._unanswered = set()
+        self._probed = self._confirmed = None

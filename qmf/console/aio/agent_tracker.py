@@ -22,6 +22,7 @@ class AgentTracker:
         self,
         on_change: Callable[[AgentChange], None],
         on_found: Callable[[], None] = lambda: None,
+        on_probe: Callable[[list[str]], None] = lambda _names: None,
         *,
         ageing: bool,
         patience: float = 10.0,
@@ -31,6 +32,7 @@ class AgentTracker:
         Args:
             on_change: called with each change of an agent.
             on_found: called at the end of each search.
+            on_probe: called with the names of agents that are to be asked again before a search ends.
             ageing: remove agents that are silent.
             patience: seconds that `settle` waits at most, however many agents answer.
         """
@@ -38,6 +40,7 @@ class AgentTracker:
         self.search = AgentSearch()
         self._on_change = on_change
         self._on_found = on_found
+        self._on_probe = on_probe
         self._ageing = ageing
         self._patience = patience
         self._timer: asyncio.TimerHandle | None = None
@@ -103,6 +106,10 @@ class AgentTracker:
         self._search_over.clear()
         self._watch_search()
 
+    def accepted(self) -> None:
+        """The broker accepted the locate request."""
+        self.search.accepted(_now())
+
     def ask_broker(self) -> bool:
         """The connected broker is about to be asked how many agents there are; False when that is not needed."""
         if not self.search.running or self.search.asking or self.search.expected is not None:
@@ -157,6 +164,9 @@ class AgentTracker:
         late = later <= now and not excused and now - due > QUIET / 5
         if later > now or late:
             self._set_search_timer(max(later, now + QUIET / 5), excused=late)
+        elif self.search.wants_probe:
+            self._on_probe(self.search.probe(now))
+            self._set_search_timer(self.search.due, excused=False)
         else:
             self._end_search()
 
@@ -172,6 +182,8 @@ class AgentTracker:
         if change is not None:
             if change.kind is AgentChangeKind.REMOVED:
                 self._announced.discard(change.agent.name)
+                self.search.removed(change.agent.name, _now())
+                self._watch_search()
             self._on_change(change)
         if self._ageing and self._timer is None:
             self._arm()

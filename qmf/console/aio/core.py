@@ -40,7 +40,7 @@ from qmf.console.aio.notifications import (
 from qmf.console.aio.receiver import MessageReceiver
 from qmf.console.aio.rpc.channel import LOCATE_BROKER, RpcChannel
 from qmf.console.aio.schemas import SchemaDiscovery
-from qmf.errors import ConnectError, DisconnectedError, QmfError, RemoteError
+from qmf.errors import ConnectError, DisconnectedError, LinkError, QmfError, RemoteError
 from qmf.protocol import (
     DATA_BINDING,
     EVENT_BINDING,
@@ -131,7 +131,11 @@ class ClientCore:
             bus, options.domain, self._envelope, self._v1_message, self.rpc.failed, self._unbound
         )
         self.tracker = AgentTracker(
-            self._agent_changed, self._agents_found, ageing=options.heartbeats, patience=options.timeout
+            self._agent_changed,
+            self._agents_found,
+            self._probe_agents,
+            ageing=options.heartbeats,
+            patience=options.timeout,
         )
         self.agents = self.tracker.agents
         self.discovery = SchemaDiscovery(self.rpc, self.agents, publish, options.timeout)
@@ -216,7 +220,7 @@ class ClientCore:
 
     async def _locate(self, limit: float) -> None:
         self.tracker.begin_search(limit or FIRST_ANSWER)
-        await self.rpc.locate()
+        await self.rpc.locate(self._locate_outcome)
 
     def follower(self, spec: FollowSpec, size: int) -> Follower:
         """A follower, not started yet; see `Client.follow`."""
@@ -333,6 +337,17 @@ class ClientCore:
                 self.store.agent_removed(agent.name, removal)
                 self.schemas.forget_agent(agent.name)
                 publish(AgentRemoved(agent, removal))
+
+    def _locate_outcome(self, error: Exception | None) -> None:
+        """The locate request to all agents has its outcome."""
+        if error is None:
+            self.tracker.accepted()
+        elif isinstance(error, LinkError):
+            self.publisher.publish(BusLinkLost(error.address, error.condition, error.description, reopened=True))
+
+    def _probe_agents(self, names: list[str]) -> None:
+        known = [agent for name in names if (agent := self.agents.get(name)) is not None]
+        self._tasks.spawn(self.rpc.locate_again(known))
 
     def _agents_found(self) -> None:
         self.publisher.publish(AgentsFound(len(self.agents)))

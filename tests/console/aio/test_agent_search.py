@@ -14,9 +14,11 @@ from support.waiting import PATIENCE, until
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console.aio import AgentsFound, Client, StillFindingAgents
 from qmf.console.aio.agent_search import (
+    ACCEPTING_FACTOR,
     LONGEST_QUIET,
     MISSING_QUIET,
     MISSING_QUIET_PER_AGENT,
+    PROBED,
     QUIET,
     QUIET_PER_AGENT,
     AgentSearch,
@@ -41,16 +43,38 @@ def test_a_search_without_an_answer_is_over_at_its_limit() -> None:
     assert started(0.5).due == 100.5
 
 
+def over(search: AgentSearch) -> float:
+    """When the search is over if nothing but the answers to its probe come, at once."""
+    if search.wants_probe:
+        now = search.due
+        for name in search.probe(now):
+            search.answered(name, now, is_new=False)
+    assert not search.wants_probe
+    return search.due
+
+
+def test_a_broker_that_takes_long_to_accept_the_request_is_given_longer_for_the_first_answer() -> None:
+    search = started(0.5)
+    search.accepted(100.01)
+    assert search.due == pytest.approx(100.51)
+    search = started(0.5)
+    search.accepted(100.3)
+    assert search.due == pytest.approx(100.3 + 0.3 * ACCEPTING_FACTOR)
+    search = started(0.5)
+    search.accepted(109)
+    assert search.due == pytest.approx(109 + LONGEST_QUIET)
+
+
 def test_few_agents_are_found_as_soon_as_none_answers_for_a_moment() -> None:
     search = started()
     answered(search, 3, 100.01)
-    assert search.due == pytest.approx(100.01 + QUIET)
+    assert over(search) == pytest.approx(100.01 + QUIET)
 
 
 def test_answers_that_take_long_are_waited_for_as_long_again() -> None:
     search = started()
     answered(search, 3, 100.3)
-    assert search.due == pytest.approx(100.6)
+    assert over(search) == pytest.approx(100.6)
 
 
 def test_every_answer_extends_the_search_beyond_its_limit() -> None:
@@ -63,7 +87,7 @@ def test_every_answer_extends_the_search_beyond_its_limit() -> None:
 def test_the_time_without_an_answer_grows_with_the_agents_known() -> None:
     search = started()
     answered(search, 1000, 100.01)
-    assert search.due == pytest.approx(100.01 + 1000 * QUIET_PER_AGENT)
+    assert over(search) == pytest.approx(100.01 + 1000 * QUIET_PER_AGENT)
 
 
 def test_agents_that_the_broker_knows_of_are_waited_for() -> None:
@@ -101,6 +125,84 @@ def test_an_agent_that_is_started_does_not_extend_the_search() -> None:
     search.started("example.org:crowd:7")
     assert search.due == due
     assert search.found == 2
+
+
+def name_of(number: int) -> str:
+    return f"example.org:crowd:{number}"
+
+
+def test_where_nobody_knows_how_many_there_are_some_agents_are_asked_again_before_a_search_ends() -> None:
+    search = started()
+    answered(search, 100, 100.01)
+    assert search.wants_probe
+    now = search.due
+    assert now < 100.01 + 100 * QUIET_PER_AGENT
+    asked = search.probe(now)
+    assert len(asked) == len(set(asked)) == PROBED
+    assert name_of(99) in asked
+    assert not search.wants_probe
+    assert search.due == pytest.approx(now + LONGEST_QUIET)
+    for name in asked[1:]:
+        search.answered(name, now + 1.0, is_new=False)
+    assert search.due == pytest.approx(now + LONGEST_QUIET), "one is still to answer"
+    search.answered(asked[0], now + 2.0, is_new=False)
+    assert search.due == pytest.approx(now + 4.0), "as long again as that answer took"
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_agents_that_answer_during_or_after_a_probe_make_another_necessary(before: bool) -> None:
+    search = started()
+    answered(search, 1, 100.01)
+    assert search.probe(100.05) == [name_of(0)]
+    if before:
+        search.answered(name_of(1), 101.0, is_new=True)
+    search.answered(name_of(0), 101.5, is_new=False)
+    if not before:
+        search.answered(name_of(1), 102.0, is_new=True)
+    assert search.wants_probe
+    assert sorted(search.probe(search.due)) == [name_of(0), name_of(1)]
+
+
+def test_a_probe_that_is_never_answered_ends_a_search_unless_others_answer() -> None:
+    search = started()
+    answered(search, 1, 100.01)
+    search.probe(100.05)
+    assert not search.wants_probe
+    search.answered(name_of(1), 101.0, is_new=True)
+    assert search.wants_probe, "at the end of the first one"
+    assert search.due == pytest.approx(100.05 + LONGEST_QUIET)
+
+
+def test_agents_that_announced_themselves_are_asked_when_none_has_answered() -> None:
+    search = started(0.5)
+    assert not search.wants_probe
+    search.started(name_of(7))
+    assert search.due == 100.5
+    assert search.wants_probe
+    assert search.probe(100.5) == [name_of(7)]
+    assert search.due == pytest.approx(100.5 + LONGEST_QUIET)
+    search.answered(name_of(7), 101.0, is_new=False)
+    assert search.found == 1
+    assert search.wants_probe
+
+
+def test_agents_that_are_gone_are_not_waited_for() -> None:
+    search = started()
+    answered(search, 2, 100.01)
+    search.probe(100.05)
+    search.answered(name_of(0), 100.06, is_new=False)
+    search.removed(name_of(1), 100.07)
+    assert search.found == 1
+    assert search.due < 100.2
+
+
+def test_a_search_whose_broker_says_how_many_there_are_asks_nobody_again() -> None:
+    search = started()
+    answered(search, 10, 100.01)
+    search.asking = True
+    assert not search.wants_probe
+    search.asking, search.expected = False, 10
+    assert not search.wants_probe
 
 
 def finding(client: Client) -> StillFindingAgents | None:
@@ -206,3 +308,23 @@ async def test_a_broker_that_does_not_know_how_many_agents_there_are_delays_noth
     client, heard = await make_client(settle=PATIENCE)
     assert client.finding_agents is None
     assert [item.count for item in heard.of(AgentsFound)] == [1]
+
+
+@pytest.mark.usefixtures("patient")
+async def test_a_console_waits_while_a_busy_process_of_agents_answers_nothing(
+    exchange: MemoryExchange, crowd: Crowd
+) -> None:
+    crowd.pause(every=40)
+    client = Client(MemoryBus(exchange), timeout=PATIENCE)
+    opening = asyncio.ensure_future(client.open())
+    for pause in range(1, 8):
+        await until(lambda pause=pause: len(client.agents) == 40 * pause and crowd.paused)  # type: ignore[misc]
+        assert str(finding(client)) == f"still finding agents: {40 * pause} so far"
+        await until(lambda: crowd.asked_again > 0)
+        assert not opening.done()
+        await crowd.go_on()
+    await opening
+    assert finding(client) is None
+    assert len(client.agents) == 300
+    assert (await client.objects("widget", package=PACKAGE)).failures == {}
+    await client.close()

@@ -231,7 +231,7 @@ async def test_settling_ends_at_the_limit_when_no_agent_answers() -> None:
 
 
 async def test_settling_waits_for_announcements() -> None:
-    tracker = AgentTracker(lambda _: None, ageing=False)
+    tracker = AgentTracker(lambda _: None, on_probe=lambda _: tracker.announced(info(), located=True), ageing=False)
     tracker.mentioned(NAME)
     tracker.begin_search(30.0)
     settled = asyncio.ensure_future(tracker.settle(30.0))

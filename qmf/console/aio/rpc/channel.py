@@ -12,13 +12,13 @@ import collections
 import functools
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import attrs
 
 from qmf._background_tasks import BackgroundTasks
-from qmf.bus.base import Binding, Bus, ExchangeKind, MessageCallback, Subscription
+from qmf.bus.base import Binding, Bus, ExchangeKind, MessageCallback, OutcomeCallback, Subscription
 from qmf.codec import Message, Section, encode_message
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.rpc.requests import AgentLost, Request, RequestCounts, RequestEvent, RequestState
@@ -335,16 +335,28 @@ class RpcChannel:
         address = RequestAddress(self._direct, agent) if isinstance(agent, str) else self._address(agent)
         await self._bus.send(self._encoded(content, address, None))
 
-    async def locate(self) -> None:
-        """Ask all agents to announce themselves, and the connected broker's agent in particular."""
+    async def locate(self, on_outcome: OutcomeCallback) -> None:
+        """Ask all agents to announce themselves, and the connected broker's agent in particular.
+
+        Args:
+            on_outcome: called when the broker has accepted or refused the request to all, unless it had to wait.
+        """
+        request = LocateRequest()
         try:
-            for address, correlation_id in (
-                (RequestAddress(self._direct, BROKER), LOCATE_BROKER),
-                (RequestAddress(self._topic, LOCATE_KEY), LOCATE_ALL),
-            ):
-                await self._bus.send(self._encoded(LocateRequest(), address, correlation_id))
+            await self._bus.send(self._encoded(request, RequestAddress(self._direct, BROKER), LOCATE_BROKER))
+            to_all = self._encoded(request, RequestAddress(self._topic, LOCATE_KEY), LOCATE_ALL)
+            if not self._bus.try_send(to_all, on_outcome):
+                await self._bus.send(to_all)
         except DisconnectedError as error:
             log.info("cannot locate agents: %s", error)
+
+    async def locate_again(self, agents: Iterable[Agent]) -> None:
+        """Ask some agents to announce themselves, each by itself."""
+        try:
+            for agent in agents:
+                await self._bus.send(self._encoded(LocateRequest(), self._address(agent), LOCATE_ALL))
+        except DisconnectedError as error:
+            log.info("cannot locate agents again: %s", error)
 
     def _address(self, agent: Agent) -> RequestAddress:
         """Where an agent receives requests: the subject that it advertises, else its name (QMF2.md 4.4)."""
