@@ -33,9 +33,12 @@ MISSING_QUIET_PER_AGENT = 0.001
 #: killed, must not delay every console.
 LONGEST_QUIET = 5.0
 
-#: Wait for the first answer so many times as long as the broker took to accept the request: what is slow to accept is
-#: slow to deliver, as when thousands of queues get the request.
-ACCEPTING_FACTOR = 10.0
+#: Wait for the first agent so many times as long as the broker took to accept the request, or its own agent to answer:
+#: a broker that is slow to do so is slow to deliver, as when thousands of queues get the request.
+BROKER_FACTOR = 20.0
+
+#: Shortest time to wait for other agents than those inside brokers, in seconds, when these cannot be asked.
+OTHERS_QUIET = 0.5
 
 #: How many agents a probe asks.
 PROBED = 8
@@ -77,9 +80,12 @@ class AgentSearch:
         self._limit = 0.0
         self._began = self._last = 0.0
         self._first = 0.0
-        #: Agents that answered; those that announced themselves unasked meanwhile, and did not answer.
-        self._answered: dict[str, None] = {}
+        #: Agents that answered, and whether they are inside a broker; those that announced themselves meanwhile,
+        #: unasked, and did not answer.
+        self._answered: dict[str, bool] = {}
         self._started: dict[str, None] = {}
+        #: How many of those that answered are inside brokers: their answers say nothing of other agents.
+        self._in_brokers = 0
         #: The agents of the last probe that have not answered it; when it was sent, and when it was answered.
         self._unanswered: set[str] = set()
         self._probed: float | None = None
@@ -100,16 +106,24 @@ class AgentSearch:
         self._first = 0.0
         self._answered.clear()
         self._started.clear()
+        self._in_brokers = 0
         self._forget_probe()
 
     def accepted(self, now: float) -> None:
         """The broker accepted the locate request: agents have had no chance to answer before."""
         if self.running and not self._answered:
-            self._limit = max(self._limit, min(ACCEPTING_FACTOR * (now - self._began), LONGEST_QUIET))
+            self._limit = max(self._limit, min(BROKER_FACTOR * (now - self._began), LONGEST_QUIET))
             self._began = self._last = now
 
-    def answered(self, name: str, now: float, *, is_new: bool) -> None:
-        """An agent answered. One that was not known, after the end of a search, shows that it ended too early."""
+    def answered(self, name: str, now: float, *, is_new: bool, in_broker: bool = False) -> None:
+        """An agent answered.
+
+        Args:
+            name: of the agent.
+            now: the time.
+            is_new: it was not known: after the end of a search this shows that it ended too early.
+            in_broker: it is the agent of a broker.
+        """
         if not (self.running or is_new):
             return
         self.running = True
@@ -117,7 +131,8 @@ class AgentSearch:
             self._first = now - self._began
         if name not in self._answered:
             self._started.pop(name, None)
-            self._answered[name] = None
+            self._answered[name] = in_broker
+            self._in_brokers += in_broker
             self._last = now
             if self._confirmed is not None:
                 self._forget_probe()
@@ -131,7 +146,7 @@ class AgentSearch:
     def removed(self, name: str, now: float) -> None:
         """An agent is gone, and answers no more."""
         if self.running:
-            self._answered.pop(name, None)
+            self._in_brokers -= self._answered.pop(name, False)
             self._started.pop(name, None)
             self._probe_answered(name, now)
 
@@ -144,7 +159,7 @@ class AgentSearch:
     def due(self) -> float:
         """The time at which the search is over or wants a probe, unless another answer comes before."""
         if self._probed is None:
-            return self._quiet_until - (QUIET / 2 if self._answered and self._is_open else 0.0)
+            return self._quiet_until - (QUIET / 2 if self._has_others and self._is_open else 0.0)
         if self._confirmed is None:
             return max(self._probed + LONGEST_QUIET, self._quiet_until)
         # Others may be answered after the agents of the probe: by the same process, or by the same busy broker.
@@ -153,7 +168,7 @@ class AgentSearch:
     @property
     def wants_probe(self) -> bool:
         """Whether, at `due`, agents are asked again before the search may end."""
-        if not self._is_open or not (self._answered or self._started):
+        if not self._is_open or not (self._has_others or self._started):
             return False
         # A probe that some agent never answers says nothing of those that answered the locate request after it.
         return self._probed is None or (self._confirmed is None and self._last > self._probed)
@@ -165,11 +180,16 @@ class AgentSearch:
             the agents to ask: some that have yet to answer, the last one that did, and some before it.
         """
         silent = list(self._started)[-PROBED // 2 :]
-        answered = list(self._answered)
+        answered = [name for name, in_broker in self._answered.items() if not in_broker]
         wanted = min(PROBED - len(silent), len(answered))
         self._unanswered = {*silent, *(answered[-1 - len(answered) * number // wanted] for number in range(wanted))}
         self._probed, self._confirmed = now, None
         return sorted(self._unanswered)
+
+    @property
+    def _has_others(self) -> bool:
+        """Agents have answered that are not inside brokers."""
+        return len(self._answered) > self._in_brokers
 
     @property
     def _is_open(self) -> bool:
@@ -186,6 +206,8 @@ class AgentSearch:
             quiet = max(quiet, self._limit)
         elif self.expected is None:
             quiet = max(quiet, self.found * QUIET_PER_AGENT)
+            if not self._has_others:
+                quiet = max(quiet, OTHERS_QUIET, BROKER_FACTOR * self._first)
         elif self.found < self.expected:
             quiet = max(quiet, MISSING_QUIET, self.expected * MISSING_QUIET_PER_AGENT)
         return self._last + min(quiet, LONGEST_QUIET)

@@ -64,12 +64,14 @@ class AgentTracker:
         """
         now = _now()
         self._report(self.agents.announced(info, now, connected=connected))
-        if self.agents.get(info.name) is None:
+        agent = self.agents.get(info.name)
+        if agent is None:
             return
         is_new = info.name not in self._announced
         self._announced.add(info.name)
         if located:
-            self.search.answered(info.name, now, is_new=is_new)
+            in_broker = agent.is_broker or agent.is_in_broker
+            self.search.answered(info.name, now, is_new=is_new, in_broker=in_broker)
             self._watch_search()
         elif is_new:
             self.search.started(info.name)

@@ -14,10 +14,11 @@ from support.waiting import PATIENCE, until
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console.aio import AgentsFound, Client, StillFindingAgents
 from qmf.console.aio.agent_search import (
-    ACCEPTING_FACTOR,
+    BROKER_FACTOR,
     LONGEST_QUIET,
     MISSING_QUIET,
     MISSING_QUIET_PER_AGENT,
+    OTHERS_QUIET,
     PROBED,
     QUIET,
     QUIET_PER_AGENT,
@@ -58,8 +59,8 @@ def test_a_broker_that_takes_long_to_accept_the_request_is_given_longer_for_the_
     search.accepted(100.01)
     assert search.due == pytest.approx(100.51)
     search = started(0.5)
-    search.accepted(100.3)
-    assert search.due == pytest.approx(100.3 + 0.3 * ACCEPTING_FACTOR)
+    search.accepted(100.1)
+    assert search.due == pytest.approx(100.1 + 0.1 * BROKER_FACTOR)
     search = started(0.5)
     search.accepted(109)
     assert search.due == pytest.approx(109 + LONGEST_QUIET)
@@ -196,6 +197,18 @@ def test_agents_that_are_gone_are_not_waited_for() -> None:
     assert search.due < 100.2
 
 
+def test_the_answer_of_an_agent_inside_a_broker_says_nothing_of_the_others() -> None:
+    search = started(30.0)
+    search.answered("apache.org:qpidd:7", 100.01, is_new=True, in_broker=True)
+    assert search.due == pytest.approx(100.01 + OTHERS_QUIET)
+    assert not search.wants_probe
+    search = started(30.0)
+    search.answered("apache.org:qpidd:7", 100.1, is_new=True, in_broker=True)
+    assert search.due == pytest.approx(100.1 + 0.1 * BROKER_FACTOR)
+    search.answered(name_of(1), 100.2, is_new=True)
+    assert search.probe(search.due) == [name_of(1)]
+
+
 def test_a_search_whose_broker_says_how_many_there_are_asks_nobody_again() -> None:
     search = started()
     answered(search, 10, 100.01)
@@ -317,12 +330,15 @@ async def test_a_console_waits_while_a_busy_process_of_agents_answers_nothing(
     crowd.pause(every=40)
     client = Client(MemoryBus(exchange), timeout=PATIENCE)
     opening = asyncio.ensure_future(client.open())
+    asked: list[int] = []
     for pause in range(1, 8):
         await until(lambda pause=pause: len(client.agents) == 40 * pause and crowd.paused)  # type: ignore[misc]
         assert str(finding(client)) == f"still finding agents: {40 * pause} so far"
         await until(lambda: crowd.asked_again > 0)
+        asked.append(crowd.asked_again)
         assert not opening.done()
         await crowd.go_on()
+    assert max(asked) <= PROBED
     await opening
     assert finding(client) is None
     assert len(client.agents) == 300
