@@ -165,23 +165,26 @@ class AgentRequests:
         asked = await self._asked(query)
         unfinished = self._unfinished() if query.only_agent is None else {}
         loop = asyncio.get_running_loop()
+        # A queue and not `asyncio.wait`, which looks at all that wait for each one that is done.
+        done: asyncio.Queue[asyncio.Task[list[RemoteObject]]] = asyncio.Queue()
         tasks = {loop.create_task(self.query(agent, query, predicate, timeout)): agent for agent in asked}
         failures: dict[str, QmfError] = {}
-        waiting = set(tasks)
         found_any = False
         try:
-            while waiting:
-                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    try:
-                        found = task.result()
-                    except QmfError as error:
-                        failures[tasks[task].name] = error
-                        continue
-                    found_any = found_any or bool(found)
-                    for obj in filter(test, found):
-                        yield obj
+            for task in tasks:
+                task.add_done_callback(done.put_nowait)
+            for _ in tasks:
+                task = await done.get()
+                try:
+                    found = task.result()
+                except QmfError as error:
+                    failures[tasks[task].name] = error
+                    continue
+                found_any = found_any or bool(found)
+                for obj in filter(test, found):
+                    yield obj
         finally:
+            waiting = [task for task in tasks if not task.done()]
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)

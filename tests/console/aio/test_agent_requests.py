@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import attrs
 import pytest
 from console.conftest import MakeAgent, MakeClient
 from console.scripts import only
+from support.fake_bus import FakeBus
+from support.growth import growth
 from support.scripted_agent import ALARM, PACKAGE, WIDGET, widget
 
 from qmf.console.aio import (
@@ -15,6 +18,10 @@ from qmf.console.aio import (
     Where,
 )
 from qmf.console.aio.agent_requests import combined_failure
+from qmf.console.aio.agents import Agent, info_from_name
+from qmf.console.aio.core import ClientCore, ClientOptions
+from qmf.console.aio.objects.object_query import ObjectQuery
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.errors import (
     CallerError,
     ConstraintError,
@@ -208,3 +215,27 @@ async def test_leaving_each_early_gives_up_the_questions(make_agent: MakeAgent, 
     await anext(each)
     await each.aclose()  # type: ignore[attr-defined]
     assert client.counts.cancelled == 1
+
+
+def test_each_costs_the_same_for_every_agent_however_many_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask(count: int) -> None:
+        core = ClientCore(FakeBus(), ClientOptions(heartbeats=False))
+        for number in range(count):
+            core.tracker.announced(info_from_name(f"example.org:crowd:{number}"))
+        turns: list[asyncio.Future[None]] = []
+
+        async def query(_agent: Agent, _query: ObjectQuery, _predicate: object, _timeout: object) -> list[RemoteObject]:
+            """Answers after the agents asked before have answered, and the console has looked at it."""
+            turns.append(asyncio.get_running_loop().create_future())
+            before = turns[-2] if len(turns) > 1 else None
+            own = turns[-1]
+            if before is not None:
+                await before
+            asyncio.get_running_loop().call_soon(own.set_result, None)
+            return []
+
+        monkeypatch.setattr(core.requests, "query", query)
+        found = [obj async for obj in core.requests.each(ObjectQuery(class_key=WIDGET.key), None)]
+        assert (found, len(turns)) == ([], count)
+
+    assert growth(lambda count: lambda: asyncio.run(ask(count))) < 9

@@ -91,6 +91,8 @@ class RpcChannel:
         self._topic = topic_exchange(domain)
         self._direct = direct_exchange(domain)
         self._pending: dict[int, Request] = {}
+        #: The same by agent: one that is gone must not cost a look at the requests to all others.
+        self._pending_of: dict[str, dict[int, Request]] = {}
         self._next_id = 1
         self._ended: collections.Counter[RequestState] = collections.Counter()
         self._late = 0
@@ -251,6 +253,7 @@ class RpcChannel:
         request = Request(self._next_id, what, agent, timeout, deadline, loop.create_future())
         self._next_id += 1
         self._pending[request.id] = request
+        self._pending_of.setdefault(agent, {})[request.id] = request
         if self._timer is None or deadline < self._timer.when():
             self._start_timer(deadline, loop)
         sending: asyncio.Task[None] | None = None
@@ -313,6 +316,10 @@ class RpcChannel:
         request.advance(event)
         self._ended[request.state] += 1
         del self._pending[request.id]
+        of_agent = self._pending_of[request.agent]
+        del of_agent[request.id]
+        if not of_agent:
+            del self._pending_of[request.agent]
         if request.future.done():
             return
         if error is None:
@@ -416,7 +423,7 @@ class RpcChannel:
 
     def agent_lost(self, agent: str, reason: str) -> None:
         """An agent is gone or has restarted: its pending requests fail."""
-        for request in [item for item in self._pending.values() if item.agent == agent]:
+        for request in list(self._pending_of.get(agent, {}).values()):
             self._end(request, RequestEvent.LOSS, AgentLost(agent, request.what, reason))
 
     def _add_part(self, number: int, content: object, *, last: bool) -> None:

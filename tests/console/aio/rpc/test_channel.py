@@ -10,8 +10,9 @@ import pytest
 from console.conftest import MakeAgent, MakeClient
 from console.scripts import only
 from support.fake_bus import FakeBus
+from support.growth import growth
 from support.scripted_agent import ALARM, PACKAGE, TOPIC, WIDGET, ScriptedAgent, widget
-from support.waiting import until
+from support.waiting import PATIENCE, until
 
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.bus.base import OutcomeCallback
@@ -379,3 +380,22 @@ async def test_a_call_lives_as_long_as_its_caller_waits(
         await obj.call("stop", _timeout=timeout)
     await until(lambda: isinstance(agent.asked[-1].content, MethodRequest))
     assert agent.asked[-1].ttl == ttl
+
+
+def test_agents_that_are_lost_cost_the_same_however_many_requests_wait() -> None:
+    async def lose(count: int) -> None:
+        rpc = RpcChannel(FakeBus(), "default")
+        agents = [Agent(info_from_name(f"example.org:crowd:{number}")) for number in range(count)]
+        request = QueryRequest(what=What.SCHEMA_ID)
+        asked = [
+            asyncio.ensure_future(rpc.request(agent, request, SchemaIdsResponse, what="query", timeout=PATIENCE))
+            for agent in agents
+        ]
+        await until(lambda: rpc.counts.pending == count)
+        for agent in agents:
+            rpc.agent_lost(agent.name, "ended")
+        results = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(result) for result in results] == [AgentLost] * count
+        rpc.disconnected("the end of the test")
+
+    assert growth(lambda count: lambda: asyncio.run(lose(count))) < 9
