@@ -9,11 +9,12 @@ import attrs
 
 #: Seconds. The first wait is short enough for the restart of a broker; the longest one does not burden a broker that
 #: has problems, and is still bearable for an operator. Qpid's own clients wait 1 to 60 s.
-FIRST = 0.5
+FIRST = 1.0
 FACTOR = 2.0
 LIMIT = 30.0
-#: Random part of each wait, so that the agents of a whole site do not reconnect at the same moment.
-JITTER = 0.5
+#: Random part of each wait. It is all of it, so that the agents of a site come back over the whole time of a step and
+#: not at its end: what a broker has to do at one moment is least then.
+JITTER = 1.0
 
 
 @attrs.frozen

@@ -71,7 +71,7 @@ class ServerConnection:
         settings: of our side.
         sasl: authenticates the client.
         operations, sessions, resumable, sole, pending: shared by the connections of the broker.
-        open_timeout: seconds that the client has for its handshakes.
+        open_timeout: seconds that the client has for each step of its handshakes.
         max_links: that the client may have.
         certificate: returns the broker's certificate as DER; None if it is not known.
         """
@@ -91,8 +91,9 @@ class ServerConnection:
         self._info = ClientInfo("unknown")
         #: Its container id while it counts among its connections.
         self._container: str | None = None
-        #: Runs until the client's open.
+        #: Runs until the client's open; how far the client had come when it was started.
         self._timer: asyncio.TimerHandle | None = None
+        self._stage = 0
         self._failed = False
         self._refused = False
 
@@ -136,7 +137,7 @@ class ServerConnection:
         self._sessions.start(self)
         self._info = ClientInfo(self.transport.peer_address)
         self._sasl.channel = self.transport.server_channel(None if self._certificate is None else self._certificate())
-        self._timer = asyncio.get_running_loop().call_later(self._open_timeout, self._on_open_timeout)
+        self._start_timer()
 
     def on_writable(self) -> None:
         """See `TransportOwner`."""
@@ -244,9 +245,23 @@ class ServerConnection:
             info = ClientInfo(self._info.address, user=sasl.claimed_user)
             self._registry.observer.on_connection_refused(info, event.description)
 
+    def _start_timer(self) -> None:
+        self._stage = self._handled
+        self._timer = asyncio.get_running_loop().call_later(self._open_timeout, self._on_open_timeout)
+
+    @property
+    def _handled(self) -> int:
+        """How far the client has come: 0 before its first byte was handled, 1 before it has logged in, 2 then."""
+        return 2 if self._sasl.passed else int(self.transport.octets_in > 0)
+
     def _on_open_timeout(self) -> None:
         self._timer = None
-        self._log_failure(f"no AMQP open within {self._open_timeout:g} s")
+        if self._handled > self._stage:
+            # It goes on. When thousands of clients come back, each step of one waits for those of all others, and who
+            # is dropped begins again, behind them.
+            self._start_timer()
+            return
+        self._log_failure(f"no AMQP open within {self._open_timeout:g} s of its last step")
         self.transport.abort()
 
     def _stop_timer(self) -> None:

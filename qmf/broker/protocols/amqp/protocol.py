@@ -39,7 +39,7 @@ class AmqpProtocol:
             operations, sessions, logins: of the broker.
             options: see there.
             container: container id of the broker.
-            open_timeout: seconds that a client has for its handshakes.
+            open_timeout: seconds that a client has for each step of its handshakes.
             certificate: returns the broker's certificate as DER; None if it is not known.
         """
         self._operations = operations

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import struct
+import time
 import weakref
 
 import pytest
@@ -21,8 +22,12 @@ from qmf.broker.observer import BrokerClient, BrokerObserver
 from qmf.broker.protocols.amqp.connection import ServerConnection
 from qmf.bus.engine.events import ConnectionFailed, LinkAttached
 from qmf.bus.engine.values import Terminus
-from qmf.codec import Described, UInt64
+from qmf.codec import Described, Symbol, UInt64
 from qmf.codec.amqp10 import encode
+
+#: A frame of SASL with an init of ANONYMOUS.
+_INIT = encode(Described(UInt64(0x41), [Symbol("ANONYMOUS"), None, None]))
+SASL_INIT = struct.pack(">IBBH", 8 + len(_INIT), 2, 1, 0) + _INIT
 
 
 @pytest.mark.parametrize(
@@ -61,8 +66,23 @@ async def test_a_client_that_does_not_open_in_time_is_dropped(data: bytes, caplo
         writer.write(data)
         await dropped(reader, writer)
         await until(lambda: broker.connections == 0, "the end of the connection")
-        assert caplog.text.count("no AMQP open within 0.05 s") == 1
+        assert caplog.text.count("no AMQP open within 0.05 s of its last step") == 1
         await usable(broker)
+
+
+@pytest.mark.slow
+async def test_a_client_whose_steps_wait_for_a_busy_broker_is_not_dropped() -> None:
+    async with Broker(port=0, open_timeout=1.0) as broker:
+        reader, writer = await connect(broker)
+        for step, answer in ((b"AMQP\x03\x01\x00\x00", b"PLAIN"), (SASL_INIT, b"\x53\x44"), (AMQP + OPEN, b"\x53\x10")):
+            writer.write(step)
+            time.sleep(1.1)
+            seen = b""
+            while answer not in seen:
+                seen += await reader.read(1000)
+                assert seen, "the broker dropped it"
+        assert broker.counters.failures == 0
+        writer.close()
 
 
 async def test_a_client_that_opens_and_then_stops_in_the_middle_of_a_frame_is_dropped() -> None:
