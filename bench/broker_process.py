@@ -1,4 +1,8 @@
-"""For benchmarks: the embedded broker in a process of its own. Prints its URL, and ends with its input."""
+"""For benchmarks: the embedded broker in a process of its own.
+
+Prints its URL; for each line of its input, how many clients have connected so far and how many of them failed to open a
+connection. Ends with its input.
+"""
 
 from __future__ import annotations
 
@@ -20,4 +24,5 @@ if __name__ == "__main__":
         port=chosen.port, management=chosen.management, data_dir=chosen.data_dir, queues=names
     ) as broker:
         print(broker.url, flush=True)
-        sys.stdin.read()
+        for _ in sys.stdin:
+            print(broker.counters.connections, broker.counters.failures, flush=True)
