@@ -5,10 +5,10 @@ and the memory that was added are printed. The exponent compares the two largest
 costs ten times as much, 2 a hundred times. More than 1.1 is marked, of processor time and of memory; wall times depend
 on intervals, and on what else the machine does.
 
-    python bench/scale.py [--rows NAME...] [--factor N] [--json FILE]
+    python bench/scale.py [--rows NAME...] [--factor N] [--json FILE] [--picture FILE]
 
 `--factor 0.1` makes every size a tenth. Each agent and each console is a connection: the limit of open files
-(`ulimit -n`) bounds them.
+(`ulimit -n`) bounds them. `--picture` draws the curves as SVG; it needs matplotlib.
 """
 
 from __future__ import annotations
@@ -328,14 +328,21 @@ def main() -> None:
     options = parser("How costs grow with sizes.")
     options.add_argument("--rows", nargs="+", choices=ROWS, default=list(ROWS), metavar="NAME", help=", ".join(ROWS))
     options.add_argument("--factor", type=float, default=1.0, metavar="N", help="of all sizes (default: %(default)s)")
+    options.add_argument("--picture", type=Path, metavar="FILE", help="draw the curves, as SVG")
     arguments = options.parse_args()
     raise_file_limit()
     figures: list[Figure] = []
+    measured: dict[str, list[Step]] = {}
     for name in arguments.rows:
         row = ROWS[name]
         steps = [step for size in row.sizes for step in row.measure(max(1, round(size * arguments.factor)))]
+        measured[name] = steps
         for one in dict.fromkeys(step.name for step in steps):
             figures += figures_of([step for step in steps if step.name == one])
+    if arguments.picture is not None:
+        from scale_picture import draw  # imported here, so that the figures need no matplotlib
+
+        draw(measured, arguments.picture)
     report(figures, arguments.json)
 
 
