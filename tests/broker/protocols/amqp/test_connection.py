@@ -6,8 +6,8 @@ import asyncio
 import gc
 import logging
 import struct
-import time
 import weakref
+from collections.abc import Callable
 
 import pytest
 from broker.raw_clients import AMQP, OPEN, TOPIC, TOPIC_FILTER, Client, connect, dropped, usable
@@ -70,19 +70,32 @@ async def test_a_client_that_does_not_open_in_time_is_dropped(data: bytes, caplo
         await usable(broker)
 
 
-@pytest.mark.slow
-async def test_a_client_whose_steps_wait_for_a_busy_broker_is_not_dropped() -> None:
-    async with Broker(port=0, open_timeout=1.0) as broker:
+async def test_each_step_of_a_client_has_its_own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When thousands come at once, each step of one waits for those of the others."""
+    loop, timeout = asyncio.get_running_loop(), 77.0
+    due: list[Callable[..., object]] = []
+    call_later = loop.call_later
+
+    def record(delay: float, callback: Callable[..., object], *more: object) -> asyncio.TimerHandle:
+        if delay == timeout:
+            due.append(callback)
+        return call_later(delay, callback, *more)
+
+    monkeypatch.setattr(loop, "call_later", record)
+    async with Broker(port=0, open_timeout=timeout) as broker:
         reader, writer = await connect(broker)
-        for step, answer in ((b"AMQP\x03\x01\x00\x00", b"PLAIN"), (SASL_INIT, b"\x53\x44"), (AMQP + OPEN, b"\x53\x10")):
+        for timers, (step, answer) in enumerate([(b"AMQP\x03\x01\x00\x00", b"PLAIN"), (SASL_INIT, b"\x53\x44")], 2):
             writer.write(step)
-            time.sleep(1.1)
             seen = b""
             while answer not in seen:
                 seen += await reader.read(1000)
                 assert seen, "the broker dropped it"
-        assert broker.counters.failures == 0
-        writer.close()
+            due[-1]()
+            assert len(due) == timers, "it has the time again"
+            assert broker.counters.failures == 0
+        due[-1]()
+        await dropped(reader, writer)
+        assert broker.counters.failures == 1
 
 
 async def test_a_client_that_opens_and_then_stops_in_the_middle_of_a_frame_is_dropped() -> None:
