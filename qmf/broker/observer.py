@@ -83,7 +83,7 @@ class ClientSession(BrokerClient, Protocol):
         """End one of the sessions that its protocol has within a connection; `session` as of `ClientLink`."""
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
-        """A node of the broker was deleted: its links to that node end."""
+        """A node was deleted at which it has links (`ClientSessions.link_attached`): these end."""
 
 
 class ClientLink(Hashable, Protocol):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 from qmf.broker.connection_limits import ConnectionCounts, ConnectionLimits
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.router import Node
 from qmf.broker.observer import ClientSession
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
@@ -31,6 +33,8 @@ class ClientSessions:
         self._counts = ConnectionCounts(limits)
         #: Whether each one was admitted.
         self._sessions: dict[ClientSession, bool] = {}
+        #: The clients with links at a node, and how many they have there: only these are told of its end.
+        self._users: dict[Node, Counter[ClientSession]] = {}
         self._closed = False
 
     def __len__(self) -> int:
@@ -67,9 +71,22 @@ class ClientSessions:
             self._counts.remove(session.info.host, session.info.user)
             self._registry.observer.on_disconnected(session)
 
+    def link_attached(self, session: ClientSession, node: Node) -> None:
+        """A client sends to a node, or receives from it, from now on: it is to be told when the node is deleted."""
+        self._users.setdefault(node, Counter())[session] += 1
+
+    def link_detached(self, session: ClientSession, node: Node) -> None:
+        """One of these links is gone."""
+        users = self._users[node]
+        users[session] -= 1
+        if not users[session]:
+            del users[session]
+            if not users:
+                del self._users[node]
+
     def on_node_deleted(self, node: Queue | Exchange) -> None:
         """A node of the broker was deleted."""
-        for session in list(self._sessions):
+        for session in list(self._users.get(node, ())):
             session.on_node_deleted(node)
 
     async def close(self) -> None:

@@ -35,6 +35,7 @@ from qmf.broker.protocols.amqp.resumable import (
 )
 from qmf.broker.protocols.amqp.resumable_links import ResumableLinks, end_link
 from qmf.broker.protocols.amqp.subscriptions import ClientSubscriptions, is_subscription
+from qmf.broker.sessions import ClientSessions
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import AcceptedBatch, Delivery, DeliveryBatch, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
@@ -60,6 +61,7 @@ class ClientLinks:
         client: ClientSession,
         transport: AmqpTransport,
         operations: Operations,
+        sessions: ClientSessions,
         resumable: ResumableLinks,
         *,
         max_links: int,
@@ -68,7 +70,7 @@ class ClientLinks:
 
         client: the connection.
         transport: of the connection.
-        operations, resumable: of the broker.
+        operations, sessions, resumable: of the broker.
         max_links: that the client may have.
         """
         self._max_links = max_links
@@ -76,6 +78,7 @@ class ClientLinks:
         self._transport = transport
         self._operations = operations
         self._registry = operations.registry
+        self._sessions = sessions
         self._resumable = resumable
         self._outgoing: dict[Link, OutgoingLink] = {}
         self._incoming: dict[Link, IncomingLink] = {}
@@ -228,6 +231,8 @@ class ClientLinks:
         if ended is not None:
             if isinstance(ended, IncomingLink):
                 ended.end()
+            if (node := _node_of(ended)) is not None:
+                self._sessions.link_detached(self._client, node)
             self._registry.observer.on_detached(self._client, ended)
         return ended, self._nodes.pop(link)
 
@@ -402,6 +407,8 @@ class ClientLinks:
             self._outgoing[link] = end
         else:
             self._incoming[link] = end
+        if (node := _node_of(end)) is not None:
+            self._sessions.link_attached(self._client, node)
         self._registry.observer.on_attached(self._client, end)
         end.begin()
 
@@ -463,3 +470,8 @@ def _querying_link(
 
     assert isinstance(exchange, XmlExchange)
     return QueryingIncomingLink(transport, link, publisher, exchange, origin=origin)
+
+
+def _node_of(end: IncomingLink | OutgoingLink) -> Node | None:
+    """Where a link ends; None for the relay."""
+    return end.queue if isinstance(end, OutgoingLink) else end.node

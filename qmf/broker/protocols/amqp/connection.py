@@ -83,7 +83,7 @@ class ServerConnection:
         self._sasl = sasl
         self._certificate = certificate
         self._registry = operations.registry
-        self._links = ClientLinks(self, self.transport, operations, resumable, max_links=max_links)
+        self._links = ClientLinks(self, self.transport, operations, sessions, resumable, max_links=max_links)
         self._open_timeout = open_timeout
         self._sessions = sessions
         self._sole = sole
