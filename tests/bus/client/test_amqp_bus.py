@@ -59,7 +59,8 @@ async def test_subscriptions_survive_the_restart_of_the_broker() -> None:
     lost = events.of(Disconnected)[0]
     assert isinstance(lost, Disconnected)
     assert lost.reason == "the broker closed the connection (amqp:connection:forced: the broker is shutting down)"
-    assert lost.retry == pytest.approx(0.01, rel=0.6)
+    assert lost.retry is not None
+    assert 0 < lost.retry <= 0.01
     await bus.close()
     await broker.close()
 
