@@ -170,6 +170,7 @@ async def test_an_object_is_found_by_its_id(make_agent: MakeAgent, make_client: 
     other = await make_agent("example.org:widgets:2")
     agent.objects = [widget("w")]
     client, _ = await make_client()
+    assert await client.agents_found()
     (obj,) = await client.objects("widget")
     asked = len(other.asked)
     (again,) = await client.objects(object_id=obj.object_id)
