@@ -173,7 +173,7 @@ class ScriptedAgent:
         mute: kinds of requests that it doesn't answer.
         lifetime: seconds that it grants to subscriptions.
         subscribers: its subscriptions by id; see `publish_to_subscribers`.
-        asked: requests received.
+        asked: requests received, but for those of a search for agents that went to this one alone.
     """
 
     def __init__(
@@ -294,7 +294,10 @@ class ScriptedAgent:
                 for frames in self._answer_v1(message.frames[0]):
                     self._later(self._send_v1(frames, key))
             return
-        self.asked.append(message)
+        # A console that searches for agents asks some of them again, at a time of its own.
+        asked_again = message.subject in (self.info.name, self.info.direct_subject)
+        if not (asked_again and isinstance(message.content, LocateRequest)):
+            self.asked.append(message)
         match message.content:
             case SubscribeRequest() if type(message.content) not in self.mute and self.script(message.content) is None:
                 self._later(self.grant(message, message.content))
