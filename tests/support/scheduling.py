@@ -42,6 +42,8 @@ _LONG = (
     "tests/pipeline/correlate/test_correlate_end_to_end.py",
     "tests/pipeline/record/test_lake_recorder.py",
     "tests/pipeline/report/test_collect.py",
+    "tests/pipeline/rollup/test_rollup_agreement.py",
+    "tests/pipeline/rollup/test_stream_memory.py",
     "tests/pipeline/test_spark_cluster.py",
     "tests/shell/terminal/",
     "tests/web/messages/test_messages_kills.py",
