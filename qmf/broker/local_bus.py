@@ -197,7 +197,7 @@ class LocalBus(Bus):
     ) -> LocalSubscription:
         """See `Bus`."""
         self._require_connection()
-        exchange = self._registry.find(binding.exchange)
+        exchange = self._registry.exchange(binding.exchange)
         if not isinstance(exchange, Exchange):
             raise LinkError(binding.exchange, "amqp:not-found", f"no exchange {binding.exchange!r}")
         self._number += 1
@@ -271,7 +271,7 @@ class LocalBus(Bus):
                         message.to or "", "amqp:resource-limit-exceeded", f"no room for an answer in queue {queue.name}"
                     )
                 self._require_connection()
-            node = None if message.to is None else registry.resolve(message.to)  # it may be gone now
+            node = None if message.to is None else registry.relay_target(message.to)  # it may be gone now
         return _error(publish_message(self._publisher, message, node))
 
 

@@ -238,7 +238,7 @@ class Broker:
     def _create_nodes(self, registry: NodeRegistry, operations: Operations) -> None:
         """Create the queues and policies of the options, but for durable ones that are there since an earlier start."""
         for name in self._options.queues:
-            if registry.find(name) is None:
+            if registry.queue(name) is None:
                 operations.create(BROKER, name, NodeDeclaration(queue=QueueSettings(limits=registry.limits)))
         patterns = {PolicyKind.QUEUE: self._options.queue_patterns, PolicyKind.TOPIC: self._options.topic_patterns}
         for kind, expressions in patterns.items():

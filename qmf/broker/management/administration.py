@@ -13,7 +13,7 @@ from qmf.agent import ErrorCode, MethodError
 from qmf.broker.management.callers import current_principal
 from qmf.broker.management.refusals import refusal
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
-from qmf.broker.nodes.exchanges import EXCHANGE_TYPES, DefaultExchange, Exchange, HeadersExchange
+from qmf.broker.nodes.exchanges import EXCHANGE_TYPES, Exchange, HeadersExchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, read_node_declaration
 from qmf.broker.nodes.queues import Queue
@@ -125,7 +125,7 @@ class Administration:
             self._operations.delete_topic(self._principal, name)
         else:
             self._check_type(type, _EXCHANGE_TYPES)
-            found = self._registry.find(name)
+            found = self._registry.exchange(name)
             if not name:
                 raise MethodError("invalid-argument: Delete not allowed for default exchange")
             if isinstance(found, Exchange) and self._registry.is_predeclared(found):
@@ -147,8 +147,8 @@ class Administration:
         if type in (*_EXCHANGE_TYPES, "binding"):
             raise refusal(ErrorCode.NOT_IMPLEMENTED, f"only queues can be asked for, not {name!r}")
         self._check_type(type, ("queue",))
-        found = self._registry.find(name)
-        if not isinstance(found, Queue):
+        found = self._registry.queue(name)
+        if found is None:
             raise _no_queue(name)
         self._operations.ask_access(self._principal, found)
         return found
@@ -169,9 +169,9 @@ class Administration:
         Raises:
             MethodError: a queue does not exist, or the filter is invalid.
         """
-        one, two = self._registry.find(source), self._registry.find(target)
-        if not isinstance(one, Queue) or not isinstance(two, Queue):
-            missing = target if isinstance(one, Queue) else source
+        one, two = self._registry.queue(source), self._registry.queue(target)
+        if one is None or two is None:
+            missing = source if one is None else target
             raise refusal(ErrorCode.INVALID_PARAMETER, f"no queue {missing!r}")
         self._operations.move(self._principal, one, two, count, message_filter(filter))
 
@@ -190,8 +190,8 @@ class Administration:
         """
         if exchange is None and queue.alternate is None:
             raise refusal(ErrorCode.INVALID_PARAMETER, "No alternate-exchange defined")
-        found = self._registry.find(queue.settings.alternate if exchange is None else exchange)
-        if not isinstance(found, Exchange | DefaultExchange):
+        found = self._registry.exchange(queue.settings.alternate if exchange is None else exchange)
+        if found is None:
             raise refusal(ErrorCode.INVALID_PARAMETER, "Exchange not found")
         matches = message_filter(filter)
         if isinstance(found, HeadersExchange):
@@ -210,16 +210,16 @@ class Administration:
         Raises:
             MethodError: a queue does not exist, or cannot take part.
         """
-        one = self._registry.find(source)
-        if not isinstance(one, Queue):
+        one = self._registry.queue(source)
+        if one is None:
             raise _no_queue(source)
         if not target:
             if one.redirected is None or not one.redirect_source:
                 raise MethodError(f"queue {source!r} is not the source of a redirection", ErrorCode.METHOD)
             self._operations.end_redirection(self._principal, one)
             return
-        two = self._registry.find(target)
-        if not isinstance(two, Queue):
+        two = self._registry.queue(target)
+        if two is None:
             raise _no_queue(target)
         if one is two:
             raise MethodError(f"queue {source!r} cannot be its own target", ErrorCode.METHOD)
@@ -279,8 +279,8 @@ class Administration:
         exchange, queue, key = {1: ["", *parts, ""], 2: [*parts, ""]}.get(len(parts), parts)
         if not exchange:
             raise MethodError(f"invalid-argument: {what} not allowed for default exchange")
-        target, source = self._registry.find(queue), self._registry.find(exchange)
-        if not isinstance(target, Queue):
+        target, source = self._registry.queue(queue), self._registry.exchange(exchange)
+        if target is None:
             raise MethodError(f"not-found: {what} failed. No such queue: {queue}")
         if not isinstance(source, Exchange):
             raise MethodError(f"not-found: {what} failed. No such exchange: {exchange}")
@@ -292,8 +292,8 @@ class Administration:
         return source, target, key
 
     def _delete_queue(self, name: str, options: Mapping[str, object]) -> None:
-        found = self._registry.find(name)
-        if not isinstance(found, Queue):
+        found = self._registry.queue(name)
+        if found is None:
             raise MethodError(f"not-found: Delete failed. No such queue: {name}")
         self._operations.delete(self._principal, found, check=lambda: _check_deletable(found, options))
 

@@ -94,10 +94,12 @@ class EventPublisher(BrokerObserver):
 
     def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
+        name = sstr(queue.name)
         if client is None:
+            if queue.settings.auto_delete:  # nobody deletes it; qpidd raises the event so
+                self._raise(model.QueueDelete(rhost="", user="", qName=name))
             return
         rhost, user = self._connection_and_user(client)
-        name = sstr(queue.name)
         for exchange in self._registry.exchanges:
             for binding in exchange.bindings(queue):
                 self.on_unbound(exchange, queue, binding.spec, client)

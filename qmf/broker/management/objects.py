@@ -146,7 +146,7 @@ class ObjectPublisher(BrokerObserver):
     def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         for binding in exchange.all_bindings():
-            self._bindings.remove((exchange, binding.queue, binding.spec.key))
+            self._remove_binding(exchange, binding.queue, binding.spec.key)
         self._exchanges.remove(exchange)
 
     def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
@@ -167,9 +167,7 @@ class ObjectPublisher(BrokerObserver):
 
     def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
-        self._bindings.remove((exchange, queue, spec.key))
-        if (queue_object := self._queues.get(queue)) is not None:
-            queue_object.count_binding(-1)
+        self._remove_binding(exchange, queue, spec.key)
 
     def on_topic_declared(self, topic: Topic) -> None:
         """See `BrokerObserver`."""
@@ -244,7 +242,7 @@ class ObjectPublisher(BrokerObserver):
         return [self._registry.default_exchange, *self._registry.exchanges]
 
     def _alternate(self, name: str) -> ManagedExchange | None:
-        found = self._registry.find(name) if name else None
+        found = self._registry.exchange(name) if name else None
         return self._exchanges.get(found) if isinstance(found, Exchange) else None
 
     def _add_queue(self, queue: Queue, *, creator: str) -> None:
@@ -265,6 +263,11 @@ class ObjectPublisher(BrokerObserver):
         target.count_binding(1)
         source.sample_bindings()
         self._bindings.add((exchange, binding.queue, binding.spec.key), ManagedBinding(source, target, binding))
+
+    def _remove_binding(self, exchange: Exchange, queue: Queue, key: str) -> None:
+        self._bindings.remove((exchange, queue, key))
+        if (queue_object := self._queues.get(queue)) is not None:
+            queue_object.count_binding(-1)
 
     def _remove_bindings(self, exchange: Exchange, queue: Queue) -> None:
         for binding in exchange.bindings(queue):

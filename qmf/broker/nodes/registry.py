@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 
 import attrs
@@ -56,7 +56,11 @@ PREDECLARED_EXCHANGES: tuple[tuple[str, type[Exchange]], ...] = (
 
 
 class NameInUse(Exception):
-    """An exchange or a queue of this name exists already."""
+    """A node of this kind and name exists already."""
+
+
+class AmbiguousNode(Exception):
+    """A queue and an exchange have the name, and nothing says which is meant."""
 
 
 class NoSuchExchange(Exception):
@@ -144,16 +148,47 @@ class NodeRegistry(Router):
         """All queues."""
         return self._queues.values()
 
-    def find(self, address: str) -> Node | None:
-        """The node that an address names, or None. The empty address names the default exchange."""
-        if not address:
-            return self.default_exchange
-        return self._exchanges.get(address) or self._queues.get(address)
+    def queue(self, name: str) -> Queue | None:
+        """The queue of a name, or None."""
+        return self._queues.get(name)
 
-    def resolve(self, address: str) -> Node | None:
-        """The node that a client's address names: as `find`, and the exchange of a topic, which takes precedence."""
+    def exchange(self, name: str) -> Exchange | DefaultExchange | None:
+        """The exchange of a name, or None. The empty name is that of the default exchange."""
+        return self._exchanges.get(name) if name else self.default_exchange
+
+    def find(self, address: str) -> Node | None:
+        """The queue of a name, or else the exchange, or None."""
+        return self._queues.get(address) or self.exchange(address)
+
+    def has(self, node: Node) -> bool:
+        """True unless a node was deleted."""
+        return self.queue(node.name) is node or self.exchange(node.name) is node
+
+    def resolve(self, address: str, kind: type[Queue | Exchange] | None = None) -> Node | None:
+        """The node that the address of a link names; a topic is its exchange.
+
+        Args:
+            address: as the client has it.
+            kind: of the node; None if the client does not say.
+
+        Raises:
+            AmbiguousNode: the client does not say, and there are a queue and an exchange.
+        """
+        topic = None if kind is Queue else self.topics.get(address)
+        if topic is not None:
+            return topic.exchange
+        queue = None if kind is Exchange else self._queues.get(address)
+        exchange = None if kind is Queue else self.exchange(address)
+        if queue is not None and exchange is not None:
+            raise AmbiguousNode(f"{address!r} is ambiguous: there are a queue and an exchange of this name")
+        return exchange if queue is None else queue
+
+    def relay_target(self, address: str) -> Node | None:
+        """The node of a message that names it itself, and cannot say of which kind it is; as qpidd: the queue first."""
+        if (queue := self._queues.get(address)) is not None:
+            return queue
         topic = self.topics.get(address)
-        return self.find(address) if topic is None else topic.exchange
+        return self.exchange(address) if topic is None else topic.exchange
 
     def default_binding(self, queue: Queue) -> Binding:
         """The binding of a queue to the default exchange."""
@@ -165,7 +200,7 @@ class NodeRegistry(Router):
         """Create a node for a client, or for the broker itself (None).
 
         Raises:
-            NameInUse: a node of that name exists.
+            NameInUse: a node of its kind has that name.
             NoSuchExchange: its alternate exchange does not exist.
             NodeDeclarationError: this broker cannot have such a node.
         """
@@ -270,10 +305,11 @@ class NodeRegistry(Router):
                 exchange.unbind(queue, binding.spec.key)
                 self._delete_unused(exchange)
         for message in queue.contents.abandon():
-            if queue.alternate is not None and queue.alternate.reroute(message):
-                self.counters.abandoned_to_alternate += 1
-            else:
+            if queue.alternate is None:
                 self.counters.abandoned += 1
+            else:  # as qpidd counts it, also when the alternate exchange has no queue for it
+                queue.alternate.reroute(message)
+                self.counters.abandoned_to_alternate += 1
         self.deleted_queues.add(queue.counters)
         if queue.flow is not None and queue.flow.stopped:
             queue.flow.resume()
@@ -381,12 +417,14 @@ class NodeRegistry(Router):
         self.observer.on_threshold(queue, crossing)
 
     def _check_name(self, name: str, kind: type[Queue | Exchange], client: BrokerClient | None) -> None:
-        existing = self._exchanges.get(name) or self._queues.get(name)
-        if existing is None:
-            return
-        if client is not None and isinstance(existing, kind):
-            self.observer.on_declared_again(existing, client)
-        raise NameInUse(name)
+        known: Mapping[str, Queue | Exchange] = self._queues if kind is Queue else self._exchanges
+        others: Mapping[str, Queue | Exchange] = self._exchanges if kind is Queue else self._queues
+        if (existing := known.get(name)) is not None:
+            if client is not None:
+                self.observer.on_declared_again(existing, client)
+            raise NameInUse(name)
+        if name in others:
+            log.warning("node %s is ambiguous: there will be a queue and an exchange of this name", name)
 
     def warn_durable(self, what: str) -> None:
         """Something durable is created: the log says if it will be gone with the process.

@@ -103,8 +103,8 @@ class Nodes(Protocol):
     def observer(self) -> TopicObserver:
         """Is notified."""
 
-    def find(self, address: str) -> Node | None:
-        """A queue or an exchange."""
+    def exchange(self, name: str) -> Exchange | DefaultExchange | None:
+        """The exchange of a name."""
 
     def is_predeclared(self, exchange: Exchange | DefaultExchange) -> bool:
         """An exchange that exists from the start."""
@@ -151,7 +151,7 @@ class Topics:
             NodeDeclarationError: a setting is wrong.
         """
         exchange_name = properties.get("exchange") or ""
-        exchange = self._nodes.find(str(exchange_name))
+        exchange = self._nodes.exchange(str(exchange_name))
         if not exchange_name:
             raise TopicError("Exchange must be specified.")
         if not isinstance(exchange, Exchange):

@@ -103,9 +103,13 @@ class Operations:
     # Rights to messages
 
     def resolve(self, principal: Principal, address: str, capabilities: Collection[str] = ()) -> Node | None:
-        """The node that an address names; arguments as of `ask_address`."""
+        """The node that an address names; arguments as of `ask_address`.
+
+        Raises:
+            AmbiguousNode: see `NodeRegistry.resolve`.
+        """
         self.ask_address(principal, address, capabilities)
-        return self.registry.resolve(address)
+        return self.registry.resolve(address, _asked_kind(capabilities))
 
     def publisher(self, principal: Principal, *, relay: bool = False) -> Publisher:
         """What publishes for one link; it asks itself. Arguments as of `Publisher`."""
@@ -293,6 +297,12 @@ class Operations:
     def _ask_binding(self, principal: Principal, action: Action, exchange: Exchange, queue: str, key: str) -> None:
         properties = {"queuename": queue, "routingkey": key}
         self.ask(principal, Operation(action, ObjectType.EXCHANGE, exchange.name, properties))
+
+
+def _asked_kind(capabilities: Collection[str]) -> type[Queue | Exchange] | None:
+    """The kind of node that a terminus asks for; None for either, also where it asks for both."""
+    kinds = [kind for name, kind in (("queue", Queue), ("topic", Exchange)) if name in capabilities]
+    return kinds[0] if len(kinds) == 1 else None
 
 
 def _exchange_properties(exchange: Exchange | DefaultExchange) -> Mapping[str, object]:

@@ -33,7 +33,7 @@ def read_and_resolve(
     if registry.timestamps:
         message = message.with_annotation(INGRESS_TIME, time.time_ns())
     if relay and message.to is not None:
-        target = registry.resolve(message.to)
+        target = registry.relay_target(message.to)
     if type(target) is HeadersExchange:  # `isinstance` takes several times as long for an abstract base
         _ = message.headers  # read now, so that malformed ones are rejected
     return message, target

@@ -229,9 +229,9 @@ class DefinitionRecorder(BrokerObserver):
 
     def _restore_binding(self, definition: Definition) -> None:
         fields = definition.fields
-        exchange, queue = self._registry.find(str(fields["exchange"])), self._registry.find(str(fields["queue"]))
+        exchange, queue = self._registry.exchange(str(fields["exchange"])), self._registry.queue(str(fields["queue"]))
         arguments = fields["arguments"]
-        if not isinstance(exchange, Exchange) or not isinstance(queue, Queue) or not isinstance(arguments, dict):
+        if not isinstance(exchange, Exchange) or queue is None or not isinstance(arguments, dict):
             raise TypeError("its exchange or its queue is missing")
         key = (exchange.name, queue.name, str(fields["key"]))
         self._registry.bind(exchange, queue, BindingSpec(key[2], arguments))

@@ -40,6 +40,7 @@ from qmf.bus.engine.events import (
     MessageTooLarge,
     OutcomeConfirmed,
     OutcomeReceived,
+    PeerSessionEnded,
     SessionEnded,
 )
 from qmf.bus.engine.link import Link
@@ -333,6 +334,9 @@ class NetworkConnection:
     def _on_requested(self, event: LinkRequested) -> None:
         self.engine.links.refuse(event.link, "amqp:not-allowed", "this peer only opens links itself")
 
+    def _on_peer_session_ended(self, event: PeerSessionEnded) -> None:
+        """A session of the broker had no links here."""
+
     def _on_session_ended(self, event: SessionEnded) -> None:
         on_ended = self._session_owners.pop(event.session, None)
         if on_ended is not None and not event.answer:
@@ -383,6 +387,7 @@ HANDLERS: dict[type[EngineEvent | EventBatch], Callable[[NetworkConnection, Any]
     LinkDetached: NetworkConnection._on_detached,
     LinkRequested: NetworkConnection._on_requested,
     SessionEnded: NetworkConnection._on_session_ended,
+    PeerSessionEnded: NetworkConnection._on_peer_session_ended,
     ConnectionOpened: NetworkConnection._on_opened,
     ConnectionClosed: NetworkConnection._on_closed,
     ConnectionFailed: NetworkConnection._on_failed,

@@ -53,6 +53,7 @@ class PersistentConnection:
         state: see `qmf/bus/connection_state.py`.
         network: the network connection; None while there is none with all links in place.
         failure: why the last network connection ended or the last attempt failed, or None.
+        urls: of brokers, which each attempt tries in this order; other ones may be set for the next attempt.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class PersistentConnection:
         self.state = ConnectionState.NEW
         self.network: NetworkConnection | None = None
         self.failure: Exception | None = None
-        self._urls = urls
+        self.urls = urls
         self._owner = owner
         self._settings = settings
         self._ssl_context = ssl_context
@@ -121,7 +122,7 @@ class PersistentConnection:
         try:
             await asyncio.wait({keeper})
             if keeper.cancelled():
-                raise NetworkFailure(self._urls[0], "closed while connecting")
+                raise NetworkFailure(self.urls[0], "closed while connecting")
             keeper.result()
         except BaseException:
             keeper.cancel()
@@ -178,7 +179,7 @@ class PersistentConnection:
                     log.info("cannot connect to %s; trying again in %.1f s", error, wait)
                 else:
                     # Of the owner; or a bug, which must not end a program that runs for years.
-                    log.exception("connecting to %s failed; trying again in %.1f s", self._urls[0], wait)
+                    log.exception("connecting to %s failed; trying again in %.1f s", self.urls[0], wait)
             else:
                 self.network = network
                 self._move(ConnectionTrigger.CONNECTED)
@@ -187,14 +188,15 @@ class PersistentConnection:
 
     async def _connect(self, timeout: float) -> NetworkConnection:
         """One attempt: the first of the URLs that works."""
-        for url in self._urls[:-1]:
+        urls = self.urls
+        for url in urls[:-1]:
             try:
                 return await self._connect_to(url, timeout)
             except Exception as error:
                 if self._owner.is_final(error):
                     raise
                 log.info("%s", error)
-        return await self._connect_to(self._urls[-1], timeout)
+        return await self._connect_to(urls[-1], timeout)
 
     async def _connect_to(self, url: BusUrl, timeout: float) -> NetworkConnection:
         from qmf.bus.client.network_connection import NetworkConnection

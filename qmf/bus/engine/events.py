@@ -7,7 +7,7 @@ are not reported one by one; when a session ends, they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 import attrs
 
@@ -258,6 +258,17 @@ class SessionEnded:
     answer: bool
 
 
+@attrs.frozen
+class PeerSessionEnded:
+    """A session that the peer began has ended, after all its links.
+
+    Attributes:
+        session_id: as of `Link.session_id`.
+    """
+
+    session_id: Hashable
+
+
 EngineEvent = (
     ConnectionOpened
     | ConnectionClosed
@@ -266,6 +277,7 @@ EngineEvent = (
     | LinkAttached
     | LinkDetached
     | SessionEnded
+    | PeerSessionEnded
     | CreditChanged
     | Drained
     | Delivery

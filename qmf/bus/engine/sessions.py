@@ -8,7 +8,7 @@ from typing import Any
 
 import proton
 
-from qmf.bus.engine.events import EngineEvent, EventBatch, SessionEnded
+from qmf.bus.engine.events import EngineEvent, EventBatch, PeerSessionEnded, SessionEnded
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.session import EngineSession
 
@@ -95,7 +95,9 @@ class EngineSessions:
 
     def on_end(self, session: proton.Session, condition: str, description: str) -> None:
         """The peer ends a session, whose links are gone already; or it confirms an end."""
-        self._granted.discard(session._impl)
+        if session._impl in self._granted:
+            self._granted.discard(session._impl)
+            self._events.append(PeerSessionEnded(session._impl))
         self._refused.discard(session._impl)
         for own in self._own:
             if own.raw == session:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from qmf.broker.nodes.bindings import BindingSpec
-from qmf.broker.nodes.exchanges import DirectExchange, TopicExchange
+from qmf.broker.nodes.exchanges import DirectExchange, Exchange, TopicExchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NodeRegistry
+from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, AmbiguousNode, NameInUse, NodeRegistry
 from qmf.broker.nodes.router import RoutingResult
 from qmf.broker.nodes.settings import SUBSCRIPTION_LIMITS, QueueLimits
 from qmf.codec import Message as CodecMessage
@@ -28,11 +28,24 @@ def test_all_exchanges_of_qmf_are_there() -> None:
     assert registry.find("qmf.default.topic/key") is None
 
 
-def test_names_are_used_once() -> None:
+def test_names_are_used_once_by_nodes_of_a_kind(caplog: pytest.LogCaptureFixture) -> None:
     registry = NodeRegistry(queues=["mine"])
-    for name in ("mine", "amq.topic"):
-        with pytest.raises(NameInUse):
-            registry.declare_queue(name)
+    with pytest.raises(NameInUse):
+        registry.declare_queue("mine")
+    exchange = registry.exchange("amq.topic")
+    assert exchange is not None
+    assert registry.resolve("amq.topic") is exchange
+    queue = registry.declare_queue("amq.topic")
+    assert "node amq.topic is ambiguous" in caplog.text
+    assert (registry.queue("amq.topic"), registry.exchange("amq.topic")) == (queue, exchange)
+    assert (registry.resolve("amq.topic", Queue), registry.resolve("amq.topic", Exchange)) == (queue, exchange)
+    with pytest.raises(AmbiguousNode, match="'amq.topic' is ambiguous: there are a queue and an exchange"):
+        registry.resolve("amq.topic")
+    assert registry.relay_target("amq.topic") is queue
+    registry.delete_queue(queue)
+    assert registry.has(exchange)
+    assert not registry.has(queue)
+    assert registry.relay_target("amq.topic") is exchange
     it = registry.declare_queue("new")
     registry.delete_queue(it)
     registry.delete_queue(it)

@@ -67,8 +67,8 @@ def make_binding(operations: Operations, principal: Principal, request: BindingR
         BindingError: exchange or queue do not exist, or there is such a binding with other arguments.
     """
     registry = operations.registry
-    exchange = node if request.exchange is None else registry.find(request.exchange)
-    queue = node if request.queue is None else registry.find(request.queue)
+    exchange = node if request.exchange is None else registry.exchange(request.exchange)
+    queue = node if request.queue is None else registry.queue(request.queue)
     if not isinstance(exchange, Exchange):
         raise BindingError("amqp:not-found", f"no exchange {request.exchange or _name(node)!r}")
     if not isinstance(queue, Queue):

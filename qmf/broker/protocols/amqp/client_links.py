@@ -208,6 +208,10 @@ class ClientLinks:
             self.on_detached(link, closed=False)
         self._transport.flush_soon()
 
+    def on_session_ended(self, session: Hashable) -> None:
+        """A session of the client is gone, after its links; `session` as of `ClientLink`."""
+        self._nodes.end_session(session)
+
     def on_node_deleted(self, node: Queue | Exchange) -> None:
         """A node was deleted: detach the links that send to it or receive from it."""
         links = [link for link, incoming in self._incoming.items() if incoming.node is node]
@@ -242,6 +246,7 @@ class ClientLinks:
             self.on_detached(link, closed=False)
         for link in self._nodes.links():  # refused, and not detached by the client
             self.on_detached(link, closed=False)
+        self._nodes.end_sessions()
 
     def _attach_outgoing(self, link: Link) -> None:
         """The client wants to receive."""
@@ -437,7 +442,7 @@ class ClientLinks:
         resumable, nodes = found
         wanted = link.source if link.is_sender else link.target
         node = resumable.node
-        if node is not None and self._registry.find(node.name) is not node:
+        if node is not None and not self._registry.has(node):
             end_link(self._operations, resumable, nodes, self._principal)
             raise LinkRefused("amqp:resource-deleted", f"{node.name!r} was deleted while the link was suspended")
         if wanted is None or wanted.address != resumable.granted.address:

@@ -32,6 +32,7 @@ from qmf.bus.engine.events import (
     LinkRequested,
     OutcomeConfirmed,
     OutcomeReceived,
+    PeerSessionEnded,
 )
 from qmf.bus.engine.opening import ConnectionRefusal
 from qmf.bus.engine.values import ConnectionSettings
@@ -164,6 +165,8 @@ class ServerConnection:
                 self._links.on_requested(event.link)
             case LinkDetached():
                 self._links.on_detached(event.link, closed=event.closed)
+            case PeerSessionEnded():
+                self._links.on_session_ended(event.session_id)
             case ConnectionOpened():
                 self._on_opened()
             case ConnectionClosed():

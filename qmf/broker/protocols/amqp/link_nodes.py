@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import attrs
@@ -16,7 +16,7 @@ from qmf.broker.nodes.node_declaration import (
     read_node_declaration,
 )
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NoSuchExchange
+from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, AmbiguousNode, NameInUse, NoSuchExchange
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.settings import ExchangeSettings, Lifetime, QueueSettings
 from qmf.broker.observer import BrokerClient
@@ -45,6 +45,8 @@ class LinkNodes:
         self._registry = operations.registry
         #: Those that are deleted with a link.
         self._nodes: dict[Link, list[LinkNode]] = {}
+        #: Queues that sessions asked for as exclusive, and that delete themselves: at the end of the session.
+        self._exclusive: dict[Hashable, set[Queue]] = {}
 
     def keep(self, link: Link, nodes: Iterable[LinkNode]) -> None:
         """Delete nodes with this link, which is the one of a link that was resumed."""
@@ -58,6 +60,16 @@ class LinkNodes:
         """The nodes that are to be deleted with a link that is gone."""
         return self._nodes.pop(link, ())
 
+    def end_session(self, session: Hashable) -> None:
+        """A session is gone: its exclusive queues that delete themselves are not used any more."""
+        for queue in self._exclusive.pop(session, ()):
+            self._registry.on_unused(queue)
+
+    def end_sessions(self) -> None:
+        """The connection is gone."""
+        for session in list(self._exclusive):
+            self.end_session(session)
+
     def find(self, link: Link, terminus: Terminus) -> tuple[Node, Terminus]:
         """The node that a terminus names, created if it asks for that; and the terminus as granted.
 
@@ -66,19 +78,25 @@ class LinkNodes:
             OperationRefused: the policy refuses it.
         """
         name, principal = terminus.address or "", Principal.of(self._client)
-        found = node = self._operations.resolve(principal, name, terminus.capabilities)
+        try:
+            found = node = self._operations.resolve(principal, name, terminus.capabilities)
+        except AmbiguousNode as error:
+            text = f"{error}; the capability queue or topic says which"
+            raise LinkRefused("amqp:precondition-failed", text) from error
         options = NodeDeclaration()
         if terminus.properties or "create-on-demand" in terminus.capabilities:
             options = self._options(terminus)
         if node is None and "create-on-demand" in terminus.capabilities:
             node = self._create(name, options)
         if node is None and (node := self._create_by_policy(name)) is None:
-            raise LinkRefused("amqp:not-found", f"no exchange or queue {name!r}")
+            raise LinkRefused("amqp:not-found", self._missing(name))
         if options.delete_on_close and not isinstance(node, DefaultExchange):
             _check_deletable(node)
             if node is found:
                 self._operations.ask_deletion(principal, node)
             self._nodes.setdefault(link, []).append(node)
+        if options.queue.exclusive and isinstance(node, Queue) and node.settings.auto_delete:
+            self._exclusive.setdefault(link.session_id, set()).add(node)
         capabilities, properties = describe_node(node, options, temporary=options.delete_on_close)
         wanted = {*terminus.capabilities}
         granted = Terminus(
@@ -87,6 +105,14 @@ class LinkNodes:
             properties=properties if terminus.properties else {},
         )
         return node, granted
+
+    def _missing(self, name: str) -> str:
+        """What is missing for a link, and whether there is a node of the other kind."""
+        other = self._registry.find(name)
+        if other is None:
+            return f"no exchange or queue {name!r}"
+        kind, is_there = ("exchange", "a queue") if isinstance(other, Queue) else ("queue", "an exchange")
+        return f"no {kind} {name!r}: it is {is_there}"
 
     def create_temporary(self, link: Link, terminus: Terminus) -> tuple[LinkNode, Terminus]:
         """A node that is deleted with the link, for a dynamic target; and the target as granted.

@@ -72,8 +72,8 @@ class ClientSubscriptions:
             OperationRefused: the policy refuses it.
         """
         wanted = self._read(link, source, exchange)
-        found = self._registry.find(wanted.name)
-        if isinstance(found, Queue) and self._fits(found, wanted, exchange):
+        found = self._registry.queue(wanted.name)
+        if found is not None and self._fits(found, wanted, exchange):
             grant = self._operations.consume(Principal.of(self._client), found)
         else:
             if found is not None:
@@ -99,8 +99,8 @@ class ClientSubscriptions:
         base, _, marks = link.name.partition("|")
         names = [base] if GLOBAL in marks else [f"{self._client.info.container}_{base}"]
         for name in names:
-            queue = self._registry.find(name)
-            if isinstance(queue, Queue) and SUBSCRIPTION in queue.settings.arguments:
+            queue = self._registry.queue(name)
+            if queue is not None and SUBSCRIPTION in queue.settings.arguments:
                 self._operations.ask_deletion(Principal.of(self._client), queue)
                 self._named[link] = queue
                 durability = Durability.UNSETTLED_STATE if queue.settings.durable else Durability.NONE
@@ -158,8 +158,8 @@ class ClientSubscriptions:
             and binding.spec == wanted.spec
         )
 
-    def _replace(self, found: object, wanted: LinkSubscription) -> None:
-        if not isinstance(found, Queue) or SUBSCRIPTION not in found.settings.arguments:
+    def _replace(self, found: Queue, wanted: LinkSubscription) -> None:
+        if SUBSCRIPTION not in found.settings.arguments:
             raise LinkRefused("amqp:resource-locked", f"{wanted.name!r} exists, and is no subscription")
         if found.delivery.consumers:
             raise LinkRefused("amqp:resource-locked", f"subscription {wanted.name!r} is in use with other filters")
