@@ -12,11 +12,12 @@ from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from qmf.messaging.addresses import Address
-    from qmf.messaging.constants import AMQP_PORT, AMQPS_PORT, REJECTED, RELEASED, UNLIMITED
+    from qmf.messaging.constants import AMQP_PORT, AMQPS_PORT, REJECTED, RELEASED, UNLIMITED, Constant
     from qmf.messaging.consumer import Consumer
     from qmf.messaging.consuming.policy import Failure, Fate, RejectMessage, Retry, RetryLater
     from qmf.messaging.content_types import JSON, ContentType, ContentTypes
     from qmf.messaging.datatypes import Serial, timestamp, uuid4
+    from qmf.messaging.endpoint import Endpoint
     from qmf.messaging.exceptions import (
         AcknowledgementUnknown,
         AddressError,
@@ -64,7 +65,8 @@ else:
         __name__,
         {
             "qmf.messaging.addresses": "Address",
-            "qmf.messaging.constants": "AMQP_PORT AMQPS_PORT REJECTED RELEASED UNLIMITED",
+            "qmf.messaging.endpoint": "Endpoint",
+            "qmf.messaging.constants": "AMQP_PORT AMQPS_PORT REJECTED RELEASED UNLIMITED Constant",
             "qmf.messaging.synchronous": "Connection Receiver Sender Session",
             "qmf.messaging.consumer": "Consumer",
             "qmf.messaging.consuming.policy": "Failure Fate RejectMessage Retry RetryLater",
@@ -100,6 +102,7 @@ __all__ = [
     "Connection",
     "ConnectionClosed",
     "ConnectionError",
+    "Constant",
     "Consumer",
     "ContentError",
     "ContentType",
@@ -109,6 +112,7 @@ __all__ = [
     "Disposition",
     "Empty",
     "EncodeError",
+    "Endpoint",
     "Failure",
     "Fate",
     "FetchError",

@@ -4,64 +4,33 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from qmf.bus.client.network_connection import Dial
 from qmf.messaging.addresses import Address
-from qmf.messaging.attributes import FixedAttributes
 from qmf.messaging.constants import UNLIMITED, Constant
-from qmf.messaging.core.connection_core import ConnectionCore
+from qmf.messaging.core.addressed_link import AddressedLink
 from qmf.messaging.core.incoming_link import IncomingLink
 from qmf.messaging.core.outgoing_link import OutgoingLink
-from qmf.messaging.core.reporting import ErrorHandler, Reporter
 from qmf.messaging.core.session_core import SessionCore
-from qmf.messaging.exceptions import MessagingError
+from qmf.messaging.endpoint import Endpoint, EndpointCore
+from qmf.messaging.exceptions import ConnectionClosed
+from qmf.messaging.option_attributes import OptionAttributes
 from qmf.messaging.options import ConnectionOptions
 
 
-class _Core(Reporter, Protocol):
-    """What is behind an object of the API."""
-
-    error: MessagingError | None
-
-
-class _PartCore(_Core, Protocol):
+class _PartCore(EndpointCore, Protocol):
     @property
     def closed(self) -> bool: ...
 
     def check(self) -> None: ...
 
 
-CoreT = TypeVar("CoreT", bound=_Core)
 PartT = TypeVar("PartT", bound=_PartCore)
+LinkT = TypeVar("LinkT", bound=AddressedLink)
 
 
-class _ApiObject(FixedAttributes, Generic[CoreT]):
-    __slots__ = ("_core",)
-
-    def __init__(self, core: CoreT) -> None:
-        self._core = core
-        core.endpoint = self
-
-    def __repr__(self) -> str:
-        return repr(self._core)
-
-    def get_error(self) -> MessagingError | None:
-        """Why this failed, or None."""
-        return self._core.error
-
-    def set_async_exception_notify_handler(self, handler: ErrorHandler | None) -> None:
-        """Call `handler(endpoint, error)` for errors that no call waits for.
-
-        They are: a connection that was lost, a link that the broker ended, a message sent without `sync` that was
-        refused. The endpoint is the connection, session, sender or receiver that failed. Its own handler is called, or
-        else that of its connection. The handler runs on the thread of the connection's loop; it must not block, and
-        must not call methods that wait for the broker.
-        """
-        self._core.on_error = handler
-
-
-class _Part(_ApiObject[PartT]):
+class _Part(Endpoint[PartT]):
     """A part of a connection."""
 
     __slots__ = ()
@@ -76,7 +45,7 @@ class _Part(_ApiObject[PartT]):
         self._core.check()
 
 
-class ConnectionBase(_ApiObject[ConnectionCore]):
+class ConnectionBase(OptionAttributes):
     """A connection to a broker."""
 
     __slots__ = ()
@@ -102,6 +71,11 @@ class ConnectionBase(_ApiObject[ConnectionCore]):
         """Raise why the connection failed, if it did."""
         self._core.check_error()
 
+    def check_closed(self) -> None:
+        """Raise `ConnectionClosed` unless the connection is open and attached; it may be reconnecting."""
+        if not self._core.opened or self._core.detached:
+            raise ConnectionClosed(text=self._core.state_text())
+
 
 class SessionBase(_Part[SessionCore]):
     """A session of a connection.
@@ -118,6 +92,33 @@ class SessionBase(_Part[SessionCore]):
         self.name = core.name
         self.transactional = core.transactions is not None
 
+    @property
+    def senders(self) -> list[Any]:
+        """The senders that are open, of the form that the session has."""
+        return [link.endpoint for link in self._core.senders]
+
+    @property
+    def receivers(self) -> list[Any]:
+        """The receivers that are open."""
+        return [link.endpoint for link in self._core.receivers]
+
+    @property
+    def ack_capacity(self) -> int | Constant:
+        """Acknowledgements that may wait for the broker's confirmation; 0 for none at all: `InsufficientCapacity`.
+
+        Another number than 0 is no limit: the acknowledgements of one call leave together.
+        """
+        return self._core.acknowledgements.capacity
+
+    @ack_capacity.setter
+    def ack_capacity(self, value: int | Constant) -> None:
+        self._core.acknowledgements.capacity = value
+
+    def check_closed(self) -> None:
+        """Raise `SessionClosed` after `close`."""
+        if self.closed:
+            raise self._core.closed_error()
+
     def set_message_received_handler(self, handler: Callable[[Self], None] | None) -> None:
         """Call `handler` with this session whenever a message arrives.
 
@@ -127,7 +128,23 @@ class SessionBase(_Part[SessionCore]):
         self._core.on_message = None if handler is None else functools.partial(handler, self)
 
 
-class SenderBase(_Part[OutgoingLink]):
+class _LinkEndpoint(_Part[LinkT]):
+    """A sender or receiver."""
+
+    __slots__ = ()
+
+    @property
+    def linked(self) -> bool:
+        """True while the broker has the link: not while the connection is lost, and not after `close`."""
+        return self._core.attached
+
+    def check_closed(self) -> None:
+        """Raise `LinkClosed` after `close`."""
+        if self.closed:
+            raise self._core.closed_error()
+
+
+class SenderBase(_LinkEndpoint[OutgoingLink]):
     """Sends messages to a node."""
 
     __slots__ = ()
@@ -139,12 +156,24 @@ class SenderBase(_Part[OutgoingLink]):
 
     @property
     def capacity(self) -> int | Constant:
-        """Messages that may be sent without an answer from the broker; an int, or `UNLIMITED`."""
+        """Messages that may be sent without an answer from the broker; an int, or `UNLIMITED`.
+
+        With 0, `send` raises `InsufficientCapacity`.
+        """
         return self._core.capacity
 
     @capacity.setter
     def capacity(self, value: int | Constant) -> None:
         self._core.capacity = value
+
+    @property
+    def threshold(self) -> float:
+        """A part of the capacity. It has no effect: the broker answers each message without being asked to."""
+        return self._core.threshold
+
+    @threshold.setter
+    def threshold(self, value: float) -> None:
+        self._core.threshold = value
 
     @property
     def durable(self) -> bool | None:
@@ -165,7 +194,7 @@ class SenderBase(_Part[OutgoingLink]):
         return UNLIMITED if isinstance(capacity, Constant) else max(0, capacity - self._core.unsettled())
 
 
-class ReceiverBase(_Part[IncomingLink]):
+class ReceiverBase(_LinkEndpoint[IncomingLink]):
     """Receives messages from a node."""
 
     __slots__ = ()
@@ -206,7 +235,7 @@ class ReceiverBase(_Part[IncomingLink]):
         return self._core.available()
 
     def unsettled(self) -> int:
-        """Number of messages that were fetched and are not acknowledged."""
+        """Number of messages that were acknowledged and whose acknowledgement the broker has not confirmed yet."""
         return self._core.unsettled()
 
     def _call_soon(self, action: Callable[[], None]) -> None:

@@ -247,10 +247,31 @@ def decode(data: bytes, kind: type[Message] = Message) -> Message:
     if _TIME_CODE in data:
         message.content, message.properties = _with_times(message.content), _with_times(message.properties)
     for part in fields.keys() & _NAMES.keys():
-        message.properties[_NAMES[part]] = dict(fields[part]) if part in _MAPS else fields[part]
+        value = fields[part]
+        if part == "message_annotations":
+            value = _without_numbers(value, message.properties)
+        if part not in _MAPS:
+            message.properties[_NAMES[part]] = value
+        elif value:
+            message.properties[_NAMES[part]] = dict(value)
     if get("delivery_count", 0) > 0:
         message.redelivered = True
     return message
+
+
+def _without_numbers(annotations: Mapping[object, Any], properties: dict[str, Any]) -> Mapping[object, Any]:
+    """Message annotations without the sequence numbers of qpidd's nodes, which become properties, as in AMQP 0-10.
+
+    Their names are ``qpid.msg_sequence``, and those that programs choose for queues: all that do not begin with ``x-``,
+    as the names of other annotations do. A property of the same name goes first.
+    """
+    others: dict[object, Any] = {}
+    for name, value in annotations.items():
+        if isinstance(name, str) and not name.startswith("x-"):
+            properties.setdefault(name, value)
+        else:
+            others[name] = value
+    return others
 
 
 def _body(message: Message, *, lists_as_data: bool) -> tuple[Section, object]:

@@ -14,7 +14,6 @@ from qmf.messaging.bases import ConnectionBase, ReceiverBase, SenderBase, Sessio
 from qmf.messaging.blocking import MANY, BlockingAnswer, Wakeup
 from qmf.messaging.constants import UNLIMITED, Constant
 from qmf.messaging.content_types import ContentType
-from qmf.messaging.core.connection_core import ConnectionCore
 from qmf.messaging.core.deliveries import ReceivedDelivery
 from qmf.messaging.core.incoming_link import IncomingLink
 from qmf.messaging.core.outgoing_link import OutgoingLink
@@ -22,7 +21,6 @@ from qmf.messaging.core.session_core import SessionCore
 from qmf.messaging.exceptions import DecodeError, MessagingError, Timeout
 from qmf.messaging.loop import ConnectionLoop
 from qmf.messaging.message import Disposition, Message
-from qmf.messaging.options import read_options
 from qmf.messaging.received import ReceivedMessage
 from qmf.messaging.typing import ContentT
 
@@ -41,7 +39,7 @@ class Connection(ConnectionBase):
 
     def __init__(self, url: Any = None, **options: Any) -> None:
         """See `qmf.messaging.aio.Connection`; nothing is connected yet."""
-        super().__init__(ConnectionCore(read_options(url, options), self._dialer()))
+        super().__init__(url, options, self._dialer())
         self._loop = ConnectionLoop()
 
     @classmethod
@@ -186,6 +184,7 @@ class Session(SessionBase):
 
     def next_receiver(self, timeout: float | None = None) -> Receiver:
         """The receiver whose message has arrived first; see `qmf.messaging.aio.Session.next_receiver`."""
+        self.check_closed()
         receiver = self._loop.run(self._core.next_receiver(timeout)).endpoint
         assert isinstance(receiver, Receiver)
         return receiver
@@ -198,6 +197,7 @@ class Session(SessionBase):
         timeout: float | None = None,
     ) -> None:
         """Report what became of fetched messages; see `qmf.messaging.aio.Session.acknowledge`."""
+        self.check_closed()
         if sync:
             self._loop.run(self._core.acknowledge(message, disposition, sync, timeout))
             return
@@ -207,10 +207,12 @@ class Session(SessionBase):
 
     def commit(self, timeout: float | None = None) -> None:
         """Commit the transaction; see `qmf.messaging.aio.Session.commit`."""
+        self.check_closed()
         self._loop.run(self._core.commit(timeout))
 
     def rollback(self, timeout: float | None = None) -> None:
         """Roll the transaction back; see `qmf.messaging.aio.Session.rollback`."""
+        self.check_closed()
         self._loop.run(self._core.rollback(timeout))
 
     def sync(self, timeout: float | None = None) -> None:
@@ -325,6 +327,7 @@ class Receiver(ReceiverBase, Generic[ContentT]):
         self._loop.check_process()
         delivery = self._core.pop()
         if delivery is None:
+            self.check_closed()
             if timeout == 0:
                 return self._loop.run(self._core.fetch(timeout))
             self._loop.check_thread()

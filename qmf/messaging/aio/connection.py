@@ -8,9 +8,7 @@ from typing import Any, Self
 from qmf.messaging.aio.opening import opens
 from qmf.messaging.aio.session import Session
 from qmf.messaging.bases import ConnectionBase
-from qmf.messaging.core.connection_core import ConnectionCore
 from qmf.messaging.core.waiting import deadline_of
-from qmf.messaging.options import read_options
 
 
 class Connection(ConnectionBase):
@@ -30,7 +28,7 @@ class Connection(ConnectionBase):
         Raises:
             ConnectionError: an option is unknown or has a wrong type, or the URL is invalid.
         """
-        super().__init__(ConnectionCore(read_options(url, options), self._dialer()))
+        super().__init__(url, options, self._dialer())
 
     async def __aenter__(self) -> Self:
         if not self.opened():

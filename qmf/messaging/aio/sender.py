@@ -37,8 +37,8 @@ class Sender(SenderBase, Generic[ContentT]):
             EncodeError: the message cannot be encoded.
             SendError, TargetCapacityExceeded, UnauthorizedAccess: the broker did not accept this message or, without
                 `sync`, an earlier one.
-            Timeout: no capacity or no answer in time. Without capacity the message is not sent, without an
-                answer it may be.
+            InsufficientCapacity: no capacity in time, or a capacity of 0: the message is not sent.
+            Timeout: no answer in time: the message may have been sent.
             MessagingError: the sender, its session or its connection failed.
 
         Cancelling while waiting for capacity sends nothing; while waiting for acceptance, it leaves the outcome open.

@@ -145,6 +145,7 @@ class Session(SessionBase):
 
         Raises:
             SessionError: the message was not fetched in this session, or is acknowledged already.
+            InsufficientCapacity: `ack_capacity` is 0.
             AcknowledgementUnknown: of messages that were processed or are rejected: their connection was lost, or their
                 receiver closed, before the broker confirmed. They may come again; the others are acknowledged, and the
                 session can be used.

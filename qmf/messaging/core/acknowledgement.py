@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from qmf.bus.engine.values import Outcome
-from qmf.messaging.constants import REJECTED
+from qmf.messaging.constants import REJECTED, UNLIMITED, Constant
 from qmf.messaging.core.deliveries import ReceivedDelivery
-from qmf.messaging.exceptions import SessionError
+from qmf.messaging.exceptions import InsufficientCapacity, SessionError
 from qmf.messaging.message import Disposition, Message
 
 
 class Acknowledgements:
-    """The messages of a session that were fetched and are not acknowledged; `fetched` and `take` on any thread."""
+    """The messages of a session that were fetched and are not acknowledged; `fetched` and `take` on any thread.
+
+    Attributes:
+        capacity: as of `Session.ack_capacity`.
+    """
 
     def __init__(self, session_name: str) -> None:
+        self.capacity: int | Constant = UNLIMITED
         self._session_name = session_name
         #: In the order in which they were fetched.
         self._unacknowledged: dict[ReceivedDelivery, None] = {}
@@ -35,11 +40,6 @@ class Acknowledgements:
         """True if a message is not acknowledged yet."""
         return message.delivery in self._unacknowledged or message.delivery in self._undecoded
 
-    def count(self, receiver: object) -> int:
-        """Number of messages of a receiver that were fetched and are not acknowledged."""
-        waiting = (*self._unacknowledged, *self._undecoded)
-        return sum(item.receiver is receiver and not item.stale for item in waiting)
-
     def take(self, message: Message | None) -> list[ReceivedDelivery]:
         """The deliveries to acknowledge, which count as acknowledged from now on; those of links that are gone, too.
 
@@ -48,7 +48,10 @@ class Acknowledgements:
 
         Raises:
             SessionError: the message does not wait for acknowledgement.
+            InsufficientCapacity: nothing may be acknowledged.
         """
+        if not isinstance(self.capacity, Constant) and self.capacity <= 0 and (message or self._unacknowledged):
+            raise InsufficientCapacity(text=f"ack_capacity of session {self._session_name} is {self.capacity}")
         if message is None:
             found = list(self._unacknowledged)
         elif (delivery := message.delivery) in self._unacknowledged or delivery in self._undecoded:

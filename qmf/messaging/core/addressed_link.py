@@ -42,6 +42,7 @@ class LinkSession(Protocol):
     """What the link of a sender or receiver needs of its session."""
 
     condition: Condition
+    closed: bool
 
     @property
     def failed(self) -> bool:
@@ -51,7 +52,7 @@ class LinkSession(Protocol):
         """Raise the error of session or connection, if there is one."""
 
     def report(self, source: Reporter, error: MessagingError) -> None:
-        """Pass an error that no call waits for to the program's handler."""
+        """Pass an error to the program's handler."""
 
     def forget(self, link: AddressedLink) -> None:
         """The link is closed."""
@@ -122,13 +123,17 @@ class AddressedLink(PersistentLink):
 
         Raises:
             MessagingError: it failed, or its session or connection did.
-            LinkClosed: it was closed.
+            LinkClosed: it was closed, by itself or with its session.
         """
         if self.error is not None:
             raise self.error
-        self._session.check()
         if self.closed:
-            raise LinkClosed(text=f"{self._kind.lower()} of {self.address.name!r} is closed")
+            raise self.closed_error()
+        self._session.check()
+
+    def closed_error(self) -> MessagingError:
+        """The error of a link that was closed."""
+        return LinkClosed(text=f"{self._kind.lower()} of {self.address.name!r} is closed")
 
     def perform(self, action: Callable[[], object]) -> None:
         """Call one of the link's methods, and write at once what it sends, not at the end of this turn."""
@@ -167,14 +172,13 @@ class AddressedLink(PersistentLink):
         super().lose()
         self._stop_binding()
 
-    def fail(self, error: MessagingError) -> None:
-        """The link cannot be used any more."""
+    def fail(self, error: MessagingError, *, with_session: bool = False) -> None:
+        """The link cannot be used any more; `with_session`: as its session, whose handler learns of it."""
         if self._state in (LinkState.FAILED, LinkState.CLOSED):
             return
-        waited_for = self._state is LinkState.ATTACHING
         self._fail()
         self.error = error
-        if not waited_for:
+        if not with_session:
             self._session.report(self, error)
         self._session.condition.notify()
 
@@ -220,7 +224,7 @@ class AddressedLink(PersistentLink):
         if network is not None:
             try:
                 async with asyncio.timeout_at(deadline):
-                    await management.delete(network, self.node.name)
+                    await management.delete(network, self.node.name, self.address.options.node.type)
             except TimeoutError:
                 raise Timeout(f"no answer to the deletion of {self.node.name!r} in time") from None
 

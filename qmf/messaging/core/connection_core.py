@@ -66,10 +66,21 @@ class ConnectionCore:
             self,
             settings=self._settings,
             ssl_context=self.options.ssl_context,
-            waits=self.options.reconnect.waits,
+            waits=lambda again: self.options.reconnect.waits(again),
             attempt_timeout=ATTEMPT_TIMEOUT,
             dial=self._dial,
         )
+
+    def change(self, options: ConnectionOptions) -> None:
+        """Use other options; the connection must not be open."""
+        self.options = attrs.evolve(options, container=self.options.container)
+        if self._connection.state is ConnectionState.NEW:
+            self._connection = self._new_connection()
+
+    def change_reconnecting(self, options: ConnectionOptions) -> None:
+        """Use the URLs and the options of reconnecting of other options, from the next loss or attempt on."""
+        self.options = attrs.evolve(self.options, urls=options.urls, reconnect=options.reconnect)
+        self._connection.urls = options.urls
 
     def _settings(self, url: BusUrl) -> ClientSettings:
         options = self.options
@@ -120,32 +131,33 @@ class ConnectionCore:
         """Raise why the connection cannot be used now.
 
         Raises:
-            ConnectionClosed: it is not open.
-            Detached: it was detached.
+            ConnectionClosed: it was closed.
+            Detached: it was detached, or not opened yet.
             MessagingError: it failed.
         """
         self.check_error()
-        if not self.opened:
-            raise ConnectionClosed(text=self._state_text())
         if self.detached:
-            raise Detached(text=self._state_text())
+            raise Detached(text=self.state_text())
+        if not self.opened:
+            raise ConnectionClosed(text=self.state_text())
 
-    def _state_text(self) -> str:
+    def state_text(self) -> str:
+        """What the connection is, for messages."""
         return f"the connection to {self.options.urls[0]} is {self._connection.state.value}"
 
     def report(self, source: Reporter, error: MessagingError) -> None:
-        """Pass an error that no call waits for to the program's handler.
+        """Pass an error to the program's handler, if that has one for what failed.
 
         Args:
             source: what failed.
             error: why.
         """
         log.info("%s: %s", source, error)
-        if (handler := source.on_error or self.on_error) is not None:
+        if source.on_error is not None:
             try:
-                handler(source.endpoint, error)
+                source.on_error(source.endpoint, error)
             except Exception:
-                log.exception("the error handler of a connection failed")
+                log.exception("an error handler failed")
 
     # Opening and closing
 
@@ -162,7 +174,7 @@ class ConnectionCore:
         if self.network is not None:
             return
         if self._connection.state is not ConnectionState.DETACHED:
-            raise ConnectionError(text=self._state_text())
+            raise ConnectionError(text=self.state_text())
         await self._connect(timeout)
 
     async def _connect(self, timeout: float | None) -> None:
@@ -176,7 +188,9 @@ class ConnectionCore:
         except NetworkFailure as failure:
             if connection.state is ConnectionState.CLOSED:
                 raise ConnectionClosed(text="the connection was closed while it was opened") from None
-            raise connect_error(failure) from failure.__cause__
+            self.error = connect_error(failure)
+            self.report(self, self.error)
+            raise self.error from failure.__cause__
 
     async def detach(self, timeout: float | None) -> None:
         """See `Connection.detach`."""

@@ -149,8 +149,8 @@ class IncomingLink(AddressedLink):
         return len(self._arrived)
 
     def unsettled(self) -> int:
-        """Number of messages that were fetched and are not acknowledged."""
-        return self._acknowledgements.count(self)
+        """Number of messages that were acknowledged and whose acknowledgement the broker has not confirmed yet."""
+        return self._unconfirmed.decided() if self.resumable else len(self._confirming)
 
     async def fetch(self, timeout: float | None) -> Any:
         """See `Receiver.fetch`."""
@@ -427,9 +427,9 @@ class IncomingLink(AddressedLink):
             delivery.lost = True
         self._confirming.clear()
 
-    def fail(self, error: MessagingError) -> None:
+    def fail(self, error: MessagingError, *, with_session: bool = False) -> None:
         """See `AddressedLink`. What has arrived can still be fetched, but with exactly-once: it comes again."""
-        super().fail(error)
+        super().fail(error, with_session=with_session)
         if self.resumable:
             self._arrived.clear()
         self._draining = False

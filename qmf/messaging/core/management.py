@@ -13,6 +13,7 @@ from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.values import Terminus
 from qmf.messaging.addresses import Address
+from qmf.messaging.addresses.options import NodeType
 from qmf.messaging.bindings import BrokerBinding
 from qmf.messaging.contents import APP_ID, decode, encode
 from qmf.messaging.exceptions import DecodeError, MessagingError, NotFound, ResolutionError, UnauthorizedAccess
@@ -38,15 +39,21 @@ async def bind(network: NetworkConnection, binding: BrokerBinding) -> None:
     await _call(network, "create", arguments, f"binding {name!r}")
 
 
-async def delete(network: NetworkConnection, node: str) -> None:
-    """Delete a queue or an exchange; one that is gone already is no error.
+async def delete(network: NetworkConnection, node: str, kind: NodeType | None) -> None:
+    """Delete a node; one that is gone already is no error.
+
+    Args:
+        network: to the broker.
+        node: its name.
+        kind: of the node; None for a queue or, where there is none, an exchange.
 
     Raises:
         MessagingError: the broker refused, or has not answered.
     """
-    for kind in ("queue", "exchange"):
+    kinds = {NodeType.QUEUE: ("queue",), NodeType.TOPIC: ("exchange",), None: ("queue", "exchange")}[kind]
+    for name in kinds:
         try:
-            await _call(network, "delete", {"type": kind, "name": node, "options": {}}, f"deletion of {node!r}")
+            await _call(network, "delete", {"type": name, "name": node, "options": {}}, f"deletion of {node!r}")
         except NotFound:
             continue
         return

@@ -20,7 +20,14 @@ from qmf.messaging.core.addressed_link import AddressedLink, LinkSession
 from qmf.messaging.core.failures import send_error
 from qmf.messaging.core.outgoing import Answer, Outgoing, SenderTransactions, are_plain
 from qmf.messaging.core.waiting import CLOSE_PATIENCE, deadline_of
-from qmf.messaging.exceptions import LinkClosed, MessagingError, SendError, Timeout
+from qmf.messaging.exceptions import (
+    Detached,
+    InsufficientCapacity,
+    LinkClosed,
+    MessagingError,
+    SendError,
+    Timeout,
+)
 from qmf.messaging.link_codec import MessageEncoder
 from qmf.messaging.resolution import passes_lists
 
@@ -33,6 +40,7 @@ class OutgoingLink(AddressedLink):
 
     Attributes:
         capacity: messages that may be sent without an answer from the broker; an int, or `UNLIMITED`.
+        threshold: of the API, without effect.
         encoder: of its messages, with their defaults; for any thread.
         waits_for_credit: nothing can be sent before the next `on_credit`, which is certain to come.
     """
@@ -49,6 +57,7 @@ class OutgoingLink(AddressedLink):
         "_waiting",
         "capacity",
         "encoder",
+        "threshold",
         "waits_for_credit",
     )
 
@@ -63,6 +72,7 @@ class OutgoingLink(AddressedLink):
     ) -> None:
         super().__init__(session, address)
         self.capacity = capacity
+        self.threshold = 0.5
         self._transactions = transactions
         self._waiting: deque[bytes | Outgoing] = deque()
         to = None if self.address.anonymous else self.address.name
@@ -112,7 +122,7 @@ class OutgoingLink(AddressedLink):
             the seconds that it has taken.
 
         Raises:
-            Timeout: no capacity in time.
+            InsufficientCapacity: no capacity in time.
             MessagingError: as of `Sender.send`.
         """
         begin = time.monotonic()
@@ -120,8 +130,9 @@ class OutgoingLink(AddressedLink):
             raise self._no_room(timeout)
         return time.monotonic() - begin
 
-    def _no_room(self, timeout: float | None) -> Timeout:
-        return Timeout(f"no capacity to send to {self.address.name!r} within {timeout:g} s")
+    def _no_room(self, timeout: float | None) -> InsufficientCapacity:
+        count = f"{self.unsettled()} messages to {self.address.name!r} without an answer"
+        return InsufficientCapacity(text=f"capacity {self.capacity} is used up: {count} after {timeout:g} s")
 
     def _outgoing(self, data: bytes, answer: Answer | None) -> bytes | Outgoing:
         if answer is None and type(data) is bytes and not self.resumable:
@@ -224,9 +235,9 @@ class OutgoingLink(AddressedLink):
                 self._answer(outgoing, error)
         self._session.condition.notify()
 
-    def fail(self, error: MessagingError) -> None:
+    def fail(self, error: MessagingError, *, with_session: bool = False) -> None:
         """See `AddressedLink`."""
-        super().fail(error)
+        super().fail(error, with_session=with_session)
         pending = [*self._unsettled.values(), *self._waiting]
         if pending and self._transactions is not None:
             self._transactions.failed(error)
@@ -242,7 +253,17 @@ class OutgoingLink(AddressedLink):
 
     def _has_room(self) -> bool:
         self.check_all()
-        return isinstance(self.capacity, Constant) or self.unsettled() < self.capacity
+        if isinstance(self.capacity, Constant):
+            return True
+        if self.capacity <= 0:
+            raise InsufficientCapacity(text=f"capacity of the sender to {self.address.name!r} is {self.capacity}")
+        return self.unsettled() < self.capacity
+
+    def closed_error(self) -> MessagingError:
+        """See `AddressedLink`."""
+        if self._session.closed:
+            return Detached(text=f"sender of {self.address.name!r} is closed with its session")
+        return super().closed_error()
 
     def _is_settled(self) -> bool:
         self.check_all()
@@ -400,7 +421,7 @@ class OutgoingLink(AddressedLink):
     def _refused(self, outgoing: Outgoing, error: MessagingError) -> None:
         if outgoing.answer is None or outgoing.answer.done():  # nobody waits, or no longer
             self._late = error
-            self._session.report(self, error)
+        self._session.report(self, error)
         self._answer(outgoing, error)
         if self._transactions is not None:
             self._transactions.failed(error)

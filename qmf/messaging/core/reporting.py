@@ -1,4 +1,4 @@
-"""Errors that no call waits for, and the program's handlers of them."""
+"""Errors, and the program's handlers of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Reporter(Protocol):
 
     Attributes:
         endpoint: the program's connection, session, sender or receiver.
-        on_error: its own handler; None for that of its connection.
+        on_error: its handler, or None.
     """
 
     endpoint: object

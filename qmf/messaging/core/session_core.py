@@ -65,7 +65,7 @@ class SessionConnection(Protocol):
         """Raise why the connection cannot be used."""
 
     def report(self, source: Reporter, error: MessagingError) -> None:
-        """Pass an error that no call waits for to the program's handler."""
+        """Pass an error to the program's handler."""
 
     def forget(self, session: SessionCore) -> None:
         """The session is closed."""
@@ -190,7 +190,11 @@ class SessionCore:
             raise self.error
         self._connection.check_error()
         if self.closed:
-            raise SessionClosed(text=f"session {self.name} is closed")
+            raise self.closed_error()
+
+    def closed_error(self) -> MessagingError:
+        """The error of a session that was closed."""
+        return SessionClosed(text=f"session {self.name} is closed")
 
     def _check_reliability(self, link: AddressedLink) -> None:
         if link.resumable and self.transactions is not None:
@@ -353,8 +357,8 @@ class SessionCore:
 
     def lose(self) -> None:
         """The connection is gone. A transaction that was open is aborted: nothing of it is sent again."""
-        if self.transactions is not None:
-            self.transactions.lose()
+        if self.transactions is not None and (aborted := self.transactions.lose()) is not None:
+            self._connection.report(self, aborted)
         for link in (*self.senders, *self.receivers):
             link.lose()
         self.network = self._session = None
@@ -364,7 +368,7 @@ class SessionCore:
         if self.error is None:
             self.error = error
             for link in (*self.senders, *self.receivers):
-                link.fail(error)
+                link.fail(error, with_session=True)
             self.condition.notify()
 
     def _on_ended(self, condition: str, description: str) -> None:

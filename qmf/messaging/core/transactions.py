@@ -100,17 +100,23 @@ class Transactions:
         self._coordinator = CoordinatorLink(network, session)
         await self._coordinator.declare()
 
-    def lose(self) -> None:
-        """The connection is gone. A transaction that was open is aborted: nothing of it is sent again."""
+    def lose(self) -> MessagingError | None:
+        """The connection is gone. A transaction that was open is aborted: nothing of it is sent again.
+
+        Returns:
+            the error of the transaction that was aborted by that, or None.
+        """
         self._acknowledged.clear()
         if self._coordinator is None:
-            return
+            return None
         self._coordinator.lose()
         used, self._coordinator = self._coordinator.used, None
         if used and self._aborted is None:
             self._aborted = TransactionAborted(text="the connection was lost")
             for sender in self._session.senders:
                 sender.drop(self._aborted)
+            return self._aborted
+        return None
 
     # For the program
 

@@ -65,10 +65,10 @@ def test_messages_of_that_size_and_other_receivers_are_not_concerned(connection:
 
 def test_the_handler_of_errors_is_told(connection: Connection) -> None:
     errors: list[tuple[object, MessagingError]] = []
-    connection.set_async_exception_notify_handler(lambda endpoint, error: errors.append((endpoint, error)))
     session = connection.session()
-    session.sender("q").send(b"x" * LIMIT)
     receiver = session.receiver("q", capacity=1)
+    receiver.set_async_exception_notify_handler(lambda endpoint, error: errors.append((endpoint, error)))
+    session.sender("q").send(b"x" * LIMIT)
     with pytest.raises(FetchError):
         receiver.fetch(timeout=10)
     (reported,) = errors

@@ -162,7 +162,7 @@ def test_fetched_messages_are_acknowledged_after_a_reconnect(
     session.acknowledge(fetched[1], Disposition(REJECTED), sync=False)
     session.acknowledge(fetched[2], Disposition(RELEASED), sync=False)
     assert drain(safe, "q") == []
-    assert receiver.unsettled() == 1
+    assert receiver.unsettled() == 3
     cutter.refuse(False)
     session.acknowledge(fetched[3], timeout=20)
     rest = [receiver.fetch(timeout=20).content for _ in range(3)]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from messaging.scripted_peer import ScriptedPeer, scripted_peer
 
 from qmf.messaging import (
     Connection,
+    Endpoint,
     MessagingError,
     Session,
 )
@@ -28,19 +30,29 @@ def failed() -> list[object]:
 
 @pytest.fixture
 def errors() -> list[MessagingError]:
-    """What the handler of `connection` learns."""
+    """What the handlers of watched endpoints learn."""
     return []
 
 
 @pytest.fixture
-def connection(peer: ScriptedPeer, errors: list[MessagingError], failed: list[object]) -> Iterator[Connection]:
-    connection = Connection.establish(peer.url, timeout=10)
+def watch(errors: list[MessagingError], failed: list[object]) -> Callable[..., None]:
+    """Gives endpoints a handler, which appends to `failed` and `errors`."""
 
     def on_error(endpoint: object, error: MessagingError) -> None:
         failed.append(endpoint)
         errors.append(error)
 
-    connection.set_async_exception_notify_handler(on_error)
+    def watch(*endpoints: Endpoint[Any]) -> None:
+        for endpoint in endpoints:
+            endpoint.set_async_exception_notify_handler(on_error)
+
+    return watch
+
+
+@pytest.fixture
+def connection(peer: ScriptedPeer, watch: Callable[..., None]) -> Iterator[Connection]:
+    connection = Connection.establish(peer.url, timeout=10)
+    watch(connection)
     yield connection
     try:
         connection.close(timeout=1)
@@ -49,8 +61,10 @@ def connection(peer: ScriptedPeer, errors: list[MessagingError], failed: list[ob
 
 
 @pytest.fixture
-def session(connection: Connection) -> Session:
-    return connection.session()
+def session(connection: Connection, watch: Callable[..., None]) -> Session:
+    session = connection.session()
+    watch(session)
+    return session
 
 
 def is_usable(peer: ScriptedPeer, session: Session) -> bool:

@@ -76,10 +76,11 @@ def test_refused_links(peer: ScriptedPeer, session: Session, condition: str) -> 
 
 @pytest.mark.parametrize("condition", CONDITIONS + LINK_CONDITIONS)
 def test_links_that_the_peer_ends(
-    peer: ScriptedPeer, session: Session, errors: list[MessagingError], condition: str
+    peer: ScriptedPeer, session: Session, watch: Callable[..., None], errors: list[MessagingError], condition: str
 ) -> None:
     kind = UnauthorizedAccess if condition == "amqp:unauthorized-access" else LinkClosed
     sender, receiver = session.sender("node", timeout=10), session.receiver("node", timeout=10)
+    watch(sender, receiver)
     for link in list(peer.links):
         peer.do(lambda connected, link=link: connected.engine.links.detach(link, condition, "go away"))  # type: ignore[misc]
     wait_until(lambda: len(errors) == 2)
@@ -143,6 +144,7 @@ def test_connections_that_the_peer_closes(
 def test_messages_that_are_not_accepted(
     peer: ScriptedPeer,
     session: Session,
+    watch: Callable[..., None],
     errors: list[MessagingError],
     outcome: Outcome,
     condition: str,
@@ -150,18 +152,19 @@ def test_messages_that_are_not_accepted(
     text: str,
 ) -> None:
     sender = session.sender("node", timeout=10)
+    watch(sender)
     peer.modified = outcome is Outcome.MODIFIED
     peer.outcome, peer.error = outcome, (condition, "too bad" if condition else "")
     with pytest.raises(kind, match=f"message to 'node' {text}") as caught:
         sender.send("x", timeout=10)
     assert caught.value.code == (condition or None)
-    assert not errors
+    assert errors == [caught.value]
     sender.send("x", sync=False)
-    wait_until(lambda: bool(errors))
+    wait_until(lambda: len(errors) == 2)
     peer.outcome, peer.modified = Outcome.ACCEPTED, False
     with pytest.raises(kind, match=text) as late:
         sender.send("not sent", timeout=10)
-    assert [late.value] == errors
+    assert late.value is errors[1]
     assert peer.received == 2
     sender.send("sent", timeout=10)
     assert peer.received == 3
@@ -181,10 +184,11 @@ def test_closing_reports_what_was_refused(
 
 
 def test_messages_on_a_link_that_ends_are_reported(
-    peer: ScriptedPeer, connection: Connection, errors: list[MessagingError]
+    peer: ScriptedPeer, connection: Connection, watch: Callable[..., None], errors: list[MessagingError]
 ) -> None:
     session = connection.session()
     sender = session.sender("node", timeout=10)
+    watch(sender)
     peer.silent = True
     sender.send("x", sync=False)
     wait_until(lambda: peer.received == 1)
@@ -196,9 +200,10 @@ def test_messages_on_a_link_that_ends_are_reported(
 
 
 def test_a_refusal_after_the_timeout_is_reported(
-    peer: ScriptedPeer, session: Session, errors: list[MessagingError]
+    peer: ScriptedPeer, session: Session, watch: Callable[..., None], errors: list[MessagingError]
 ) -> None:
     sender = session.sender("node", timeout=10)
+    watch(sender)
     peer.silent = True
     with pytest.raises(Timeout, match=r"within 0\.1 s"):
         sender.send("x", timeout=0.1)
@@ -221,12 +226,12 @@ def test_messages_above_the_limit() -> None:
 
 def check_limit(peer: ScriptedPeer, connection: Connection) -> None:
     errors: list[MessagingError] = []
-    connection.set_async_exception_notify_handler(lambda _, error: errors.append(error))
     sender = connection.session().sender("node", timeout=10)
+    sender.set_async_exception_notify_handler(lambda _, error: errors.append(error))
     with pytest.raises(SendError, match=r"message to 'node' is too large: it has \d+ bytes, the broker takes 200"):
         sender.send("x" * 200, timeout=10)
     sender.send("x" * 200, sync=False)
-    wait_until(lambda: len(errors) == 1)
+    wait_until(lambda: len(errors) == 2)
     with pytest.raises(SendError, match="too large"):
         sender.send("x")
     sender.send("x", timeout=10)

@@ -122,7 +122,7 @@ def test_a_wait_for_a_confirmation_ends_with_what_it_waits_for(end: str) -> None
 
         thread = threading.Thread(target=acknowledge)
         thread.start()
-        wait_until(lambda: receiver.unsettled() == 0)
+        wait_until(lambda: receiver.unsettled() == 2)
         ends: dict[str, Callable[[Peer], object]] = {
             "link": lambda connected: connected.engine.links.detach(peer.links[0], "amqp:resource-deleted", "gone"),
             "session": lambda _: end_session(peer.links[0].session, "amqp:internal-error"),
