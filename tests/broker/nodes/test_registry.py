@@ -39,7 +39,7 @@ def test_names_are_used_once_by_nodes_of_a_kind(caplog: pytest.LogCaptureFixture
     assert "node amq.topic is ambiguous" in caplog.text
     assert (registry.queue("amq.topic"), registry.exchange("amq.topic")) == (queue, exchange)
     assert (registry.resolve("amq.topic", Queue), registry.resolve("amq.topic", Exchange)) == (queue, exchange)
-    with pytest.raises(AmbiguousNode, match="'amq.topic' is ambiguous: there are a queue and an exchange"):
+    with pytest.raises(AmbiguousNode, match=r"'amq\.topic' is ambiguous: there are a queue and an exchange"):
         registry.resolve("amq.topic")
     assert registry.relay_target("amq.topic") is queue
     registry.delete_queue(queue)

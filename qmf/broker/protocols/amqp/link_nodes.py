@@ -78,11 +78,7 @@ class LinkNodes:
             OperationRefused: the policy refuses it.
         """
         name, principal = terminus.address or "", Principal.of(self._client)
-        try:
-            found = node = self._operations.resolve(principal, name, terminus.capabilities)
-        except AmbiguousNode as error:
-            text = f"{error}; the capability queue or topic says which"
-            raise LinkRefused("amqp:precondition-failed", text) from error
+        found = node = self._resolve(principal, name, terminus)
         options = NodeDeclaration()
         if terminus.properties or "create-on-demand" in terminus.capabilities:
             options = self._options(terminus)
@@ -97,14 +93,14 @@ class LinkNodes:
             self._nodes.setdefault(link, []).append(node)
         if options.queue.exclusive and isinstance(node, Queue) and node.settings.auto_delete:
             self._exclusive.setdefault(link.session_id, set()).add(node)
-        capabilities, properties = describe_node(node, options, temporary=options.delete_on_close)
-        wanted = {*terminus.capabilities}
-        granted = Terminus(
-            terminus.address,
-            capabilities=tuple(item for item in (*capabilities, "create-on-demand") if item in wanted),
-            properties=properties if terminus.properties else {},
-        )
-        return node, granted
+        return node, _granted_to(node, options, terminus)
+
+    def _resolve(self, principal: Principal, name: str, terminus: Terminus) -> Node | None:
+        try:
+            return self._operations.resolve(principal, name, terminus.capabilities)
+        except AmbiguousNode as error:
+            text = f"{error}; the capability queue or topic says which"
+            raise LinkRefused("amqp:precondition-failed", text) from error
 
     def _missing(self, name: str) -> str:
         """What is missing for a link, and whether there is a node of the other kind."""
@@ -188,6 +184,17 @@ class LinkNodes:
             return read_node_declaration(terminus.capabilities, properties, limits=self._registry.limits)
         except NodeDeclarationError as error:
             raise _refusal(error) from error
+
+
+def _granted_to(node: Node, options: NodeDeclaration, wanted: Terminus) -> Terminus:
+    """The terminus for a node that has the name that was asked for."""
+    capabilities, properties = describe_node(node, options, temporary=options.delete_on_close)
+    names = {*wanted.capabilities}
+    return Terminus(
+        wanted.address,
+        capabilities=tuple(item for item in (*capabilities, "create-on-demand") if item in names),
+        properties=properties if wanted.properties else {},
+    )
 
 
 def _granted(node: LinkNode, options: NodeDeclaration, wanted: Terminus) -> Terminus:

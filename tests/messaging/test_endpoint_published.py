@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from support.waiting import wait_until
 
 from qmf.messaging import (
     UNLIMITED,
@@ -94,7 +93,10 @@ def test_a_fetch_that_waits_ends_with_its_receiver(connection: Connection, close
     receiver = connection.session().receiver(f"waiting; {QUEUE.replace('delete: always', 'delete: never')}")
     caught: list[BaseException] = []
 
+    begun = threading.Event()
+
     def fetch() -> None:
+        begun.set()
         try:
             receiver.fetch(timeout=30)
         except MessagingError as error:
@@ -102,7 +104,7 @@ def test_a_fetch_that_waits_ends_with_its_receiver(connection: Connection, close
 
     thread = threading.Thread(target=fetch)
     thread.start()
-    wait_until(lambda: receiver._core.window.credit > 0)
+    assert begun.wait(20)
     close(receiver)
     thread.join(10)
     assert [type(error) for error in caught] == [LinkClosed]
