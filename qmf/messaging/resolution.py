@@ -18,8 +18,8 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Terminus
 from qmf.messaging.addresses import Address
-from qmf.messaging.addresses.options import AddressPolicy, Mode, NodeType, Reliability
-from qmf.messaging.bindings import bindings_of, has_bindings, link_properties
+from qmf.messaging.addresses.options import AddressPolicy, BindingOptions, Mode, NodeType, Reliability
+from qmf.messaging.bindings import check_bindings, declared, has_bindings, link_properties, own_binding
 from qmf.messaging.exceptions import AssertionFailed, InvalidOption, ResolutionError
 
 #: `product` of the brokers that have addresses of their own.
@@ -39,6 +39,11 @@ LASTING_TIMEOUT = 120
 _SELECTOR = ("selector", "apache.org:selector-filter:string")
 _TOPIC_BINDING = ("subject-filter", "apache.org:legacy-amqp-topic-binding:string")
 _DIRECT_BINDING = ("subject-filter", "apache.org:legacy-amqp-direct-binding:string")
+
+_HEADERS_BINDING = ("headers-filter", "apache.org:legacy-amqp-headers-binding:map")
+_NO_LOCAL = ("no-local-filter", "apache.org:no-local-filter:list")
+#: The argument of a queue for which there is the filter.
+_NO_LOCAL_ARGUMENT = "no-local"
 
 _DIRECT_DESCRIPTORS = (_DIRECT_BINDING[1], 0x0000468C00000000)
 
@@ -90,8 +95,9 @@ def resolve(address: Address, *, sending: bool, product: str, capabilities: Coll
     name = options.link.name or f"{'null' if address.anonymous else address.name}_{uuid.uuid4()}"
     if options.link.reliability is Reliability.EXACTLY_ONCE:
         _check_exactly_once(address, product, capabilities)
-    if options.link.declare.arguments or options.link.declare.type or options.link.subscribe:
-        raise _refusal(address, product, "link.x-declare" if options.link.declare.arguments else "link.x-subscribe")
+    if options.link.subscribe:
+        raise _refusal(address, product, "link.x-subscribe")
+    _check_declaration(address, product, sending=sending)
     if product not in _BINDING and has_bindings(address):
         raise _refusal(address, product, "x-bindings")
     terminus = _RESOLVERS.get(product, _qpid)(address, sending)
@@ -104,18 +110,65 @@ def resolve(address: Address, *, sending: bool, product: str, capabilities: Coll
     elif options.link.timeout is not None:
         terminus = attrs.evolve(terminus, timeout=round(options.link.timeout))
     unreliable = _is_unreliable(address, sending=sending)
+    if not sending:
+        terminus = attrs.evolve(terminus, capabilities=(*terminus.capabilities, *_subscription(address, product)))
     asked = not sending and _asks_for_lasting(address)
     if asked and not options.link.durable:
         terminus = _lasting(terminus, product)
-    bindings_of(address, address.name)  # raises for those that are incomplete
+    check_bindings(address)
     return LinkRequest(
         name,
         terminus,
         unreliable,
         unsettled=not sending and not unreliable and (asked or bool(options.link.durable)),
         lasting=asked or bool(options.link.durable),
-        properties=link_properties(address) if product == EMBEDDED else {},
+        properties=link_properties(address, sending=sending) if product == EMBEDDED else {},
     )
+
+
+def _check_declaration(address: Address, product: str, *, sending: bool) -> None:
+    """Refuse what is asked of the queue of a subscription where it cannot be had."""
+    declare = address.options.link.declare
+    given = declared(declare)
+    if not given:
+        return
+    if sending:
+        raise InvalidOption(text=f"address {str(address)!r}, link.x-declare: only a receiver has a subscription")
+    if product == QPIDD:
+        given.pop(_NO_LOCAL_ARGUMENT, None)  # there is a filter for it
+        if given:
+            raise _refusal(address, product, f"link.x-declare: {', '.join(given)}")
+    elif product != EMBEDDED:
+        raise _refusal(address, product, "link.x-declare")
+
+
+def _subscription(address: Address, product: str) -> tuple[str, ...]:
+    """Capabilities that a receiver's address asks for if it is a subscription."""
+    options = address.options
+    capabilities: list[str] = []
+    plain = not (address.temporary or address.anonymous or options.mode is Mode.BROWSE)
+    if product in _BINDING and plain and options.link.reliability is not Reliability.EXACTLY_ONCE:
+        if has_queue_of_its_name(address, product):
+            capabilities += ["shared", "global"] if product == EMBEDDED else ["shared"]
+        if product == QPIDD and options.link.bindings and options.node.type is None:
+            # As good as neither; the answer says which it is, so which queue is bound.
+            capabilities += [kind.value for kind in NodeType]
+    return tuple(capabilities)
+
+
+def has_queue_of_its_name(address: Address, product: str) -> bool:
+    """True if the queue of a subscription has the name of the link alone, without that of the container.
+
+    So it is where the program names it. On qpidd it is not exclusive to the session then, so that the broker's
+    management may bind it: for bindings of the link it is so as well.
+    """
+    link = address.options.link
+    return not link.durable and (link.name is not None or (product == QPIDD and bool(link.bindings)))
+
+
+def is_exchange(link: Link) -> bool:
+    """True if the node of a receiver whose address has link bindings is an exchange."""
+    return link.source is not None and NodeType.TOPIC.value in link.source.capabilities
 
 
 def _asks_for_lasting(address: Address) -> bool:
@@ -133,7 +186,7 @@ def _lasting(terminus: Terminus, product: str) -> Terminus:
             return terminus
         return attrs.evolve(terminus, durability=Durability.UNSETTLED_STATE, expiry=ExpiryPolicy.NEVER)
     # qpidd's subscriptions have a time-out, those of the embedded broker if they can be shared.
-    shared = ("shared",) if product == EMBEDDED else ()
+    shared = ("shared",) if product == EMBEDDED and "shared" not in terminus.capabilities else ()
     return attrs.evolve(
         terminus, timeout=terminus.timeout or LASTING_TIMEOUT, capabilities=(*terminus.capabilities, *shared)
     )
@@ -251,14 +304,7 @@ def _node_properties(address: Address) -> dict[str, object]:
     if node.durable:
         properties["durable"] = True
     declare = node.declare
-    named = {
-        "exchange-type": declare.type,
-        "exclusive": declare.exclusive,
-        "auto-delete": declare.auto_delete,
-        "alternate-exchange": declare.alternate_exchange,
-    }
-    properties.update({name: value for name, value in named.items() if value is not None})
-    properties.update(declare.arguments)
+    properties.update(declared(declare))
     properties.update(node.properties)
     lifetime = properties.get("lifetime-policy")
     if isinstance(lifetime, str):
@@ -271,11 +317,22 @@ def _filters(address: Address) -> tuple[Filter, ...]:
     found = []
     if link.selector is not None:
         found.append(Filter(*_SELECTOR, link.selector))
-    if address.subject is not None:
+    if link.declare.arguments.get(_NO_LOCAL_ARGUMENT):
+        found.append(Filter(*_NO_LOCAL, []))
+    if (binding := own_binding(address)) is not None:  # in place of the subject, which is the default of its key
+        found.append(_binding_filter(binding))
+    elif address.subject is not None:
         pattern = _is_pattern(address.subject)
         found.append(Filter(*(_TOPIC_BINDING if pattern else _DIRECT_BINDING), address.subject))
     found += [Filter(item.name, item.descriptor, item.value) for item in link.filters]
     return tuple(found)
+
+
+def _binding_filter(binding: BindingOptions) -> Filter:
+    if binding.arguments:
+        return Filter(*_HEADERS_BINDING, dict(binding.arguments))
+    key = binding.key or ""
+    return Filter(*(_TOPIC_BINDING if _is_pattern(key) else _DIRECT_BINDING), key)
 
 
 def _is_pattern(subject: str) -> bool:

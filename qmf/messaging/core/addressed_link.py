@@ -17,7 +17,7 @@ from qmf.bus.engine.resumption import Resumption
 from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.addresses import Address
-from qmf.messaging.addresses.options import Reliability
+from qmf.messaging.addresses.options import NodeType, Reliability
 from qmf.messaging.bindings import bindings_of
 from qmf.messaging.core import management
 from qmf.messaging.core.failures import attach_error, detach_error
@@ -29,6 +29,8 @@ from qmf.messaging.resolution import (
     check_assertion,
     check_subject,
     deletes_by_management,
+    has_queue_of_its_name,
+    is_exchange,
     resolve,
 )
 
@@ -265,7 +267,7 @@ class AddressedLink(PersistentLink):
 
     async def _bind(self, network: NetworkConnection) -> None:
         try:
-            for binding in bindings_of(self.address, self.node.name):
+            for binding in bindings_of(self.address, self.node.name, self._subscription_queue(network)):
                 await management.bind(network, binding)
         except MessagingError as error:
             if network is self._network:
@@ -275,6 +277,17 @@ class AddressedLink(PersistentLink):
             if self._binding is asyncio.current_task():
                 self._binding = None
             self._session.condition.notify()
+
+    def _subscription_queue(self, network: NetworkConnection) -> str | None:
+        """The name of the queue of a receiver from an exchange of qpidd."""
+        options = self.address.options
+        if self._sending or self._link is None or not options.link.bindings:
+            return None
+        if options.node.type is not NodeType.TOPIC and not is_exchange(self._link):
+            return None
+        if has_queue_of_its_name(self.address, network.peer.product):
+            return self._name
+        return f"{network.engine.settings.container}_{self._name}"
 
     def _gone(self, condition: str, description: str) -> float | None:
         if not self.attached and self._lasting and self._retries and condition in _HELD:

@@ -81,13 +81,13 @@ def test_it_ends_when_nobody_comes_back(proxy: Proxy, other: Session) -> None:
     address = "amq.topic; {link: {name: brief, reliability: at-least-once, timeout: 1}}"
     with Connection.establish(proxy.url, timeout=10, container_id="me") as connection:
         connection.session().receiver(address)
-        other.receiver("me_brief; {mode: browse}")
+        other.receiver("brief; {mode: browse}")
         proxy.cut()
         wait_until(lambda: connection.get_error() is not None)
 
     def is_gone() -> bool:
         try:
-            other.receiver("me_brief; {mode: browse}").close()
+            other.receiver("brief; {mode: browse}").close()
         except LinkError:
             return True
         return False

@@ -1,4 +1,4 @@
-"""Bindings that a client asks for in the properties of a link (docs/protocol.md, "Bindings of links")."""
+"""Bindings and queues that a client asks for in the properties of a link (docs/protocol.md, "Bindings of links")."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ import attrs
 
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.node_declaration import NodeDeclarationError, read_node_declaration
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
+from qmf.broker.nodes.settings import QueueLimits, QueueSettings
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.amqp.conditions import LinkRefused
 
 #: Link properties: bindings of the node, and of the queue that the client receives from.
 NODE_BINDINGS, LINK_BINDINGS = "qmf.node-bindings", "qmf.link-bindings"
+#: And properties of that queue, where it is one of a subscription.
+LINK_DECLARATION = "qmf.link-declaration"
 
 
 class BindingError(LinkRefused):
@@ -34,6 +38,32 @@ class BindingRequest:
     exchange: str | None
     queue: str | None
     spec: BindingSpec
+
+
+def read_declaration(value: object, limits: QueueLimits, own: QueueSettings) -> QueueSettings:
+    """How a link wants the queue of its subscription.
+
+    Args:
+        value: of the link property; None for `own`.
+        limits: of a queue that asks for none.
+        own: of a queue for which nothing is asked; it has what happens when it is full, unless the link says that.
+
+    Raises:
+        LinkRefused: it is no map, or a value in it is wrong.
+    """
+    if value is None:
+        return own
+    if not isinstance(value, Mapping):
+        raise LinkRefused("amqp:invalid-field", f"{LINK_DECLARATION}: must be a map")
+    properties = {str(name): item for name, item in value.items()}
+    exclusive = properties.pop("exclusive", own.exclusive)
+    try:
+        settings = read_node_declaration(("queue",), {**properties, "exclusive": exclusive}, limits=limits).queue
+    except NodeDeclarationError as error:
+        raise LinkRefused("amqp:invalid-field", f"{LINK_DECLARATION}: {error}") from error
+    if not properties.keys() & {"qpid.policy_type", "qpid.max_count", "qpid.max_size"}:
+        settings = attrs.evolve(settings, overflow=own.overflow, keeps_large=own.keeps_large, limits=own.limits)
+    return settings
 
 
 def read_bindings(value: object) -> list[BindingRequest]:
@@ -59,8 +89,16 @@ def _request(item: Mapping[object, object]) -> BindingRequest:
     return BindingRequest(exchange, queue, BindingSpec(key or "", {str(name): arguments[name] for name in arguments}))
 
 
-def make_binding(operations: Operations, principal: Principal, request: BindingRequest, node: Node | None) -> None:
+def make_binding(
+    operations: Operations, principal: Principal, request: BindingRequest, node: Node | None, queue: Node | None
+) -> None:
     """Make a binding; one that exists is left as it is.
+
+    Args:
+        operations, principal: who makes it, and how.
+        request: the binding.
+        node: stands for an exchange that it does not name.
+        queue: the same for a queue.
 
     Raises:
         OperationRefused: the policy refuses it.
@@ -68,11 +106,11 @@ def make_binding(operations: Operations, principal: Principal, request: BindingR
     """
     registry = operations.registry
     exchange = node if request.exchange is None else registry.exchange(request.exchange)
-    queue = node if request.queue is None else registry.queue(request.queue)
+    queue = queue if request.queue is None else registry.queue(request.queue)
     if not isinstance(exchange, Exchange):
         raise BindingError("amqp:not-found", f"no exchange {request.exchange or _name(node)!r}")
     if not isinstance(queue, Queue):
-        raise BindingError("amqp:not-found", f"no queue {request.queue or _name(node)!r}")
+        raise BindingError("amqp:not-found", f"no queue {request.queue or _name(queue)!r}")
     try:
         operations.bind(principal, exchange, queue, request.spec)
     except BindingRefused as error:

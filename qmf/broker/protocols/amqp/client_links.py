@@ -18,11 +18,24 @@ from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.operations.publisher import Publisher
-from qmf.broker.protocols.amqp.bindings import LINK_BINDINGS, NODE_BINDINGS, BindingError, make_binding, read_bindings
+from qmf.broker.protocols.amqp.bindings import (
+    LINK_BINDINGS,
+    LINK_DECLARATION,
+    NODE_BINDINGS,
+    BindingError,
+    make_binding,
+    read_bindings,
+    read_declaration,
+)
 from qmf.broker.protocols.amqp.browsing import BrowsingLink
 from qmf.broker.protocols.amqp.conditions import UNAUTHORIZED, LinkRefused
 from qmf.broker.protocols.amqp.coordinator_link import CoordinatorLink
-from qmf.broker.protocols.amqp.filters import binding_from_filters, no_local_filter, selector_from_filters
+from qmf.broker.protocols.amqp.filters import (
+    binding_from_filters,
+    no_local_filter,
+    selector_from_filters,
+    subject_from_filters,
+)
 from qmf.broker.protocols.amqp.incoming import IncomingLink
 from qmf.broker.protocols.amqp.link_nodes import LinkNode, LinkNodes
 from qmf.broker.protocols.amqp.outgoing import OutgoingLink
@@ -262,6 +275,10 @@ class ClientLinks:
         else:
             node, granted = self._nodes.find(link, source)
             if isinstance(node, Queue):
+                if LINK_DECLARATION in link.properties:
+                    raise LinkRefused(
+                        "amqp:not-allowed", f"{LINK_DECLARATION}: {node.name!r} is a queue, no subscription"
+                    )
                 grant = self._receive(node, source)
             elif isinstance(node, Exchange) and is_subscription(source):
                 self._subscribe(link, source, node)
@@ -273,7 +290,7 @@ class ClientLinks:
         if queue.settings.exclusive and queue.delivery.consumers:
             raise LinkRefused("amqp:resource-locked", f"queue {queue.name!r} belongs to another link")
         self._bind(link, node, queue)
-        selector, applied = self._selector(source)
+        selector, applied = self._selector(source, of_queue=node is queue)
         if queue.settings.browse_only and not browse:
             raise LinkRefused("amqp:not-allowed", f"Queue {queue.name} is browse only.  Refusing acquiring consumer.")
         granted = attrs.evolve(granted, browse=browse, filters=(*granted.filters, *applied))
@@ -330,25 +347,30 @@ class ClientLinks:
                 else attrs.evolve(own, overflow=settings.overflow, limits=settings.limits, keeps_large=True)
             )
             settings = attrs.evolve(settings, exclusive=True)
+        settings = read_declaration(link.properties.get(LINK_DECLARATION), self._registry.limits, settings)
         if no_local := no_local_filter(source.filters):
             settings = attrs.evolve(settings, excluded=self._client.info.container)
         return self._nodes.subscribe(link, settings, node, spec), (*applied, *no_local)
 
     def _bind(self, link: Link, node: Node | None, subscription: Node | None) -> None:
         """Make the bindings that the properties of a link ask for."""
-        for name, default in ((NODE_BINDINGS, node), (LINK_BINDINGS, subscription)):
+        for name, queue in ((NODE_BINDINGS, node), (LINK_BINDINGS, subscription)):
             try:
                 for request in read_bindings(link.properties.get(name)):
-                    make_binding(self._operations, self._principal, request, default)
+                    make_binding(self._operations, self._principal, request, node, queue)
             except BindingError as error:
                 raise LinkRefused(error.condition, f"{name}: {error.description}") from error
 
-    def _selector(self, source: Terminus) -> tuple[Selector | None, tuple[Filter, ...]]:
-        """The selector among the filters of a source, and the filter that it is."""
+    def _selector(self, source: Terminus, *, of_queue: bool = False) -> tuple[Selector | None, tuple[Filter, ...]]:
+        """What the filters of a source choose, by the subject in queues alone; and those that were applied."""
         try:
-            return selector_from_filters(source.filters)
+            selector, applied = selector_from_filters(source.filters)
+            by_subject, subjects = subject_from_filters(source.filters) if of_queue else (None, ())
         except ValueError as error:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
+        if by_subject is None or selector is None:
+            return selector or by_subject, (*applied, *subjects)
+        return lambda message: by_subject(message) and selector(message), (*applied, *subjects)
 
     def _attach_incoming(self, link: Link) -> None:
         """The client wants to send."""

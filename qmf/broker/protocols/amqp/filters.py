@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.selectors import Selector, compile_selector
 from qmf.bus.engine.values import Filter
+from qmf.bus.topics import TopicTable
 
 _DIRECT = frozenset({"apache.org:legacy-amqp-direct-binding:string", 0x0000468C00000000})
 _TOPIC = frozenset({"apache.org:legacy-amqp-topic-binding:string", 0x0000468C00000001})
@@ -39,6 +40,30 @@ def selector_text(filters: Iterable[Filter]) -> tuple[str, tuple[Filter, ...]]:
                 raise ValueError(f"filter {entry.name} needs a string")
             return entry.value, (entry,)
     return "", ()
+
+
+def subject_from_filters(filters: Iterable[Filter]) -> tuple[Selector | None, tuple[Filter, ...]]:
+    """The messages of a queue that the filter by subject among those of a source chooses, as by qpidd, and the filter.
+
+    The subject equals that of the filter, or matches it as the key of a topic exchange.
+
+    Raises:
+        ValueError: the value is not a string.
+    """
+    for entry in filters:
+        if entry.descriptor in _DIRECT or entry.descriptor in _TOPIC:
+            if not isinstance(entry.value, str):
+                raise ValueError(f"filter {entry.name} needs a string")
+            return _subject_selector(entry.value), (entry,)
+    return None, ()
+
+
+def _subject_selector(subject: str) -> Selector | None:
+    if not subject:
+        return None
+    keys: TopicTable[str] = TopicTable()
+    keys.add(subject, subject)
+    return lambda message: message.subject == subject or bool(keys.match(message.subject))
 
 
 def no_local_filter(filters: Iterable[Filter]) -> tuple[Filter, ...]:

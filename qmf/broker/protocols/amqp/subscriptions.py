@@ -21,6 +21,7 @@ from qmf.broker.observer import BrokerClient
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal
+from qmf.broker.protocols.amqp.bindings import LINK_DECLARATION, read_declaration
 from qmf.broker.protocols.amqp.conditions import LinkRefused
 from qmf.broker.protocols.amqp.filters import binding_from_filters, no_local_filter, selector_text
 from qmf.bus.engine.link import Link
@@ -135,6 +136,7 @@ class ClientSubscriptions:
         lasting = source.expiry is ExpiryPolicy.NEVER and not volatile
         topic = self._registry.topics.get(source.address)
         common = QueueSettings(limits=self._registry.limits) if topic is None else topic.settings
+        common = read_declaration(link.properties.get(LINK_DECLARATION), self._registry.limits, common)
         delay = common.delete_delay or (0 if lasting else source.timeout)
         settings = attrs.evolve(
             common,

@@ -36,17 +36,17 @@ def test_bindings_of_a_queue() -> None:
     assert isinstance(queue, Queue)
     request = BindingRequest("amq.direct", None, BindingSpec("k"))
     for _ in range(2):
-        make_binding(operations, BROKER, request, queue)
+        make_binding(operations, BROKER, request, queue, queue)
         assert exchange.binding_count == 1
-    make_binding(operations, BROKER, BindingRequest("amq.direct", "q", BindingSpec("other")), None)
+    make_binding(operations, BROKER, BindingRequest("amq.direct", "q", BindingSpec("other")), None, None)
     assert [binding.spec.key for binding in exchange.bindings(queue)] == ["k", "other"]
 
 
 def test_a_binding_with_the_same_key_and_other_arguments_is_refused() -> None:
     operations = Operations(NodeRegistry(queues=["q"]))
-    make_binding(operations, BROKER, BindingRequest("amq.match", "q", BindingSpec("k", {"a": 1})), None)
+    make_binding(operations, BROKER, BindingRequest("amq.match", "q", BindingSpec("k", {"a": 1})), None, None)
     with pytest.raises(BindingError, match="with the key 'k' and other arguments") as caught:
-        make_binding(operations, BROKER, BindingRequest("amq.match", "q", BindingSpec("k", {"a": 2})), None)
+        make_binding(operations, BROKER, BindingRequest("amq.match", "q", BindingSpec("k", {"a": 2})), None, None)
     assert caught.value.condition == "amqp:not-allowed"
 
 
@@ -61,5 +61,5 @@ def test_a_binding_with_the_same_key_and_other_arguments_is_refused() -> None:
 def test_missing_nodes(request_: BindingRequest, missing: str) -> None:
     operations = Operations(NodeRegistry(queues=["q"]))
     with pytest.raises(BindingError, match=missing) as caught:
-        make_binding(operations, BROKER, request_, operations.registry.find("q"))
+        make_binding(operations, BROKER, request_, operations.registry.find("q"), operations.registry.find("q"))
     assert caught.value.condition == "amqp:not-found"
