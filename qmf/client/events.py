@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from qmf.client.requests import with_texts
 from qmf.errors import ProtocolError
 from qmf.messaging import Message
 
@@ -36,7 +37,7 @@ class BrokerEvent:
 
     Attributes:
         msg: the message that it came in.
-        content: the event as received.
+        content: the event as received, with texts where qpidd sends them as bytes.
         values: the arguments by name.
         schema_id: package, name and hash of its class.
         name: ``package:class``.
@@ -49,7 +50,7 @@ class BrokerEvent:
         """
         try:
             self.msg = msg
-            self.content: dict[str, Any] = msg.content[0]
+            self.content: dict[str, Any] = with_texts(msg.content[0])
             self.values: dict[str, Any] = self.content["_values"]
             self.schema_id: dict[str, Any] = self.content["_schema_id"]
             self.name = f"{self.schema_id['_package_name']}:{self.schema_id['_class_name']}"

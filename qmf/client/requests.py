@@ -85,7 +85,7 @@ class RequestChannel:
                 self._check_discards(seconds)
         expected = opcode.replace("request", "response")
         for part in parts:
-            part.content = _with_texts(part.content)
+            part.content = with_texts(part.content)
             if (given := part.properties.get(_PROPERTY)) == "_exception":
                 raise _refusal(part.content)
             if given != expected:
@@ -115,7 +115,7 @@ class RequestChannel:
     def _check_discards(self, seconds: float) -> None:
         """qpidd does not number the parts: whether its queue for the answers has dropped any is seen at the queue."""
         query = {"_what": "OBJECT", "_object_id": {"_object_name": f"{_QUEUES}:{self._queue}"}}
-        content = _with_texts(self._exchange(_QUERY, query, seconds)[0].content)
+        content = with_texts(self._exchange(_QUERY, query, seconds)[0].content)
         found = content[0] if isinstance(content, list) and content else None
         values = found.get("_values") if isinstance(found, dict) else None
         if not isinstance(values, dict):
@@ -143,7 +143,7 @@ class RequestChannel:
                 return message
 
 
-def _with_texts(value: object) -> object:
+def with_texts(value: Any) -> Any:
     """A value with texts instead of bytes, as which qpidd sends texts; bytes that are no UTF-8 stay."""
     match value:
         case bytes():
@@ -152,9 +152,9 @@ def _with_texts(value: object) -> object:
             except UnicodeDecodeError:
                 return value
         case dict():
-            return {name: _with_texts(item) for name, item in value.items()}
+            return {name: with_texts(item) for name, item in value.items()}
         case list():
-            return [_with_texts(item) for item in value]
+            return [with_texts(item) for item in value]
         case _:
             return value
 

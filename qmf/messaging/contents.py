@@ -263,12 +263,12 @@ def _without_numbers(annotations: Mapping[object, Any], properties: dict[str, An
     """Message annotations without the sequence numbers of qpidd's nodes, which become properties, as in AMQP 0-10.
 
     Their names are ``qpid.msg_sequence``, and those that programs choose for queues: all that do not begin with ``x-``,
-    as the names of other annotations do. A property of the same name goes first.
+    as the names of other annotations do. They go before properties of the same name.
     """
     others: dict[object, Any] = {}
     for name, value in annotations.items():
         if isinstance(name, str) and not name.startswith("x-"):
-            properties.setdefault(name, value)
+            properties[name] = value
         else:
             others[name] = value
     return others

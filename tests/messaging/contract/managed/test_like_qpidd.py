@@ -45,10 +45,10 @@ def test_queues_that_delete_themselves(
 
 
 def test_times_of_messages_are_switched_by_a_method(session: Session, agent: BrokerAgent, name: str) -> None:
-    sender, receiver = session.sender(f"{name}; {{create: always, delete: always}}"), session.receiver(name)
+    receiver = session.receiver(f"{name}; {{create: always, delete: always}}")
 
     def time_of_a_message() -> object:
-        sender.send("x")
+        session.sender(name).send("x")  # qpidd looks when the link is attached
         properties = receiver.fetch(timeout=10).properties
         session.acknowledge()
         return properties.get("x-amqp-message-annotations", {}).get("x-opt-ingress-timestamp")
