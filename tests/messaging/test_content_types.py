@@ -166,9 +166,7 @@ def test_what_cannot_be_decoded_is_left_to_the_program(session: Session, message
     with pytest.raises(DecodeError, match=text) as failed:
         receiver.fetch(timeout=10)
     assert receiver.fetch(timeout=10).content.number == 2
-    assert receiver.unsettled() == 2
     session.acknowledge()
-    assert receiver.unsettled() == 1
     undecoded = failed.value.message
     assert isinstance(undecoded, ReceivedMessage)
     assert undecoded.content == message.content
