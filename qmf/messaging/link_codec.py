@@ -8,6 +8,7 @@ messages go the general way, and the result is the same.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 from qmf.codec.message import IdForm, Section, split_message
@@ -47,6 +48,7 @@ class MessageEncoder:
 
     Attributes:
         lists_as_data: see `contents.encode`.
+        takes_decimals: False where the broker closes the connection for content that is one `Decimal`.
     """
 
     def __init__(self, subject: str | None, to: str | None, writer: ContentWriter | None = None) -> None:
@@ -57,6 +59,7 @@ class MessageEncoder:
         """
         self._writer = writer or None
         self.lists_as_data = False
+        self.takes_decimals = True
         self._subject = subject
         self._to = to
         #: `durable` of messages that do not say, and by the class of the content what comes before its type and size in
@@ -81,6 +84,10 @@ class MessageEncoder:
         content = message.content
         kind = type(content)
         durable, heads = self._defaults
+        if kind is Decimal and not self.takes_decimals:
+            raise EncodeError(
+                text="content must not be a Decimal: qpidd closes the connection for it; send it in a list"
+            )
         if kind not in _CODES or message.content_type != _IMPLIED[kind] or message.properties != {}:
             return encode(message, self._subject, self._to, durable=durable, lists_as_data=self.lists_as_data)
         try:

@@ -238,6 +238,11 @@ def declares_durable_queues(product: str) -> bool:
     return product in (EMBEDDED, QPIDD)
 
 
+def takes_decimals(product: str) -> bool:
+    """True if a broker reads on after content that is one decimal number."""
+    return product != QPIDD
+
+
 def can_drain(product: str) -> bool:
     """True if a broker reports that it has no message for the credit given; RabbitMQ 3 ends the session instead."""
     return product != RABBITMQ

@@ -29,7 +29,7 @@ from qmf.messaging.exceptions import (
     Timeout,
 )
 from qmf.messaging.link_codec import MessageEncoder
-from qmf.messaging.resolution import passes_lists
+from qmf.messaging.resolution import passes_lists, takes_decimals
 
 #: Messages that are sent in one call.
 _BATCH = 64
@@ -286,6 +286,7 @@ class OutgoingLink(AddressedLink):
             self._drop_accepted(link.resumption.unsettled)
         self._settled = self._settled or link.presettled
         self.encoder.lists_as_data = self._network is not None and not passes_lists(self._network.peer.product)
+        self.encoder.takes_decimals = self._network is None or takes_decimals(self._network.peer.product)
         self.on_credit()
 
     def _drop_accepted(self, unsettled: Mapping[int, Outcome | None]) -> None:

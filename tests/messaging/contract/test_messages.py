@@ -13,6 +13,7 @@ from messaging.conftest import MakeQueue, Target
 from qmf.messaging import (
     Address,
     Empty,
+    EncodeError,
     Message,
     Session,
 )
@@ -62,9 +63,13 @@ def test_contents_round_trip(session: Session, queue: MakeQueue, content: object
     ],
     ids=repr,
 )
-def test_values_of_python_round_trip(session: Session, queue: MakeQueue, content: object) -> None:
+def test_values_of_python_round_trip(broker: Target, session: Session, queue: MakeQueue, content: object) -> None:
     address = queue()
     sender, receiver = session.sender(address), session.receiver(address)
+    if broker.name == "qpidd" and isinstance(content, Decimal):
+        with pytest.raises(EncodeError, match="qpidd closes the connection"):
+            sender.send(content)
+        return
     sender.send(content)
     is_property = not isinstance(content, dict | Decimal)
     sender.send(Message("x", properties={"value": content if is_property else 1}))
