@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ import qmf.messaging
 from qmf import messaging
 from qmf.errors import QmfError
 from qmf.messaging import Disposition, Message, aio
+from qmf.messaging.option_attributes import OptionAttribute
 
 #: Names that only one of the forms has: what sessions, senders and receivers belong to, and what asyncio needs.
 ONLY_SYNC = {
@@ -104,3 +106,23 @@ def test_dispositions_are_checked() -> None:
 
 def test_the_package_describes_itself() -> None:
     assert qmf.messaging.__doc__
+
+
+@pytest.mark.parametrize("form", [messaging, aio], ids=["synchronous", "asyncio"])
+@pytest.mark.parametrize(
+    "name", ["Connection", "Session", "Sender", "Receiver", "ReceivedMessage", "Message", "Disposition", "Consumer"]
+)
+def test_public_names_are_documented(form: object, name: str) -> None:
+    """By a docstring of their own, or among the attributes of their class; of a connection, or as published options."""
+    kind = getattr(form, name, None) or getattr(messaging, name)
+    told = " ".join(inspect.getdoc(base) or "" for base in kind.__mro__ if base is not object)
+    names = {item for item in dir(kind) if not item.startswith("_")}
+    names |= {item for base in kind.__mro__ for item in vars(base).get("__annotations__", ()) if item[0] != "_"}
+    missing = []
+    for item in sorted(names):
+        value = inspect.getattr_static(kind, item, None)
+        function = getattr(value, "fget", None) or getattr(value, "__func__", value)
+        documented = inspect.isroutine(function) and inspect.getdoc(function)
+        if not documented and not isinstance(value, OptionAttribute) and not re.search(rf"\b{item}\b", told):
+            missing.append(item)
+    assert missing == []
