@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeGuard
 
 from qmf._background_tasks import BackgroundTasks
-from qmf.agent.agent_identity import make_identity
+from qmf.agent.agent_start import make_identity
 from qmf.agent.metrics import AgentMetrics, AgentStatistics
 from qmf.agent.objects.object_sources import ObjectSources
 from qmf.agent.objects.object_store import ManagedObjectStore

@@ -7,9 +7,9 @@ from collections import Counter
 
 from qmf.broker.connection_limits import ConnectionCounts, ConnectionLimits
 from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.observer import ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
-from qmf.broker.observer import ClientSession
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal

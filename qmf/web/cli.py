@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from qmf._event_loop import run
 from qmf.connecting import BrokerTarget, read_connections
 from qmf.errors import CallerError, QmfError
-from qmf.web.access.caller import Scope, parse_scopes
 from qmf.web.arguments import parser
+from qmf.web.scopes import Scope, parse_scopes
 
 if TYPE_CHECKING:
     from qmf.web.options import WebOptions

@@ -9,8 +9,8 @@ from pathlib import Path
 import attrs
 
 from qmf.connecting import BrokerTarget
-from qmf.web.access.caller import ALL_SCOPES, Scope
 from qmf.web.arguments import DEFAULT_PORT
+from qmf.web.scopes import ALL_SCOPES, Scope
 
 Network = IPv4Network | IPv6Network
 

@@ -14,9 +14,9 @@ from qmf.broker import Broker
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.connection_limits import ConnectionLimits
 from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.observer import Traffic
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import Traffic
 from qmf.broker.operations.operations import Operations
 from qmf.broker.sessions import ClientSessions
 

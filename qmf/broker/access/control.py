@@ -14,8 +14,8 @@ from qmf.acl.rules import Lookup
 from qmf.acl.ruleset import Decision, Quotas, RuleSet
 from qmf.acl.words import ALL
 from qmf.broker.access.policy import AclPolicy, user_id
+from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientSession
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.observer import BrokerClient, BrokerObserver, ClientSession
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import LOCAL
 from qmf.errors import CallerError

@@ -13,7 +13,8 @@ from qmf.agent import ErrorCode, MethodError
 from qmf.broker.management.callers import current_principal
 from qmf.broker.management.refusals import refusal
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
-from qmf.broker.nodes.exchanges import EXCHANGE_TYPES, Exchange, HeadersExchange
+from qmf.broker.nodes.exchange_types import EXCHANGE_TYPES
+from qmf.broker.nodes.exchanges import Exchange, HeadersExchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, read_node_declaration
 from qmf.broker.nodes.queues import Queue

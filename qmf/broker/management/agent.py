@@ -17,7 +17,7 @@ from qmf.broker.management.objects import CLASSES, ObjectPublisher
 from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
 from qmf.broker.management.setup import BrokerSetup
 from qmf.broker.management.values import clip
-from qmf.broker.observer import BrokerObservers
+from qmf.broker.nodes.observer import BrokerObservers
 from qmf.broker.operations.operations import Operations
 from qmf.broker.process_control import ProcessControl
 

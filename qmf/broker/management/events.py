@@ -11,9 +11,9 @@ from qmf.broker.management.values import connection_address, lstr, simple_map, s
 from qmf.broker.nodes.alerts import Crossing
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientLink
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
 from qmf.errors import CallerError
 from qmf.models.broker import agent as model
 

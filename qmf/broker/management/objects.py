@@ -24,9 +24,9 @@ from qmf.broker.management.setup import BrokerSetup, machine_id
 from qmf.broker.management.topic_objects import ManagedQueuePolicy, ManagedTopic, ManagedTopicPolicy
 from qmf.broker.nodes.bindings import Binding, BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
+from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientLink, ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.topics import NodePolicy, PolicyKind, Topic
-from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink, ClientSession
 from qmf.broker.operations.operations import Operations
 from qmf.broker.process_control import ProcessControl
 from qmf.models.broker import agent as model

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from qmf.broker.nodes.bindings import EXCLUSIVE_BINDING, Binding, BindingRefused, BindingSpec
 from qmf.broker.nodes.counters import ExchangeCounters
@@ -269,23 +269,6 @@ class DefaultExchange:
         """The same binding, if there is one, in a sequence."""
         found = self.route(message)
         return () if found is None else (found,)
-
-
-def _xml_exchange(name: str, settings: ExchangeSettings) -> Exchange:
-    # Imported here, because few brokers need it: its library is large.
-    from qmf.broker.nodes.xml_exchange import XmlExchange
-
-    return XmlExchange(name, settings)
-
-
-#: How an exchange of each type is created.
-EXCHANGE_TYPES: Mapping[str, Callable[[str, ExchangeSettings], Exchange]] = {
-    "direct": DirectExchange,
-    "topic": TopicExchange,
-    "fanout": FanoutExchange,
-    "headers": HeadersExchange,
-    "xml": _xml_exchange,
-}
 
 
 def _headers_match(required: Mapping[str, object], found: Mapping[str, object]) -> bool:

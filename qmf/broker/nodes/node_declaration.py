@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping
 import attrs
 
 from qmf.broker.nodes.arguments import Arguments, NodeArgumentError, read_exchange_arguments, read_queue_arguments
-from qmf.broker.nodes.exchanges import EXCHANGE_TYPES, Exchange
+from qmf.broker.nodes.exchange_types import EXCHANGE_TYPES
+from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import ExchangeSettings, Lifetime, QueueLimits, QueueSettings
 

@@ -14,8 +14,8 @@ from qmf.broker.nodes.alerts import Alerts, Crossing, thresholds
 from qmf.broker.nodes.bindings import Binding, BindingRefused, BindingSpec
 from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
 from qmf.broker.nodes.depth import Depth
+from qmf.broker.nodes.exchange_types import EXCHANGE_TYPES
 from qmf.broker.nodes.exchanges import (
-    EXCHANGE_TYPES,
     DefaultExchange,
     DirectExchange,
     Exchange,
@@ -26,6 +26,7 @@ from qmf.broker.nodes.exchanges import (
 from qmf.broker.nodes.lifetimes import Lifetimes
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration, NodeDeclarationError
+from qmf.broker.nodes.observer import BrokerClient, BrokerObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import Recorder
 from qmf.broker.nodes.router import Node, Router
@@ -39,7 +40,6 @@ from qmf.broker.nodes.settings import (
 )
 from qmf.broker.nodes.timers import CallLater
 from qmf.broker.nodes.topics import Topics
-from qmf.broker.observer import BrokerClient, BrokerObserver
 
 log = logging.getLogger("qmf.broker")
 

@@ -6,7 +6,7 @@ from typing import Self
 
 import attrs
 
-from qmf.broker.observer import BrokerClient
+from qmf.broker.nodes.observer import BrokerClient
 
 #: `Principal.protocol` of programs in the broker's own process.
 LOCAL = "local"

@@ -9,11 +9,11 @@ from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, properties_of, read_node_declaration
+from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientLink
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse, NodeRegistry, NoSuchExchange
 from qmf.broker.nodes.settings import Lifetime, OverflowPolicy
 from qmf.broker.nodes.topics import NodePolicy, PolicyKind, Topic, TopicError
-from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
 from qmf.broker.store.errors import StoreDamaged
 from qmf.broker.store.folder import DataFolder
 from qmf.broker.store.journal import Journal

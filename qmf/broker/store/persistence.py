@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+from qmf.broker.nodes.observer import BrokerObservers
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import BrokerObservers
 from qmf.broker.store.definitions import DefinitionRecorder
 from qmf.broker.store.folder import DataFolder
 from qmf.broker.store.journal import Journal

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable
 
+from qmf.broker.nodes.observer import TransactionCounts
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import TransactionCounts
 from qmf.broker.operations.grants import Publication
 from qmf.broker.refusal import Reason, Refusal
 from qmf.broker.transactions.transaction import Transaction, TransactionFull

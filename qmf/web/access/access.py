@@ -14,12 +14,13 @@ from starlette.requests import HTTPConnection
 
 from qmf.users.users import Users
 from qmf.web.access.audit import AuditLog
-from qmf.web.access.caller import ALL_SCOPES, Caller, Proof, Scope
+from qmf.web.access.caller import Caller, Proof
 from qmf.web.access.limits import CountLimit, FailureDelays, RateLimit, retry_after
 from qmf.web.access.sessions import Sessions
 from qmf.web.access.tokens import ApiTokens
 from qmf.web.options import WebOptions
 from qmf.web.problems import Problem
+from qmf.web.scopes import ALL_SCOPES, Scope
 
 #: The realm that clients show when they ask for a password.
 REALM = 'realm="qmf-web", charset="UTF-8"'

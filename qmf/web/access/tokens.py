@@ -19,7 +19,7 @@ from pathlib import Path
 import attrs
 
 from qmf.errors import CallerError
-from qmf.web.access.caller import Scope, parse_scopes
+from qmf.web.scopes import Scope, parse_scopes
 
 log = logging.getLogger("qmf.web")
 

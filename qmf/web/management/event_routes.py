@@ -12,7 +12,7 @@ from qmf.schema import Severity
 from qmf.views.conditions.tree import Search
 from qmf.views.event_filter import EventFilter
 from qmf.views.events import parse_severity
-from qmf.web.access.caller import Caller, Scope
+from qmf.web.access.caller import Caller
 from qmf.web.addresses import API
 from qmf.web.management.change_feeds import FeedKey
 from qmf.web.management.event_feed import EventSelection
@@ -21,6 +21,7 @@ from qmf.web.management.object_values import Fields, read_fields
 from qmf.web.management.parameters import problems
 from qmf.web.management.selection import ClassSelection, selection
 from qmf.web.problems import Problem
+from qmf.web.scopes import Scope
 from qmf.web.streams.serving import EventStream, log_source, serve_socket
 
 _STREAM: dict[int | str, dict[str, Any]] = {

@@ -6,12 +6,13 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Response
 
-from qmf.web.access.caller import Caller, Scope
+from qmf.web.access.caller import Caller
 from qmf.web.addresses import API
 from qmf.web.json_values import time_text
 from qmf.web.management.jobs import Job
 from qmf.web.management.management import Management
 from qmf.web.management.parameters import problems
+from qmf.web.scopes import Scope
 
 JobId = Annotated[str, Path(min_length=1, max_length=100)]
 

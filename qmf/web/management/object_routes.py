@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Body, Depends, Header, Query, Request, Response
 
 from qmf.views.references import references as references_of
-from qmf.web.access.caller import Caller, Scope
+from qmf.web.access.caller import Caller
 from qmf.web.addresses import API, object_href
 from qmf.web.json_values import json_bytes, reference
 from qmf.web.management import calls
@@ -32,6 +32,7 @@ from qmf.web.management.references import incoming
 from qmf.web.management.schema_routes import failures_json
 from qmf.web.management.selection import ClassSelection, selection
 from qmf.web.parts import PartsResponse, parts_of
+from qmf.web.scopes import Scope
 
 #: Objects in a page where nothing is said.
 DEFAULT_PAGE = 500

@@ -8,12 +8,12 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Query
 
 from qmf.errors import QmfError
-from qmf.web.access.caller import Scope
 from qmf.web.addresses import API
 from qmf.web.management.management import Management
 from qmf.web.management.parameters import AGENT_PROBLEMS, AgentName, ClassName, Package, name, problems
 from qmf.web.management.representations import agent_json, class_json, schema_json
 from qmf.web.problems import problem_of
+from qmf.web.scopes import Scope
 
 
 def router(management: Management) -> APIRouter:

@@ -10,7 +10,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from qmf.web.access.access import WebAccess
-from qmf.web.access.caller import Scope
 from qmf.web.messages import contents, requests
 from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.errors import RETRY_AFTER, as_problems
@@ -20,6 +19,7 @@ from qmf.web.messages.pull_protocol import LinkKind
 from qmf.web.messages.service import MessageService
 from qmf.web.messages.urls import ACKNOWLEDGED, AUTO_ACK, Urls
 from qmf.web.problems import Problem
+from qmf.web.scopes import Scope
 
 Name = Annotated[str, Path(description="name of the queue or topic")]
 Id = Annotated[str, Path(description="id of the consumer, from a link")]

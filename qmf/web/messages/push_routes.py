@@ -11,7 +11,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from qmf.web.access.access import WebAccess
-from qmf.web.access.caller import Scope
 from qmf.web.messages import requests
 from qmf.web.messages.destinations import Destination, DestinationKind
 from qmf.web.messages.errors import RETRY_AFTER, as_problems
@@ -29,6 +28,7 @@ from qmf.web.messages.push.target import may_push_to
 from qmf.web.messages.service import MessageService
 from qmf.web.messages.urls import Urls
 from qmf.web.problems import Problem
+from qmf.web.scopes import Scope
 
 _XML = "application/xml"
 

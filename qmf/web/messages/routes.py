@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 
 from fastapi import APIRouter, Depends
 
-from qmf.web.access.caller import Scope
 from qmf.web.messages.create_routes import CreateRoutes
 from qmf.web.messages.destinations import DestinationKind
 from qmf.web.messages.pull_routes import PullRoutes
 from qmf.web.messages.push_routes import PushRoutes
 from qmf.web.messages.requests import no_query
 from qmf.web.messages.service import CONTAINER, MessageService
+from qmf.web.scopes import Scope
 from qmf.web.services import WebServices
 
 #: Seconds between attempts to connect again.

@@ -12,13 +12,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from qmf.web.access.caller import Scope
 from qmf.web.management.parameters import no_unknown_parameters, problems
 from qmf.web.metrics.collecting import Collected, collect
 from qmf.web.metrics.exposition import OPENMETRICS, TEXT, exposition
 from qmf.web.metrics.followed_classes import ClassPatterns, FollowedClasses
 from qmf.web.metrics.own import OwnMetrics
 from qmf.web.parts import PartsResponse
+from qmf.web.scopes import Scope
 from qmf.web.services import WebServices
 from qmf.web.sharing import SharedWork
 

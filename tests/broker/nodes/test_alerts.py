@@ -8,10 +8,10 @@ import pytest
 from broker.nodes.parts import put, queue
 
 from qmf.broker.nodes.alerts import Alerts, Crossing, thresholds
+from qmf.broker.nodes.observer import BrokerObserver
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import QueueLimits, QueueSettings, Threshold
-from qmf.broker.observer import BrokerObserver
 
 
 def watched(up: Threshold, down: Threshold) -> tuple[Queue, list[Crossing]]:

@@ -7,12 +7,12 @@ import pytest
 
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration
+from qmf.broker.nodes.observer import TransactionCounts
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import Recorder
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.settings import QueueLimits, QueueSettings
-from qmf.broker.observer import TransactionCounts
 from qmf.broker.operations.grants import Publication
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import BROKER

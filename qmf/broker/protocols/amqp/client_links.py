@@ -9,10 +9,10 @@ import attrs
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
+from qmf.broker.nodes.observer import ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
-from qmf.broker.observer import ClientSession
 from qmf.broker.operations.grants import BrowseGrant, ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.policy import OperationRefused

@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.observer import Traffic
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.observer import Traffic
 from qmf.broker.operations.operations import Operations
 from qmf.broker.protocols.amqp.client_links import ClientLinks
 from qmf.broker.protocols.amqp.conditions import CONDITIONS

@@ -15,11 +15,11 @@ from qmf.broker.nodes.node_declaration import (
     NodeDeclarationError,
     read_node_declaration,
 )
+from qmf.broker.nodes.observer import BrokerClient
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, AmbiguousNode, NameInUse, NoSuchExchange
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.settings import ExchangeSettings, Lifetime, QueueSettings
-from qmf.broker.observer import BrokerClient
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal

@@ -15,9 +15,9 @@ from qmf.broker.nodes.arguments import EXCLUDED, SUBSCRIPTION
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.node_declaration import NodeDeclarationError
+from qmf.broker.nodes.observer import BrokerClient
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import QueueSettings
-from qmf.broker.observer import BrokerClient
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.operations import Operations
 from qmf.broker.operations.principal import Principal

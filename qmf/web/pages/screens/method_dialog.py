@@ -11,7 +11,6 @@ from qmf.console.aio import RemoteObject
 from qmf.errors import QmfError
 from qmf.schema import Method
 from qmf.views.text import clean, one_line
-from qmf.web.access.caller import Scope
 from qmf.web.pages.screens.long_text import cut_html
 from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.method_effects import is_dangerous, needs_confirmation
@@ -25,6 +24,7 @@ from qmf.web.pages.views.method_form import (
     property_form,
 )
 from qmf.web.pages.views.value_texts import object_index, value_text
+from qmf.web.scopes import Scope
 
 Values = Mapping[str, object]
 _WARNING = "This may destroy what cannot be had back, or interrupt others."

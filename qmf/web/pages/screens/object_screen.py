@@ -11,7 +11,6 @@ from nicegui import ui
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.schema import Access
 from qmf.views.text import clean, one_line, plural
-from qmf.web.access.caller import Scope
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.series import TooManySeriesError
 from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable, Part
@@ -31,6 +30,7 @@ from qmf.web.pages.views.object_view import (
 )
 from qmf.web.pages.views.page_urls import GraphUrl, PlotsUrl, agent_url, class_url, object_url
 from qmf.web.pages.views.value_texts import ago_text, instant_text, object_index
+from qmf.web.scopes import Scope
 
 #: Objects that refer to this one, and its events, that are shown.
 MOST_REFERRERS = 100

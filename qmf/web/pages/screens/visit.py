@@ -18,7 +18,7 @@ from starlette.requests import Request
 from qmf._version import __version__
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.views.text import clean
-from qmf.web.access.caller import Caller, Scope
+from qmf.web.access.caller import Caller
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.references import References
 from qmf.web.pages.live.series import SeriesKey
@@ -28,6 +28,7 @@ from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_table import ClassTables
 from qmf.web.pages.views.overview import connection_text, finding_text
 from qmf.web.pages.views.page_urls import with_query
+from qmf.web.scopes import Scope
 from qmf.web.services import WebServices
 
 #: Where style and script of the pages are found, and the folder that they are in.

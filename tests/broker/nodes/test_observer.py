@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, BrokerObservers
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import BrokerClient, BrokerObserver, BrokerObservers
 
 
 class Noted(BrokerObserver):

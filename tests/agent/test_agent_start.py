@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from qmf.agent.agent_identity import AgentIdentity, make_identity
+from qmf.agent.agent_identity import AgentIdentity
+from qmf.agent.agent_start import make_identity
 from qmf.agent.options import AgentOptions
 from qmf.errors import CallerError
 from qmf.testing import ManualClock
