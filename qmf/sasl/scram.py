@@ -163,7 +163,9 @@ class ScramServer:
         except UnicodeDecodeError:
             return Rejected("a message that is not UTF-8")
         except self._scramp.ScramException as error:
-            return Rejected("wrong password" if "keys don't match" in str(error) else f"malformed message: {error}")
+            return Rejected(
+                "unknown user or wrong password" if "keys don't match" in str(error) else f"malformed message: {error}"
+            )
 
     def _keys(self, user: str) -> tuple[bytes, bytes, bytes, int]:
         self.claimed_user = user

@@ -65,7 +65,7 @@ async def test_with_users() -> None:
         async with Client(url, settle=0.0) as client:
             await knows_agent(client)
             (connection,) = await client.objects(remote.Connection)
-            assert (connection.saslMechanism, connection.authIdentity) == ("PLAIN", "guest")
+            assert (connection.saslMechanism, connection.authIdentity) == ("SCRAM-SHA-512", "guest")
             assert {item.creator for item in await client.objects(remote.Queue)} == {"guest", ""}
 
 

@@ -307,6 +307,6 @@ async def test_a_broker_with_users_lets_only_them_in(caplog: pytest.LogCaptureFi
     (refused,) = [text for text in caplog.messages if "'SCRAM-SHA-512'" in text]
     assert re.fullmatch(
         r"dropped client at 127\.0\.0\.1:\d+: login of user 'guest' by 'SCRAM-SHA-512' refused: "
-        r"amqp:unauthorized-access: wrong password",
+        r"amqp:unauthorized-access: unknown user or wrong password",
         refused,
     )
