@@ -34,7 +34,7 @@ OURS, QPIDD = "qmf-broker", "qpidd"
 #: Seconds between publications of the agent inside our broker.
 INTERVAL = 10
 #: Seconds that a broker has to start.
-PATIENCE = 300.0
+WAIT_LIMIT = 300.0
 
 _PROCESS = str(Path(__file__).resolve().parent / "broker_process.py")
 
@@ -105,7 +105,7 @@ def _own(options: Sequence[str]) -> Iterator[MeasuredBroker]:
         yield MeasuredBroker(OURS, url, psutil.Process(process.pid))
     finally:
         process.stdin.close()
-        process.wait(PATIENCE)
+        process.wait(WAIT_LIMIT)
         process.stdout.close()
 
 
@@ -138,12 +138,12 @@ def _started(*options: str) -> Iterator[MeasuredBroker]:
             yield MeasuredBroker(QPIDD, f"amqp://127.0.0.1:{port}", psutil.Process(process.pid))
         finally:
             process.terminate()
-            process.wait(PATIENCE)
+            process.wait(WAIT_LIMIT)
 
 
 def _listens(port: int, process: subprocess.Popen[bytes]) -> bool:
     """Wait until a process listens; False when it ends before."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + WAIT_LIMIT
     while process.poll() is None and time.monotonic() < deadline:
         with contextlib.suppress(OSError):
             socket.create_connection(("127.0.0.1", port)).close()

@@ -78,7 +78,7 @@ bus = true
 """
 
 #: Seconds to wait for anything.
-PATIENCE = 300.0
+WAIT_LIMIT = 300.0
 
 
 @attrs.frozen(kw_only=True)
@@ -110,7 +110,7 @@ class Job:
     def wait_for(self, text: str, count: int = 1) -> None:
         """Wait until so many lines begin with a text."""
         with self._new:
-            if not self._new.wait_for(lambda: sum(line.startswith(text) for line in self.lines) >= count, PATIENCE):
+            if not self._new.wait_for(lambda: sum(line.startswith(text) for line in self.lines) >= count, WAIT_LIMIT):
                 raise SystemExit(f"no line {text!r}: {self.lines[-5:]}")
 
     def is_over(self) -> bool:
@@ -133,8 +133,8 @@ class Job:
         return self._process.returncode
 
     def _join(self) -> None:
-        self._process.wait(PATIENCE)
-        self._reader.join(PATIENCE)
+        self._process.wait(WAIT_LIMIT)
+        self._reader.join(WAIT_LIMIT)
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -384,7 +384,7 @@ def wrong_alerts(out: str, count: int, kills: int, received: Counter[str], watch
 
 def until(condition: Callable[[], bool]) -> bool:
     """Wait; False if it was not true in time."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + WAIT_LIMIT
     while not condition():
         if time.monotonic() > deadline:
             return False

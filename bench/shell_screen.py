@@ -25,7 +25,7 @@ COLUMNS, ROWS = 80, 24
 LIMIT = 5.0
 #: Objects that change in a second, with the limit in percent of a core; None: only shown.
 CHANGES: dict[int, float | None] = {0: LIMIT, 200: LIMIT, 1000: None, 10_000: None}
-PATIENCE = 60.0
+WAIT_LIMIT = 60.0
 #: Seconds until the first objects are no longer news.
 SETTLED = 15.0
 
@@ -70,7 +70,7 @@ class Shell:
 
     def sees(self, expected: str) -> None:
         """Wait for a text on the screen."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WAIT_LIMIT
         while True:
             with self._lock:
                 lines = list(self._screen.display)

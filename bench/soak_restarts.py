@@ -40,7 +40,7 @@ from qmf.schema import TYPES, Access, ClassSchema, Property, Statistic
 PACKAGE = "org.example.soak"
 
 #: Seconds after which a console that is still wrong counts as wrong for good.
-PATIENCE = 120.0
+WAIT_LIMIT = 120.0
 
 #: What the agents have or a console shows: label and count, by agent and name.
 State = dict[str, tuple[str, int]]
@@ -290,7 +290,7 @@ def soak(options: argparse.Namespace, restarts: int) -> bool:
 
 def start_broker(port: str) -> tuple[Worker, str]:
     """A broker process and its URL."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + WAIT_LIMIT
     while True:
         worker = Worker(sys.executable, "-m", "qmf.broker", "--port", port, "--no-management")
         try:
@@ -309,7 +309,7 @@ def asked(session: Session) -> State:
 
 def wait(what: str, look: Callable[[], int] | Callable[[], State], right: int | State) -> str:
     """Wait until something looks right; what is wrong with it, or nothing."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + WAIT_LIMIT
     shown = ""
     while time.monotonic() < deadline:
         try:

@@ -39,7 +39,7 @@ from qmf.web.pages.live.series import SeriesStore
 
 INTERVAL = 2.0
 ROUNDS = 10
-PATIENCE = 60.0
+WAIT_LIMIT = 60.0
 #: Browsers of a round of visits.
 VISITORS = 50
 _TABLE = "/objects/org.apache.qpid.broker/queue?sort=-msgTotalEnqueues&columns=msgTotalEnqueues%2CconsumerCount"
@@ -90,7 +90,7 @@ def own_pages(url: str) -> Iterator[tuple[str, Program]]:
 @contextlib.asynccontextmanager
 async def browsers(url: str, count: int, on_rows: Callable[[int, list[Any]], None]) -> AsyncIterator[None]:
     """So many browsers that show the table."""
-    async with httpx.AsyncClient(timeout=PATIENCE) as http:
+    async with httpx.AsyncClient(timeout=WAIT_LIMIT) as http:
         opened: list[SimulatedBrowser] = []
         for number in range(count):
             browser = SimulatedBrowser(url, _TABLE, functools.partial(on_rows, number))
@@ -129,7 +129,7 @@ async def updates(url: str, broker: str, count: int) -> list[float]:
                 text = f"{5001 + step:,}"
                 queue.consumerCount.set(5001 + step)
                 start = time.monotonic()
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(WAIT_LIMIT):
                     while sum(value == text for value in seen.values()) < count:
                         arrived.clear()
                         await arrived.wait()

@@ -19,7 +19,7 @@ from processes import own_agent, own_broker
 
 from qmf.connecting import BrokerTarget
 from qmf.console.aio import Client
-from qmf.web.pages.live.site import Site
+from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.views.object_table import ClassTable, TablePage
 from qmf.web.pages.views.page_urls import ObjectsUrl
 
@@ -27,7 +27,7 @@ PACKAGE, NAME = "org.apache.qpid.broker", "queue"
 #: Seconds of processor time that a page may take with 100,000 objects.
 LIMIT = 3.0
 #: Seconds that the objects may take to come.
-PATIENCE = 600.0
+WAIT_LIMIT = 600.0
 
 _NAMES = ObjectsUrl(PACKAGE, NAME)
 _COUNTER = attrs.evolve(_NAMES, sort="msgTotalEnqueues", descending=True)
@@ -63,13 +63,13 @@ class Pauses:
 @contextlib.asynccontextmanager
 async def opened(url: str, objects: int) -> AsyncIterator[ClassTable]:
     """The table, once all of its objects are there."""
-    async with Client(BrokerTarget.of(url).make_bus(), data=False, timeout=PATIENCE) as client:
-        site = Site(client, 10.0)
+    async with Client(BrokerTarget.of(url).make_bus(), data=False, timeout=WAIT_LIMIT) as client:
+        site = SharedState(client, 10.0)
         site.start()
         try:
             await site.catalogue.refresh()
             followed, release = site.follow_class(PACKAGE, NAME)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(WAIT_LIMIT):
                 while len(followed) < objects:  # noqa: ASYNC110 - there is no event for it
                     await asyncio.sleep(0.1)
             yield ClassTable(site, followed, PACKAGE, NAME)

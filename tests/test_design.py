@@ -488,7 +488,7 @@ INNER_ORDER: dict[str, tuple[str, ...]] = {
         "geometry",
         "rows",
         "model",
-        "leaving",
+        "final_table",
         "state",
         "fitting",
         "drawing",

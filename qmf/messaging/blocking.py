@@ -8,7 +8,7 @@ from collections.abc import Callable
 from qmf.messaging.loop import ConnectionLoop
 
 #: Seconds that `Wakeup.let_run` waits at most.
-PATIENCE = 0.002
+WAIT_LIMIT = 0.002
 #: Messages that keep a thread busy for a while.
 MANY = 100
 
@@ -44,7 +44,7 @@ class Wakeup:
         waiting = self._waiting = threading.Lock()
         waiting.acquire()
         self()
-        waiting.acquire(timeout=PATIENCE)
+        waiting.acquire(timeout=WAIT_LIMIT)
 
     def _run(self) -> None:
         self._scheduled = False

@@ -19,7 +19,7 @@ TOPIC = "apache.org:legacy-amqp-topic-binding:string"
 DIRECT = "apache.org:legacy-amqp-direct-binding:string"
 HEADERS = "apache.org:legacy-amqp-headers-binding:map"
 
-PATIENCE = 10.0
+WAIT_LIMIT = 10.0
 
 #: Makes connections. Any: proton's blocking classes are only half annotated.
 Connect = Callable[[], Any]
@@ -36,7 +36,7 @@ def connect(broker: EmbeddedBroker) -> Iterator[Connect]:
     made: list[Any] = []
 
     def make() -> Any:
-        made.append(BlockingConnection(broker.url, timeout=PATIENCE))
+        made.append(BlockingConnection(broker.url, timeout=WAIT_LIMIT))
         return made[-1]
 
     yield make
@@ -53,7 +53,7 @@ def texts(receiver: Any, count: int) -> list[object]:
     """The bodies of the next messages, which are accepted."""
     found = []
     for _ in range(count):
-        found.append(receiver.receive(PATIENCE).body)
+        found.append(receiver.receive(WAIT_LIMIT).body)
         receiver.accept()
     return found
 
@@ -128,7 +128,7 @@ def test_a_request_is_answered_to_its_reply_address(connect: Connect, form: str)
     client.create_sender(None).send(
         Message(address="qmf.default.direct", subject="agent", reply_to=reply_to, body="request")
     )
-    request = requests.receive(PATIENCE)
+    request = requests.receive(WAIT_LIMIT)
     requests.accept()
     to, _, key = request.reply_to.partition("/")
     server.create_sender(None).send(Message(address=to, subject=key or None, body=f"answer to {request.body}"))
@@ -216,9 +216,9 @@ def test_messages_of_a_receiver_that_dies_go_to_the_next_in_order(connect: Conne
         sender.send(Message(body=number))
     dying = connect()
     receiver = dying.create_receiver("jobs", credit=5)
-    assert receiver.receive(PATIENCE).body == 0
+    assert receiver.receive(WAIT_LIMIT).body == 0
     receiver.accept()
-    assert receiver.receive(PATIENCE).body == 1
+    assert receiver.receive(WAIT_LIMIT).body == 1
     dying.close()
     assert texts(connect().create_receiver("jobs", credit=5), 4) == [1, 2, 3, 4]
 
@@ -227,14 +227,14 @@ def test_a_released_message_comes_again_and_a_rejected_one_does_not(connect: Con
     sender = connect().create_sender("jobs")
     sender.send(Message(body="one"))
     receiver = connect().create_receiver("jobs", credit=0)
-    assert receiver.receive(PATIENCE).body == "one"
+    assert receiver.receive(WAIT_LIMIT).body == "one"
     receiver.release(delivered=False)
-    assert receiver.receive(PATIENCE).body == "one"
+    assert receiver.receive(WAIT_LIMIT).body == "one"
     receiver.release(delivered=True)
-    assert receiver.receive(PATIENCE).body == "one"
+    assert receiver.receive(WAIT_LIMIT).body == "one"
     receiver.reject()
     sender.send(Message(body="two"))
-    assert receiver.receive(PATIENCE).body == "two"
+    assert receiver.receive(WAIT_LIMIT).body == "two"
     receiver.accept()
 
 
@@ -307,7 +307,7 @@ def test_container_and_link_name_together_are_unique(connect: Connect, broker: E
     # A second connection with the container id of the first: what a client does that has not noticed its own end.
     container = Container()
     container.container_id = first.container.container_id
-    second = BlockingConnection(broker.url, timeout=PATIENCE, container=container)
+    second = BlockingConnection(broker.url, timeout=WAIT_LIMIT, container=container)
     with pytest.raises(LinkDetached, match="another link uses this"):
         second.create_receiver("amq.topic", name="same", options=binding(TOPIC, "a"))
     second.create_receiver("amq.topic", name="other", options=binding(TOPIC, "a"))
@@ -327,7 +327,7 @@ def test_time_to_live(connect: Connect, broker: EmbeddedBroker) -> None:
 @pytest.mark.slow
 def test_a_thousand_messages_in_order() -> None:
     with EmbeddedBroker() as broker:
-        connection: Any = BlockingConnection(broker.url, timeout=PATIENCE)
+        connection: Any = BlockingConnection(broker.url, timeout=WAIT_LIMIT)
         receiver = connection.create_receiver("amq.direct", options=binding(DIRECT, "k"), credit=100)
         sender = connection.create_sender("amq.direct")
         for number in range(1000):
@@ -362,7 +362,7 @@ def test_a_receiver_that_does_not_read_loses_its_oldest_and_slows_nobody(
 
 def test_closing_the_broker_tells_clients_why(broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qmf.broker.sessions.CLOSE_PATIENCE", 0.05)  # this client never answers
-    connection = BlockingConnection(broker.url, timeout=PATIENCE)
+    connection = BlockingConnection(broker.url, timeout=WAIT_LIMIT)
     closer = threading.Thread(target=broker.close)
     closer.start()
     with pytest.raises(ConnectionException, match="shutting down"):
@@ -385,6 +385,6 @@ def test_a_receiver_may_ask_for_messages_that_are_settled_at_once(connect: Conne
     dying = connect()
     receiver = dying.create_receiver("jobs", options=Presettled(), credit=0)
     assert receiver.link.remote_snd_settle_mode == 1
-    assert receiver.receive(PATIENCE).body == "one"
+    assert receiver.receive(WAIT_LIMIT).body == "one"
     dying.close()
     assert texts(connect().create_receiver("jobs", credit=1), 1) == ["two"]

@@ -10,7 +10,7 @@ import pytest
 from support.brokers import EMBEDDED
 from support.managed_brokers import managed_broker
 from support.processes import command, run
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 from qmf.broker import EmbeddedBroker
 from qmf.client import BrokerAgent
@@ -31,7 +31,7 @@ class FakeManagement:
     def __init__(self, url: str) -> None:
         self.parts: Sequence[Part] = ()
         self.discards: int | None = 0
-        self._connection = Connection.establish(url, timeout=PATIENCE)
+        self._connection = Connection.establish(url, timeout=WAIT_LIMIT)
         self._session = self._connection.session()
         self._requests = self._session.receiver("qmf.default.direct/broker", capacity=10)
         self._thread = threading.Thread(target=self._serve)
@@ -39,7 +39,7 @@ class FakeManagement:
 
     def close(self) -> None:
         self._connection.close()
-        self._thread.join(PATIENCE)
+        self._thread.join(WAIT_LIMIT)
 
     def _serve(self) -> None:
         while True:
@@ -82,7 +82,7 @@ def management(url: str) -> Iterator[FakeManagement]:
 @pytest.fixture
 def agent(url: str, management: FakeManagement) -> Iterator[BrokerAgent]:
     del management
-    with BrokerAgent.connect(url, timeout=PATIENCE) as agent:
+    with BrokerAgent.connect(url, timeout=WAIT_LIMIT) as agent:
         yield agent
 
 
@@ -143,11 +143,11 @@ def test_commands_end_with_the_error(url: str, management: FakeManagement) -> No
 
 
 def test_the_broker_numbers_the_parts_of_its_answers() -> None:
-    with managed_broker(EMBEDDED) as url, BrokerAgent.connect(url, timeout=PATIENCE) as agent:
+    with managed_broker(EMBEDDED) as url, BrokerAgent.connect(url, timeout=WAIT_LIMIT) as agent:
         names = {f"queue-{number}" for number in range(250)}
         for name in sorted(names):
             agent.addQueue(name)
-        with Connection.establish(url, timeout=PATIENCE) as connection:
+        with Connection.establish(url, timeout=WAIT_LIMIT) as connection:
             session = connection.session()
             answers = session.receiver("qmf.default.topic/direct.test", capacity=10)
             query = {"_what": "OBJECT", "_schema_id": {"_class_name": "queue"}}
@@ -159,9 +159,9 @@ def test_the_broker_numbers_the_parts_of_its_answers() -> None:
                 properties={"qmf.opcode": "_query_request", "method": "request", "x-amqp-0-10.app-id": "qmf2"},
             )
             session.sender("qmf.default.direct/broker").send(request)
-            found = [answers.fetch(timeout=PATIENCE).properties]
+            found = [answers.fetch(timeout=WAIT_LIMIT).properties]
             while "partial" in found[-1]:
-                found.append(answers.fetch(timeout=PATIENCE).properties)
+                found.append(answers.fetch(timeout=WAIT_LIMIT).properties)
         assert len(found) > 2
         assert [item["qmf.sequence"] for item in found] == [*range(1, len(found) + 1)]
         assert {queue.name for queue in agent.getAllQueues()} >= names

@@ -9,7 +9,7 @@ import pytest
 from console.world import World
 from support.recording import Notifications
 from support.scripted_agent import ScriptedAgent, widget
-from support.waiting import PATIENCE, until
+from support.waiting import WAIT_LIMIT, until
 
 from qmf.bus import Backoff, MemoryBus, MemoryExchange
 from qmf.console.aio import Client
@@ -54,7 +54,7 @@ async def make_client(exchange: MemoryExchange, agents: list[ScriptedAgent]) -> 
         heard = Notifications()
         client.listen(heard.append)
         clients.append(client)
-        await client.open(PATIENCE)  # `timeout` is about answers
+        await client.open(WAIT_LIMIT)  # `timeout` is about answers
         await until(lambda: len(client.agents) >= len(agents))
         return client, heard
 

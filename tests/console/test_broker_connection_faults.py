@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 from support.processes import Process, command
 from support.recording import Notifications, RecordingConsole
-from support.waiting import PATIENCE, until, wait_until
+from support.waiting import WAIT_LIMIT, until, wait_until
 
 from qmf.bus import AmqpBus, Backoff
 from qmf.console import Session
@@ -138,7 +138,7 @@ async def test_an_agent_killed_and_started_at_once_was_restarted(
     peers: Peers, client: tuple[Client, Notifications], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # However long its start takes.
-    monkeypatch.setattr("qmf.console.aio.agents.MIN_SILENCE", PATIENCE)
+    monkeypatch.setattr("qmf.console.aio.agents.MIN_SILENCE", WAIT_LIMIT)
     asking, heard = client
     obj = await agent_object(asking)
     process = peers.agents["one"]

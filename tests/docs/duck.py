@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
-from pipeline.quick import PATIENCE
+from pipeline.quick import WAIT_LIMIT
 from support.waiting import wait_until
 
 _SCAN = re.compile(r"delta_scan\('([^']+)'\)")
@@ -21,7 +21,7 @@ _SCAN = re.compile(r"delta_scan\('([^']+)'\)")
 
 def wait_for_rows(line: str) -> tuple[int, str]:
     """Wait until a lake has rows: ``wait-for-rows from delta_scan('TABLE') where CONDITION``, in DuckDB's SQL."""
-    wait_until(lambda: _has_rows(line.removeprefix("wait-for-rows ")), line, PATIENCE)
+    wait_until(lambda: _has_rows(line.removeprefix("wait-for-rows ")), line, WAIT_LIMIT)
     return 0, ""
 
 

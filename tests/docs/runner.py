@@ -18,7 +18,7 @@ import pytest
 from docs.compare import Expected
 from docs.page import ROOT, Block, Command, PageError, blocks, commands, lines, refresh
 from docs.stage import Stage
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 from qmf.console.aio.agent_tracker import AgentTracker
 
@@ -136,7 +136,7 @@ class Runner:
     @property
     def _patience(self) -> float:
         """Seconds to wait for what fits: after a fault, the rest of the page is only looked at."""
-        return 1.0 if self._faults else PATIENCE
+        return 1.0 if self._faults else WAIT_LIMIT
 
     def _note(self, where: str, fault: str) -> None:
         if fault:
@@ -150,7 +150,7 @@ async def _patient_settle(self: AgentTracker, limit: float) -> None:
     """Wait as a console does when it was opened, but longer: on a busy machine the broker's own agent answers alone."""
     await _settle(self, limit)
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(PATIENCE if limit else 0):
+        async with asyncio.timeout(WAIT_LIMIT if limit else 0):
             while all(agent.is_broker for agent in self.agents):
                 await asyncio.sleep(0.01)
 

@@ -18,7 +18,7 @@ from docs.page import Command
 from docs.typed_shell import TypedShell
 from shell.terminals import environment
 from support.processes import Process
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 #: The broker of the pages, as they write it.
 PLACE = "127.0.0.1:5672"
@@ -85,7 +85,7 @@ class Stage:
         text = text.replace(self.web, WEB) if self.web else text
         return text.replace(self._place, PLACE).replace(f":{self._place.split(':')[1]}", ":5672") if self.url else text
 
-    def run(self, command: Command, patience: float = PATIENCE) -> str:
+    def run(self, command: Command, patience: float = WAIT_LIMIT) -> str:
         """Run a command; what is wrong with it, or with what it prints.
 
         Those that only look are repeated until they print what the page shows, since agents publish and answer when
@@ -108,7 +108,7 @@ class Stage:
             command.expected, patience if _LOOKING.match(text) else 0.0, lambda: self._run_line(text)[1]
         )
 
-    def run_python(self, path: Path, expected: Expected | None, patience: float = PATIENCE) -> str:
+    def run_python(self, path: Path, expected: Expected | None, patience: float = WAIT_LIMIT) -> str:
         """Run a program of the page, until it prints what the page shows; one that shows nothing stays."""
         args = [sys.executable, str(path)]
         if expected is None:
@@ -121,7 +121,7 @@ class Stage:
         process = self._service(name)
         assert process.end() == 0, f"{name} failed: {process.said()}"
 
-    def said(self, name: str, expected: Expected, patience: float = PATIENCE) -> str:
+    def said(self, name: str, expected: Expected, patience: float = WAIT_LIMIT) -> str:
         """Wait until such a program has printed what the page shows; what is wrong with it."""
         process = self._service(name)
         return self.until_it_fits(expected, patience, lambda: "\n".join(process.said()))
@@ -179,7 +179,7 @@ class Stage:
             stderr=subprocess.STDOUT,
             text=True,
             encoding="utf-8",
-            timeout=PATIENCE * 2,
+            timeout=WAIT_LIMIT * 2,
             env=self._environment,
             check=False,
         )

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from bus.peer import Peer, serving
 from support.recording import message
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 from qmf.bus.engine.events import CreditChanged, Delivery, EngineEvent, LinkRequested, OutcomeReceived
 from qmf.bus.engine.link import Link
@@ -113,7 +113,7 @@ class ScriptedPeer:
             done.set()
 
         self.loop.call_soon_threadsafe(run)
-        assert done.wait(PATIENCE)
+        assert done.wait(WAIT_LIMIT)
 
 
 @contextmanager
@@ -132,11 +132,11 @@ def scripted_peer(**settings: object) -> Iterator[ScriptedPeer]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    assert ready.wait(PATIENCE)
+    assert ready.wait(WAIT_LIMIT)
     try:
         yield script
     finally:
         assert script.loop is not None
         assert stop is not None
         script.loop.call_soon_threadsafe(stop.set)
-        thread.join(PATIENCE)
+        thread.join(WAIT_LIMIT)

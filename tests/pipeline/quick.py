@@ -14,4 +14,4 @@ QUICK: dict[str, str] = {
 }
 
 #: Seconds that a query may take before a test gives up. Far above what is needed, for slow machines.
-PATIENCE = 180
+WAIT_LIMIT = 180

@@ -10,7 +10,7 @@ import attrs
 import pytest
 from pipeline.lakes import Shop
 from pipeline.object_store import s3_store
-from pipeline.quick import PATIENCE
+from pipeline.quick import WAIT_LIMIT
 from pipeline.shop import PACKAGE, TILL
 
 from qmf.pipeline import LakeError
@@ -61,7 +61,7 @@ def other() -> ClassVersion:
 def drain(frame: DataFrame, path: Path) -> None:
     """Write what a stream has now into a table."""
     query = sinks.start_stream(frame, str(path), name="drain", once=True)
-    assert query.awaitTermination(PATIENCE)
+    assert query.awaitTermination(WAIT_LIMIT)
 
 
 def read(spark: SparkSession, path: Path, *columns: str) -> list[tuple[Any, ...]]:
@@ -121,7 +121,7 @@ def test_a_version_with_another_type_stops_a_stream_with_the_reason(
     shop.put((2, 20), table=other())
     query = sinks.start_stream(stream, str(tmp_path / "out"), name="q", once=True)
     with pytest.raises(StreamingQueryException, match="sales is float in this version of the class, not decimal128"):
-        query.awaitTermination(PATIENCE)
+        query.awaitTermination(WAIT_LIMIT)
 
 
 def test_all_classes_are_the_same_as_a_batch_and_as_a_stream(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:

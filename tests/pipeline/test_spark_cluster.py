@@ -38,7 +38,7 @@ from qmf.pipeline.rollup.tables import RollupOptions, rollup_table  # noqa: E402
 pytestmark = pytest.mark.slow
 
 #: Seconds for anything that starts Java.
-PATIENCE = 240.0
+WAIT_LIMIT = 240.0
 
 #: Rolls a lake up and audits it, as batches and as streams, evaluates rules, and prints the folders of the executors.
 PROGRAM = """
@@ -136,7 +136,7 @@ def check_tables(shop: Shop, out: Path, rows: int) -> None:
 def run(master: str, shop: Shop, out: Path, *, executors: int | None) -> None:
     """Roll up on a cluster, and compare the table with that of the job in this process."""
     command = [sys.executable, "-c", PROGRAM, master, shop.root, str(out), json.dumps(QUICK), RULES]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_LIMIT, check=False)
     assert ran.returncode == 0, ran.stderr
     found = dict(line.partition(" ")[::2] for line in ran.stdout.splitlines())
     # What the executors of a local cluster logged.
@@ -197,14 +197,14 @@ def test_a_standalone_master_with_two_workers_of_which_one_is_killed(shop: Shop,
         common = ("--host", "127.0.0.1", "--webui-port", "0")
         master = ("org.apache.spark.deploy.master.Master", *common, "--port", str(port))
         _, log = stack.enter_context(daemon(tmp_path, "master", *master))
-        wait_until(lambda: "New state: ALIVE" in log.read_text(errors="replace"), "the master", PATIENCE)
+        wait_until(lambda: "New state: ALIVE" in log.read_text(errors="replace"), "the master", WAIT_LIMIT)
         workers = []
         for number in range(2):
             worker = ("org.apache.spark.deploy.worker.Worker", *common, "--cores", "1", "--memory", "600m")
             place = ("--work-dir", str(tmp_path / f"worker-{number}"), url)
             workers.append(stack.enter_context(daemon(tmp_path, f"worker-{number}", *worker, *place))[0])
         registered = "Registering worker"
-        wait_until(lambda: log.read_text(errors="replace").count(registered) == 2, "both workers", PATIENCE)
+        wait_until(lambda: log.read_text(errors="replace").count(registered) == 2, "both workers", WAIT_LIMIT)
         command = [sys.executable, "-c", PROGRAM, url, shop.root, str(tmp_path / "out"), json.dumps(QUICK), RULES]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **LOCAL}
@@ -212,10 +212,10 @@ def test_a_standalone_master_with_two_workers_of_which_one_is_killed(shop: Shop,
             # It is killed as soon as it has written a file: most of the work is still to be done.
             written = tmp_path / "out" / "batch"
             wait_until(
-                lambda: program.poll() is not None or any(written.rglob("*.parquet")), "a file of a task", PATIENCE
+                lambda: program.poll() is not None or any(written.rglob("*.parquet")), "a file of a task", WAIT_LIMIT
             )
             kill(workers[0])
-            output, errors = program.communicate(timeout=PATIENCE)
+            output, errors = program.communicate(timeout=WAIT_LIMIT)
         assert program.returncode == 0, errors
     found = dict(line.partition(" ")[::2] for line in output.splitlines())
     check_tables(shop, tmp_path / "out", int(found["rows"]))

@@ -10,7 +10,7 @@ from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import display_width
 from qmf_shell.results.result import LiveScreen
 from qmf_shell.screens.drawing import draw_page
-from qmf_shell.screens.geometry import Geometry, Surroundings
+from qmf_shell.screens.geometry import Geometry, ScreenContext
 from qmf_shell.screens.navigator import Navigator
 from qmf_shell.screens.state import Page
 from qmf_shell.session.context import Context
@@ -55,7 +55,7 @@ class Looked:
 
     def lines(self, width: int = 100, height: int = 20, *, colour: bool = True) -> list[str]:
         """The texts of the lines; none may be wider than the screen."""
-        around = Surroundings(
+        around = ScreenContext(
             formatter=FORMATTER,
             colour=colour,
             trail=self.navigator.trail,
@@ -71,7 +71,7 @@ class Looked:
 
     def styles(self, part: str) -> str:
         """The style of the first piece of text that contains a part."""
-        around = Surroundings(formatter=FORMATTER, message=None)
+        around = ScreenContext(formatter=FORMATTER, message=None)
         drawn = draw_page(self.navigator.page, around, self.geometry, 120, 20)
         return next(style for line in drawn for style, text in line if part in text)
 

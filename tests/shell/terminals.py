@@ -14,7 +14,7 @@ from typing import Self
 import pexpect
 import pyte
 
-PATIENCE = 30.0
+WAIT_LIMIT = 30.0
 PROGRAM = [sys.executable, "-m", "qmf_shell.main"]
 
 
@@ -55,7 +55,7 @@ class Terminal:
             [*program[1:], *args],
             env=env,
             dimensions=(rows, columns),
-            timeout=PATIENCE,
+            timeout=WAIT_LIMIT,
             encoding="utf-8",
         )
         self.child.delaybeforesend = None
@@ -83,7 +83,7 @@ class Terminal:
 
     def until(self, check: Callable[[list[str]], bool]) -> list[str]:
         """Read until `check` is true for the lines of the screen."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WAIT_LIMIT
         while not check(self.lines):
             assert time.monotonic() < deadline, "\n".join(self.lines)
             self.read(0.1)
@@ -119,7 +119,7 @@ class Terminal:
 
     def end(self) -> int:
         """Read to the end; the exit code."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WAIT_LIMIT
         while time.monotonic() < deadline:
             try:
                 self.read(0.2)
@@ -147,7 +147,7 @@ def run(
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=PATIENCE,
+        timeout=WAIT_LIMIT,
         env=environment(home, **(env or {})),
         check=False,
     )

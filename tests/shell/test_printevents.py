@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from qmf_shell.printevents import main
-from shell.terminals import PATIENCE, environment, run
+from shell.terminals import WAIT_LIMIT, environment, run
 
 from qmf.agent import Agent, AgentThread
 from qmf.broker import EmbeddedBroker
@@ -62,7 +62,7 @@ class Program:
         lines: list[str] = []
         reader = threading.Thread(target=lambda: lines.append(self.process.stdout.readline()), daemon=True)  # type: ignore[union-attr]
         reader.start()
-        for _ in range(int(PATIENCE / 0.05)):
+        for _ in range(int(WAIT_LIMIT / 0.05)):
             agent.agent.raise_event(above(percent))
             reader.join(0.05)
             if lines:
@@ -72,7 +72,7 @@ class Program:
     def end(self) -> tuple[int, str]:
         """End it by Ctrl-C; its exit code and its output on stderr."""
         self.process.send_signal(2)
-        _, err = self.process.communicate(timeout=PATIENCE)
+        _, err = self.process.communicate(timeout=WAIT_LIMIT)
         return self.process.returncode, err
 
 
@@ -96,7 +96,7 @@ def test_filters_json_and_count(broker: EmbeddedBroker, agent: AgentThread, tmp_
     agent.agent.raise_event(above(50))
     event = json.loads(program.line_of(agent, 97))
     assert (event["severity"], event["arguments"]["percent"]) == ("warn", 97)
-    _, err = program.process.communicate(timeout=PATIENCE)
+    _, err = program.process.communicate(timeout=WAIT_LIMIT)
     assert program.process.returncode == 0
     assert "Traceback" not in err
 

@@ -12,7 +12,7 @@ import pytest
 from qmf_shell import main as shell
 from qmf_shell import printevents as events
 from qmf_shell.published_names import printevents, tool
-from shell.terminals import PATIENCE, environment
+from shell.terminals import WAIT_LIMIT, environment
 from support.managed_brokers import NEVER
 
 from qmf import __version__
@@ -50,7 +50,7 @@ def test_the_manuals_session(tmp_path: Path) -> None:
             input=SESSION,
             capture_output=True,
             text=True,
-            timeout=2 * PATIENCE,
+            timeout=2 * WAIT_LIMIT,
             env=environment(tmp_path),
             check=False,
         )

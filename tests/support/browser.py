@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 #: Milliseconds that anything on a page may take before a test fails.
-PATIENCE = 60_000.0
+WAIT_LIMIT = 60_000.0
 
 
 def chromium() -> str | None:

@@ -19,10 +19,10 @@ from types import TracebackType
 from typing import Self
 
 import pytest
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
-#: Seconds without a line after which a program counts as stuck. Its own patience is PATIENCE.
-LIMIT = 2 * PATIENCE
+#: Seconds without a line after which a program counts as stuck. Its own patience is WAIT_LIMIT.
+LIMIT = 2 * WAIT_LIMIT
 
 
 def required(name: str) -> str:
@@ -70,11 +70,11 @@ class ForeignProgram:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
-            self._process.wait(PATIENCE)
+            self._process.wait(WAIT_LIMIT)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._reader.join(PATIENCE)
+        self._reader.join(WAIT_LIMIT)
         self._process.stdout.close()
         self._errors.close()
 

@@ -26,7 +26,7 @@ SOURCES = Path(__file__).resolve().parents[1] / "interop"
 PROTOCOLS = ("amqp0-10", "amqp1.0")
 
 #: Seconds that anything may take before a test gives up.
-PATIENCE = 30.0
+WAIT_LIMIT = 30.0
 
 needs_libqmf2 = pytest.mark.skipif(not URL, reason="QMF_TEST_LIBQMF2 and QMF_TEST_QPIDD name no libqmf2 and no qpidd")
 
@@ -77,7 +77,7 @@ class Driven:
         """Close its input and wait for its end; its exit code."""
         self._in.close()
         try:
-            return self._popen.wait(PATIENCE)
+            return self._popen.wait(WAIT_LIMIT)
         finally:
             self._popen.kill()
             self._popen.wait()
@@ -85,7 +85,7 @@ class Driven:
 
     def _line(self) -> str:
         # Killed when it hangs: then the line is empty.
-        alarm = threading.Timer(PATIENCE, self._popen.kill)
+        alarm = threading.Timer(WAIT_LIMIT, self._popen.kill)
         alarm.start()
         try:
             return self._out.readline().rstrip("\n")

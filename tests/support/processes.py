@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 
 def command(name: str) -> str:
@@ -50,7 +50,7 @@ class Process:
 
     def wait_for(self, text: str) -> str:
         """The first line from now on that holds `text`, on either output."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WAIT_LIMIT
         ended = 0
         while (left := deadline - time.monotonic()) > 0:
             try:
@@ -86,13 +86,13 @@ class Process:
         if self.popen.poll() is None:
             self.popen.send_signal(number)
         try:
-            code = self.popen.wait(PATIENCE)
+            code = self.popen.wait(WAIT_LIMIT)
         except subprocess.TimeoutExpired:
             self.popen.kill()
             self.popen.wait()
             raise AssertionError(f"{self.args} did not end on signal {number}; it said {self.lines}") from None
         for reader in self._readers:
-            reader.join(PATIENCE)
+            reader.join(WAIT_LIMIT)
         for stream in (self.popen.stdout, self.popen.stderr):
             assert stream is not None
             stream.close()
@@ -121,7 +121,7 @@ def run(
         stdin=None if stdin is not None else subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=PATIENCE * 2,
+        timeout=WAIT_LIMIT * 2,
         check=False,
         env=env,
     )

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from support.waiting import PATIENCE, until
+from support.waiting import WAIT_LIMIT, until
 
 from qmf.bus import Bus, BusEvent, ReceivedMessage
 from qmf.codec import Message, Section, decode_message, encode_message
@@ -99,7 +99,7 @@ class RecordingConsole(Console):
     def wait(self, name: str, count: int = 1) -> list[tuple[Any, ...]]:
         """As `of`, once there are `count`."""
         with self._called:
-            assert self._called.wait_for(lambda: len(self.of(name)) >= count, PATIENCE), f"{name}: {self.calls}"
+            assert self._called.wait_for(lambda: len(self.of(name)) >= count, WAIT_LIMIT), f"{name}: {self.calls}"
         return self.of(name)
 
 

@@ -9,17 +9,17 @@ from collections.abc import Callable
 from qmf import testing
 
 #: Seconds that anything may take before a test fails. Far above what is needed, for slow machines.
-PATIENCE = 30.0
+WAIT_LIMIT = 30.0
 
 
 async def until(
-    condition: Callable[[], object], what: str | Callable[[], str] = "the condition", timeout: float = PATIENCE
+    condition: Callable[[], object], what: str | Callable[[], str] = "the condition", timeout: float = WAIT_LIMIT
 ) -> None:
     """`qmf.testing.until` with the patience of this suite."""
     await testing.until(condition, what, timeout)
 
 
-def wait_until(condition: Callable[[], object], what: str = "the condition", timeout: float = PATIENCE) -> None:
+def wait_until(condition: Callable[[], object], what: str = "the condition", timeout: float = WAIT_LIMIT) -> None:
     """Block this thread until `condition()` is true; `what` names what is waited for, for the error."""
     deadline = time.monotonic() + timeout
     pause = threading.Event()

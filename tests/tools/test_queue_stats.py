@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from support.managed_brokers import unique
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 from qmf.broker import EmbeddedBroker
 from qmf.client import BrokerAgent, Queue
@@ -47,8 +47,8 @@ def test_only_queues_that_match() -> None:
 def test_a_queue_of_a_broker(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     name = unique("stats")
     with (
-        BrokerAgent.connect(url, timeout=PATIENCE) as broker,
-        Connection.establish(url, timeout=PATIENCE) as connection,
+        BrokerAgent.connect(url, timeout=WAIT_LIMIT) as broker,
+        Connection.establish(url, timeout=WAIT_LIMIT) as connection,
     ):
         broker.addQueue(name)
         sender = connection.session().sender(name)

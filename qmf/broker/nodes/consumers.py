@@ -85,7 +85,7 @@ class Consumers:
         barred: entries with the consumers that may not have them; the queue changes it.
         """
         self._order = order
-        self._barred = barred
+        self._excluded = barred
         self.all: deque[Consumer] = deque()
         #: Entries that match the selectors, in their order. Those that are not available any more are left out later.
         self._chosen: dict[Consumer, deque[Entry]] = {}
@@ -96,7 +96,7 @@ class Consumers:
     @property
     def choose(self) -> bool:
         """True if a consumer has a selector, or may not have all entries."""
-        return bool(self._chosen or self._barred)
+        return bool(self._chosen or self._excluded)
 
     def add(self, consumer: Consumer) -> None:
         """Add a consumer."""
@@ -187,7 +187,7 @@ class Consumers:
                 consumer.ready()
                 and (consumer.selector is None or consumer.selector(entry.message))
                 and (groups is None or groups.allows(entry, consumer))
-                and consumer not in self._barred.get(entry, ())
+                and consumer not in self._excluded.get(entry, ())
             ):
                 return consumer
         return None
@@ -199,15 +199,15 @@ class Consumers:
     def _first_for(self, consumer: Consumer) -> Entry | None:
         chosen = self._chosen.get(consumer)
         if chosen is None:
-            return self._first_allowed(consumer, self._order) if self._barred else self._order.first()
+            return self._first_allowed(consumer, self._order) if self._excluded else self._order.first()
         while chosen and chosen[0].state is not AVAILABLE:
             chosen.popleft()
-        if self._barred:
+        if self._excluded:
             return self._first_allowed(consumer, chosen)
         return chosen[0] if chosen else None
 
     def _first_allowed(self, consumer: Consumer, entries: Iterable[Entry]) -> Entry | None:
-        barred = self._barred
+        barred = self._excluded
         for entry in entries:
             if entry.state is AVAILABLE and consumer not in barred.get(entry, ()):
                 return entry

@@ -43,8 +43,8 @@ class QueueDelivery:
         self._broker_counters = broker_counters
         self._alternate = alternate
         self._max_deliveries = settings.max_deliveries
-        self._barred = _Barred(contents.observers)
-        self.consumers = Consumers(contents.order, self._barred.consumers)
+        self._excluded = _Barred(contents.observers)
+        self.consumers = Consumers(contents.order, self._excluded.consumers)
         self.browsers: list[Browser] = []
         self.groups = (
             MessageGroups(settings.group_key, timestamps=settings.group_timestamp) if settings.group_key else None
@@ -70,7 +70,7 @@ class QueueDelivery:
     def remove_consumer(self, consumer: Consumer) -> None:
         """Deliver nothing more to this consumer. Does nothing when it was removed before."""
         self.consumers.remove(consumer)
-        self._barred.forget(consumer)
+        self._excluded.forget(consumer)
         self.plain = self._is_plain()
 
     def add_browser(self, browser: Browser) -> None:
@@ -177,10 +177,10 @@ class QueueDelivery:
             if self._alternate is not None:
                 self._alternate.reroute(entry.message)
 
-    def bar(self, entry: Entry, consumer: Consumer) -> None:
+    def exclude(self, entry: Entry, consumer: Consumer) -> None:
         """A consumer that gives an entry back next must not get it again."""
         if entry.state is ACQUIRED:
-            self._barred.add(entry, consumer)
+            self._excluded.add(entry, consumer)
             self.plain = False
 
     def release(self, entries: Iterable[Entry], *, failed: bool = False) -> None:

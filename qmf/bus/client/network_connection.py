@@ -221,18 +221,18 @@ class NetworkConnection:
 
     # Owners of links and sessions
 
-    def own(self, link: Link, owner: LinkOwner) -> None:
+    def set_owner(self, link: Link, owner: LinkOwner) -> None:
         """Pass the events of a link to its owner from now on."""
         self._owners[link] = owner
         if link.is_sender:
             self._senders[link] = owner
 
-    def disown(self, link: Link) -> None:
+    def remove_owner(self, link: Link) -> None:
         """Stop passing the events of a link."""
         self._owners.pop(link, None)
         self._senders.pop(link, None)
 
-    def own_session(self, session: EngineSession, on_ended: Callable[[str, str], None]) -> None:
+    def set_session_owner(self, session: EngineSession, on_ended: Callable[[str, str], None]) -> None:
         """Call `on_ended` with condition and description when the broker ends a session."""
         self._session_owners[session] = on_ended
 
@@ -242,7 +242,7 @@ class NetworkConnection:
         Returns:
             done when the broker has confirmed that, or is gone.
         """
-        self.disown(link)
+        self.remove_owner(link)
         confirmed = self._loop.create_future()
         if link.detached:
             confirmed.set_result(None)
@@ -327,7 +327,7 @@ class NetworkConnection:
         if (confirmed := self._detaching.pop(event.link, None)) is not None:
             _resolve(confirmed)
         owner = self._owners.get(event.link)
-        self.disown(event.link)
+        self.remove_owner(event.link)
         if owner is not None:
             owner.on_detached(event.condition, event.description)
 

@@ -52,7 +52,7 @@ class PersistentLink(LinkOwner, abc.ABC):
         self._move(LinkTrigger.ATTACH)
         self._network, self._engine_session = network, session
         link = self._link = self._request(network, session)
-        network.own(link, self)
+        network.set_owner(link, self)
         network.transport.flush_soon()
 
     def lose(self) -> None:

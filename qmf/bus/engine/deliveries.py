@@ -283,7 +283,7 @@ class Deliveries:
                 lib.pn_delivery_settle(delivery)
             return
         if outcome is Outcome.ACCEPTED:
-            final = not link.holding or bool(lib.pn_delivery_settled(delivery))
+            final = not link.keeps_unsettled or bool(lib.pn_delivery_settled(delivery))
             event = _outcome_received(link, delivery_tag, outcome, "", "", False, False, None, final, b"")
         else:
             event = self._read_outcome(link, delivery, delivery_tag, state)

@@ -164,7 +164,7 @@ class OutcomeReceived:
         annotations: of a modified message: what is to be merged into its message annotations, as an encoded map; empty
             for nothing.
         transaction: id of the transaction in which the peer decided, or which it has declared; else None.
-        final: False if the outcome depends on the transaction, or the link holds its messages (`Link.holding`):
+        final: False if the outcome depends on the transaction, or the link holds its messages (`Link.keeps_unsettled`):
             `Decisions.settle_sent` settles the message.
     """
 

@@ -30,8 +30,8 @@ class Link:
         resumption: of a link that can be resumed, as the peer sent it in its attach; None for any other link. The
             delivery tags of such a link are chosen by the sender's owner, and are the same on both sides.
         max_message: bytes of the largest message that the peer accepts, where we are the sender; 0 for no limit.
-        holding: set by the owner of a link on which we send: messages that the peer accepts without settling them stay
-            unsettled until `Decisions.settle_sent`.
+        keeps_unsettled: set by the owner of a link on which we send: messages that the peer accepts without settling
+            them stay unsettled until `Decisions.settle_sent`.
         count_available: set by the owner of a link on which we send: counts the messages that wait for credit, for a
             peer that asks; None to tell no number.
         raw, session, impl, session_impl, address, session_address, table, place, received, sent, accepting, confirming,
@@ -39,7 +39,7 @@ class Link:
     """
 
     __slots__ = (
-        "_holding",
+        "_keeps_unsettled",
         "accepting",
         "address",
         "chunks",
@@ -81,7 +81,7 @@ class Link:
         self.properties: Mapping[str, object] = {}
         self.resumption: Resumption | None = None
         self.max_message = 0
-        self._holding = False
+        self._keeps_unsettled = False
         self.raw = raw
         self.session = raw.session
         #: The C objects behind `raw` and `session`, which live as long as those do. What is needed for every message is
@@ -119,13 +119,13 @@ class Link:
         self.detached = False
 
     @property
-    def holding(self) -> bool:
+    def keeps_unsettled(self) -> bool:
         """See above."""
-        return self._holding
+        return self._keeps_unsettled
 
-    @holding.setter
-    def holding(self, holding: bool) -> None:
-        self._holding = holding
+    @keeps_unsettled.setter
+    def keeps_unsettled(self, keeps_unsettled: bool) -> None:
+        self._keeps_unsettled = keeps_unsettled
         self.mark_row()
 
     @property
@@ -133,7 +133,7 @@ class Link:
         """For the row in the table of links: whether events of the link are simple, and what they mean."""
         if self.detached or self.resumption is not None or self.chunks:
             return SKIP
-        return HOLDS if self._holding else 0
+        return HOLDS if self._keeps_unsettled else 0
 
     def mark_row(self) -> None:
         """Something that the flags depend on has changed."""

@@ -198,7 +198,7 @@ class AddressedLink(PersistentLink):
         (qpidd would end the subscription even when the link is only detached.)
         """
         if self.address.options.link.durable and self._network is not None and self._link is not None:
-            self._network.disown(self._link)
+            self._network.remove_owner(self._link)
             self._link = None
         self.close()
 

@@ -43,7 +43,7 @@ class CoordinatorLink(LinkOwner):
             terminus=Terminus(coordinator=True, capabilities=("amqp:local-transactions",)),
             session=session,
         )
-        network.own(self._link, self)
+        network.set_owner(self._link, self)
         network.transport.flush_soon()
 
     async def declare(self) -> None:

@@ -126,8 +126,8 @@ async def _exchange(
         f"{name}-answers", is_sender=False, terminus=Terminus(dynamic=True), credit=1, session=session
     )
     target = engine.links.attach(f"{name}-requests", is_sender=True, terminus=Terminus(_EXCHANGE), session=session)
-    network.own(source, answers)
-    network.own(target, requests)
+    network.set_owner(source, answers)
+    network.set_owner(target, requests)
     transport.flush_soon()
     try:
         for future in (answers.attached, requests.attached, requests.credit):
@@ -146,8 +146,8 @@ async def _exchange(
             engine.decisions.settle(source, delivery.delivery_tag)
         return decode(delivery.data)
     finally:
-        network.disown(source)
-        network.disown(target)
+        network.remove_owner(source)
+        network.remove_owner(target)
 
 
 def _refusal(answer: Message, what: str) -> MessagingError:

@@ -345,7 +345,7 @@ class SessionCore:
         """
         self.network = network
         session = self._session = network.engine.sessions.begin()
-        network.own_session(session, self._on_ended)
+        network.set_session_owner(session, self._on_ended)
         for link in (*self.senders, *self.receivers):
             link.attach(network, session)
         network.transport.flush_soon()

@@ -21,7 +21,7 @@ RESTARTED, ENDED, LOST = "agent restarted", "agent ended", "agent lost"
 
 #: Nanoseconds in which messages that an agent sent before its goodbye may still arrive
 #: (`qmf.console.aio.agents.GOODBYE_PERIOD`).
-AFTERGLOW_NS = 10 * 10**9
+GOODBYE_PERIOD_NS = 10 * 10**9
 
 #: When objects of an agent ended with it: agent, until (latest row that such an object can have), ended_at, reason.
 _ENDS = f"""
@@ -33,7 +33,7 @@ all_ends as (
     select agent, start_ns as ended_at,
         case when state = '{DOWN}' and cause = 'goodbye' then '{ENDED}' when state = '{DOWN}' then '{LOST}'
             when state = '{UP}' and (cause = 'restarted' or epoch <> before) then '{RESTARTED}' end as reason,
-        case when cause = 'goodbye' then least(start_ns + {AFTERGLOW_NS}, end_ns) else start_ns end as until
+        case when cause = 'goodbye' then least(start_ns + {GOODBYE_PERIOD_NS}, end_ns) else start_ns end as until
     from known_states),
 ends as (from all_ends where reason is not null)"""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from qmf.pipeline.runners.runner import Runner
 
 #: Seconds between looks for new rows: a look costs a few milliseconds, and alerts wait for it.
-_LOOK = 0.05
+_POLL_INTERVAL = 0.05
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +135,7 @@ def _follow(
             if notifier is not None:
                 notifier.drain(stop)
             break
-        stop.wait(min(every, _LOOK))
+        stop.wait(min(every, _POLL_INTERVAL))
     busy = f"; {totals}" if totals is not None else ""
     print_line(f"{steps} steps in {seconds:.1f} s, {alerts} rows written{busy}")
 

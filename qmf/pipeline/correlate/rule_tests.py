@@ -30,8 +30,8 @@ import attrs
 
 from qmf._toml import key_lines
 from qmf.pipeline.correlate.alerts import Alert, AlertState
+from qmf.pipeline.correlate.case_rows import CaseLake, CaseSeries, read_series
 from qmf.pipeline.correlate.evaluation import AT, EvaluationPass, Evaluator
-from qmf.pipeline.correlate.given_rows import GivenLake, GivenSeries, read_series
 from qmf.pipeline.correlate.plan import completed, read_plan
 from qmf.pipeline.correlate.rule_file import load_rules, parse_toml, read_text
 from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
@@ -99,7 +99,7 @@ class RuleTest:
     """
 
     name: str
-    series: tuple[GivenSeries, ...]
+    series: tuple[CaseSeries, ...]
     checks: tuple[Check, ...]
 
 
@@ -217,7 +217,7 @@ def _states(rules: Sequence[Rule], test: RuleTest) -> Iterator[tuple[Check, list
     # Others may need columns that the test doesn't give.
     tested = {check.name for check in test.checks}
     rules = [rule for rule in rules if rule.name in tested]
-    lake = GivenLake(test.series, rules)
+    lake = CaseLake(test.series, rules)
     plan = read_plan(rules, lake.classes)
     reader = SignalReader(plan, 0, {path: rows.schema for path, rows in lake.rows.items()})
     try:

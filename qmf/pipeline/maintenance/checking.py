@@ -34,7 +34,7 @@ from qmf.pipeline.lake.waiting import ENDED_NS, ReaderNote, recorded_shares
 from qmf.pipeline.runners.runner import Runner, duckdb_batches
 
 #: Seconds that a check waits for recorders that are committing, and from one look to the next.
-PATIENCE, _LOOK = 10.0, 0.02
+WAIT_LIMIT, _LOOK = 10.0, 0.02
 
 #: A recorder whose last heartbeat is older than this, in ns, has ended.
 _RECENT = 60 * 10**9
@@ -251,7 +251,7 @@ class LakeCheck:
             files = () if beats.version() is None else beats.snapshot().files
             return any((file.last_received_ns or 0) > self._now_ns - _RECENT for file in files)
         waiting = batches_of_recorders(self._lake)
-        give_up = time.monotonic() + PATIENCE
+        give_up = time.monotonic() + WAIT_LIMIT
         # Recorders commit what is followed, and hold nothing of it back.
         note = ReaderNote(self._lake, "check", time.time_ns)
         note.renew(self._lake.paths())

@@ -19,7 +19,7 @@ from qmf.pipeline.notifying.muting import Muting
 from qmf.pipeline.notifying.notification import AlertNotification, NotificationOutcome
 from qmf.pipeline.notifying.routes import SECOND, Integration, NotificationPlan
 from qmf.pipeline.notifying.silences import Silence
-from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, Told
+from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState
 
 #: ns to the second attempt after a failure; doubled with each further one, up to the maximum.
 FIRST_RETRY, LAST_RETRY = SECOND, 300 * SECOND
@@ -148,7 +148,7 @@ class Dispatcher:
             if group is not None:
                 group.refused[key] = now + LAST_RETRY
             return
-        for alerts, told in ((notification.firing, Told.FIRING), (notification.resolved, None)):
+        for alerts, told in ((notification.firing, SentState.FIRING), (notification.resolved, None)):
             for alert in alerts:
                 if alert.id in self._state.alerts:
                     self._state.tell(alert.id, key, told)
@@ -267,7 +267,9 @@ class Dispatcher:
             if alert.is_firing:
                 if not muting.of(alert):
                     self._owe(alert, key)
-            elif (told is Told.OWED and muting.of(alert)) or (told is Told.FIRING and not integration.send_resolved):
+            elif (told is SentState.OWED and muting.of(alert)) or (
+                told is SentState.FIRING and not integration.send_resolved
+            ):
                 self._state.tell(alert_id, key, None)
         if integration.resend_interval is not None and group.resend.get(key, 0) <= now:
             group.resend[key] = now + integration.resend_interval
@@ -287,8 +289,8 @@ class Dispatcher:
         if notification is not None:
             line.under_way.add(group.key)
             for alert in notification.firing:
-                if self._state.told_of(alert.id, key) is Told.OWED:
-                    self._state.tell(alert.id, key, Told.SENT)
+                if self._state.told_of(alert.id, key) is SentState.OWED:
+                    self._state.tell(alert.id, key, SentState.SENT)
         return notification
 
     def _content(self, group: Group, integration: Integration, muting: Muting, now: int) -> AlertNotification | None:
@@ -302,7 +304,7 @@ class Dispatcher:
             if alert.is_firing:
                 if not muting.of(alert):
                     firing.append(alert)
-                    changed |= told in (Told.OWED, Told.SENT)
+                    changed |= told in (SentState.OWED, SentState.SENT)
             elif told is not None:
                 resolved.append(alert)
                 changed = True
@@ -329,7 +331,7 @@ class Dispatcher:
 
     def _owe(self, alert: ActiveAlert, key: str) -> None:
         if self._state.told_of(alert.id, key) is None:
-            self._state.tell(alert.id, key, Told.OWED)
+            self._state.tell(alert.id, key, SentState.OWED)
 
     def _delivered(self, group: Group, key: str, now: int) -> None:
         self._state.sent.put((key, group.key), now)

@@ -29,7 +29,7 @@ from qmf.pipeline.notifying.receivers.webhook import WebhookConfig, WebhookSende
 MAX_AGE = 3600 * 10**9
 
 #: Seconds that the end of a job waits for receivers.
-PATIENCE = 60.0
+WAIT_LIMIT = 60.0
 
 
 class JobNotifier:
@@ -116,7 +116,7 @@ class JobNotifier:
 
     def drain(self, stop: threading.Event) -> None:
         """Notify everything now, because the job ends; says what could not be delivered."""
-        if not self._notifier.drain(stop, PATIENCE):
+        if not self._notifier.drain(stop, WAIT_LIMIT):
             self._print_line(f"Not everybody was notified; the next run goes on. {self._notifier.counts()}")
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from qmf.pipeline.notifying.notification import AlertNotification, NotificationO
 from qmf.pipeline.notifying.receivers.base import NotificationSender
 from qmf.pipeline.notifying.routes import NotificationPlan
 from qmf.pipeline.notifying.silence_file import SilenceFile
-from qmf.pipeline.notifying.state import Told
+from qmf.pipeline.notifying.state import SentState
 from qmf.pipeline.notifying.state_file import StateFile
 from qmf.pipeline.notifying.worker import Worker
 
@@ -194,7 +194,7 @@ class Notifier:
                 for key, counts in sorted(self._state.counts.items())
             ]
             owed = sum(
-                any(told is not Told.FIRING for told in entries.values()) for entries in self._state.told.values()
+                any(told is not SentState.FIRING for told in entries.values()) for entries in self._state.told.values()
             )
         if owed:
             parts.append(f"{owed} alerts are still to be told")

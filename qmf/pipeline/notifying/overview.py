@@ -20,7 +20,7 @@ from qmf.pipeline.notifying.muting import Mute, Muting
 from qmf.pipeline.notifying.notifier import ENDED_TEXT, INHIBIT_TEXT, PENDING_TEXT, read_ended
 from qmf.pipeline.notifying.payload import webhook_alert
 from qmf.pipeline.notifying.silence_file import SilenceFile
-from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, Told
+from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState
 from qmf.pipeline.notifying.state_file import read_state
 
 #: The folder of the notifications' state, in the folder of the tables of alerts.
@@ -100,8 +100,8 @@ def read_overview(folder: Path, matchers: tuple[Matcher, ...], now: int) -> Noti
         ShownAlert(
             alert=alert,
             mute=muting.of(alert),
-            told=_integrations(state, alert, {Told.FIRING}),
-            owed=_integrations(state, alert, {Told.OWED, Told.SENT}),
+            told=_integrations(state, alert, {SentState.FIRING}),
+            owed=_integrations(state, alert, {SentState.OWED, SentState.SENT}),
         )
         for alert in sorted((*state.alerts.values(), *pending), key=lambda alert: (alert.starts_ns, alert.id))
         if all_match(matchers, alert.labels)
@@ -135,5 +135,5 @@ def read_table_overview(out: Path, matchers: tuple[Matcher, ...]) -> Notificatio
     )
 
 
-def _integrations(state: NotificationState, alert: ActiveAlert, told: Set[Told]) -> tuple[str, ...]:
+def _integrations(state: NotificationState, alert: ActiveAlert, told: Set[SentState]) -> tuple[str, ...]:
     return tuple(sorted(key for key, value in state.told.get(alert.id, {}).items() if value in told))

@@ -39,7 +39,7 @@ class TrackedDict(dict[K, V]):
         return self.pop(key)
 
 
-class Told(enum.Enum):
+class SentState(enum.Enum):
     """What an integration was told of an alert.
 
     OWED: nothing yet, but it must be told even if the alert ends before that, unless it is muted by then; SENT: perhaps
@@ -83,15 +83,15 @@ class NotificationState:
     def __init__(self) -> None:
         self.alerts: TrackedDict[str, ActiveAlert] = TrackedDict()
         self.held: TrackedDict[str, bool] = TrackedDict()
-        self.told: TrackedDict[str, Mapping[str, Told]] = TrackedDict()
+        self.told: TrackedDict[str, Mapping[str, SentState]] = TrackedDict()
         self.sent: TrackedDict[tuple[str, str], int] = TrackedDict()
         self.counts: TrackedDict[str, IntegrationCounts] = TrackedDict()
 
-    def told_of(self, alert_id: str, integration: str) -> Told | None:
+    def told_of(self, alert_id: str, integration: str) -> SentState | None:
         """What an integration was told of an alert."""
         return self.told.get(alert_id, {}).get(integration)
 
-    def tell(self, alert_id: str, integration: str, told: Told | None) -> None:
+    def tell(self, alert_id: str, integration: str, told: SentState | None) -> None:
         """Record what an integration was told; None to forget it."""
         entries = {key: value for key, value in self.told.get(alert_id, {}).items() if key != integration}
         if told is not None:

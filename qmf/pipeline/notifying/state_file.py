@@ -18,7 +18,7 @@ import attrs
 
 from qmf.pipeline.errors import LakeError, lake_errors
 from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, Told, TrackedDict
+from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState, TrackedDict
 
 #: Its name in the folder of the notifications' state.
 STATE = "notifications.db"
@@ -174,9 +174,9 @@ def _load(connection: sqlite3.Connection, path: Path) -> NotificationState:
     with _database_errors(path):
         alerts = connection.execute("SELECT id, content FROM alerts ORDER BY rowid").fetchall()
         held = connection.execute("SELECT id FROM held").fetchall()
-        told: dict[str, dict[str, Told]] = {}
+        told: dict[str, dict[str, SentState]] = {}
         for id, key, text in connection.execute("SELECT alert, integration, told FROM told"):
-            told.setdefault(id, {})[key] = Told(text)
+            told.setdefault(id, {})[key] = SentState(text)
         sent = connection.execute("SELECT integration, group_key, at FROM sent").fetchall()
         counts = connection.execute("SELECT integration, content FROM counts").fetchall()
         state.alerts = TrackedDict({id: ActiveAlert.from_json(json.loads(content)) for id, content in alerts})

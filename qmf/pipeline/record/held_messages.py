@@ -26,7 +26,7 @@ from qmf.schema import ClassKey
 log = logging.getLogger("qmf.pipeline")
 
 #: Seconds that messages wait for the schema of their class.
-PATIENCE = 60.0
+WAIT_LIMIT = 60.0
 
 #: Messages, and bytes of them, that wait at most.
 MAX_MESSAGES, MAX_BYTES = 10_000, 32 * 1024 * 1024
@@ -108,7 +108,7 @@ class HeldRowWriter(Protocol):
 class HeldMessages:
     """Holds messages by class. Belongs to the event loop."""
 
-    def __init__(self, client: Client, write: HeldRowWriter, *, patience: float = PATIENCE) -> None:
+    def __init__(self, client: Client, write: HeldRowWriter, *, patience: float = WAIT_LIMIT) -> None:
         """Hold nothing.
 
         Args:

@@ -24,7 +24,7 @@ from qmf.pipeline.errors import NoSpaceError
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.runs import SILENCE_NS, agents_of_others
 from qmf.pipeline.record.buffers import RowBuffers
-from qmf.pipeline.record.held_messages import PATIENCE, HeldMessage
+from qmf.pipeline.record.held_messages import WAIT_LIMIT, HeldMessage
 from qmf.pipeline.record.lake_notes import LakeNotes
 from qmf.pipeline.record.lake_writer import CommitCounts, LakeWriter
 from qmf.pipeline.record.notifications import NotificationRows
@@ -83,7 +83,7 @@ class LakeRecorder:
         interval: float = DEFAULT_INTERVAL,
         max_cells: int = DEFAULT_CELLS,
         state: Path | None = None,
-        patience: float = PATIENCE,
+        patience: float = WAIT_LIMIT,
         refresh: float = REFRESH,
         quiet: QuietTables | None = None,
         share: Share | None = None,
@@ -218,7 +218,7 @@ class LakeRecorder:
     async def _flush(self) -> None:
         invalid_values = self._rows.invalid_values
         if invalid_values > self._reported_invalid:
-            self._rows.add_gap("misfit", "", invalid_values - self._reported_invalid)
+            self._rows.add_gap("invalid values", "", invalid_values - self._reported_invalid)
             self._reported_invalid = invalid_values
         if self._unwritten is not None and not await self._write(self._unwritten, again=True):
             return

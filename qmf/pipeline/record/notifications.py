@@ -34,7 +34,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, LakeColumn, aligned
 from qmf.pipeline.record.buffers import Cells, RowBuffers, RowConverter
 from qmf.pipeline.record.conversion import to_json
-from qmf.pipeline.record.held_messages import PATIENCE, HeldMessage, HeldMessages
+from qmf.pipeline.record.held_messages import WAIT_LIMIT, HeldMessage, HeldMessages
 from qmf.pipeline.record.properties import REFRESH, KnownProperties, Properties
 from qmf.pipeline.record.shares import Share
 from qmf.protocol import EventData, ObjectData, ObjectId
@@ -69,7 +69,7 @@ class NotificationRows:
         run_id: str,
         clock: Callable[[], int],
         *,
-        patience: float = PATIENCE,
+        patience: float = WAIT_LIMIT,
         refresh: float = REFRESH,
         share: Share | None = None,
     ) -> None:

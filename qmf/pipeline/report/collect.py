@@ -15,7 +15,7 @@ from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.report import anomalies, events, lives, selection
 from qmf.pipeline.report.agents import agent_rows, intervals
 from qmf.pipeline.report.alerts import read_alerts
-from qmf.pipeline.report.holding import Holding
+from qmf.pipeline.report.known_spans import KnownSpans
 from qmf.pipeline.report.model import Anomaly, ComparedNumber, RangeComparison, Report
 from qmf.pipeline.report.own import own_connections
 from qmf.pipeline.report.presence import read_presence
@@ -202,13 +202,13 @@ def _with_series(source: ReportSource, options: ReportOptions, report: Report, o
         ),
     )
     known_until = {row.agent: row.known_until_ns for row in report.agents}
-    holding = Holding.of(time_range, report.presence, known_until, lives.ends(source))
+    spans = KnownSpans.of(time_range, report.presence, known_until, lives.ends(source))
     report = attrs.evolve(
         report,
-        charts=selection.charts(source, holding),
-        movers=selection.movers(source, holding, options.top),
+        charts=selection.charts(source, spans),
+        movers=selection.movers(source, spans, options.top),
     )
-    report = _with_anomalies(source, options, report, holding)
+    report = _with_anomalies(source, options, report, spans)
     if other is not None:
         series, left = selection.compared(source, time_range, other, options.top)
         report = attrs.evolve(report, comparison=RangeComparison(other=other, numbers=(), series=series, left=left))
@@ -228,7 +228,7 @@ def usual_ranges(time_range: TimeRange, days: int) -> tuple[TimeRange, ...]:
     return tuple(TimeRange(first - number * NS_PER_DAY, last - number * NS_PER_DAY) for number in range(days, 0, -1))
 
 
-def _with_anomalies(source: ReportSource, options: ReportOptions, report: Report, holding: Holding) -> Report:
+def _with_anomalies(source: ReportSource, options: ReportOptions, report: Report, spans: KnownSpans) -> Report:
     time_range = report.time_range
     step = time_range.step
     since = usual_ranges(time_range, options.usual_days)
@@ -246,7 +246,7 @@ def _with_anomalies(source: ReportSource, options: ReportOptions, report: Report
             step=step,
         )
     shown = found[: options.top]
-    series = selection.read_series(source, [item.key for item in shown], holding)
+    series = selection.read_series(source, [item.key for item in shown], spans)
     return attrs.evolve(
         report,
         anomaly_days=days if days >= anomalies.MIN_DAYS else 0,

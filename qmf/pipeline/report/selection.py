@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from qmf.pipeline.duckdb_queries import quoted
-from qmf.pipeline.report.holding import Holding
+from qmf.pipeline.report.known_spans import KnownSpans
 from qmf.pipeline.report.model import ChangedSeries, Chart, ComparedSeries, Series
 from qmf.pipeline.report.naming import labels
 from qmf.pipeline.report.series import KEY, VALUES
@@ -32,9 +32,9 @@ def within(time_range: TimeRange, step: int) -> str:
     return f"t >= {time_range.first_window(step)} and t < {time_range.last_ns / NS!r}"
 
 
-def charts(source: ReportSource, holding: Holding) -> tuple[Chart, ...]:
+def charts(source: ReportSource, spans: KnownSpans) -> tuple[Chart, ...]:
     """The charts of each class, those of gauges first, each with its largest objects."""
-    time_range = holding.time_range
+    time_range = spans.time_range
     units = " ".join(f"when '{unit}' then {number}" for number, unit in enumerate(_FIRST_UNITS))
     rows = source.query(
         f"""
@@ -65,7 +65,7 @@ def charts(source: ReportSource, holding: Holding) -> tuple[Chart, ...]:
     )
     found: dict[tuple[object, ...], list[Series]] = {}
     objects: dict[tuple[object, ...], int] = {}
-    for series, row in zip(read_series(source, rows, holding), rows, strict=True):
+    for series, row in zip(read_series(source, rows, spans), rows, strict=True):
         key = (row[0], row[1], row[4])
         found.setdefault(key, []).append(series)
         objects[key] = row[-1]
@@ -94,9 +94,9 @@ def _labelled(series: Sequence[Series]) -> Iterable[Series]:
     return (attrs.evolve(item, label=label) for item, label in zip(series, names, strict=True))
 
 
-def movers(source: ReportSource, holding: Holding, top: int) -> tuple[ChangedSeries, ...]:
+def movers(source: ReportSource, spans: KnownSpans, top: int) -> tuple[ChangedSeries, ...]:
     """The series whose halves differ most, relative to the spread within a half: trends, not noise."""
-    time_range = holding.time_range
+    time_range = spans.time_range
     middle = (time_range.first_ns + time_range.last_ns) / 2 / NS
     rows = source.query(
         f"""
@@ -114,7 +114,7 @@ def movers(source: ReportSource, holding: Holding, top: int) -> tuple[ChangedSer
         from levels where level > 0 and before <> after order by score desc, {_KEY_SQL} limit {top}
         """
     )
-    series = read_series(source, rows, holding)
+    series = read_series(source, rows, spans)
     return tuple(
         ChangedSeries(series=one, before=row[7], after=row[8], score=row[9])
         for one, row in zip(series, rows, strict=True)
@@ -147,11 +147,11 @@ def compared(
     return tuple(ComparedSeries(series=_series(row), before=row[7], after=row[8]) for row in rows), left
 
 
-def read_series(source: ReportSource, rows: Sequence[Row], holding: Holding) -> list[Series]:
+def read_series(source: ReportSource, rows: Sequence[Row], spans: KnownSpans) -> list[Series]:
     """The series that rows begin with, with their points in a range."""
     if not rows:
         return []
-    time_range = holding.time_range
+    time_range = spans.time_range
     source.run(f"create or replace temp table report_wanted as select {_KEY_SQL} from {VALUES} limit 0")
     with source.errors():
         source.connection.executemany(
@@ -169,7 +169,7 @@ def read_series(source: ReportSource, rows: Sequence[Row], holding: Holding) -> 
         own = points.get(tuple(row[:5]), [])
         series = _series(row)
         key = (series.name, series.agent, series.object)
-        filled = holding.counter(key, own) if row[6] else holding.gauge(key, [(t, value) for t, _, value in own])
+        filled = spans.counter(key, own) if row[6] else spans.gauge(key, [(t, value) for t, _, value in own])
         found.append(attrs.evolve(series, points=tuple(filled)))
     return found
 

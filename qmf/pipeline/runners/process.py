@@ -18,7 +18,7 @@ from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_files import WrittenRows, write_rows
 from qmf.pipeline.lake.table_files import FilesByTable, in_portions
-from qmf.pipeline.runners.runner import Found, Map, Reduce, Rows, Task, conformed_batches
+from qmf.pipeline.runners.runner import Map, Mapped, Reduce, Rows, Task, conformed_batches
 
 _SORTED = "qmf_unsorted"
 
@@ -153,7 +153,7 @@ class ProcessRunner:
         """As of `Runner`."""
         return ProcessRows(table.schema, lambda: iter(table.to_batches()))
 
-    def each(self, tasks: Sequence[Task], work: Callable[[Task], Found]) -> list[Found]:
+    def each(self, tasks: Sequence[Task], work: Callable[[Task], Mapped]) -> list[Mapped]:
         """As of `Runner`: in as many threads as there are processors."""
         if len(tasks) < 2:
             return [work(task) for task in tasks]

@@ -21,7 +21,7 @@ from qmf.pipeline.lake.row_files import WrittenRows
 from qmf.pipeline.lake.table_files import FilesByTable, TableFile
 
 Task = TypeVar("Task")
-Found = TypeVar("Found")
+Mapped = TypeVar("Mapped")
 
 Map = Callable[[Any, Task], Iterator[Any]]
 """Makes record batches of a task; the first argument is a connection to DuckDB."""
@@ -104,7 +104,7 @@ class Runner(Protocol):
     def given(self, table: Any) -> Rows:
         """Rows of an Arrow table, which are few."""
 
-    def each(self, tasks: Sequence[Task], work: Callable[[Task], Found]) -> list[Found]:
+    def each(self, tasks: Sequence[Task], work: Callable[[Task], Mapped]) -> list[Mapped]:
         """What a function returns for each task, in their order: small values only.
 
         Args:

@@ -17,7 +17,7 @@ from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_files import WrittenRows
 from qmf.pipeline.lake.table_files import FilesByTable, in_portions
-from qmf.pipeline.runners.runner import Found, Map, Reduce, Rows, Task, conformed_batches
+from qmf.pipeline.runners.runner import Map, Mapped, Reduce, Rows, Task, conformed_batches
 from qmf.pipeline.spark import sinks
 
 #: Rows of a task: seconds of work, and some hundred megabytes.
@@ -123,7 +123,7 @@ class SparkRunner:
         """As of `Runner`."""
         return SparkRows(self.spark.createDataFrame(table, from_arrow_schema(table.schema)), 1)
 
-    def each(self, tasks: Sequence[Task], work: Callable[[Task], Found]) -> list[Found]:
+    def each(self, tasks: Sequence[Task], work: Callable[[Task], Mapped]) -> list[Mapped]:
         """As of `Runner`."""
 
         def run(batches: Iterable[Any]) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from qmf.tools.config.options import COMMANDS, EXCHANGE_TYPES, build_parser, wit
 from qmf.tools.connecting import access_of
 
 #: Seconds that the broker has: nobody waits longer for the Tab key.
-PATIENCE = 2.0
+WAIT_LIMIT = 2.0
 
 #: Classes that ``list``, ``add`` and ``del`` are often used with.
 _CLASSES = ("binding", "broker", "connection", "exchange", "queue", "session", "subscription")
@@ -106,7 +106,7 @@ def _nobody(question: str) -> None:
 
 def _names(options: argparse.Namespace, kind: str) -> list[str]:
     try:
-        with access_of(options, ask=_nobody).connect(PATIENCE) as broker:
+        with access_of(options, ask=_nobody).connect(WAIT_LIMIT) as broker:
             found = [item for item in broker.list(kind) if options.all or not is_own(item)]
             return sorted(name for item in found if (name := str(item.get("name", ""))))
     except QmfError:
@@ -115,7 +115,7 @@ def _names(options: argparse.Namespace, kind: str) -> list[str]:
 
 def _keys(options: argparse.Namespace, exchange: str, queue: str) -> list[str]:
     try:
-        with access_of(options, ask=_nobody).connect(PATIENCE) as broker:
+        with access_of(options, ask=_nobody).connect(WAIT_LIMIT) as broker:
             bindings = broker.getAllBindings()
     except QmfError:
         return []

@@ -20,7 +20,7 @@ from qmf.web.messages.consumer_ids import ConsumerOptions
 from qmf.web.messages.destinations import Destination, DestinationKind, link_options, subscription_name
 
 #: Seconds that the broker has to answer.
-PATIENCE = 10.0
+ANSWER_TIMEOUT = 10.0
 #: Senders that are kept open.
 MAX_SENDERS = 200
 
@@ -81,7 +81,7 @@ class ConsumerSource:
         if self.is_lost(message):
             return Settlement.LOST
         try:
-            await self._session.acknowledge(message, timeout=PATIENCE)
+            await self._session.acknowledge(message, timeout=ANSWER_TIMEOUT)
         except (Timeout, MessagingError):
             return Settlement.UNKNOWN
         # Brokers that don't confirm: what is in the socket arrives, even if this process is killed now.
@@ -117,9 +117,9 @@ class ConsumerSource:
         # The broker may be gone, or have deleted the queue: it is closed then.
         if not (keep and self._lasting):
             with contextlib.suppress(MessagingError, Timeout):
-                await self._receiver.close(PATIENCE)
+                await self._receiver.close(ANSWER_TIMEOUT)
         with contextlib.suppress(MessagingError, Timeout):
-            await self._session.close(PATIENCE)
+            await self._session.close(ANSWER_TIMEOUT)
 
 
 class BrokerLinks:
@@ -143,7 +143,7 @@ class BrokerLinks:
             if self._connection is None or self._connection.get_error() is not None:
                 await self._drop_connection()
                 connection = self._make()
-                await connection.open(PATIENCE)
+                await connection.open(ANSWER_TIMEOUT)
                 self._connection = connection
             return self._connection
 
@@ -157,7 +157,7 @@ class BrokerLinks:
         self._senders.clear()
         if connection is not None:
             with contextlib.suppress(MessagingError, Timeout):
-                await connection.close(PATIENCE)
+                await connection.close(ANSWER_TIMEOUT)
 
     async def check_attached(self) -> Connection:
         """The connection, if the broker is there now or soon.
@@ -166,7 +166,7 @@ class BrokerLinks:
             MessagingError, Timeout: it is not.
         """
         connection = await self.connection()
-        if not await connection.wait_attached(PATIENCE):
+        if not await connection.wait_attached(ANSWER_TIMEOUT):
             raise MessagingConnectionError(text=f"no connection to {connection.options.urls[0]}")
         return connection
 
@@ -178,14 +178,14 @@ class BrokerLinks:
             MessagingError, Timeout: the broker says why not.
         """
         connection = await self.check_attached()
-        session = await connection.session(timeout=PATIENCE)
+        session = await connection.session(timeout=ANSWER_TIMEOUT)
         try:
             # A sender, because a receiver would subscribe; the broker is asked for the kind where it can check that.
             assertion = destination.address().replace("; {", "; {assert: always, ", 1)
             try:
-                await session.sender(assertion, timeout=PATIENCE)
+                await session.sender(assertion, timeout=ANSWER_TIMEOUT)
             except InvalidOption:
-                await session.sender(destination.address(), timeout=PATIENCE)
+                await session.sender(destination.address(), timeout=ANSWER_TIMEOUT)
         finally:
             session.abandon()
 
@@ -196,7 +196,7 @@ class BrokerLinks:
             MessagingError, Timeout: it has not.
         """
         sender = await self._sender(destination)
-        await sender.send(message, timeout=PATIENCE)
+        await sender.send(message, timeout=ANSWER_TIMEOUT)
 
     async def _sender(self, destination: Destination) -> Sender:
         connection = await self.connection()
@@ -209,9 +209,9 @@ class BrokerLinks:
                 known[0].abandon()
                 del self._senders[key]
             await self.check_attached()
-            session = await connection.session(timeout=PATIENCE)
+            session = await connection.session(timeout=ANSWER_TIMEOUT)
             try:
-                sender = await session.sender(destination.address(), timeout=PATIENCE)
+                sender = await session.sender(destination.address(), timeout=ANSWER_TIMEOUT)
             except BaseException:
                 session.abandon()
                 self._sender_locks.pop(key, None)
@@ -221,7 +221,7 @@ class BrokerLinks:
             old, (surplus, _) = self._senders.popitem(last=False)
             self._sender_locks.pop(old, None)
             with contextlib.suppress(MessagingError, Timeout):
-                await surplus.close(PATIENCE)
+                await surplus.close(ANSWER_TIMEOUT)
         return sender
 
     async def source(self, destination: Destination, options: ConsumerOptions) -> ConsumerSource:
@@ -235,9 +235,9 @@ class BrokerLinks:
         if destination.kind is DestinationKind.TOPIC and options.durable and options.name is not None:
             name = subscription_name(destination, options.name)
         link = link_options(selector=options.selector, name=name, durable=name is not None)
-        session = await connection.session(timeout=PATIENCE)
+        session = await connection.session(timeout=ANSWER_TIMEOUT)
         try:
-            receiver = await session.receiver(destination.address(*link), timeout=PATIENCE)
+            receiver = await session.receiver(destination.address(*link), timeout=ANSWER_TIMEOUT)
         except BaseException:
             session.abandon()
             raise

@@ -18,7 +18,7 @@ import logging
 from qmf.messaging import AddressError, Empty, Message, Timeout
 from qmf.messaging.aio import Connection, Sender, Session
 from qmf.messaging.exceptions import TransactionAborted, TransactionError, TransactionUnknown
-from qmf.web.messages.broker_links import PATIENCE, BrokerLinks
+from qmf.web.messages.broker_links import ANSWER_TIMEOUT, BrokerLinks
 from qmf.web.messages.destinations import Destination
 
 log = logging.getLogger("qmf.web")
@@ -120,7 +120,7 @@ class Creations:
                 for key in await _read(connection):
                     self._remember(key)
                 self._loaded = True
-            markers = await session.sender(QUEUE, timeout=PATIENCE)
+            markers = await session.sender(QUEUE, timeout=ANSWER_TIMEOUT)
         except BaseException:
             session.abandon()
             raise
@@ -130,7 +130,7 @@ class Creations:
     @staticmethod
     async def _transactional(connection: Connection) -> Session | None:
         try:
-            return await connection.session(transactional=True, timeout=PATIENCE)
+            return await connection.session(transactional=True, timeout=ANSWER_TIMEOUT)
         except TransactionError as error:
             log.info("ids of created messages are kept in memory only: %s", error)
             return None
@@ -149,11 +149,11 @@ class Creations:
         Raises:
             MessagingError, Timeout: the broker refuses every form of it.
         """
-        session = await connection.session(timeout=PATIENCE)
+        session = await connection.session(timeout=ANSWER_TIMEOUT)
         try:
             for form in _FORMS:
                 try:
-                    await session.sender(form, timeout=PATIENCE)
+                    await session.sender(form, timeout=ANSWER_TIMEOUT)
                 except AddressError as error:
                     log.debug("%s", error)
                     if form is _FORMS[-1]:
@@ -186,18 +186,22 @@ class _Transactions:
         if sender is None:
             if len(self._senders) >= _MAX_SENDERS:
                 old = next(iter(self._senders))
-                await self._senders.pop(old).close(PATIENCE)
-            sender = self._senders[destination] = await self.session.sender(destination.address(), timeout=PATIENCE)
+                await self._senders.pop(old).close(ANSWER_TIMEOUT)
+            sender = self._senders[destination] = await self.session.sender(
+                destination.address(), timeout=ANSWER_TIMEOUT
+            )
         path, id = key
         marker = Message(properties={"destination": path, "id": id}, durable=True, ttl=KEPT)
         results = await asyncio.gather(
-            sender.send(message, timeout=PATIENCE), self._markers.send(marker, timeout=PATIENCE), return_exceptions=True
+            sender.send(message, timeout=ANSWER_TIMEOUT),
+            self._markers.send(marker, timeout=ANSWER_TIMEOUT),
+            return_exceptions=True,
         )
         for result in results:
             if isinstance(result, BaseException):
                 raise result
         try:
-            await self.session.commit(PATIENCE)
+            await self.session.commit(ANSWER_TIMEOUT)
         except TransactionAborted as error:
             raise TransactionAborted(error.code, f"the message was not created: {error.text}") from error
 
@@ -205,9 +209,9 @@ class _Transactions:
 async def _read(connection: Connection) -> list[_Key]:
     """The ids in the queue, the oldest first."""
     found: list[_Key] = []
-    session = await connection.session(timeout=PATIENCE)
+    session = await connection.session(timeout=ANSWER_TIMEOUT)
     try:
-        browser = await session.receiver(f"{QUEUE}; {{mode: browse}}", capacity=1000, timeout=PATIENCE)
+        browser = await session.receiver(f"{QUEUE}; {{mode: browse}}", capacity=1000, timeout=ANSWER_TIMEOUT)
         while True:
             try:
                 marker = await browser.fetch(0)

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from qmf.web.addresses import from_segment
-from qmf.web.pages.live.site import Site
+from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.screens.agent_screen import agent_screen
 from qmf.web.pages.screens.agents_screen import agents_screen
 from qmf.web.pages.screens.classes_screen import classes_screen
@@ -26,10 +26,10 @@ from qmf.web.pages.screens.events_screen import events_screen
 from qmf.web.pages.screens.graph_screen import graph_screen
 from qmf.web.pages.screens.object_screen import object_screen
 from qmf.web.pages.screens.objects_screen import objects_screen
+from qmf.web.pages.screens.open_page import ASSETS, STATIC, OpenPage
 from qmf.web.pages.screens.overview_screen import overview_screen
 from qmf.web.pages.screens.plots_screen import plots_screen
 from qmf.web.pages.screens.report_screen import report_screen
-from qmf.web.pages.screens.visit import ASSETS, STATIC, Visit
 from qmf.web.pages.views.object_table import ClassTables
 from qmf.web.pages.views.page_urls import AgentsUrl, ClassesUrl, EventsUrl, GraphUrl, ObjectsUrl, PlotsUrl, object_of
 from qmf.web.reports.asking import ReportQuestion
@@ -49,7 +49,7 @@ def mount(app: FastAPI, services: WebServices, *, interval: float = 2.0) -> None
         services: what it stands on.
         interval: seconds between the publications of agents to this console, and between updates of pages.
     """
-    site = Site(services.client, interval)
+    site = SharedState(services.client, interval)
     app.include_router(_pages(site, services))
     app.mount(ASSETS, _Assets(directory=STATIC))
     opened = app.router.lifespan_context
@@ -67,12 +67,12 @@ def mount(app: FastAPI, services: WebServices, *, interval: float = 2.0) -> None
     _attach_nicegui(app)
 
 
-def _pages(site: Site, services: WebServices) -> APIRouter:
+def _pages(site: SharedState, services: WebServices) -> APIRouter:
     router = APIRouter()
     tables = ClassTables(site)
 
-    def visit(request: Request) -> Visit:
-        return Visit(site, tables, services, request)
+    def visit(request: Request) -> OpenPage:
+        return OpenPage(site, tables, services, request)
 
     def overview(request: Request) -> Awaitable[None]:
         return overview_screen(visit(request))

@@ -15,9 +15,9 @@ from qmf.views.text import clean, listing, one_line, plural
 from qmf_shell.objects.bulk_call import call_objects
 from qmf_shell.objects.filtering import refuse_values_alone
 from qmf_shell.objects.lookup import AmbiguousError, find_classes, find_object, matching_classes, object_label
-from qmf_shell.objects.right_words import check_word
 from qmf_shell.objects.selecting import find_objects, known_schemas, select_objects
 from qmf_shell.objects.value_cells import argument_cells
+from qmf_shell.objects.word_checks import check_word
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.method_arguments import (
     ResolveReference,

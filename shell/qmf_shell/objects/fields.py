@@ -10,7 +10,7 @@ from qmf.views import fields
 from qmf.views.fields import ObjectField, fields_of
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean
-from qmf_shell.objects.right_words import check_word
+from qmf_shell.objects.word_checks import check_word
 
 
 def find_field(schemas: Sequence[ClassSchema], name: str) -> ObjectField:

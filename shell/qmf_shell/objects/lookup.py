@@ -14,7 +14,7 @@ from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf.views.objects import ObjectIdentity, ObjectView
 from qmf.views.text import clean, listing, natural_key, plural
-from qmf_shell.objects.right_words import WrongWordError
+from qmf_shell.objects.word_checks import WrongWordError
 from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names, names_class, names_of

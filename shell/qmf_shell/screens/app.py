@@ -24,7 +24,7 @@ from prompt_toolkit.output import ColorDepth, Output
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.result import Result
 from qmf_shell.screens.drawing import Fragments, draw_page
-from qmf_shell.screens.geometry import Geometry, Surroundings
+from qmf_shell.screens.geometry import Geometry, ScreenContext
 from qmf_shell.screens.keys import ACTIONS, Typing, key_bindings
 from qmf_shell.screens.navigator import Loaded, Navigator
 from qmf_shell.screens.state import Page
@@ -185,7 +185,7 @@ class ScreenApp:
 
     def draw(self, width: int, height: int) -> list[Fragments]:
         """The lines of the page that is shown."""
-        around = Surroundings(
+        around = ScreenContext(
             formatter=self._formatter,
             printing=self._printing,
             colour=self._colour,

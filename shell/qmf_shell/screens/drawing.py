@@ -19,7 +19,7 @@ from qmf_shell.render.text_lines import TextOptions, text_lines
 from qmf_shell.results.cells import NamedValues
 from qmf_shell.results.result import Result, Role
 from qmf_shell.screens.fitting import LEAST_HEADING, PlacedColumn, place_columns, unit_of
-from qmf_shell.screens.geometry import Geometry, Surroundings
+from qmf_shell.screens.geometry import Geometry, ScreenContext
 from qmf_shell.screens.rows import Mark, Row, ScreenColumn, ThresholdState
 from qmf_shell.screens.state import Page
 
@@ -50,7 +50,7 @@ _SEVERITIES = {
 }
 
 
-def draw_page(page: Page, around: Surroundings, geometry: Geometry, width: int, height: int) -> list[Fragments]:
+def draw_page(page: Page, around: ScreenContext, geometry: Geometry, width: int, height: int) -> list[Fragments]:
     """The lines of a page; notes in `geometry` where things are."""
     geometry.begin(width, height)
     lines: list[Fragments] = []
@@ -70,7 +70,7 @@ def draw_page(page: Page, around: Surroundings, geometry: Geometry, width: int, 
     return lines[:height]
 
 
-def _table_lines(page: Page, around: Surroundings, geometry: Geometry, top: int, room: int) -> list[Fragments]:
+def _table_lines(page: Page, around: ScreenContext, geometry: Geometry, top: int, room: int) -> list[Fragments]:
     """Headings and rows in `room` lines, the first of which is line number `top`."""
     width, height = geometry.size
     with_heads, tall = height >= 5, height >= _TALL
@@ -96,14 +96,14 @@ def _table_lines(page: Page, around: Surroundings, geometry: Geometry, top: int,
 
 
 def _placed_rows(
-    page: Page, around: Surroundings, geometry: Geometry, room: int, *, split: bool
+    page: Page, around: ScreenContext, geometry: Geometry, room: int, *, split: bool
 ) -> tuple[Sequence[Row], list[PlacedColumn]]:
     """The rows that fit, and the columns."""
     rows = page.model.window(max(0, room))[1][: max(0, room)]
     return rows, place_columns(page, around, geometry, rows, split=split)
 
 
-def _frame_lines(frame: Result, around: Surroundings, width: int, room: int) -> list[Fragments]:
+def _frame_lines(frame: Result, around: ScreenContext, width: int, room: int) -> list[Fragments]:
     """The lines of a frame as they are printed; what does not fit is counted."""
     options = TextOptions(
         formatter=around.printing,
@@ -130,7 +130,7 @@ def _empty_lines(page: Page) -> list[str]:
 # -- the first and the last line ---------------------------------------------------------------------------------------
 
 
-def _title_line(page: Page, around: Surroundings, width: int) -> Fragments:
+def _title_line(page: Page, around: ScreenContext, width: int) -> Fragments:
     trail = " > ".join([*map(clean, around.trail), clean(page.title)])
     left = f" {trail}"
     right = f" {around.right} " if around.right else " "
@@ -151,7 +151,7 @@ def _title_line(page: Page, around: Surroundings, width: int) -> Fragments:
     return [("class:title", left + " " * max(0, width - display_width(left) - display_width(right)) + right)]
 
 
-def _filter_text(page: Page, around: Surroundings, width: int) -> str:
+def _filter_text(page: Page, around: ScreenContext, width: int) -> str:
     if not page.model.filter:
         return ""
     shown = f": {len(page.model.arranged()):,} shown"
@@ -180,7 +180,7 @@ def _tab_line(page: Page, geometry: Geometry, width: int) -> Fragments:
     return line
 
 
-def _foot_line(around: Surroundings, geometry: Geometry, width: int) -> Fragments:
+def _foot_line(around: ScreenContext, geometry: Geometry, width: int) -> Fragments:
     if around.message is not None:
         style, text = around.message
         return [(style, shorten_middle(f" {text}", width, around.left_out))]
@@ -201,7 +201,7 @@ def _foot_line(around: Surroundings, geometry: Geometry, width: int) -> Fragment
 
 def _head_lines(
     page: Page,
-    around: Surroundings,
+    around: ScreenContext,
     geometry: Geometry,
     columns: Sequence[PlacedColumn],
     *,
@@ -244,7 +244,7 @@ def _hidden(page: Page, columns: Sequence[PlacedColumn]) -> str:
 
 
 def _row_line(
-    row: Row, around: Surroundings, columns: Sequence[PlacedColumn], width: int, *, chosen: bool
+    row: Row, around: ScreenContext, columns: Sequence[PlacedColumn], width: int, *, chosen: bool
 ) -> Fragments:
     line: Fragments = []
     cursor = "class:cursor" if chosen else ""
@@ -286,7 +286,7 @@ def _style(column: ScreenColumn, row: Row, text: str) -> str:
     return "class:rate" if column.rate else _ROLES.get(column.role, "")
 
 
-def _fit(text: str, width: int, right: bool, around: Surroundings) -> str:
+def _fit(text: str, width: int, right: bool, around: ScreenContext) -> str:
     return pad(shorten_middle(text, width, around.left_out), width, right=right)
 
 

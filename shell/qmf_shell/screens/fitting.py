@@ -15,7 +15,7 @@ from qmf_shell.render.formatting import ABSENT
 from qmf_shell.render.layout import GAP, display_width, fit_in_turn, halves
 from qmf_shell.results.cells import NamedValues
 from qmf_shell.results.result import Role
-from qmf_shell.screens.geometry import Geometry, Surroundings
+from qmf_shell.screens.geometry import Geometry, ScreenContext
 from qmf_shell.screens.rows import Row, ScreenColumn, ThresholdState, table_column
 from qmf_shell.screens.state import Page
 
@@ -64,7 +64,7 @@ class PlacedColumn:
 
 
 def place_columns(
-    page: Page, around: Surroundings, geometry: Geometry, rows: Sequence[Row], *, split: bool
+    page: Page, around: ScreenContext, geometry: Geometry, rows: Sequence[Row], *, split: bool
 ) -> list[PlacedColumn]:
     """The columns that fit, with the texts of the rows.
 
@@ -120,7 +120,7 @@ def _first_ones(measured: Iterable[PlacedColumn], width: int) -> list[PlacedColu
     """As many columns as fit if each is as narrow as it may be; the last one may lose a part of its texts."""
     placed: list[PlacedColumn] = []
     for one in measured:
-        least = one.width if one.column.right else min(one.width, _most(one.column, width))
+        least = one.width if one.column.right else min(one.width, _width_limit(one.column, width))
         rest = width - _used(placed)
         if least <= rest:
             placed.append(attrs.evolve(one, width=least))
@@ -133,7 +133,7 @@ def _first_ones(measured: Iterable[PlacedColumn], width: int) -> list[PlacedColu
     return placed
 
 
-def _most(column: ScreenColumn, width: int) -> int:
+def _width_limit(column: ScreenColumn, width: int) -> int:
     """How wide a text is at most while other columns want room."""
     named = column.main or (column.fixed and column.role is Role.NAME)
     return max(_LEAST_TEXT, width * 2 // 5 if named else width // _TEXT_PART)
@@ -160,7 +160,7 @@ class _Measuring:
     """Measures the columns of a page for the rows on the screen."""
 
     page: Page
-    around: Surroundings
+    around: ScreenContext
     geometry: Geometry
     rows: Sequence[Row]
 
@@ -194,12 +194,12 @@ class _Measuring:
         return title
 
 
-def unit_of(column: ScreenColumn, around: Surroundings) -> str:
+def unit_of(column: ScreenColumn, around: ScreenContext) -> str:
     """The unit below a heading; empty for none."""
     return around.formatter.heading(table_column(column))
 
 
-def _cell_text(column: ScreenColumn, row: Row, around: Surroundings) -> str:
+def _cell_text(column: ScreenColumn, row: Row, around: ScreenContext) -> str:
     cell = column.cell(row)
     if isinstance(cell, NamedValues):
         return " ".join(f"{name}={value}" for name, value in around.formatter.telling_values(cell))

@@ -46,7 +46,7 @@ class Geometry:
 
 
 @attrs.frozen(kw_only=True)
-class Surroundings:
+class ScreenContext:
     """What is drawn besides the page.
 
     Attributes:

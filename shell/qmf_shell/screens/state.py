@@ -9,7 +9,7 @@ import attrs
 
 from qmf.errors import CallerError
 from qmf_shell.results.result import Result
-from qmf_shell.screens.leaving import table_of
+from qmf_shell.screens.final_table import table_of
 from qmf_shell.screens.model import RowTest, TableModel
 from qmf_shell.screens.rows import Row
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support.processes import running
-from support.waiting import PATIENCE, wait_until
+from support.waiting import WAIT_LIMIT, wait_until
 
 from qmf.broker.daemon import pid_files
 from qmf.broker.daemon.cli import main
@@ -25,7 +25,7 @@ BROKER = (sys.executable, "-W", "error", "-m", "qmf.broker")
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*BROKER, *words], capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
+    return subprocess.run([*BROKER, *words], capture_output=True, text=True, timeout=2 * WAIT_LIMIT, check=False)
 
 
 @pytest.mark.slow
@@ -42,7 +42,7 @@ def test_a_broker_in_the_background(tmp_path: Path) -> None:
         checked = run("--check", *where)
         assert (checked.returncode, checked.stdout) == (0, pid_file.read_text(encoding="ascii"))
         assert os.getsid(int(checked.stdout)) == int(checked.stdout)
-        with BrokerAgent.connect(f"127.0.0.1:{port}", timeout=PATIENCE) as broker:
+        with BrokerAgent.connect(f"127.0.0.1:{port}", timeout=WAIT_LIMIT) as broker:
             assert broker.getLogLevel() == {"level": "info+"}
             broker.setLogLevel("debug+:Broker")
             assert broker.getLogLevel() == {"level": "debug+:Broker"}
@@ -66,7 +66,7 @@ def test_a_broker_in_the_background(tmp_path: Path) -> None:
 
 def end(pid_file: Path) -> None:
     """Whatever happened before, nothing is left running."""
-    stop(pid_file, signal.SIGKILL, PATIENCE)
+    stop(pid_file, signal.SIGKILL, WAIT_LIMIT)
 
 
 def test_what_is_not_running(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +100,7 @@ def test_a_held_file(tmp_path: Path, number: signal.Signals) -> None:
         assert pid_files.running(path) == process.popen.pid
         with pytest.raises(DaemonError, match=f"belongs to the running process {process.popen.pid}"), held(path):
             pass
-        assert stop(path, number, PATIENCE)
+        assert stop(path, number, WAIT_LIMIT)
         assert pid_files.running(path) is None
         wait_until(lambda: process.popen.poll() is not None, "the end of the process")
         process.end()
@@ -124,11 +124,11 @@ def test_a_socket_that_is_open_already() -> None:
             assert process.stdout.readline() == f"Listening on amqp://127.0.0.1:{port}\n"
             # A broker that ends does not always answer.
             with (
-                BrokerAgent.connect(f"127.0.0.1:{port}", timeout=PATIENCE) as broker,
+                BrokerAgent.connect(f"127.0.0.1:{port}", timeout=WAIT_LIMIT) as broker,
                 contextlib.suppress(ConnectionError),
             ):
                 broker.call("shutdown")
-            assert process.wait(PATIENCE) == 0
+            assert process.wait(WAIT_LIMIT) == 0
         finally:
             if process.poll() is None:
                 process.kill()

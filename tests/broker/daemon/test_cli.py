@@ -13,7 +13,7 @@ import pexpect
 import pytest
 import trustme
 from support.processes import Process, running
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 from qmf import __version__
 from qmf.broker.daemon.cli import main
@@ -56,7 +56,7 @@ def test_a_port_in_use_is_one_line_and_exit_code_2() -> None:
         broker = Process(*BROKER, "--port", str(port))
         line = broker.wait_for("cannot")
         assert line == f"qmf-broker: cannot listen on 127.0.0.1 port {port}: address already in use"
-        broker.popen.wait(PATIENCE)
+        broker.popen.wait(WAIT_LIMIT)
         assert broker.end() == 2
 
 

@@ -15,7 +15,7 @@ import pexpect
 import pytest
 import trustme
 from support.processes import running
-from support.waiting import PATIENCE, wait_until
+from support.waiting import WAIT_LIMIT, wait_until
 
 from qmf.broker import Broker
 from qmf.broker.daemon.log_output import LineForm, LogOutput, LogWriter
@@ -78,7 +78,7 @@ def serial(port: int, authority: trustme.CA) -> int:
     context = ssl.create_default_context()
     authority.configure_trust(context)
     with (
-        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as plain,
+        socket.create_connection(("127.0.0.1", port), timeout=WAIT_LIMIT) as plain,
         context.wrap_socket(plain, server_hostname="localhost") as secure,
     ):
         found = secure.getpeercert()
@@ -160,7 +160,7 @@ def test_log_files_that_cannot_be_opened_go_on(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_broker_ends_with_its_terminal() -> None:
-    broker = pexpect.spawn(BROKER[0], [*BROKER[1:], "--port", "0"], timeout=PATIENCE, encoding="utf-8")
+    broker = pexpect.spawn(BROKER[0], [*BROKER[1:], "--port", "0"], timeout=WAIT_LIMIT, encoding="utf-8")
     broker.expect("Listening")
     broker.kill(signal.SIGHUP)
     broker.expect("SIGHUP: read again: nothing")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import trustme
 from support.processes import running
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 from qmf.broker import Broker
 from qmf.broker.daemon.cli import main
@@ -121,7 +121,7 @@ def test_the_command(files: Files, tmp_path: Path) -> None:
     subprocess.run(
         ["openssl", "pkey", "-in", files.server, "-aes256", "-passout", f"file:{password}", "-out", key],
         check=True,
-        timeout=PATIENCE,
+        timeout=WAIT_LIMIT,
     )
     options = [
         *("--tls-cert", files.server, "--tls-key", key, "--ssl-cert-password-file", password, "--ssl-port", "0"),
@@ -136,7 +136,7 @@ def test_the_command(files: Files, tmp_path: Path) -> None:
                 [sys.executable, "-c", STAT, "-b", match[1], "-g", *files_of_client],
                 capture_output=True,
                 text=True,
-                timeout=PATIENCE,
+                timeout=WAIT_LIMIT,
                 env={"SSL_CERT_FILE": str(files.ca)},
                 check=False,
             )

@@ -23,7 +23,7 @@ def test_a_barred_consumer_does_not_get_the_entry_again_and_another_one_does() -
     delivery.add_consumer(one)
     delivery.dispatch()
     (entry,) = one.entries
-    delivery.bar(entry, one)
+    delivery.exclude(entry, one)
     one.credit = 9
     delivery.release([entry])
     assert (one.delivered, delivery.plain) == (["a", "b"], False)
@@ -43,8 +43,8 @@ def test_who_left_is_barred_from_nothing() -> None:
     delivery.dispatch()
     (entry,) = one.entries
     for consumer in (one, other):
-        delivery.bar(entry, consumer)
-        delivery.bar(entry, consumer)
+        delivery.exclude(entry, consumer)
+        delivery.exclude(entry, consumer)
     delivery.release([entry])
     delivery.remove_consumer(one)
     other.credit = 1

@@ -10,7 +10,7 @@ from qmf.broker import EmbeddedBroker
 from qmf.messaging import Connection, Message, Session
 from qmf.messaging.exceptions import Empty, ResolutionError, SendError, TargetCapacityExceeded
 
-PATIENCE = 30
+WAIT_LIMIT = 30
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def exchange(name: str, kind: str, arguments: str) -> str:
 def received(session: Session, address: str, count: int) -> list[Message]:
     receiver = session.receiver(address)
     try:
-        return [receiver.fetch(timeout=PATIENCE) for _ in range(count)]
+        return [receiver.fetch(timeout=WAIT_LIMIT) for _ in range(count)]
     finally:
         session.acknowledge()
         receiver.close()
@@ -45,7 +45,7 @@ def received(session: Session, address: str, count: int) -> list[Message]:
 def contents(session: Session, address: str, count: int) -> list[object]:
     """What comes first, and nothing more."""
     receiver = session.receiver(address)
-    found = [receiver.fetch(timeout=PATIENCE).content for _ in range(count)]
+    found = [receiver.fetch(timeout=WAIT_LIMIT).content for _ in range(count)]
     with pytest.raises(Empty):
         receiver.fetch(timeout=0)
     session.acknowledge()
@@ -63,8 +63,8 @@ class LvqTest:
     def write(self, address: str) -> None:
         for key in ("key1", "key2", "key3", "key1"):
             message = Message(f"{key}.{address}", properties={"qpid.LVQ_key": key})
-            self._sender.send(message, timeout=PATIENCE)
-        self._sender.send(Message("last", properties={"qpid.LVQ_key": "last"}), timeout=PATIENCE)
+            self._sender.send(message, timeout=WAIT_LIMIT)
+        self._sender.send(Message("last", properties={"qpid.LVQ_key": "last"}), timeout=WAIT_LIMIT)
 
     def browse(self, count: int) -> list[object]:
         return contents(self._session, "LVQtester; {mode: browse}", count)
@@ -99,16 +99,16 @@ def test_the_listing_of_lvq_no_browse(session: Session) -> None:
 def test_a_queue_of_100_000_bytes_that_rejects(session: Session) -> None:
     sender = session.sender(queue("small", "'qpid.max_size': 100000, 'qpid.policy_type': reject"))
     for _ in range(9):
-        sender.send("x" * 11_000, timeout=PATIENCE)
+        sender.send("x" * 11_000, timeout=WAIT_LIMIT)
     with pytest.raises(TargetCapacityExceeded, match="Maximum depth exceeded on small"):
-        sender.send("x" * 11_000, timeout=PATIENCE)
+        sender.send("x" * 11_000, timeout=WAIT_LIMIT)
 
 
 def test_a_ring_of_1000_messages(session: Session) -> None:
     sender = session.sender(queue("ring", "'qpid.max_count': 1000, 'qpid.policy_type': ring"))
     for number in range(1010):
         sender.send(str(number), sync=False)
-    sender.sync(timeout=PATIENCE)
+    sender.sync(timeout=WAIT_LIMIT)
     assert contents(session, "ring; {mode: browse}", 1000)[0] == "10"
 
 
@@ -116,15 +116,15 @@ def test_messages_of_an_exchange_are_numbered(session: Session) -> None:
     sender = session.sender(exchange("numbered", "direct", "'qpid.msg_sequence': 1"))
     receiver = session.receiver("numbered/k")
     for _ in range(3):
-        sender.send(Message("x", subject="k"), timeout=PATIENCE)
-    found = [receiver.fetch(timeout=PATIENCE).properties["qpid.msg_sequence"] for _ in range(3)]
+        sender.send(Message("x", subject="k"), timeout=WAIT_LIMIT)
+    found = [receiver.fetch(timeout=WAIT_LIMIT).properties["qpid.msg_sequence"] for _ in range(3)]
     assert found == [0, 1, 2]
 
 
 def test_a_new_receiver_gets_the_initial_value(session: Session) -> None:
     sender = session.sender(exchange("prices", "topic", "'qpid.ive': 1"))
     for price in ("1", "2"):
-        sender.send(Message(price, subject="stock.ibm"), timeout=PATIENCE)
+        sender.send(Message(price, subject="stock.ibm"), timeout=WAIT_LIMIT)
     assert contents(session, "prices/stock.#", 1) == ["2"]
     assert contents(session, "prices/bond.#", 0) == []
 
@@ -133,14 +133,14 @@ def test_an_exclusive_binding_takes_a_key_over(session: Session) -> None:
     binding = "{exchange: 'amq.direct', key: k, arguments: {'qpid.exclusive-binding': 1}}"
     for name in ("one", "two"):
         session.sender(f"{name}; {{create: always, node: {{x-bindings: [{binding}]}}}}")
-        session.sender("amq.direct/k").send(name, timeout=PATIENCE)
+        session.sender("amq.direct/k").send(name, timeout=WAIT_LIMIT)
     assert (contents(session, "one", 1), contents(session, "two", 1)) == (["one"], ["two"])
 
 
 def test_higher_priorities_are_received_first(session: Session) -> None:
     sender = session.sender(queue("urgent", "'qpid.priorities': 10"))
     for priority in (1, 9, 5, 9):
-        sender.send(Message(str(priority), priority=priority), timeout=PATIENCE)
+        sender.send(Message(str(priority), priority=priority), timeout=WAIT_LIMIT)
     assert contents(session, "urgent", 4) == ["9", "9", "5", "1"]
 
 
@@ -151,14 +151,14 @@ def test_senders_to_a_long_queue_wait_until_it_has_drained(session: Session) -> 
     receiver = session.receiver("slow", capacity=10)
     found = []
     for _ in range(2_000):
-        found.append(receiver.fetch(timeout=PATIENCE).content)
+        found.append(receiver.fetch(timeout=WAIT_LIMIT).content)
         session.acknowledge(sync=False)
-    sender.sync(timeout=PATIENCE)
+    sender.sync(timeout=WAIT_LIMIT)
     assert found == [str(number) for number in range(2_000)]
 
 
 def test_a_queue_to_browse_only_is_not_consumed(session: Session) -> None:
-    session.sender(queue("shown", "'qpid.browse-only': True")).send("x", timeout=PATIENCE)
+    session.sender(queue("shown", "'qpid.browse-only': True")).send("x", timeout=WAIT_LIMIT)
     assert contents(session, "shown; {mode: browse}", 1) == ["x"]
     with pytest.raises(ResolutionError, match="Queue shown is browse only"):
         session.receiver("shown")
@@ -167,7 +167,7 @@ def test_a_queue_to_browse_only_is_not_consumed(session: Session) -> None:
 def test_a_filter_decides_what_a_queue_keeps(session: Session) -> None:
     sender = session.sender(queue("red", "'qpid.filter': \"colour = 'red'\""))
     for colour in ("blue", "red"):
-        sender.send(Message(colour, properties={"colour": colour}), timeout=PATIENCE)
+        sender.send(Message(colour, properties={"colour": colour}), timeout=WAIT_LIMIT)
     assert contents(session, "red", 1) == ["red"]
 
 

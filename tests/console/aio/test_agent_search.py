@@ -9,7 +9,7 @@ import pytest
 from console.conftest import MakeAgent, MakeClient
 from support.crowd import Crowd
 from support.scripted_agent import PACKAGE, ScriptedAgent, part, widget
-from support.waiting import PATIENCE, until
+from support.waiting import WAIT_LIMIT, until
 
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console.aio import AgentsFound, Client, StillFindingAgents
@@ -240,8 +240,8 @@ async def crowd(exchange: MemoryExchange) -> AsyncIterator[Crowd]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine, agents that are known to be missing answer in time."""
-    monkeypatch.setattr("qmf.console.aio.agent_search.MISSING_QUIET", PATIENCE)
-    monkeypatch.setattr("qmf.console.aio.agent_search.LONGEST_QUIET", PATIENCE)
+    monkeypatch.setattr("qmf.console.aio.agent_search.MISSING_QUIET", WAIT_LIMIT)
+    monkeypatch.setattr("qmf.console.aio.agent_search.LONGEST_QUIET", WAIT_LIMIT)
 
 
 async def make_broker(make_agent: MakeAgent, agents: int) -> ScriptedAgent:
@@ -256,7 +256,7 @@ async def test_a_console_is_open_when_all_agents_that_the_broker_knows_of_have_a
 ) -> None:
     qpidd = await make_broker(make_agent, len(crowd.names))
     crowd.hold(after=10)
-    client = Client(MemoryBus(exchange), timeout=PATIENCE)
+    client = Client(MemoryBus(exchange), timeout=WAIT_LIMIT)
     opening = asyncio.ensure_future(client.open())
     await until(lambda: len(client.agents) == 11 and getattr(finding(client), "expected", None) == 301)
     part_of_them = await client.objects("widget", package=PACKAGE)
@@ -280,7 +280,7 @@ async def test_classes_and_followed_objects_say_that_agents_are_being_found(
 ) -> None:
     await make_broker(make_agent, len(crowd.names))
     crowd.hold(after=5)
-    client = Client(MemoryBus(exchange), timeout=PATIENCE, settle=0)
+    client = Client(MemoryBus(exchange), timeout=WAIT_LIMIT, settle=0)
     heard: list[AgentsFound] = []
     client.listen(lambda item: heard.append(item) if isinstance(item, AgentsFound) else None)
     await client.open()
@@ -323,7 +323,7 @@ async def test_a_broker_that_does_not_know_how_many_agents_there_are_delays_noth
 ) -> None:
     qpidd = await make_agent(qpidd=True)
     qpidd.objects = [widget("w")]
-    client, heard = await make_client(settle=PATIENCE)
+    client, heard = await make_client(settle=WAIT_LIMIT)
     assert client.finding_agents is None
     assert [item.count for item in heard.of(AgentsFound)] == [1]
 
@@ -333,7 +333,7 @@ async def test_a_console_waits_while_a_busy_process_of_agents_answers_nothing(
     exchange: MemoryExchange, crowd: Crowd
 ) -> None:
     crowd.pause(every=40)
-    client = Client(MemoryBus(exchange), timeout=PATIENCE)
+    client = Client(MemoryBus(exchange), timeout=WAIT_LIMIT)
     opening = asyncio.ensure_future(client.open())
     asked: list[int] = []
     for pause in range(1, 8):

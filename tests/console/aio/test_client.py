@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from console.conftest import MakeAgent, MakeClient
 from support.scripted_agent import TOPIC, widget
-from support.waiting import PATIENCE, until
+from support.waiting import WAIT_LIMIT, until
 
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console.aio import (
@@ -73,7 +73,7 @@ async def test_a_lost_connection_fails_requests_and_agents_come_back(
     assert [item.reason for item in heard.of(AgentRemoved)] == [Removal.DISCONNECTED]
     agent.mute = set()
     await until(lambda: len(heard.of(BusConnected)) == 2 and agent.bus.connected)
-    await client.locate(settle=PATIENCE)
+    await client.locate(settle=WAIT_LIMIT)
     assert [item.name for item in client.agents] == [agent.info.name]
     await obj.update()
     assert len(heard.of(BusDisconnected)) == 1

@@ -6,7 +6,7 @@ import pytest
 from bus.peer import Peer
 from messaging.scripted_peer import ScriptedPeer, scripted_peer
 from support.recording import message
-from support.waiting import PATIENCE, wait_until
+from support.waiting import WAIT_LIMIT, wait_until
 
 from qmf.bus.engine.link import Link
 from qmf.messaging import Connection, Session
@@ -28,7 +28,7 @@ def test_credit_is_given_for_half_of_the_capacity_or_more(capacity: int) -> None
         script.to_send += [str(number) for number in range(count)]
         with Connection.establish(script.url) as connection:
             receiver = connection.session().receiver("q", capacity=capacity)
-            found = [receiver.fetch(PATIENCE).content for _ in range(count)]
+            found = [receiver.fetch(WAIT_LIMIT).content for _ in range(count)]
     assert found == [str(number).encode() for number in range(count)]
     assert portions[0] == capacity
     assert all(2 * portion >= capacity for portion in portions)
@@ -54,7 +54,7 @@ def test_a_program_says_how_many_messages_are_left_when_credit_is_renewed(thresh
         receiver.capacity = 10
         wait_until(lambda: receiver.available() == 10)
         for left in range(9, -1, -1):
-            receiver.fetch(PATIENCE)
+            receiver.fetch(WAIT_LIMIT)
             renewed = left <= 10 * threshold
             assert credit_at(script, session) == (10 - left if renewed else 0)
             if renewed:
@@ -99,7 +99,7 @@ def test_messages_that_cross_the_lowered_capacity_go_back() -> None:
         script.on_outcome = lambda event: released.append(event.outcome.value)
         script.do(send_before_it_is_known)
         wait_until(lambda: released == ["released"] * 3)
-        assert receiver.fetch(PATIENCE).content == b"0"
+        assert receiver.fetch(WAIT_LIMIT).content == b"0"
         assert credit_at(script, session) == 1
         receiver.capacity = 0
         assert credit_at(script, session) == 0

@@ -7,7 +7,7 @@ import threading
 from functools import partial
 
 import pytest
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 from qmf._loop_thread import LoopThread
 from qmf.messaging.core.waiting import Condition, deadline_of
@@ -16,7 +16,7 @@ from qmf.messaging.core.waiting import Condition, deadline_of
 async def test_each_wait_ends_with_its_own_deadline() -> None:
     condition = Condition()
     never = asyncio.create_task(condition.wait_for(lambda: False))
-    late = asyncio.create_task(condition.wait_for(lambda: False, deadline_of(PATIENCE * 100)))
+    late = asyncio.create_task(condition.wait_for(lambda: False, deadline_of(WAIT_LIMIT * 100)))
     early = [asyncio.create_task(condition.wait_for(lambda: False, deadline_of(each))) for each in (0.02, 0.01, 0)]
     assert await asyncio.gather(*early) == [False, False, False]
     assert not late.done()
@@ -74,11 +74,11 @@ def test_threads_wait_for_what_the_loop_notifies(fetching: bool) -> None:
         return True
 
     wait = partial(condition.wait_on_thread, fetching=fetching)
-    threads = [threading.Thread(target=wait, args=(take, PATIENCE)) for _ in range(3)]
+    threads = [threading.Thread(target=wait, args=(take, WAIT_LIMIT)) for _ in range(3)]
     for thread in threads:
         thread.start()
     for _ in threads:
-        assert waiting.acquire(timeout=PATIENCE)
+        assert waiting.acquire(timeout=WAIT_LIMIT)
 
     async def put(value: int) -> None:
         values.append(value)
@@ -87,7 +87,7 @@ def test_threads_wait_for_what_the_loop_notifies(fetching: bool) -> None:
     for value in range(3):
         loop.run(put(value))
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(WAIT_LIMIT)
     loop.stop()
     assert sorted(seen) == [0, 1, 2]
 

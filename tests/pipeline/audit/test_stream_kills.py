@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pipeline.kills import kill_family
 from pipeline.lakes import HERE, Shop
-from pipeline.quick import PATIENCE
+from pipeline.quick import WAIT_LIMIT
 from pipeline.tills import QUEUE_DECLARE, Till, read
 from support.processes import running
 from support.waiting import wait_until
@@ -71,7 +71,7 @@ def test_killed_at_random_points_it_makes_the_tables_of_a_batch(tmp_path: Path) 
             return _entries(tmp_path / "stream") > before
 
         with running(sys.executable, "-c", PROGRAM, *command) as process:
-            wait_until(more_begun, "a commit", PATIENCE)
+            wait_until(more_begun, "a commit", WAIT_LIMIT)
             for _ in range(2):
                 day.go_on()
                 threading.Event().wait(chance.uniform(0, 0.3))  # so that the kill comes at any point of its work

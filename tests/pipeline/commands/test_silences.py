@@ -15,7 +15,7 @@ from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.inhibition import InhibitRule
 from qmf.pipeline.notifying.matchers import parse_matchers
 from qmf.pipeline.notifying.notifier import INHIBIT_TEXT, PENDING_TEXT
-from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, Told
+from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState
 from qmf.pipeline.notifying.state_file import StateFile
 
 S = 10**9
@@ -118,8 +118,8 @@ def fill(folder: Path) -> None:
     ended = attrs.evolve(alert("busy", now - HOUR, agent="b"), ends_ns=now)
     for one in (dead, *others, ended):
         state.alerts.put(one.id, one)
-    state.tell(dead.id, "ops/webhook/0", Told.FIRING)
-    state.tell(ended.id, "ops/webhook/0", Told.OWED)
+    state.tell(dead.id, "ops/webhook/0", SentState.FIRING)
+    state.tell(ended.id, "ops/webhook/0", SentState.OWED)
     state.counts.put("ops/webhook/0", IntegrationCounts(3, 1, 5, "no route", 10**18))
     inhibit = InhibitRule(
         source=parse_matchers(["alertname=dead"]), target=parse_matchers(["alertname!=dead"]), equal=("agent",)

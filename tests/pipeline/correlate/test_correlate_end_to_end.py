@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from pipeline.lakes import HERE, Shop
-from pipeline.quick import PATIENCE
+from pipeline.quick import WAIT_LIMIT
 from support.processes import running
 from support.waiting import wait_until
 
@@ -95,11 +95,11 @@ def test_a_console_receives_alerts_about_a_real_agent(url: str, tmp_path: Path) 
             agent.start()
             with running(*correlate(lake, rules, "--raise", "-b", url)) as job:
                 job.wait_for("Following ")
-                wait_until(lambda: watcher.rules("alertRaised") == ["full"], "the alert", PATIENCE)
+                wait_until(lambda: watcher.rules("alertRaised") == ["full"], "the alert", WAIT_LIMIT)
                 (shown,) = session.getObjects(_class="alert", _package="qmf.pipeline")
                 assert (shown.message, shown.severity) == ("memory is used", 4)
                 agent.close()
-                wait_until(lambda: "silent" in watcher.rules("alertRaised"), "the alert of silence", PATIENCE)
+                wait_until(lambda: "silent" in watcher.rules("alertRaised"), "the alert of silence", WAIT_LIMIT)
                 # The alerts of an agent that said goodbye end, but for that of its silence.
                 assert watcher.rules("alertCleared") == ["full"]
                 assert job.end() == 0
@@ -170,7 +170,7 @@ def test_a_killed_stream_publishes_each_alert_once(url: str, tmp_path: Path) -> 
         more()
         with running(*job) as process:
             process.wait_for("Following ")
-            wait_until(lambda: watcher.seen, "a step", PATIENCE)
+            wait_until(lambda: watcher.seen, "a step", WAIT_LIMIT)
             more()
             threading.Event().wait(chance.uniform(0, 0.3))  # so that the kill comes at any point of its work
             process.end(signal.SIGKILL)
@@ -178,7 +178,7 @@ def test_a_killed_stream_publishes_each_alert_once(url: str, tmp_path: Path) -> 
         shop.put((at, 0), queue=0, object="end")
         with running(*job, "--once") as process:
             process.wait_for("Following ")
-            assert process.popen.wait(PATIENCE) == 0
+            assert process.popen.wait(WAIT_LIMIT) == 0
         out = f"{shop.root}/_tables/correlate"
         rows = sorted((row["alert_id"], row["change"]) for row in alerts(out).to_pylist())
         options = CorrelateOptions(lake=shop.root, out=out, rules=parse_rules(BUSY), late=0)

@@ -133,7 +133,7 @@ def test_what_a_recorder_is_committing_is_not_missing(lake: DeltaLake, monkeypat
     with state.locked():
         state.store(pending)
         writer.write(7, {"heartbeats": pending.tables["heartbeats"]})
-        monkeypatch.setattr("qmf.pipeline.maintenance.checking.PATIENCE", 0.0)
+        monkeypatch.setattr("qmf.pipeline.maintenance.checking.WAIT_LIMIT", 0.0)
         assert lines(lake) == [f"run {RUN}: 1 of 8 rows are in no table yet: a recorder is committing"]
         assert main(["check", "--lake", lake.url]) == 0
 
@@ -143,7 +143,7 @@ def test_what_a_recorder_is_committing_is_not_missing(lake: DeltaLake, monkeypat
             LakeWriter(lake, "recorder").write(8, writer.tables(beats((10, 0)).take()))
             state.complete(pending)
 
-        monkeypatch.setattr("qmf.pipeline.maintenance.checking.PATIENCE", 60.0)
+        monkeypatch.setattr("qmf.pipeline.maintenance.checking.WAIT_LIMIT", 60.0)
         # Not the module's function itself, which threads of others call.
         clock = SimpleNamespace(sleep=commit, monotonic=time.monotonic, time_ns=time.time_ns)
         monkeypatch.setattr("qmf.pipeline.maintenance.checking.time", clock)

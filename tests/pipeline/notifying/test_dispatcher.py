@@ -18,7 +18,7 @@ from qmf.pipeline.notifying.matchers import parse_matchers
 from qmf.pipeline.notifying.notification import AlertNotification, NotificationOutcome
 from qmf.pipeline.notifying.routes import Integration, NotificationPlan, Route
 from qmf.pipeline.notifying.silences import Silence
-from qmf.pipeline.notifying.state import NotificationState, Told
+from qmf.pipeline.notifying.state import NotificationState, SentState
 
 S = 10**9
 HOUR = 3600 * S
@@ -201,7 +201,7 @@ def test_failures_are_tried_again_with_growing_pauses_and_the_current_content() 
     assert world.send(33, NotificationOutcome.UNREACHABLE) == [(["2"], ["1"])]
     world.quiet(36)
     assert world.send(37) == [(["2"], ["1"])]
-    assert not world.dispatcher.is_idle or world.state.told == {"2": {"ops/0": Told.FIRING}}
+    assert not world.dispatcher.is_idle or world.state.told == {"2": {"ops/0": SentState.FIRING}}
     counts = world.state.counts["ops/0"]
     assert (counts.delivered, counts.failed, counts.alerts, counts.last_error) == (1, 3, 2, "")
 
@@ -305,7 +305,7 @@ def test_another_configuration_tells_the_new_receiver_only() -> None:
     assert [item.integration for item in found] == ["ops/1"]
     world.dispatcher.finish(found[0], NotificationOutcome.DELIVERED, 400 * S)
     world.dispatcher.reconfigure(attrs.evolve(both, receivers={"ops": [Integration(key="ops/1")]}), 400 * S)
-    assert world.state.told == {"1": {"ops/1": Told.FIRING}}
+    assert world.state.told == {"1": {"ops/1": SentState.FIRING}}
     assert set(world.state.counts) == {"ops/1"}
 
 

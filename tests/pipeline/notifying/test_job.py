@@ -206,7 +206,7 @@ def test_all_kinds_of_receivers_and_a_change_of_the_file(tmp_path: Path, http: H
 def test_what_a_job_cannot_tell_at_its_end_is_said(
     tmp_path: Path, http: HttpLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qmf.pipeline.notifying.job.PATIENCE", 0.1)
+    monkeypatch.setattr("qmf.pipeline.notifying.job.WAIT_LIMIT", 0.1)
     alerts = Alerts(tmp_path, http)
     http.answers = [503] * 100
     job = alerts.start()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pipeline.notifying.servers import http_server
 from support.processes import running
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
@@ -42,7 +42,7 @@ for step in range(notifier.step + 1, {STEPS} + 1):
     ended = [alert(step - 3, time.time_ns())] if step > 3 else []
     notifier.take([alert(step, None), *ended], step)
     time.sleep(0.01)
-assert notifier.drain(threading.Event(), {PATIENCE})
+assert notifier.drain(threading.Event(), {WAIT_LIMIT})
 notifier.close()
 print("done", flush=True)
 """

@@ -9,7 +9,7 @@ import pytest
 
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.notifying.active_alert import ActiveAlert
-from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, Told
+from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState
 from qmf.pipeline.notifying.state_file import STATE, StateFile, read_state
 
 
@@ -19,9 +19,9 @@ def state() -> NotificationState:
     of.alerts.put("1", alert)
     of.alerts.put("2", ActiveAlert(id="2", incident="j", labels={}, starts_ns=5, ends_ns=6))
     of.held.put("2", True)
-    of.tell("1", "one", Told.OWED)
-    of.tell("1", "two", Told.FIRING)
-    of.tell("2", "two", Told.FIRING)
+    of.tell("1", "one", SentState.OWED)
+    of.tell("1", "two", SentState.FIRING)
+    of.tell("2", "two", SentState.FIRING)
     of.sent.put(("one", "group"), 7)
     of.counts.put("one", IntegrationCounts(1, 2, 3, "x", 4))
     return of

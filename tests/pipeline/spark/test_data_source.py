@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pipeline.kills import kill_family
-from pipeline.quick import PATIENCE, QUICK
+from pipeline.quick import QUICK, WAIT_LIMIT
 from support.processes import running
 from support.waiting import wait_until
 
@@ -84,16 +84,16 @@ def test_killed_with_its_spool_a_stream_neither_loses_nor_repeats(
             return len(_runs(spool)) > killed and _last_batch(out) > before
 
         with running(sys.executable, "-u", "-c", FOLLOW, url, str(spool), str(out), quick) as process:
-            wait_until(began, "the spool and the query", PATIENCE)
+            wait_until(began, "the spool and the query", WAIT_LIMIT)
             threading.Event().wait(chance.uniform(0, 1.5))  # so that the kill comes at any point of its work
             kill_family(process)
     # A recorder of the same name commits what a killed one had begun.
     with running(sys.executable, "-u", "-c", FOLLOW, url, str(spool), str(tmp_path / "other"), quick):
-        wait_until(lambda: len(_runs(spool)) > 2, "another run", PATIENCE)
+        wait_until(lambda: len(_runs(spool)) > 2, "another run", WAIT_LIMIT)
     query = sinks.start_stream(
         Frames(spark, str(spool), stream=True).any(RowKind.OBJECTS), str(out), name="killed", once=True
     )
-    assert query.awaitTermination(PATIENCE)
+    assert query.awaitTermination(WAIT_LIMIT)
 
     spooled = sorted(_numbers(spool))
     table = sinks.read_table(spark, LakeTable(str(out)))

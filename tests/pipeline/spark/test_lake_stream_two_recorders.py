@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pipeline.lakes import SECOND, Shop
 from pipeline.object_store import s3_store
-from pipeline.quick import PATIENCE
+from pipeline.quick import WAIT_LIMIT
 
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.delta_lake import DeltaLake
@@ -72,7 +72,7 @@ def test_as_a_batch_of_the_data_source_and_as_a_stream(spark: SparkSession, tmp_
     query = sinks.start_stream(
         Frames(spark, lake, stream=True).objects("till"), str(tmp_path / "out"), name="chosen", once=True
     )
-    assert query.awaitTermination(PATIENCE)
+    assert query.awaitTermination(WAIT_LIMIT)
     written = sinks.read_table(spark, LakeTable(str(tmp_path / "out")))
     assert written is not None
     assert found(written) == CHOSEN

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pipeline.lakes import Shop
-from pipeline.quick import PATIENCE
+from pipeline.quick import WAIT_LIMIT
 from pipeline.unusual import BY_TOTAL, BY_VALUE, fill, raise_alerts
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
@@ -46,10 +46,10 @@ def test_an_interrupted_batch_is_written_once(spark: SparkSession, shop: Shop, t
     frame = Frames(spark, shop.root, stream=True).objects("till").select("_seq")
     query = sinks.start_stream(frame, table.url, name="q", once=True, write=cut)
     with pytest.raises(StreamingQueryException, match="cut off"):
-        query.awaitTermination(PATIENCE)
+        query.awaitTermination(WAIT_LIMIT)
     shop.put((3, 30))
     query = sinks.start_stream(frame, table.url, name="q", once=True)
-    assert query.awaitTermination(PATIENCE)
+    assert query.awaitTermination(WAIT_LIMIT)
     rows = sinks.read_table(spark, table)
     assert rows is not None
     assert sorted((row["_seq"], row["_batch"]) for row in rows.collect()) == [(2, 0), (3, 0), (4, 1)]
@@ -60,7 +60,7 @@ def test_values_that_statistics_would_hide_are_found(spark: SparkSession, shop: 
     for _ in range(2):
         gauges = fill(shop)
         stream = Frames(spark, shop.root, stream=True).objects("scale").select("value", "total")
-        assert sinks.start_stream(stream, out.url, name="copied", once=True).awaitTermination(PATIENCE)
+        assert sinks.start_stream(stream, out.url, name="copied", once=True).awaitTermination(WAIT_LIMIT)
     assert optimize_table(out).combined == 2
     everything = {where: 2 * count for where, count in {**BY_VALUE, **BY_TOTAL}.items()}
     rows = deltalake.QueryBuilder().register("t", out.delta())
@@ -81,7 +81,7 @@ def test_a_relative_path_is_one_of_the_program(
     shop.put((1, 10), (2, 20))
     frame = Frames(spark, "lake", stream=True).objects("till").select("_seq")
     query = sinks.start_stream(frame, "out", name="q", once=True)
-    assert query.awaitTermination(PATIENCE)
+    assert query.awaitTermination(WAIT_LIMIT)
     rows = sinks.read_table(spark, LakeTable("out"))
     assert rows is not None
     assert sorted(row["_seq"] for row in rows.collect()) == [2, 3]

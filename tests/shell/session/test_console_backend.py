@@ -8,7 +8,7 @@ import pytest
 from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
 from support.crowd import Crowd
 from support.scripted_agent import PACKAGE
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 from qmf._loop_thread import LoopThread
 from qmf.broker import EmbeddedBroker
@@ -39,8 +39,8 @@ def test_a_lost_connection_is_reported() -> None:
 def test_a_session_that_runs_some_commands_and_ends_waits_for_agents_that_answer_late(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("qmf.console.aio.agent_search.MISSING_QUIET", PATIENCE)
-    monkeypatch.setattr("qmf.console.aio.agent_search.LONGEST_QUIET", PATIENCE)
+    monkeypatch.setattr("qmf.console.aio.agent_search.MISSING_QUIET", WAIT_LIMIT)
+    monkeypatch.setattr("qmf.console.aio.agent_search.LONGEST_QUIET", WAIT_LIMIT)
     loop = LoopThread("test-crowd")
     with EmbeddedBroker(management=3600.0) as broker:
         crowd = Crowd(AmqpBus(broker.url), 20)
@@ -55,7 +55,7 @@ def test_a_session_that_runs_some_commands_and_ends_waits_for_agents_that_answer
                 loop.call_soon(crowd.release_soon)
 
         callbacks = BackendCallbacks(on_agent_found=release)
-        live = ConsoleBackend(broker.url, timeout=PATIENCE, callbacks=callbacks, objects=False)
+        live = ConsoleBackend(broker.url, timeout=WAIT_LIMIT, callbacks=callbacks, objects=False)
         with live:
             assert len(live.agents()) == 21
             assert len(live.objects([(PACKAGE, "widget")]).items) == 20

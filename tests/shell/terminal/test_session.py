@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from shell.terminals import PATIENCE, PROGRAM, Terminal, environment, run
+from shell.terminals import PROGRAM, WAIT_LIMIT, Terminal, environment, run
 
 pytestmark = pytest.mark.slow
 
@@ -125,7 +125,7 @@ def test_a_reader_that_has_seen_enough(url: str, tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(WAIT_LIMIT) == 0
 
 
 def test_a_full_disk(url: str, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_full_disk(url: str, tmp_path: Path) -> None:
             stdin=subprocess.DEVNULL,
             text=True,
             env=environment(tmp_path),
-            timeout=PATIENCE,
+            timeout=WAIT_LIMIT,
             check=False,
         )
     assert (done.returncode, done.stderr) == (1, "error: cannot write the output: No space left on device\n")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from shell.terminals import PATIENCE, PROGRAM, Terminal, environment, run
+from shell.terminals import PROGRAM, WAIT_LIMIT, Terminal, environment, run
 
 from qmf.agent import Agent
 from qmf.broker import EmbeddedBroker
@@ -125,7 +125,7 @@ def test_ctrl_c_without_a_terminal(url: str, tmp_path: Path) -> None:
         assert process.stdout is not None
         json.loads(process.stdout.readline())
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=PATIENCE)
+        _, err = process.communicate(timeout=WAIT_LIMIT)
     assert (process.returncode, err) == (130, "")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from support.managed_brokers import NEVER
 from support.processes import command, run
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 from qmf.broker import EmbeddedBroker
 from qmf.messaging import RELEASED, Connection, Disposition
@@ -60,7 +60,7 @@ class Terminal:
     def _words(self, line: str) -> list[str]:
         program, *words = shlex.split(line)
         if program == "qpid-config":
-            return [program, *words, "-a", self._address, "--timeout", str(PATIENCE)]
+            return [program, *words, "-a", self._address, "--timeout", str(WAIT_LIMIT)]
         return [program, "-b", self.url, *words]
 
 
@@ -120,7 +120,7 @@ def test_a_strict_ring_rejects_while_its_oldest_message_is_acquired(terminal: Te
         terminal(f"spout strict {content}")
     with Connection.establish(terminal.url) as connection:
         session = connection.session()
-        assert session.receiver("strict", capacity=0).fetch(PATIENCE).content == "two"
+        assert session.receiver("strict", capacity=0).fetch(WAIT_LIMIT).content == "two"
         assert "strict" in terminal.fails("spout strict four")
         session.acknowledge()
     terminal("spout strict five")
@@ -152,7 +152,7 @@ def test_a_message_that_is_given_back_makes_room_for_a_newer_one(terminal: Termi
     stock(terminal, "RHT", 1)
     with Connection.establish(terminal.url) as connection:
         session = connection.session()
-        message = session.receiver("stocks", capacity=0).fetch(PATIENCE)
+        message = session.receiver("stocks", capacity=0).fetch(WAIT_LIMIT)
         stock(terminal, "RHT", 2)
         stock(terminal, "RHT", 3)
         session.acknowledge(message, Disposition(RELEASED))
@@ -165,7 +165,7 @@ def test_a_message_that_was_given_back_is_not_replaced(terminal: Terminal) -> No
     stock(terminal, "RHT", 1)
     with Connection.establish(terminal.url) as connection:
         session = connection.session()
-        session.acknowledge(session.receiver("stocks", capacity=0).fetch(PATIENCE), Disposition(RELEASED))
+        session.acknowledge(session.receiver("stocks", capacity=0).fetch(WAIT_LIMIT), Disposition(RELEASED))
         session.sync()
     stock(terminal, "RHT", 2)
     assert terminal("drain stocks -p %(C)s") == ["1", "2"]
@@ -308,7 +308,7 @@ def test_an_acquired_value_is_not_replaced(terminal: Terminal) -> None:
         terminal(f"spout {order} -P qpid.LVQ_key=k one")
         with Connection.establish(terminal.url) as connection:
             session = connection.session()
-            assert session.receiver(order, capacity=0).fetch(PATIENCE).content == "one"
+            assert session.receiver(order, capacity=0).fetch(WAIT_LIMIT).content == "one"
             for content in ("two", "three"):
                 terminal(f"spout {order} -P qpid.LVQ_key=k {content}")
             session.acknowledge()

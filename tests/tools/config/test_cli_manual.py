@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import pytest
 from support.managed_brokers import NEVER
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 from qmf.broker import EmbeddedBroker
 from qmf.tools.config.cli import main
@@ -27,7 +27,7 @@ def config(broker: EmbeddedBroker, capsys: pytest.CaptureFixture[str]) -> Config
 
     def call(line: str) -> list[str]:
         address = f"guest/guest@127.0.0.1:{broker.port}"
-        assert main([*line.split(), "-a", address, "--timeout", str(PATIENCE)]) == 0
+        assert main([*line.split(), "-a", address, "--timeout", str(WAIT_LIMIT)]) == 0
         return capsys.readouterr().out.splitlines()
 
     return call

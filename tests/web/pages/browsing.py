@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
-from support.browser import PATIENCE, chromium, web_program
+from support.browser import WAIT_LIMIT, chromium, web_program
 from support.shelf import store_agent
 
 from qmf.agent import MethodError
@@ -88,8 +88,8 @@ def window(browser: Browser, scene: Scene, **options: object) -> Iterator[Page]:
 
     context: BrowserContext = browser.new_context(**options)  # type: ignore[arg-type]
     page = context.new_page()
-    page.set_default_timeout(PATIENCE)
-    expect.set_options(timeout=PATIENCE)
+    page.set_default_timeout(WAIT_LIMIT)
+    expect.set_options(timeout=WAIT_LIMIT)
     foreign: list[str] = []
     errors: list[str] = []
     own = (scene.url, scene.url.replace("http", "ws", 1), "data:", "blob:")

@@ -9,20 +9,20 @@ from typing import TypeVar
 
 import attrs
 from support.shelf import store_agent
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 
 from qmf.bus import Bus, MemoryBus, MemoryExchange
 from qmf.console.aio import Client, RemoteObject
 from qmf.protocol import AgentInfo, Envelope, Heartbeat, encode, heartbeat_key
 from qmf.testing import FakeAgent
-from qmf.web.pages.live.site import Site
+from qmf.web.pages.live.shared_state import SharedState
 
 T = TypeVar("T")
 
 
 async def awaited(make: Callable[[], Awaitable[T]], accepts: Callable[[T], object]) -> T:
     """What `make` gives, again and again, once it is accepted."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(WAIT_LIMIT):
         while not accepts(found := await make()):
             await asyncio.sleep(0.005)
     return found
@@ -35,7 +35,7 @@ class World:
     exchange: MemoryExchange
     agent: FakeAgent
     client: Client
-    site: Site
+    site: SharedState
 
     async def shelf(self, number: int = 0) -> RemoteObject:
         """A shelf, as the agent answers."""
@@ -47,7 +47,7 @@ class World:
 async def opened_world(exchange: MemoryExchange, agent: FakeAgent) -> AsyncIterator[World]:
     """A console for an agent that was started, and a site that was started and knows the classes."""
     async with Client(MemoryBus(exchange), data=False) as client:
-        site = Site(client, 0.05)
+        site = SharedState(client, 0.05)
         site.start()
         try:
             await site.catalogue.refresh()

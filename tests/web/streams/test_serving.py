@@ -11,7 +11,7 @@ import attrs
 import httpx
 import pytest
 from support.shelf import store_agent
-from support.waiting import PATIENCE
+from support.waiting import WAIT_LIMIT
 from support.web import memory_application, served, web_options
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
@@ -83,7 +83,7 @@ class Events:
 async def reading(http: httpx.AsyncClient, path: str, last: str | None = None) -> AsyncIterator[Events]:
     """A stream of server-sent events."""
     headers = {} if last is None else {"Last-Event-ID": last}
-    async with http.stream("GET", path, headers=headers, timeout=PATIENCE) as response:
+    async with http.stream("GET", path, headers=headers, timeout=WAIT_LIMIT) as response:
         assert response.status_code == 200
         assert response.headers["content-type"].startswith("text/event-stream")
         yield Events(response)
@@ -214,5 +214,5 @@ async def test_the_end_of_a_server_ends_its_streams() -> None:
     exchange = MemoryExchange()
     async with store_agent(exchange), contextlib.AsyncExitStack() as stack:
         http = await stack.enter_async_context(served(memory_application(exchange)))
-        response = await stack.enter_async_context(http.stream("GET", CHANGES, timeout=PATIENCE))
+        response = await stack.enter_async_context(http.stream("GET", CHANGES, timeout=WAIT_LIMIT))
         await Events(response).until("complete")

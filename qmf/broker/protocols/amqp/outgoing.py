@@ -76,7 +76,7 @@ class OutgoingLink:
     def attach(self, grant: ConsumeGrant) -> None:
         """Receive from the queue from now on."""
         # The client learns when its acknowledgements are on the disk.
-        self.link.holding = self.queue.recorder is not None
+        self.link.keeps_unsettled = self.queue.recorder is not None
         grant.begin(self)
 
     def begin(self) -> None:
@@ -187,7 +187,7 @@ class OutgoingLink:
             if event.annotations:
                 self._annotate(entry, event.annotations)
             if event.undeliverable:
-                delivery.bar(entry, self)
+                delivery.exclude(entry, self)
             delivery.release([entry], failed=event.outcome is Outcome.MODIFIED and event.failed)
 
     def _annotate(self, entry: Entry, annotations: bytes) -> None:

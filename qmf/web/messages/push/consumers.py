@@ -20,7 +20,7 @@ from qmf.web.messages.consumer_ids import ConsumerOptions
 from qmf.web.messages.destinations import Destination
 from qmf.web.messages.push.registration import PushRegistration
 from qmf.web.messages.push.store import PushStore, PushStoreError
-from qmf.web.messages.push.target import PATIENCE, PushOutcome, PushTarget
+from qmf.web.messages.push.target import ANSWER_TIMEOUT, PushOutcome, PushTarget
 
 log = logging.getLogger("qmf.web")
 
@@ -209,7 +209,7 @@ class PushConsumers:
 
     def _consumer(self, registration: PushRegistration) -> PushConsumer:
         if self._client is None:
-            self._client = httpx.AsyncClient(timeout=PATIENCE, follow_redirects=False, trust_env=False)
+            self._client = httpx.AsyncClient(timeout=ANSWER_TIMEOUT, follow_redirects=False, trust_env=False)
         return PushConsumer(registration, self._links, PushTarget(registration, self._client, self.hosts))
 
     def _start(self, consumer: PushConsumer) -> None:

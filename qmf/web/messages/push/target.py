@@ -18,7 +18,7 @@ from qmf.web.messages.contents import to_http
 from qmf.web.messages.push.registration import PushRegistration, Scheme, UrlRelation
 
 #: Seconds that a URL has to answer.
-PATIENCE = 30.0
+ANSWER_TIMEOUT = 30.0
 #: Longest `Retry-After` that is followed, in seconds.
 MAX_WAIT = 300.0
 

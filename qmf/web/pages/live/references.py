@@ -14,7 +14,7 @@ from qmf.schema import ClassSchema
 from qmf.views.references import may_refer, reference_members, references
 from qmf.views.text import natural_key
 from qmf.web.pages.live.followed import LiveObjects
-from qmf.web.pages.live.site import Site
+from qmf.web.pages.live.shared_state import SharedState
 
 #: Seconds that the loop is kept at most, and objects between two looks at the clock.
 SLICE = 0.01
@@ -88,7 +88,7 @@ def references_of(obj: RemoteObject) -> Iterator[tuple[str, ObjectId]]:
 class References:
     """Finds what refers to an object, while somebody looks. The classes that can are followed until `close`."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: SharedState) -> None:
         self._site = site
         self._classes: dict[tuple[str, str], tuple[_ClassReferences, Callable[[], None]]] = {}
 
@@ -126,7 +126,7 @@ class References:
         return list(found)
 
 
-async def find_object(site: Site, object_id: ObjectId) -> RemoteObject | None:
+async def find_object(site: SharedState, object_id: ObjectId) -> RemoteObject | None:
     """An object: as it is followed for some page, else as its agent answers; None if there is none, or no answer."""
     name = object_id.object_name.split(":")
     followed = site.followed_class(name[0], name[1].lower()) if len(name) > 2 else None

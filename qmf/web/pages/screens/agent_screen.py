@@ -11,8 +11,8 @@ from qmf.errors import QmfError
 from qmf.schema import ClassKey, Kind
 from qmf.views.text import clean
 from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
+from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
-from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.agent_view import AgentClassRow, agent_classes, agent_facts
 from qmf.web.pages.views.event_view import event_rows
 from qmf.web.pages.views.page_urls import EventsUrl
@@ -32,7 +32,7 @@ _CLASS_COLUMNS = (
 )
 
 
-async def agent_screen(visit: Visit, name: str) -> None:
+async def agent_screen(visit: OpenPage, name: str) -> None:
     """Build the page of the agent of this name."""
     site = visit.site
     with visit.page(f"Agent {clean(name)}", "A program that publishes objects and events."):

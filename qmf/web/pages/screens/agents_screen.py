@@ -9,15 +9,15 @@ from nicegui import ui
 
 from qmf.views.text import plural
 from qmf.web.pages.screens.data_table import DataTable
+from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.screens.pager import Pager
 from qmf.web.pages.screens.rows import AGENT_COLUMNS, agent_cells
-from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.overview import agent_rows
 from qmf.web.pages.views.page_urls import DEFAULT_SIZE, AgentsUrl
 from qmf.web.pages.views.paging import PageOf, page_of
 
 
-async def agents_screen(visit: Visit, url: AgentsUrl) -> None:
+async def agents_screen(visit: OpenPage, url: AgentsUrl) -> None:
     """Build the table."""
     site = visit.site
     current = url

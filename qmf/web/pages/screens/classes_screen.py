@@ -11,8 +11,8 @@ from qmf.schema import Kind
 from qmf.views.text import clean, one_line, plural
 from qmf.web.pages.live.catalogue import Catalogue, ClassSummary
 from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
+from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.screens.pager import Pager
-from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.page_urls import DEFAULT_SIZE, ClassesUrl, EventsUrl, class_url
 from qmf.web.pages.views.paging import PageOf, page_of
 from qmf.web.pages.views.value_texts import some_of
@@ -33,7 +33,7 @@ _KEYS: Mapping[str, Callable[[ClassSummary], str | int]] = {
 }
 
 
-async def classes_screen(visit: Visit, url: ClassesUrl) -> None:
+async def classes_screen(visit: OpenPage, url: ClassesUrl) -> None:
     """Build the table of classes."""
     site = visit.site
     current = url

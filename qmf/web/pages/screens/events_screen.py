@@ -7,13 +7,13 @@ from nicegui import ui
 
 from qmf.schema import Severity
 from qmf.web.pages.screens.data_table import DataTable
+from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
-from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.event_view import MOST_SHOWN, event_filter, event_rows
 from qmf.web.pages.views.page_urls import EventsUrl
 
 
-async def events_screen(visit: Visit, url: EventsUrl) -> None:
+async def events_screen(visit: OpenPage, url: EventsUrl) -> None:
     """Build the stream."""
     site = visit.site
     choices = {item.schema_name: f"{item.schema_name} and worse" for item in reversed(Severity)}

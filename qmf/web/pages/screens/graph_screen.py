@@ -12,7 +12,7 @@ from nicegui.events import EChartPointClickEventArguments
 from qmf.views.text import clean, plural
 from qmf.web.pages.live.references import find_object
 from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
-from qmf.web.pages.screens.visit import Visit
+from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.views.graph import Graph, bus_graph, echart_options, object_graph
 from qmf.web.pages.views.page_urls import MOST_DEPTH, GraphUrl, object_url
 from qmf.web.pages.views.value_texts import object_index
@@ -23,7 +23,7 @@ PAUSE = 10.0
 _COLUMNS = (DataColumn("from", "From"), DataColumn("what", "Refers by"), DataColumn("to", "To"))
 
 
-async def graph_screen(visit: Visit, url: GraphUrl) -> None:
+async def graph_screen(visit: OpenPage, url: GraphUrl) -> None:
     """Build the graph."""
     site = visit.site
     finder = visit.references()

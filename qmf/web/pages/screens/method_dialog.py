@@ -12,7 +12,7 @@ from qmf.errors import QmfError
 from qmf.schema import Method
 from qmf.views.text import clean, one_line
 from qmf.web.pages.screens.long_text import cut_html
-from qmf.web.pages.screens.visit import Visit
+from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.views.method_effects import is_dangerous, needs_confirmation
 from qmf.web.pages.views.method_form import (
     FormField,
@@ -30,7 +30,7 @@ Values = Mapping[str, object]
 _WARNING = "This may destroy what cannot be had back, or interrupt others."
 
 
-def open_method_dialog(visit: Visit, obj: RemoteObject, method: Method) -> None:
+def open_method_dialog(visit: OpenPage, obj: RemoteObject, method: Method) -> None:
     """Ask for the arguments of a method, confirm if it may change something, call it, and show what it answers."""
     fields = form_of(method)
 
@@ -61,7 +61,7 @@ def open_method_dialog(visit: Visit, obj: RemoteObject, method: Method) -> None:
     ).open()
 
 
-def open_properties_dialog(visit: Visit, obj: RemoteObject) -> None:
+def open_properties_dialog(visit: OpenPage, obj: RemoteObject) -> None:
     """Ask for new values of the properties that a console may set, confirm, and set them."""
     assert obj.schema is not None
     values = {item.name: obj.typed_values.get(item.name) for item in obj.schema.properties}
@@ -98,7 +98,7 @@ class _Form:
 
     def __init__(
         self,
-        visit: Visit,
+        visit: OpenPage,
         title: str,
         desc: str,
         fields: Sequence[FormField],

@@ -8,7 +8,7 @@ from qmf.console.aio import ObjectId
 from qmf.schema import Kind
 from qmf.views.text import clean
 from qmf.web.pages.live.followed import LiveObjects
-from qmf.web.pages.screens.visit import Visit
+from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.views.fields import columns_of
 from qmf.web.pages.views.object_table import place_text
 from qmf.web.pages.views.page_urls import ObjectsUrl, PlottedValue
@@ -17,7 +17,7 @@ from qmf.web.pages.views.page_urls import ObjectsUrl, PlottedValue
 MOST_OFFERED = 50
 
 
-async def pick_value(visit: Visit) -> PlottedValue | None:
+async def pick_value(visit: OpenPage) -> PlottedValue | None:
     """Ask for a value of an object that can be plotted; None if the dialog was closed."""
     site = visit.site
     classes = {

@@ -16,8 +16,8 @@ from qmf.web.pages.live.series import TooManySeriesError
 from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable, Part
 from qmf.web.pages.screens.long_text import cut_html
 from qmf.web.pages.screens.method_dialog import open_method_dialog, open_properties_dialog
+from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.screens.rows import EVENT_COLUMNS, event_cells
-from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.event_view import events_about
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.method_effects import is_dangerous
@@ -54,7 +54,7 @@ _REFERENCE_COLUMNS = (
 )
 
 
-async def object_screen(visit: Visit, object_id: ObjectId) -> None:
+async def object_screen(visit: OpenPage, object_id: ObjectId) -> None:
     """Build the page."""
     objects = visit.follow_object(object_id)
     await visit.until(lambda: bool(len(objects)) or objects.complete)
@@ -95,7 +95,7 @@ def _class_name(obj: RemoteObject) -> str:
 class _ObjectPage:
     """The parts of the page that exist once the object is known."""
 
-    def __init__(self, visit: Visit) -> None:
+    def __init__(self, visit: OpenPage) -> None:
         self._visit = visit
         self._finder = visit.references()
         self._next_search = 0.0
@@ -227,7 +227,7 @@ def _statistic(row: StatisticRow) -> DataRow:
     )
 
 
-def _head(visit: Visit, objects: LiveObjects, object_id: ObjectId, obj: RemoteObject | None) -> str:
+def _head(visit: OpenPage, objects: LiveObjects, object_id: ObjectId, obj: RemoteObject | None) -> str:
     if obj is None:
         name = cut_html(clean(object_id.object_name))
         agent = _agent_link(object_id.agent_name or "")

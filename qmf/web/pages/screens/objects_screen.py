@@ -7,8 +7,8 @@ from nicegui import ui
 
 from qmf.views.text import clean, one_line, plural
 from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
+from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.screens.pager import Pager
-from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_table import TableCell, TablePage
 from qmf.web.pages.views.page_urls import PAGE_SIZES, ObjectsUrl
@@ -18,7 +18,7 @@ _SESSION = ("org.apache.qpid.broker", "session")
 _HINT = "words, name>100, name=text, name~regex, -word, or, not, ( )"
 
 
-async def objects_screen(visit: Visit, url: ObjectsUrl) -> None:
+async def objects_screen(visit: OpenPage, url: ObjectsUrl) -> None:
     """Build the table."""
     site = visit.site
     summary = site.catalogue.find(url.package, url.name)

@@ -9,8 +9,9 @@ from nicegui import ui
 
 from qmf.views.text import clean
 from qmf.web.pages.live.followed import LiveObjects
-from qmf.web.pages.live.site import ALERT
+from qmf.web.pages.live.shared_state import ALERT
 from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
+from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.screens.rows import (
     AGENT_COLUMNS,
     ALERT_COLUMNS,
@@ -19,7 +20,6 @@ from qmf.web.pages.screens.rows import (
     alert_cells,
     event_cells,
 )
-from qmf.web.pages.screens.visit import Visit
 from qmf.web.pages.views.event_view import event_rows
 from qmf.web.pages.views.overview import BrokerRow, Overview, alert_rows, broker_rows, overview
 from qmf.web.pages.views.page_urls import EventsUrl, class_url
@@ -30,7 +30,7 @@ LATEST_EVENTS = 10
 BROKER = ("org.apache.qpid.broker", "broker")
 
 
-async def overview_screen(visit: Visit) -> None:
+async def overview_screen(visit: OpenPage) -> None:
     """Build the overview."""
     site = visit.site
     with visit.page("Overview", heading=False):

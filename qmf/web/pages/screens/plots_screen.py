@@ -14,7 +14,7 @@ from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.series import TooManySeriesError
 from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable
 from qmf.web.pages.screens.object_picker import pick_value
-from qmf.web.pages.screens.visit import Visit
+from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue, object_url
 from qmf.web.pages.views.plots import MOST_VALUES, PlotLine, echart_options, groups, plot_lines, value_of_line
 
@@ -28,7 +28,7 @@ _COLUMNS = (
 )
 
 
-async def plots_screen(visit: Visit, url: PlotsUrl) -> None:
+async def plots_screen(visit: OpenPage, url: PlotsUrl) -> None:
     """Build the plots."""
     site = visit.site
     current = attrs.evolve(url, values=url.values[:MOST_VALUES])

@@ -6,7 +6,7 @@ import html
 
 from nicegui import ui
 
-from qmf.web.pages.screens.visit import Visit
+from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.reports.asking import ReportQuestion
 from qmf.web.reports.routes import PAGE
 
@@ -14,7 +14,7 @@ from qmf.web.reports.routes import PAGE
 _LENGTHS = (("20m", "20 minutes"), ("1h", "hour"), ("6h", "6 hours"), ("1d", "day"), ("7d", "week"))
 
 
-async def report_screen(visit: Visit, question: ReportQuestion) -> None:
+async def report_screen(visit: OpenPage, question: ReportQuestion) -> None:
     """Build the form."""
     lake = visit.services.options.lake
     with visit.page(

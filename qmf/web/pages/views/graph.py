@@ -10,7 +10,7 @@ from qmf.views.references import reference_members
 from qmf.views.text import clean
 from qmf.web.own_objects import OwnObjects
 from qmf.web.pages.live.references import References, find_object, place, references_of
-from qmf.web.pages.live.site import Site
+from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.views.page_urls import agent_url, class_url, object_url
 from qmf.web.pages.views.value_texts import object_index
 
@@ -61,7 +61,7 @@ class Graph:
         return list(dict.fromkeys(node.category for node in self.nodes))
 
 
-def bus_graph(site: Site) -> Graph:
+def bus_graph(site: SharedState) -> Graph:
     """The agents, the classes of which they have objects, and which classes refer to each other."""
     nodes: dict[str, GraphNode] = {}
     edges: list[GraphEdge] = []
@@ -105,7 +105,7 @@ def bus_graph(site: Site) -> Graph:
     return Graph(tuple(nodes.values()), tuple(known), left_out)
 
 
-async def object_graph(site: Site, finder: References, root: RemoteObject, depth: int) -> Graph:
+async def object_graph(site: SharedState, finder: References, root: RemoteObject, depth: int) -> Graph:
     """An object, its agent, and what is up to `depth` references away in either direction.
 
     Objects that agents and consoles created for themselves are left out.

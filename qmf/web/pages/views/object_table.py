@@ -16,7 +16,7 @@ from qmf.views.text import clean
 from qmf.views.units import rate_text
 from qmf.web.own_objects import OwnObjects
 from qmf.web.pages.live.followed import LiveObjects
-from qmf.web.pages.live.site import Site
+from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.views.fields import chosen_columns, columns_of, default_columns
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_filter import object_test
@@ -99,7 +99,7 @@ class TablePage:
 class ClassTable:
     """Makes pages of the table of one class, for all browsers."""
 
-    def __init__(self, site: Site, objects: LiveObjects, package: str, name: str) -> None:
+    def __init__(self, site: SharedState, objects: LiveObjects, package: str, name: str) -> None:
         self.objects = objects
         """The objects of the class."""
         self._site = site
@@ -230,7 +230,7 @@ def _heading(column: PageColumn) -> TableHeading:
 class ClassTables:
     """The tables of all classes that are looked at, shared by all browsers."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: SharedState) -> None:
         self._site = site
         self._tables: dict[tuple[str, str], ClassTable] = {}
 

@@ -12,7 +12,7 @@ from qmf.views.agents import AgentHealth
 from qmf.views.events import severity_name
 from qmf.views.text import clean, plural
 from qmf.web.pages.live.presence import AgentPresence, BrokerState
-from qmf.web.pages.live.site import Site
+from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.views.page_urls import agent_url, object_url
 from qmf.web.pages.views.sparkline import SparkLine, spark_line
 from qmf.web.pages.views.value_texts import ABSENT, ago_text, heard_text, instant_text, object_index
@@ -116,7 +116,7 @@ def agent_row(presence: AgentPresence, objects: int | None, now: float) -> Agent
     )
 
 
-def agent_rows(site: Site, names: Iterable[str], now: float) -> list[AgentSummary]:
+def agent_rows(site: SharedState, names: Iterable[str], now: float) -> list[AgentSummary]:
     """The agents with these names as rows."""
     counts = site.catalogue.counts()
     counted = site.catalogue.counted_at is not None
@@ -124,7 +124,7 @@ def agent_rows(site: Site, names: Iterable[str], now: float) -> list[AgentSummar
     return [agent_row(item, counts.get(item.agent.name, 0) if counted else None, now) for item in found if item]
 
 
-def overview(site: Site, now: float, most: int = MOST_AGENTS) -> Overview:
+def overview(site: SharedState, now: float, most: int = MOST_AGENTS) -> Overview:
     """What there is now, with so many agents at most."""
     counted_at = site.catalogue.counted_at
     names = site.agents.names()
@@ -199,7 +199,7 @@ class BrokerRow:
     agent_href: str = ""
 
 
-def broker_rows(site: Site, brokers: Iterable[RemoteObject], now: float) -> list[BrokerRow]:
+def broker_rows(site: SharedState, brokers: Iterable[RemoteObject], now: float) -> list[BrokerRow]:
     """The brokers: the connected one, and those that agents describe.
 
     Args:

@@ -10,7 +10,7 @@ from broker.nodes.parts import depth_of
 from broker.raw_clients import Client, connect
 from broker.visible_broker import VisibleBroker
 from support.recording import message
-from support.waiting import PATIENCE, until
+from support.waiting import WAIT_LIMIT, until
 
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
@@ -215,7 +215,7 @@ async def test_a_queue_that_is_bound_later_counts_when_it_gets_a_message() -> No
 
 async def test_what_is_in_open_transactions_takes_room() -> None:
     async with broker_with(Threshold(10)) as (broker, queue):
-        connection = await Connection.establish(broker.url, timeout=PATIENCE)
+        connection = await Connection.establish(broker.url, timeout=WAIT_LIMIT)
         session = await connection.session(transactional=True)
         sender = await session.sender("q")
         for number in range(8):
@@ -232,7 +232,7 @@ async def test_what_is_in_open_transactions_takes_room() -> None:
 
 async def test_a_transaction_may_be_larger_than_the_queue_and_the_next_one_waits() -> None:
     async with broker_with(Threshold(5)) as (broker, queue):
-        connection = await Connection.establish(broker.url, timeout=PATIENCE)
+        connection = await Connection.establish(broker.url, timeout=WAIT_LIMIT)
         session = await connection.session(transactional=True)
         sender = await session.sender("q")
         for number in range(8):

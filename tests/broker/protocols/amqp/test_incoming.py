@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from broker.raw_clients import TOPIC, Client, connect
 from support.recording import Inbox, message
-from support.waiting import PATIENCE, until
+from support.waiting import WAIT_LIMIT, until
 
 from qmf.broker import AmqpOptions, Broker
 from qmf.bus import AmqpBus, Binding, transport
@@ -82,7 +82,7 @@ async def test_outcomes_that_wait_for_an_answer_are_sent_without_one() -> None:
 
 async def test_a_transaction_with_a_message_to_nowhere_is_rolled_back() -> None:
     async with Broker(port=0, queues=["q"]) as broker:
-        connection = await Connection.establish(broker.url, timeout=PATIENCE)
+        connection = await Connection.establish(broker.url, timeout=WAIT_LIMIT)
         session = await connection.session(transactional=True)
         sender = await session.sender("<null>")
         await sender.send(MessagingMessage("kept", to="q"))

@@ -12,7 +12,7 @@ from console.scripts import only
 from support.fake_bus import FakeBus
 from support.growth import growth
 from support.scripted_agent import ALARM, PACKAGE, TOPIC, WIDGET, ScriptedAgent, widget
-from support.waiting import PATIENCE, until
+from support.waiting import WAIT_LIMIT, until
 
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.bus.base import OutcomeCallback
@@ -388,7 +388,7 @@ def test_agents_that_are_lost_cost_the_same_however_many_requests_wait() -> None
         agents = [Agent(info_from_name(f"example.org:crowd:{number}")) for number in range(count)]
         request = QueryRequest(what=What.SCHEMA_ID)
         asked = [
-            asyncio.ensure_future(rpc.request(agent, request, SchemaIdsResponse, what="query", timeout=PATIENCE))
+            asyncio.ensure_future(rpc.request(agent, request, SchemaIdsResponse, what="query", timeout=WAIT_LIMIT))
             for agent in agents
         ]
         await until(lambda: rpc.counts.pending == count)

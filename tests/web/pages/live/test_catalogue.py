@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.waiting import PATIENCE, until
+from support.waiting import WAIT_LIMIT, until
 from web.pages.world import World, announce, awaited
 
 from qmf.bus import MemoryBus
@@ -19,12 +19,12 @@ XML = b"""<schema package="org.example.other">
 async def test_a_page_waits_for_the_count_of_a_few_agents_only(opened: World, monkeypatch: pytest.MonkeyPatch) -> None:
     site = opened.site
     await until(lambda: len(site.agents) == 1)
-    monkeypatch.setattr("qmf.web.pages.live.site.FEW_AGENTS", 0)
-    await site.first_count(PATIENCE)
+    monkeypatch.setattr("qmf.web.pages.live.shared_state.FEW_AGENTS", 0)
+    await site.first_count(WAIT_LIMIT)
     assert site.catalogue.counted_at is None
     assert site.catalogue.is_count_due
-    monkeypatch.setattr("qmf.web.pages.live.site.FEW_AGENTS", 1)
-    await site.first_count(PATIENCE)
+    monkeypatch.setattr("qmf.web.pages.live.shared_state.FEW_AGENTS", 1)
+    await site.first_count(WAIT_LIMIT)
     assert site.catalogue.total == 4
 
 

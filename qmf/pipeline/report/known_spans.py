@@ -18,7 +18,7 @@ Points = Sequence[tuple[float, float]]
 
 
 @attrs.frozen
-class Holding:
+class KnownSpans:
     """What is known of a range besides samples.
 
     Attributes:
@@ -40,7 +40,7 @@ class Holding:
         presence: Sequence[AvailabilityInterval],
         known_until: Mapping[str, int],
         ended: Mapping[tuple[str, str, str], float],
-    ) -> Holding:
+    ) -> KnownSpans:
         """From the intervals of agents, and until when they are known."""
         up: dict[str, list[tuple[float, float]]] = {}
         for item in presence:

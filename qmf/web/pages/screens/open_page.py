@@ -1,4 +1,4 @@
-"""`Visit`: one page that one browser has open, with what it looks at, who looks, and what is around every page."""
+"""`OpenPage`: one page that one browser has open, with what it looks at, who looks, and what is around every page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from qmf.web.access.caller import Caller
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.references import References
 from qmf.web.pages.live.series import SeriesKey
-from qmf.web.pages.live.site import Site
+from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.screens.long_text import cut_html
 from qmf.web.pages.views.long_texts import cut
 from qmf.web.pages.views.object_table import ClassTables
@@ -65,10 +65,10 @@ def asset(name: str) -> str:
     return f"{ASSETS}/{name}?{hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]}"
 
 
-class Visit:
+class OpenPage:
     """One page in one browser."""
 
-    def __init__(self, site: Site, tables: ClassTables, services: WebServices, request: Request) -> None:
+    def __init__(self, site: SharedState, tables: ClassTables, services: WebServices, request: Request) -> None:
         """Begin a visit; belongs into the function of a page.
 
         Raises:

@@ -38,7 +38,7 @@ _ITEM = re.compile(
 
 
 @attrs.frozen
-class GivenSeries:
+class CaseSeries:
     """Rows of one object, event, agent or recorder, at regular times.
 
     Attributes:
@@ -89,7 +89,7 @@ def _number(text: str) -> float:
     return float(text) if any(letter in text for letter in ".e") else int(text)
 
 
-def read_series(table: RuleTable, interval: int) -> GivenSeries:
+def read_series(table: RuleTable, interval: int) -> CaseSeries:
     """Read a series."""
     source = SelectedTable.SAMPLES
     if "of" in table:
@@ -107,7 +107,7 @@ def read_series(table: RuleTable, interval: int) -> GivenSeries:
     series = _rows(table, given, start, table.duration("interval") or interval)
     table.end()
     cells, times, deleted = series
-    return GivenSeries(source, package, name, agent, object_, times, cells, deleted)
+    return CaseSeries(source, package, name, agent, object_, times, cells, deleted)
 
 
 def _rows(
@@ -149,7 +149,7 @@ def _is_notation(text: str) -> bool:
     return bool(text.split()) and all(_ITEM.fullmatch(item) for item in text.split())
 
 
-class GivenLake:
+class CaseLake:
     """The rows of some series as tables.
 
     Attributes:
@@ -158,7 +158,7 @@ class GivenLake:
         goodbyes: agents that said goodbye, as (time, agent), in order.
     """
 
-    def __init__(self, series: Sequence[GivenSeries], rules: Sequence[Rule]) -> None:
+    def __init__(self, series: Sequence[CaseSeries], rules: Sequence[Rule]) -> None:
         packages = {
             (selector.source, selector.name.lower()): selector.package
             for rule in rules
@@ -166,7 +166,7 @@ class GivenLake:
             if selector.name is not None and selector.package
         }
         numbers = itertools.count(1)
-        groups: dict[str, list[GivenSeries]] = {}
+        groups: dict[str, list[CaseSeries]] = {}
         for item in series:
             package = (
                 packages.get((item.source, item.name.lower()), item.package) if item.package == "test" else item.package
@@ -189,12 +189,12 @@ class GivenLake:
         )
 
 
-def _path(series: GivenSeries) -> str:
+def _path(series: CaseSeries) -> str:
     kind = _KINDS[series.source]
     return class_path(kind, series.package, series.name.lower()) if series.source.has_class else kind_path(kind)
 
 
-def _version(series: Sequence[GivenSeries]) -> ClassVersion | None:
+def _version(series: Sequence[CaseSeries]) -> ClassVersion | None:
     """The class of some series, with the columns that their values have."""
     first = series[0]
     if not first.source.has_class:
@@ -230,7 +230,7 @@ def _wider(known: ColumnType | None, type: ColumnType) -> ColumnType:
     return ColumnType.DOUBLE if {known, type} == numbers else ColumnType.TEXT
 
 
-def _table(kind: RowKind, version: ClassVersion | None, series: Sequence[GivenSeries], numbers: Iterator[int]) -> Any:
+def _table(kind: RowKind, version: ClassVersion | None, series: Sequence[CaseSeries], numbers: Iterator[int]) -> Any:
     pa = import_pyarrow()
     schema = arrow_schema(columns_of(kind, version))
     rows = []

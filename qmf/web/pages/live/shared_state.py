@@ -49,7 +49,7 @@ FEW_AGENTS = 200
 REFRESH = 60.0
 
 
-class Site:
+class SharedState:
     """The state of the bus for all pages. `start` and `close` belong to the client's loop, like all other methods."""
 
     def __init__(self, client: Client, interval: float = 2.0) -> None:
@@ -80,7 +80,7 @@ class Site:
             self.catalogue.found(agent)
         self._unlisten = self.client.listen(self._notified)
         self._agents_changed.set()
-        self._tasks.spawn(self._keep_house())
+        self._tasks.spawn(self._remove_expired())
         self._tasks.spawn(self._keep_classes())
 
     async def close(self) -> None:
@@ -164,7 +164,7 @@ class Site:
                 self._drop_stale_at = time.monotonic() + RETURN
         self.connection = self.connection.after(item, now)
 
-    async def _keep_house(self) -> None:
+    async def _remove_expired(self) -> None:
         while True:
             await asyncio.sleep(HOUSEKEEPING)
             self.series.expire()
