@@ -298,7 +298,6 @@ INNER_ORDER: dict[str, tuple[str, ...]] = {
         "bases",
         "settling",
         "aio",
-        "consuming",
         "loop",
         "blocking",
         "received",
@@ -507,7 +506,7 @@ INNER_ORDER: dict[str, tuple[str, ...]] = {
     ),
 }
 # What users call with what a lower room gives them: it imports the rooms that do the work when it is called.
-ENTRANCES = {"qmf.messaging.aio.consumer", "qmf.pipeline.spark.frames"}
+ENTRANCES = {"qmf.pipeline.spark.frames"}
 
 
 def modules(package: str) -> Iterator[Path]:

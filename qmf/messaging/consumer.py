@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic
 
-from qmf.messaging.consuming.consumer_core import ConsumerCore, HandlingOptions
-from qmf.messaging.consuming.policy import Failure, Retry
+from qmf.messaging.aio.consuming.consumer_core import ConsumerCore, HandlingOptions
+from qmf.messaging.aio.consuming.policy import Failure, Retry
 from qmf.messaging.content_types import ContentType
 from qmf.messaging.message import Message
 from qmf.messaging.synchronous import Connection

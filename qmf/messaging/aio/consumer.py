@@ -10,8 +10,8 @@ from typing import Generic
 
 from qmf._event_loop import on_end_signals
 from qmf.messaging.aio.connection import Connection
-from qmf.messaging.consuming.consumer_core import ConsumerCore, HandlingOptions
-from qmf.messaging.consuming.policy import Failure, Retry
+from qmf.messaging.aio.consuming.consumer_core import ConsumerCore, HandlingOptions
+from qmf.messaging.aio.consuming.policy import Failure, Retry
 from qmf.messaging.content_types import ContentType
 from qmf.messaging.message import Message
 from qmf.messaging.typing import ContentT

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from qmf.messaging.consuming.handler_threads import HandlerThreads
+from qmf.messaging.aio.consuming.handler_threads import HandlerThreads
 
 
 def raising(error: BaseException) -> None:

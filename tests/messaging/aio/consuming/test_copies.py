@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmf.messaging import Message
-from qmf.messaging.consuming.copies import dead_letter, delayed_copy, failed_attempts
+from qmf.messaging.aio.consuming.copies import dead_letter, delayed_copy, failed_attempts
 
 
 def received() -> Message:

@@ -12,13 +12,13 @@ import attrs
 
 from qmf.messaging.addresses import Address
 from qmf.messaging.addresses.options import Mode
+from qmf.messaging.aio.consuming.copies import dead_letter, delayed_copy, failed_attempts
+from qmf.messaging.aio.consuming.handler_threads import HandlerThreads
+from qmf.messaging.aio.consuming.policy import Failure, Fate, RejectMessage, Retry, RetryLater
 from qmf.messaging.aio.message import ReceivedMessage
 from qmf.messaging.aio.receiver import Receiver
 from qmf.messaging.aio.sender import Sender
 from qmf.messaging.aio.session import Session
-from qmf.messaging.consuming.copies import dead_letter, delayed_copy, failed_attempts
-from qmf.messaging.consuming.handler_threads import HandlerThreads
-from qmf.messaging.consuming.policy import Failure, Fate, RejectMessage, Retry, RetryLater
 from qmf.messaging.content_types import ContentReader
 from qmf.messaging.core.connection_core import ConnectionCore
 from qmf.messaging.exceptions import DecodeError, InvalidOption, MessagingError
