@@ -69,7 +69,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes
     )  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("text", ["pencil", scram_text("pencil")])
+@pytest.mark.parametrize("text", ["pencil", scram_text("pencil")], ids=["plain", "keys"])
 def test_the_strongest_mechanism_is_used(text: str, certificates: tuple[bytes, bytes]) -> None:
     authenticator = Authenticator(Users({"ann": text}))
     secure = Channel(encrypted=True, server_certificate=certificates[0])
@@ -83,7 +83,7 @@ def test_the_strongest_mechanism_is_used(text: str, certificates: tuple[bytes, b
 
 
 @pytest.mark.parametrize("name", ["SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN"])
-@pytest.mark.parametrize("text", ["s:crét", scram_text("s:crét")])
+@pytest.mark.parametrize("text", ["s:crét", scram_text("s:crét")], ids=["plain", "keys"])
 def test_a_mechanism_that_is_named(name: str, text: str) -> None:
     authenticator = Authenticator(Users({"bob": text}))
     used, result = log_in(authenticator, SaslCredentials("bob", "s:crét"), permitted=[name])

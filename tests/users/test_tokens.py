@@ -72,6 +72,7 @@ def test_a_token_names_user_and_groups(keys: Path) -> None:
         "",
         "x" * 40_000,
     ],
+    ids=range(13),  # tokens are others in each process
 )
 def test_tokens_that_are_not_accepted(keys: Path, text: str) -> None:
     assert isinstance(check(keys, text), Rejected)

@@ -54,6 +54,7 @@ def test_unknown_users_have_keys_that_are_the_same_each_time() -> None:
         (hash_password("x"), ("scrypt", "enabled")),
         ("x", ("plain text", "enabled")),
     ],
+    ids=["keys", "disabled", "scrypt", "plain"],  # hashes are others in each process
 )
 def test_verifiers_are_described(text: str, words: tuple[str, str]) -> None:
     assert describe_verifier(text) == words
@@ -69,6 +70,7 @@ def test_verifiers_are_described(text: str, words: tuple[str, str]) -> None:
         ("SCRAM-SHA-256$9999999:AAAA$AAAA:AAAA", "iterations"),
         (KEYS + " x", "malformed"),
     ],
+    ids=["nothing", "sha-1", "short", "few", "many", "more"],
 )
 def test_keys_that_are_wrong(text: str, reason: str) -> None:
     with pytest.raises(UsersError, match=reason):
