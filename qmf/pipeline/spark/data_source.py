@@ -11,7 +11,8 @@ Delta tables themselves: Spark needs no jar for it.
 
 Other options: `kind` instead of a class (heartbeats, agents, gaps, ...; objects and events are then those of all
 classes, with their values as JSON), `hash` (one version of the class), `columns` (those of the class that are read,
-with commas between them, besides those of every row), `files` (files of a micro-batch at most),
+with commas between them, besides those of every row), `one_query` (``true`` for a frame of which there is one query
+alone: its filters reach the files), `files` (files of a micro-batch at most),
 `domain`, `timeout` (seconds, of the snapshot), `interval` (seconds, of the spool's commits).
 """
 
@@ -37,6 +38,7 @@ from qmf.pipeline.lake.table_paths import class_of_path, kind_path
 from qmf.pipeline.spark import catalog
 from qmf.pipeline.spark.lake_stream import (
     DEFAULT_FILES,
+    FilteringLakeReader,
     LakeBatchReader,
     LakePlace,
     LakeStreamReader,
@@ -91,6 +93,8 @@ class QmfDataSource(DataSource):
         if not lake.exists():
             raise LakeError(f"{lake.url}: no lake")
         files = batch_files(lake, includes, options)
+        if options.get("one_query", "").lower() == "true":
+            return FilteringLakeReader(place, files, wanted)
         return LakeBatchReader(place, files, wanted)
 
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:

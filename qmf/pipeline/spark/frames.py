@@ -43,6 +43,7 @@ def samples(
     first: str | None = None,
     last: str | None = None,
     columns: Sequence[str] = (),
+    one_query: bool = False,
     storage: Mapping[str, str] | None = None,
 ) -> DataFrame:
     """The samples of a class, or the events of a class of events, all its versions together.
@@ -56,16 +57,18 @@ def samples(
         first, last: days, ``2030-01-31``, both included; None for no limit.
         columns: of the class that are read, besides those of every row; none for all. Spark's API for data sources in
             Python doesn't say which columns a query needs, so that all are read otherwise.
+        one_query: there is one query of the frame alone, and its filters are applied where the files are read. Spark
+            (4.3) keeps what such a query reads: a second one of the same frame without filters would get that.
         storage: options of the lake's object store.
 
     Returns:
-        a row for each message, with the columns of every row and those of the class. Filters on columns are applied
-        where the files are read.
+        a row for each message, with the columns of every row and those of the class.
 
     Raises:
         PySparkException: there is no such lake, class or column; versions disagree about a type.
     """
     chosen = {"class": name, "package": package, "hash": hash, "from": first, "to": last, "columns": ",".join(columns)}
+    chosen["one_query"] = "true" if one_query else None
     return _read(spark, lake, chosen, storage)
 
 

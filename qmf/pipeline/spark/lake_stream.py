@@ -122,12 +122,6 @@ class LakeBatchReader(DataSourceReader):
         self._files = tuple(files)
         self._wanted = wanted
 
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Leave out files, row groups and rows that cannot meet filters; Spark applies all of them once more."""
-        types = {field.name: field.type for field in arrow_schema(self._wanted.columns)}
-        self._wanted = attrs.evolve(self._wanted, conditions=conditions_of(filters, types))
-        return filters
-
     def partitions(self) -> list[InputPartition]:
         """A few files for each task; Spark asks for one part at least."""
         files = [item for item in self._files if may_have(item.file, self._wanted.conditions)]
@@ -138,6 +132,20 @@ class LakeBatchReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The rows of some files."""
         return read_files(self._place, partition, self._wanted)
+
+
+class FilteringLakeReader(LakeBatchReader):
+    """The same for one query, whose filters reach the files.
+
+    For one query alone: Spark keeps what a query with filters reads, and a later query of the same frame without
+    filters gets that, too (seen with Spark 4.3).
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Leave out files, row groups and rows that cannot meet filters; Spark applies all of them once more."""
+        types = {field.name: field.type for field in arrow_schema(self._wanted.columns)}
+        self._wanted = attrs.evolve(self._wanted, conditions=conditions_of(filters, types))
+        return filters
 
 
 class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

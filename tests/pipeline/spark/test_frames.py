@@ -75,7 +75,7 @@ def stored(table: Any) -> Any:
 
 def scan(shop: Shop, *filters: datasource.Filter, **more: str) -> tuple[int, list[dict[str, Any]]]:
     """The number of files that a query with filters reads, and its rows."""
-    source = QmfDataSource({"lake": shop.root, "class": "till", **more})
+    source = QmfDataSource({"lake": shop.root, "class": "till", "one_query": "true", **more})
     reader = source.reader(source.schema())
     assert list(reader.pushFilters(list(filters))) == list(filters)
     parts = [part for part in reader.partitions() if isinstance(part, FilesPartition)]
@@ -100,7 +100,7 @@ def test_filters_leave_out_files_and_rows(shop: Shop) -> None:
 
 def test_a_column_that_a_file_lacks_is_null(shop: Shop) -> None:
     # Files of events have no such column.
-    source = QmfDataSource({"lake": shop.root, "kind": "events"})
+    source = QmfDataSource({"lake": shop.root, "kind": "events", "one_query": "true"})
     reader = source.reader(source.schema())
     reader.pushFilters([datasource.EqualTo(("_object",), "one")])
     assert found(reader, reader.partitions()) == []
@@ -119,6 +119,13 @@ def test_chosen_columns_are_those_that_are_read(shop: Shop) -> None:
 # -- with one
 
 
+def test_queries_of_one_frame_do_not_affect_each_other(spark: SparkSession, shop: Shop) -> None:
+    till = samples(spark, shop.root, "till")
+    everything = till.count()
+    assert till.where("_object = 'two'").count() < everything
+    assert till.count() == everything
+
+
 def test_filters_reach_the_files_and_change_nothing(spark: SparkSession, shop: Shop) -> None:
     till = samples(spark, shop.root, "till")
     for condition in (
@@ -127,7 +134,7 @@ def test_filters_reach_the_files_and_change_nothing(spark: SparkSession, shop: S
         "queue is null or queue <> 3",
     ):
         expected = [row for row in till.collect() if row in till.persist().where(condition).collect()]
-        assert samples(spark, shop.root, "till").where(condition).collect() == expected
+        assert samples(spark, shop.root, "till", one_query=True).where(condition).collect() == expected
         till.unpersist()
 
 

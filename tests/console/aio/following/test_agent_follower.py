@@ -227,7 +227,8 @@ async def test_an_agent_that_fails_is_tried_again(make_agent: MakeAgent, make_cl
     agent.mute = {QueryRequest}
     client, _ = await make_client(timeout=0.05)
     async with client.follow("widget", package=PACKAGE) as widgets:
-        assert list(widgets.failures) == [agent.info.name]
+        # The question to all agents may have no answer within so short a time either.
+        assert agent.info.name in widgets.failures
         agent.objects = [widget("a")]
         agent.mute = set()
         assert await read_kinds(widgets, 1) == [(ADDED, "a")]
