@@ -135,7 +135,7 @@ class SignalReader:
         """Keep only the last row of each followed object."""
         for followed in self._followed.values():
             self._execute(
-                f"CREATE OR REPLACE TABLE {followed.relation} AS SELECT * FROM {followed.relation} "
+                f"CREATE OR REPLACE TEMP TABLE {followed.relation} AS SELECT * FROM {followed.relation} "
                 "QUALIFY row_number() OVER (PARTITION BY _agent, _object ORDER BY _at DESC) = 1"
             )
 
@@ -220,7 +220,7 @@ class SignalReader:
             table = tables[-1]
             with self._registered("sample", self._schemas[table.path].empty_table()):
                 self._execute(
-                    f"CREATE TABLE {followed.relation} AS "
+                    f"CREATE TEMP TABLE {followed.relation} AS "
                     f"SELECT {self._columns(table, followed.columns)}, 0::BIGINT AS _at FROM sample"
                 )
             found[name] = followed

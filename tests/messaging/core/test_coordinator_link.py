@@ -23,7 +23,7 @@ class Coordination:
     def __init__(self) -> None:
         self.pair = Pair()
         driver: Any = SimpleNamespace(
-            engine=self.pair.client, transport=SimpleNamespace(flush_soon=lambda: None), own=lambda *_: None
+            engine=self.pair.client, transport=SimpleNamespace(flush_soon=lambda: None), set_owner=lambda *_: None
         )
         self.link = CoordinatorLink(driver, self.pair.client.sessions.begin())
         self.pair.pump()

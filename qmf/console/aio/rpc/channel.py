@@ -352,7 +352,9 @@ class RpcChannel:
         try:
             await self._bus.send(self._encoded(request, RequestAddress(self._direct, BROKER), LOCATE_BROKER))
             to_all = self._encoded(request, RequestAddress(self._topic, LOCATE_KEY), LOCATE_ALL)
-            if not self._bus.try_send(to_all, on_outcome):
+            if self._bus.try_send(to_all, on_outcome):
+                await asyncio.sleep(0)  # on a bus within this process, its agents answer now, as to `send`
+            else:
                 await self._bus.send(to_all)
         except DisconnectedError as error:
             log.info("cannot locate agents: %s", error)
