@@ -371,8 +371,9 @@ def test_a_mistake_is_one_line(
     shop = Shop(tmp_path / "lake")
     fill(shop)
     assert main(["report", "--lake", shop.root, "--output", str(tmp_path / "page.html"), *words]) == 2
-    place, line = capsys.readouterr().err.splitlines()
-    assert place == "qmf-pipeline: report runs in this process"
+    *place, line = capsys.readouterr().err.splitlines()
+    # Options are checked before.
+    assert place in ([], ["qmf-pipeline: report runs in this process"])
     assert line.startswith("qmf-pipeline: ")
     assert said in line
     assert not (tmp_path / "page.html").exists()
