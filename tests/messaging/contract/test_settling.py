@@ -188,6 +188,8 @@ def test_modifying_with_asyncio(broker: Target, queue: MakeQueue) -> None:
             sender, receiver = await session.sender(address), await session.receiver(address)
             await sender.send("a")
             await (await receiver.fetch(timeout=10)).modify()
-            await (await receiver.fetch(timeout=10)).accept()
+            again = await receiver.fetch(timeout=10)
+            assert again.content == "a"
+            await again.accept()
 
     asyncio.run(check())
