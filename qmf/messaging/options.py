@@ -74,7 +74,7 @@ class ConnectionOptions:
     Attributes:
         urls: brokers to try in their order, at least one.
         username, password: for SASL; those of a URL go first.
-        mechanisms: SASL mechanisms allowed; None for PLAIN with a user name and ANONYMOUS without.
+        mechanisms: names of SASL mechanisms that may be used; None for the strongest that the broker offers.
         heartbeat: seconds after which a silent broker is asked for a sign of life; it is considered lost after twice
             that. None: never.
         reconnect: see there.

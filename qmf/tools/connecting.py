@@ -79,7 +79,7 @@ def add_connection_options(parser: argparse.ArgumentParser, *names: str) -> None
     add(
         "--sasl-mechanism",
         metavar="<mech>",
-        help="SASL mechanisms that may be used, e.g. PLAIN; by default PLAIN with a user and ANONYMOUS without",
+        help="SASL mechanisms that may be used, e.g. PLAIN; by default the strongest that the broker offers",
     )
     add("--sasl-service-name", metavar="<name>", help="accepted for scripts; no mechanism here uses it")
     add("--ssl-certificate", "--cert", metavar="<cert>", type=Path, help="certificate of the client in PEM, for amqps")

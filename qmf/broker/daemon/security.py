@@ -15,8 +15,6 @@ from qmf.users.tokens import TokenOptions, TokenVerifier
 from qmf.users.users import Users
 from qmf.users.verifiers import hash_password
 
-_CLIENT_OPTIONS = ("tls_client_ca", "tls_crl", "tls_client_certificate")
-
 
 class SecurityOptionError(Exception):
     """Options contradict each other, or let everybody in without being asked to."""
@@ -95,7 +93,6 @@ def token_verifier(options: argparse.Namespace) -> TokenVerifier | None:
             audience=options.token_audience,
             issuer=options.token_issuer,
             user_claim=options.token_user_claim,
-            groups_claim=options.token_groups_claim,
         )
     )
 
