@@ -100,11 +100,14 @@ class Shop:
             self.add(RowKind.EVENTS, at, (severity, object, *cells), table=table, agent=agent, epoch=epoch)
         self.commit()
 
-    def beat(self, *times: float, agent: str = "a", epoch: int = 1, interval: float = 10.0) -> None:
-        """Heartbeats."""
+    def beat(
+        self, *times: float, agent: str = "a", epoch: int = 1, interval: float = 10.0, commit: bool = True
+    ) -> None:
+        """Heartbeats. Without `commit` they wait: commits are most of what such a lake costs."""
         for at in times:
             self.add(RowKind.HEARTBEATS, at, (interval,), agent=agent, epoch=epoch)
-        self.commit()
+        if commit:
+            self.commit()
 
     def agent(
         self,

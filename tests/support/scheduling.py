@@ -1,9 +1,9 @@
 """Which process runs which tests, where several do (pytest-xdist).
 
 Each process gets what waits next. That is a module, whose tests share fixtures; a single test, where those of a module
-take long; or all modules with Spark or a browser that share a session. There are two Spark sessions, of about the same
-time: one takes 7 s of the processor to start and 10 s more for its first query, so more of them cost more than they
-bring. What takes long begins first, so that none is left alone at the end.
+take long; or all modules with Spark or a browser that share a session. There is one Spark session: it takes 7 s of the
+processor to start and 10 s more for its first query, so more of them cost more than they bring. What takes long begins
+first, so that none is left alone at the end.
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ from xdist.scheduler import LoadScopeScheduling
 #: Folders and files with Spark or a browser, by the session that they share; what is read by one, once.
 _SESSIONS = {
     "Browser": ("tests/web/pages/screens/test_screens_browser.py",),
-    "Spark 1": (
+    "Spark": (
         "tests/docs/test_pipeline.py",
+        "tests/docs/test_pipeline_correlate.py",
+        "tests/pipeline/audit/test_job.py::test_several_tasks_make_the_same_tables",
+        "tests/pipeline/commands/test_places.py",
+        "tests/pipeline/correlate/test_batch_on_spark.py",
         "tests/pipeline/rollup/test_frames.py",
         "tests/pipeline/rollup/test_job_on_spark.py",
         "tests/pipeline/runners/test_runners.py",
-        "tests/pipeline/spark/test_sinks.py",
-    ),
-    "Spark 2": (
-        "tests/docs/test_pipeline_correlate.py",
-        "tests/pipeline/audit/test_job.py",
-        "tests/pipeline/commands/test_places.py",
-        "tests/pipeline/correlate/test_batch_on_spark.py",
         "tests/pipeline/spark/test_data_source.py",
         "tests/pipeline/spark/test_lake_stream_two_recorders.py",
+        "tests/pipeline/spark/test_sinks.py",
         "tests/pipeline/test_frames.py",
     ),
 }
@@ -54,6 +52,7 @@ _EARLY = (
     "tests/codec/test_codec_hostile.py",
     "tests/console/test_broker_connection_faults.py",
     "tests/messaging/core/test_outgoing_link_exactly_once.py",
+    "tests/pipeline/audit/test_job.py",
     "tests/pipeline/correlate/test_stream.py",
     "tests/pipeline/rollup/",
     "tests/protocol/test_decode_hostile.py",

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from pipeline.correlation import RULES, UnsteadyShop, act, batch, fill, ignore, options
 from pipeline.lakes import Shop
+from support.examples import examples
 
 from qmf.pipeline.correlate.alert_table import AlertTable
 from qmf.pipeline.correlate.batch import LakeAlerts
@@ -80,8 +81,8 @@ def check(spark: SparkSession, of: CorrelateOptions, task_rows: int = 1000) -> L
     return expected
 
 
-@settings(
-    max_examples=2,
+@examples(
+    1,
     deadline=None,
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

@@ -86,7 +86,7 @@ def fill(shop: Shop) -> None:
         for name, sales in ((EVIL, n * n * 10), ("steady", n * 10)):
             values: dict[str, Any] = {"name": name, "limit": 10 if n < 10 else 20, "sales": sales}
             sample(shop, TILL, at, name, values, delete=1570 if (n, name) == (19, "steady") else 0)
-        shop.beat(at)
+        shop.beat(at, commit=n % 5 == 4)
     shop.events((1100, {"till": EVIL, "amount": 7}), (1200, {"till": "steady", "amount": 8}))
     # A repeated event is one event.
     shop.events((1200, {"till": "steady", "amount": 8}))
@@ -142,7 +142,7 @@ def test_gauges_are_plotted_with_their_values_and_counters_with_their_rates(tmp_
             # The last ones publish nothing, since nothing changes.
             if n < 20:
                 sample(shop, QUEUE, 1000 + 10 * n, f"{BROKER}:queue:orders", values, agent=agent)
-            shop.beat(1000 + 10.0 * n, agent=agent)
+            shop.beat(1000 + 10.0 * n, agent=agent, commit=n % 10 == 9)
     report = reported(shop)
     charts = {chart.title: chart for chart in report.charts}
     assert list(charts) == ["queue msgDepth", "queue percent", "queue msgTotalEnqueues"]
@@ -236,7 +236,7 @@ def test_two_ranges_are_compared(tmp_path: Path) -> None:
     for n in range(120):
         at = 1000 + 10 * n
         sample(shop, QUEUE, at, f"{BROKER}:queue:q", {"percent": 20.0 if n < 60 else 50.0, "msgTotalEnqueues": n * 20})
-        shop.beat(at)
+        shop.beat(at, commit=n % 20 == 19)
     shop.events((1100, {"till": "t", "amount": 7}))
     report = reported(shop, "1970-01-01T00:26:40", "1970-01-01T00:36:40", compare=TimeRange(1000 * NS, 1600 * NS))
     assert report.comparison is not None
@@ -253,12 +253,12 @@ def test_what_was_not_recorded_is_cut_off_or_marked(tmp_path: Path) -> None:
     early.agent(5000, "added")
     for n in range(60):
         sample(early, QUEUE, 5000 + 10 * n, "q", {"percent": n % 5 + 1.0})
-        early.beat(5000 + 10 * n)
+        early.beat(5000 + 10 * n, commit=n % 20 == 19)
     late = Shop(tmp_path / "lake", run="00000000000000000002_1")
     late.agent(7000, "added")
     for n in range(60):
         sample(late, QUEUE, 7000 + 10 * n, "q", {"percent": n % 5 + 1.0})
-        late.beat(7000 + 10 * n)
+        late.beat(7000 + 10 * n, commit=n % 20 == 19)
     report = reported(late, "1970-01-01", "1970-01-01")
     assert (report.time_range.first_ns, report.time_range.last_ns // NS) == (5000 * NS, 7591)
     assert [(first // NS, last // NS) for first, last in report.unrecorded] == [(5590, 7000)]

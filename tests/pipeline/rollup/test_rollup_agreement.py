@@ -12,10 +12,11 @@ from uuid import UUID
 
 import attrs
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pipeline.lakes import HERE, Shop
 from pipeline.shop import PACKAGE
+from support.examples import examples
 
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.rollup.tables import RollupOptions, rollup_table
@@ -156,7 +157,7 @@ def check_all_ways(samples: list[Sample], stop: int, sizes: tuple[str, ...], tim
         (("1d",), "Asia/Kathmandu"),
     ],
 )
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(2, deadline=None, suppress_health_check=list(HealthCheck))
 @given(samples=SAMPLES, stop=st.integers(0, 3), continued=st.booleans())
 def test_all_ways_make_the_same_rows(
     samples: list[Sample], stop: int, sizes: tuple[str, ...], timezone: str, continued: bool

@@ -148,7 +148,7 @@ def test_whatever_is_recorded_the_rows_are_those_of_a_batch(
     monkeypatch.setattr(stream_memory, "_FEW", chance.choice([5, 20_000]))
     options = attrs.evolve(options, sizes=sizes, continued=continued)
     with closing(RollupStream(options)) as made:
-        record_at_random(shop, chance, 8, made.step)
+        record_at_random(shop, chance, 5, made.step)
         made.step(last=True)
         assert made.counts.late == 0
         assert made.counts.ahead == 0
