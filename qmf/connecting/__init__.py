@@ -14,8 +14,15 @@ if TYPE_CHECKING:
     from qmf.connecting.arguments import UrlAction, add_connection_options
     from qmf.connecting.config_file import config_path, xdg_path
     from qmf.connecting.contexts import ConnectionContext, ContextError, Contexts, contexts_in, read_contexts
-    from qmf.connecting.options import Connections, context_of_environment, password_finder, read_connections
-    from qmf.connecting.passwords import PasswordError, PasswordFinder, ask_on_terminal
+    from qmf.connecting.options import (
+        Connections,
+        context_of_environment,
+        password_finder,
+        read_connections,
+        token_file,
+    )
+    from qmf.connecting.passwords import PasswordFinder, ask_on_terminal
+    from qmf.connecting.secret_files import PasswordError, TokenFile
     from qmf.connecting.targets import BrokerTarget, OptionError, targets_of, targets_of_context
     from qmf.connecting.tls import TlsError, TlsFiles
 else:
@@ -25,8 +32,9 @@ else:
             "qmf.connecting.arguments": "UrlAction add_connection_options",
             "qmf.connecting.config_file": "config_path xdg_path",
             "qmf.connecting.contexts": "ConnectionContext ContextError Contexts contexts_in read_contexts",
-            "qmf.connecting.options": "Connections context_of_environment password_finder read_connections",
-            "qmf.connecting.passwords": "PasswordError PasswordFinder ask_on_terminal",
+            "qmf.connecting.options": "Connections context_of_environment password_finder read_connections token_file",
+            "qmf.connecting.passwords": "PasswordFinder ask_on_terminal",
+            "qmf.connecting.secret_files": "PasswordError TokenFile",
             "qmf.connecting.targets": "BrokerTarget OptionError targets_of targets_of_context",
             "qmf.connecting.tls": "TlsError TlsFiles",
         },
@@ -43,6 +51,7 @@ __all__ = [
     "PasswordFinder",
     "TlsError",
     "TlsFiles",
+    "TokenFile",
     "UrlAction",
     "add_connection_options",
     "ask_on_terminal",
@@ -54,5 +63,6 @@ __all__ = [
     "read_contexts",
     "targets_of",
     "targets_of_context",
+    "token_file",
     "xdg_path",
 ]

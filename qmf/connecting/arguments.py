@@ -74,6 +74,7 @@ def add_connection_options(
     add("--domain", metavar="NAME", help="QMF domain (default: default)")
     add("--user", metavar="NAME", help="user to log in as; the password is asked for on a terminal")
     add("--password-file", metavar="FILE", type=Path, help="file with the password (or QMF_PASSWORD)")
+    add("--token-file", metavar="FILE", type=Path, help="file with an access token to log in with, read for each login")
     add("--keyring", action="store_true", help="take the password from the keyring of this user")
     add("--ask-password", action="store_true", help="ask for the password even if it is in the environment")
     add("--ca", metavar="FILE", type=Path, help="certificates of the authorities to trust, in PEM, for amqps://")

@@ -47,6 +47,7 @@ class ConnectionContext:
         urls: of its brokers, without passwords; at least one.
         user: whom to log in as; None: the user of each URL, or nobody.
         password_file: a file whose first line is the password.
+        token_file: a file whose first line is an access token to log in with.
         keyring: the password is in the user's keyring.
         tls: files of TLS.
         domain: QMF domain.
@@ -58,6 +59,7 @@ class ConnectionContext:
     urls: tuple[str, ...]
     user: str | None = None
     password_file: Path | None = None
+    token_file: Path | None = None
     keyring: bool = False
     tls: TlsFiles = NO_FILES
     domain: str | None = None
@@ -135,7 +137,9 @@ def _context(name: str, table: Mapping[str, object], toml: TomlFile) -> Connecti
     for key, value in table.items():
         with toml.at("contexts", name, key):
             if key == "password":
-                raise ContextError(f"{where}: a password does not belong into this file; use password-file or keyring")
+                raise ContextError(
+                    f"{where}: a password does not belong into this file; use password-file, token-file or keyring"
+                )
             if key not in _READERS:
                 raise ContextError(f"{where}: {NotFoundError('setting', key, _READERS)}")
             values[key.replace("-", "_")] = _READERS[key](f"{where}: {key}", value, toml.path.parent)
@@ -184,7 +188,9 @@ def _urls(where: str, value: object, folder: Path) -> tuple[str, ...]:
         except UrlError as error:
             raise ContextError(f"{where}: {error}") from None
         if url.password is not None:
-            raise ContextError(f"{where}: a password does not belong into this file; use password-file or keyring")
+            raise ContextError(
+                f"{where}: a password does not belong into this file; use password-file, token-file or keyring"
+            )
     return texts
 
 
@@ -192,6 +198,7 @@ _READERS: Mapping[str, Callable[[str, object, Path], Any]] = {
     "url": _urls,
     "user": _text,
     "password-file": _path,
+    "token-file": _path,
     "keyring": _switch,
     "ca": _path,
     "cert": _path,

@@ -10,12 +10,14 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import attrs
 
 from qmf.connecting.config_file import config_path
 from qmf.connecting.contexts import CONTEXT_VARIABLE, ConnectionContext, Contexts, read_contexts
 from qmf.connecting.passwords import PASSWORD_VARIABLE, PasswordFinder, ask_on_terminal
+from qmf.connecting.secret_files import TokenFile, read_secret
 from qmf.connecting.targets import BrokerTarget, OptionError, targets_of
 from qmf.connecting.tls import NO_FILES, TlsFiles
 
@@ -90,6 +92,8 @@ def read_connections(
     if not urls:
         if tls.given or options.user:
             raise OptionError(f"{', '.join(tls.given) or '--user'}: name a broker as well")
+        if options.token_file:
+            raise OptionError("--token-file: name a broker as well")
         return Connections()
     targets = targets_of(
         urls,
@@ -97,6 +101,7 @@ def read_connections(
         tls=tls,
         domain=options.domain or (context.domain if context else None),
         passwords=password_finder(options, context, environ, ask, warn),
+        token=token_file(options.token_file, context, warn),
     )
     return Connections(targets=targets, context=context)
 
@@ -105,6 +110,19 @@ def _tls(options: argparse.Namespace, context: ConnectionContext | None) -> TlsF
     """The files of TLS of a command line, and of a context where this names none."""
     tls = context.tls if context is not None else NO_FILES
     return tls.overridden(TlsFiles(ca=options.ca, cert=options.cert, key=options.key, insecure=options.insecure))
+
+
+def token_file(given: Path | None, context: ConnectionContext | None, warn: Callable[[str], None]) -> TokenFile | None:
+    """The file with an access token that an option or a context names, which can be read now; None without one.
+
+    Raises:
+        PasswordError: it cannot be read, or its first line is empty.
+    """
+    path = given or (context.token_file if context else None)
+    if path is None:
+        return None
+    read_secret(path, "token", warn)
+    return TokenFile(path)
 
 
 def password_finder(

@@ -6,8 +6,6 @@ Rule: a password is returned to the caller alone. It is in no error, no log and 
 from __future__ import annotations
 
 import getpass
-import os
-import stat
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,17 +14,13 @@ import attrs
 
 from qmf._extras import install_hint
 from qmf.bus.url import BusUrl
-from qmf.errors import CallerError
+from qmf.connecting.secret_files import PasswordError, read_secret
 
 #: The environment variable with the password.
 PASSWORD_VARIABLE = "QMF_PASSWORD"
 
 #: The service under which a keyring keeps passwords.
 KEYRING_SERVICE = "qmf"
-
-
-class PasswordError(CallerError):
-    """There is no password, or its source cannot be read; the message says where it was looked for."""
 
 
 def ask_on_terminal(question: str) -> str | None:
@@ -71,7 +65,7 @@ class PasswordFinder:
         if self.always_ask:
             return self._ask(url, user)
         if self.file is not None:
-            return self._from_file(self.file)
+            return read_secret(self.file, "password", self.warn)
         if password := self.environ.get(PASSWORD_VARIABLE):
             return password
         if self.keyring:
@@ -87,22 +81,6 @@ class PasswordFinder:
                 )
             self._typed[user] = typed
         return self._typed[user]
-
-    def _from_file(self, path: Path) -> str:
-        try:
-            with path.open(encoding="utf-8") as file:
-                mode = os.fstat(file.fileno()).st_mode
-                password = file.readline().rstrip("\r\n")
-        except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise PasswordError(f"cannot read the password file {path}: {reason}") from None
-        except UnicodeDecodeError:
-            raise PasswordError(f"the password file {path} is not UTF-8") from None
-        if not password:
-            raise PasswordError(f"the first line of the password file {path} is empty")
-        if stat.S_ISREG(mode) and mode & (stat.S_IRGRP | stat.S_IROTH):
-            self.warn(f"other users can read the password file {path}: chmod 600 {path}")
-        return password
 
     def _from_keyring(self, url: BusUrl, user: str) -> str:
         try:

@@ -10,6 +10,7 @@ import attrs
 from qmf.bus.url import BusUrl, parse_url
 from qmf.connecting.contexts import ConnectionContext
 from qmf.connecting.passwords import PasswordFinder
+from qmf.connecting.secret_files import TokenFile
 from qmf.connecting.tls import NO_FILES, TlsFiles
 from qmf.errors import CallerError
 
@@ -32,11 +33,13 @@ class BrokerTarget:
         url: where it is; with user and password where one logs in.
         tls: files of TLS.
         domain: QMF domain.
+        token: file with an access token to log in with; None without one.
     """
 
     url: BusUrl
     tls: TlsFiles = NO_FILES
     domain: str = DEFAULT_DOMAIN
+    token: TokenFile | None = None
 
     @classmethod
     def of(cls, target: BrokerTarget | str) -> BrokerTarget:
@@ -58,9 +61,10 @@ class BrokerTarget:
         """
         from qmf.bus.client.amqp_bus import AmqpBus
 
-        own = self.tls.cert is not None and self.url.username is None
+        own = self.tls.cert is not None and self.url.username is None and self.token is None
         return AmqpBus(
             self.url,
+            token=self.token,
             ssl_context=self.tls.context() if self.url.tls else None,
             # With a certificate of its own the client is known by that, where the broker wants to know it.
             mechanisms=("EXTERNAL", "ANONYMOUS") if own else None,
@@ -74,6 +78,7 @@ def targets_of(
     tls: TlsFiles,
     domain: str | None,
     passwords: PasswordFinder,
+    token: TokenFile | None = None,
 ) -> tuple[BrokerTarget, ...]:
     """The targets of some URLs, without repetitions.
 
@@ -83,6 +88,7 @@ def targets_of(
         tls: files of TLS, for all of them.
         domain: QMF domain; None for the default.
         passwords: finds the passwords that no URL has.
+        token: file with an access token for all of them, in place of passwords; None without one.
 
     Raises:
         UrlError: a URL is invalid.
@@ -98,9 +104,14 @@ def targets_of(
         tls.context()  # now, not with the first attempt to connect: its errors are the user's
     return tuple(
         BrokerTarget(
-            url=attrs.evolve(url, password=passwords.find(url)) if url.username and url.password is None else url,
+            url=(
+                attrs.evolve(url, password=passwords.find(url))
+                if url.username and url.password is None and token is None
+                else url
+            ),
             tls=tls if url.tls else NO_FILES,
             domain=domain or DEFAULT_DOMAIN,
+            token=token,
         )
         for url in parsed
     )
@@ -118,6 +129,7 @@ def targets_of_context(context: ConnectionContext, passwords: PasswordFinder) ->
             file=passwords.file or context.password_file,
             keyring=passwords.keyring or context.keyring,
         ),
+        token=None if context.token_file is None else TokenFile(context.token_file),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import attrs
 
+from qmf.bus.client.settings import AccessToken
 from qmf.bus.url import BusUrl, UrlError, parse_url
 from qmf.messaging.content_types import ContentTypes
 from qmf.messaging.exceptions import ConnectionError, ContentError, VersionError
@@ -74,6 +75,7 @@ class ConnectionOptions:
     Attributes:
         urls: brokers to try in their order, at least one.
         username, password: for SASL; those of a URL go first.
+        token: access token to log in with, or what returns the one for each login; None for none.
         mechanisms: names of SASL mechanisms that may be used; None for the strongest that the broker offers.
         heartbeat: seconds after which a silent broker is asked for a sign of life; it is considered lost after twice
             that. None: never.
@@ -89,6 +91,7 @@ class ConnectionOptions:
     urls: tuple[BusUrl, ...]
     username: str | None = None
     password: str | None = attrs.field(default=None, repr=False)
+    token: AccessToken | None = attrs.field(default=None, repr=False)
     mechanisms: tuple[str, ...] | None = None
     heartbeat: float | None = None
     reconnect: ReconnectOptions = ReconnectOptions()
@@ -137,6 +140,7 @@ def read_options(url: object, options: Mapping[str, Any]) -> ConnectionOptions:
         urls=tuple(urls),
         username=values.take("username", str),
         password=values.take("password", str),
+        token=_token(values),
         mechanisms=None if mechanisms is None else tuple(mechanisms.split()),
         heartbeat=values.take("heartbeat", float) or None,
         reconnect=reconnect,
@@ -148,6 +152,13 @@ def read_options(url: object, options: Mapping[str, Any]) -> ConnectionOptions:
     )
     values.finish()
     return result
+
+
+def _token(values: _Options) -> AccessToken | None:
+    given = values.take("token", object)
+    if given is None or isinstance(given, str) or callable(given):
+        return cast("AccessToken | None", given)
+    raise ConnectionError(text=f"option token: must be a text or a function, not a {type(given).__name__}")
 
 
 def _max_message_size(values: _Options) -> int:

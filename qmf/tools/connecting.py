@@ -29,6 +29,7 @@ from qmf.connecting import (
     context_of_environment,
     password_finder,
     read_contexts,
+    token_file,
 )
 from qmf.errors import QmfError
 
@@ -74,6 +75,7 @@ def add_connection_options(parser: argparse.ArgumentParser, *names: str) -> None
     )
     add("--user", metavar="<name>", help="user to log in as; the password is asked for on a terminal")
     add("--password-file", metavar="<file>", type=Path, help="file with the password (or QMF_PASSWORD)")
+    add("--token-file", metavar="<file>", type=Path, help="file with an access token to log in with")
     add("--keyring", action="store_true", help="take the password from the keyring of this user")
     add("--ask-password", action="store_true", help="ask for the password even if it is in the environment")
     add(
@@ -145,26 +147,29 @@ def access_of(
     if options.broker is not None and options.context is not None:
         raise OptionError("--context and an address: give one of them")
     context = None
-    address = str(options.broker or "localhost")
     if options.broker is None:
         context = context_of_environment(options.context, environ, lambda: read_contexts(config_path(environ)))
-    if context is not None:
-        if len(context.urls) != 1:
-            raise OptionError(f"context {context.name} has {len(context.urls)} brokers: give the address of one")
-        address = context.urls[0]
+    address = str(options.broker or "localhost") if context is None else _only_url(context)
     tls = _tls(options, context)
-    username, password = _login(options, context, address, environ, ask)
-    mechanisms = options.sasl_mechanism
-    if mechanisms is None and tls.cert is not None and username is None and "@" not in address:
-        mechanisms = "EXTERNAL ANONYMOUS"  # the certificate says who the client is, where the broker wants to know
+    token = token_file(options.token_file, context, _warn)
+    username, password = _login(options, context, address, environ, ask, with_token=token is not None)
+    by_certificate = tls.cert is not None and username is None and token is None and "@" not in address
     given = {
-        "sasl_mechanisms": mechanisms,
+        # A certificate says who the client is, where the broker wants to know.
+        "sasl_mechanisms": options.sasl_mechanism or ("EXTERNAL ANONYMOUS" if by_certificate else None),
         "username": username,
         "password": password,
+        "token": token,
         "ssl_context": tls.context() if tls.given else None,
         "client_properties": {"qpid.ha-admin": 1} if options.ha_admin else None,
     }
     return BrokerAccess(address, {name: value for name, value in given.items() if value})
+
+
+def _only_url(context: ConnectionContext) -> str:
+    if len(context.urls) != 1:
+        raise OptionError(f"context {context.name} has {len(context.urls)} brokers: give the address of one")
+    return context.urls[0]
 
 
 def _tls(options: argparse.Namespace, context: ConnectionContext | None) -> TlsFiles:
@@ -180,8 +185,10 @@ def _login(
     address: str,
     environ: Mapping[str, str],
     ask: Callable[[str], str | None],
+    *,
+    with_token: bool,
 ) -> tuple[str | None, str | None]:
-    """User and password where the address does not have both."""
+    """User and password where the address does not have both; with a token no password is needed."""
     user = options.user or (context.user if context is not None else None)
     try:
         url = BrokerTarget.of(address).url
@@ -194,12 +201,14 @@ def _login(
     url = attrs.evolve(url, username=url.username or user)
     if url.username is None or url.password is not None:
         return None, None
-
-    def warn(text: str) -> None:
-        print(f"Warning: {text}", file=sys.stderr)
-
-    passwords = password_finder(options, context, environ, ask, warn)
+    if with_token:
+        return url.username, None
+    passwords = password_finder(options, context, environ, ask, _warn)
     return url.username, passwords.find(url)
+
+
+def _warn(text: str) -> None:
+    print(f"Warning: {text}", file=sys.stderr)
 
 
 @contextlib.contextmanager

@@ -97,7 +97,8 @@ def messaging_options(target: BrokerTarget) -> dict[str, Any]:
         "ssl_skip_hostname_check": files.insecure or None,
         "username": target.url.username,
         "password": target.url.password,
+        "token": target.token,
     }
-    if files.cert is not None and target.url.username is None:
+    if files.cert is not None and target.url.username is None and target.token is None:
         found["sasl_mechanisms"] = "EXTERNAL ANONYMOUS"
     return {name: value for name, value in found.items() if value is not None}

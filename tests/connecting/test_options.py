@@ -17,6 +17,7 @@ from qmf.connecting import (
     Connections,
     Contexts,
     OptionError,
+    PasswordError,
     TlsError,
     TlsFiles,
     add_connection_options,
@@ -150,3 +151,30 @@ def test_a_password_in_a_url_leaves_the_list_of_processes() -> None:
         process.wait_for("can be read by other users")
         process.wait_for("brokerDisconnected")
     assert not any("very-secret" in line for line in process.lines)
+
+
+def test_a_token_in_place_of_a_password(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "token"
+    file.write_text("one\n")
+    found = read("-b", "ann@mq1", "-b", "mq2", "--token-file", str(file)).targets
+    assert [str(target) for target in found] == ["amqp://ann@mq1:5672", "amqp://mq2:5672"]
+    assert f"other users can read the token file {file}" in capsys.readouterr().err
+    file.chmod(0o600)
+    token = read("-b", "mq1", "--token-file", str(file)).target.token
+    assert token is not None
+    file.write_text("two\n")  # whoever gets tokens replaces the file
+    assert token() == "two"
+    assert capsys.readouterr().err == ""
+    context = Contexts({"lab": ConnectionContext(name="lab", urls=("mq1",), token_file=file)})
+    assert read("--context", "lab", contexts=context).target.token == token
+
+
+def test_a_token_file_that_cannot_be_used(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    with pytest.raises(PasswordError, match=f"cannot read the token file {file}: no such file"):
+        read("-b", "mq1", "--token-file", str(file))
+    file.write_text("\n")
+    with pytest.raises(PasswordError, match=f"the first line of the token file {file} is empty"):
+        read("-b", "mq1", "--token-file", str(file))
+    with pytest.raises(OptionError, match="--token-file: name a broker as well"):
+        read("--token-file", str(file), default=None)

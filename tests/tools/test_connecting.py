@@ -12,6 +12,7 @@ import pytest
 import trustme
 
 from qmf.broker import EmbeddedBroker
+from qmf.connecting import TokenFile
 from qmf.errors import QmfError
 from qmf.tools.config.cli import main as config
 from qmf.tools.connecting import BrokerAccess, ToolParser, access_of, add_connection_options
@@ -99,6 +100,13 @@ def test_users(words: list[str], environ: dict[str, str], options: dict[str, Any
 def test_mistakes(words: list[str], reason: str, home: Path) -> None:
     with pytest.raises(QmfError, match=reason):
         access(*words, home=home)
+
+
+def test_a_token(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("one\n")
+    assert access("-a", "ann@mq1", "--token-file", str(file)).options == {"username": "ann", "token": TokenFile(file)}
+    assert access("--token-file", str(file)).options == {"token": TokenFile(file)}
 
 
 def test_tools_with_a_context_with_tls(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:

@@ -27,7 +27,7 @@ from qmf.bus.base import (
 from qmf.bus.client.bus_links import BusLinks
 from qmf.bus.client.failures import FailureKind, NetworkFailure
 from qmf.bus.client.persistent_connection import PersistentConnection
-from qmf.bus.client.settings import ClientSettings, client_settings
+from qmf.bus.client.settings import AccessToken, ClientSettings, client_settings
 from qmf.bus.url import BusUrl, parse_url
 from qmf.bus.watchers import BusWatchers
 from qmf.errors import AuthenticationError, ConnectError, DisconnectedError
@@ -52,7 +52,7 @@ class AmqpBus(Bus):
         container: str | None = None,
         username: str | None = None,
         password: str | None = None,
-        token: str | None = None,
+        token: AccessToken | None = None,
         mechanisms: Sequence[str] | None = None,
         ssl_context: ssl.SSLContext | None = None,
         reconnect: bool = True,
@@ -66,7 +66,8 @@ class AmqpBus(Bus):
             noticed the end of the old connection yet may refuse the new one.
         username, password: user to log in as; they take precedence over those of the URL. Without a user and a token,
             SASL ANONYMOUS is used.
-        token: access token to log in with, by SASL OAUTHBEARER; None for none.
+        token: access token to log in with, by SASL OAUTHBEARER, or a function that returns the one for each login;
+            None for none.
         mechanisms: SASL mechanisms that may be used; by default the strongest that the broker offers. A user becomes
             anonymous, and a password is sent without TLS to another machine, only if that is named.
         ssl_context: for ``amqps://``; by default one that trusts the system's authorities and checks the host's name.

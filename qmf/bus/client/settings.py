@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import attrs
 
 from qmf._version import __version__
+from qmf.bus.client.failures import NetworkFailure
 from qmf.bus.engine.values import MAX_MESSAGE, ConnectionSettings
 from qmf.bus.url import BusUrl
+from qmf.errors import CallerError
 from qmf.sasl.client import SaslCredentials
+
+#: An access token, or what returns the one to log in with now; it may read a file, and raise CallerError or OSError.
+AccessToken = str | Callable[[], str]
 
 
 @attrs.frozen
@@ -37,7 +42,7 @@ def client_settings(
     mechanisms: Sequence[str] | None,
     heartbeat: float | None,
     max_message: int = MAX_MESSAGE,
-    token: str | None = None,
+    token: AccessToken | None = None,
     properties: Mapping[str, str | int],
 ) -> ClientSettings:
     """The settings of a network connection.
@@ -52,7 +57,14 @@ def client_settings(
         max_message: bytes of the largest message that is accepted.
         token: access token to log in with; None for none.
         properties: of the connection, which brokers show, besides those that all clients have.
+
+    Raises:
+        NetworkFailure: there is no token now.
     """
+    try:
+        found = token() if callable(token) else token
+    except (CallerError, OSError) as error:
+        raise NetworkFailure(url, f"no access token: {error}") from error
     engine = ConnectionSettings(
         container=container,
         hostname=url.host,
@@ -62,7 +74,7 @@ def client_settings(
     )
     return ClientSettings(
         engine,
-        SaslCredentials(url.username, url.password, token, url.host),
+        SaslCredentials(url.username, url.password, found, url.host),
         None if mechanisms is None else tuple(mechanisms),
     )
 

@@ -94,6 +94,7 @@ class ConnectionCore:
             mechanisms=options.mechanisms,
             heartbeat=options.heartbeat,
             max_message=options.max_message_size,
+            token=options.token,
             properties=options.properties,
         )
 
