@@ -77,7 +77,7 @@ def brokers(
         options: of a qpidd that is started for this benchmark.
     """
     own = () if folder is None else ("--data-dir", str(folder / OURS))
-    found: list[Start] = [lambda: _own(own)]
+    found: list[Start] = [lambda: own_broker(*own)]
     if folder is not None and _command():
         store = str(folder / QPIDD)
         found.append(lambda: _started("--data-dir", store, "--store-dir", store, *options))
@@ -93,7 +93,8 @@ def _command() -> str:
 
 
 @contextlib.contextmanager
-def _own(options: Sequence[str]) -> Iterator[MeasuredBroker]:
+def own_broker(*options: str) -> Iterator[MeasuredBroker]:
+    """Ours, with options of `broker_process.py`."""
     command = [sys.executable, _PROCESS, "--management", str(INTERVAL), *options]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from qmf.broker import EmbeddedBroker
+from qmf.broker.access.control import FileAccessControl
 
 if __name__ == "__main__":
     options = argparse.ArgumentParser()
@@ -18,10 +19,15 @@ if __name__ == "__main__":
     options.add_argument("--data-dir", type=Path, help="folder of its store")
     options.add_argument("--port", type=int, default=0, help="where it listens; 0 for any free port")
     options.add_argument("--queues", type=int, default=0, help="number of its queues")
+    options.add_argument("--acl-file", type=Path, help="rules of access control")
     chosen = options.parse_args()
     names = [f"queue-{number}" for number in range(chosen.queues)]
     with EmbeddedBroker(
-        port=chosen.port, management=chosen.management, data_dir=chosen.data_dir, queues=names
+        port=chosen.port,
+        management=chosen.management,
+        data_dir=chosen.data_dir,
+        queues=names,
+        access=None if chosen.acl_file is None else FileAccessControl(chosen.acl_file),
     ) as broker:
         print(broker.url, flush=True)
         for _ in sys.stdin:

@@ -52,6 +52,7 @@ PROGRAMS = (
     Program("engine_messages", ("--rounds", "20")),
     Program("broker_core", ("--messages", "2000")),
     Program("broker_transient", ("--rounds", "1", "--part", "50")),
+    Program("broker_access", ("--messages", "400", "--rounds", "1")),
     Program("broker_persistent", ("--rounds", "1", "--part", "20")),
     Program("broker_connections", ("--connections", "200")),
     Program("broker_returns", ("--agents", "100")),
