@@ -64,8 +64,11 @@ class _Reader:
     groups: dict[str, set[str]] = attrs.field(factory=dict)
     group_lines: dict[str, int] = attrs.field(factory=dict)
     used_groups: set[str] = attrs.field(factory=set)
+    #: The names of the groups within each group, and its own.
+    subgroups: dict[str, frozenset[str]] = attrs.field(factory=dict)
     rules: list[AclRule] = attrs.field(factory=list)
     quotas: Mapping[str, dict[str, int]] = attrs.field(factory=lambda: {"connections": {}, "queues": {}})
+    group_quotas: Mapping[str, dict[str, int]] = attrs.field(factory=lambda: {"connections": {}, "queues": {}})
     #: The group that the next line continues, if one does.
     continued: str | None = None
     #: The line before ended with a continuation, and was no line of a group.
@@ -117,6 +120,7 @@ class _Reader:
             if group in self.groups:
                 raise _Fault(f'Duplicate group name "{group}".')
             self.groups[group] = set()
+            self.subgroups[group] = frozenset({group})
             self.group_lines[group] = self.line
         else:
             members = tokens
@@ -132,6 +136,7 @@ class _Reader:
             if member not in self.groups:
                 raise _Fault(f'Sub-group "{member}" not defined yet. (A user has a realm: {member}@QPID)')
             self.used_groups.add(member)
+            self.subgroups[group] |= self.subgroups[member]
             return self.groups[member]
         if "@" not in member or (member.endswith("@") and member.count("@") == 1):
             raise _Fault(f"Username '{member}' must contain a realm")
@@ -155,6 +160,8 @@ class _Reader:
         for name in tokens[3:]:
             for user in self.groups.get(name, {name}):
                 self.quotas[kind][user] = int(number)
+            for group in self._token_groups(name):
+                self.group_quotas[kind][group] = int(number)
 
     # Rules
 
@@ -180,9 +187,14 @@ class _Reader:
             None if action == ALL else action,
             None if object_type == ALL else object_type,
             self._read_properties(tokens[5:]),
+            self._token_groups(subject),
         )
         self._check_use(rule)
         self.rules.append(rule)
+
+    def _token_groups(self, name: str) -> frozenset[str]:
+        """The groups by whose names an access token can say that its user is who a line is for."""
+        return self.subgroups.get(name, frozenset() if name == ALL or "@" in name else frozenset({name}))
 
     def _read_properties(self, tokens: Sequence[str]) -> Mapping[str, str]:
         properties: dict[str, str] = {}
@@ -203,7 +215,10 @@ class _Reader:
     def _check_use(self, rule: AclRule) -> None:
         """Warn of what has no effect."""
         if rule.users is not None and (strange := sorted(user for user in rule.users if "@" not in user)):
-            self._warn(f'no user is named "{strange[0]}": users have a realm, and no group of this name stands before')
+            self._warn(
+                f'no user is named "{strange[0]}": users have a realm, and no group of this name stands before; '
+                "the groups of access tokens need no line"
+            )
         if rule.action is None or rule.object_type is None or rule.concerns(rule.action, rule.object_type):
             return
         if any(rule.properties) and AclRule.concerns(attrs.evolve(rule, properties={}), rule.action, rule.object_type):
@@ -242,7 +257,7 @@ class _Reader:
             {name: frozenset(members) for name, members in self.groups.items()},
             self.group_lines,
             self.used_groups,
-            {kind: Quotas(users) for kind, users in self.quotas.items()},
+            {kind: Quotas(users, self.group_quotas[kind]) for kind, users in self.quotas.items()},
             self.warnings,
         )
 

@@ -23,6 +23,7 @@ class Lookup:
             other properties of rules are not compared then.
         publishing: a message is published: `name` is the exchange and ``routingkey`` the key. `DEFAULT_EXCHANGE` in a
             rule is the exchange without a name then, and a key that contains a placeholder matches no rule about keys.
+        groups: that the user's access token names, besides those that the file says it is in.
     """
 
     user: str
@@ -31,6 +32,7 @@ class Lookup:
     name: str = ""
     properties: Mapping[str, str] | None = attrs.field(factory=dict)
     publishing: bool = False
+    groups: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         properties = "".join(f" {name}={value}" for name, value in (self.properties or {}).items())
@@ -47,6 +49,8 @@ class AclRule:
         outcome: what it decides.
         subject: the user, the group or `ALL`, as written.
         users: whom it is for; None for all.
+        groups: for whose members it is, if an access token says who these are: the subject, if it is no user, and the
+            groups within it.
         action: None for all.
         object_type: None for all.
         properties: that a lookup has to have, by the names in rules, aliases resolved.
@@ -60,6 +64,7 @@ class AclRule:
     action: str | None
     object_type: str | None
     properties: Mapping[str, str]
+    groups: frozenset[str] = frozenset()
     _topics: TopicTable[str] = attrs.field(init=False, repr=False, factory=TopicTable)
 
     def __attrs_post_init__(self) -> None:
@@ -74,9 +79,9 @@ class AclRule:
         """It is for all users, actions and objects."""
         return self.users is None and self.action is None
 
-    def concerns_user(self, user: str) -> bool:
-        """It is for a user."""
-        return self.users is None or user in self.users
+    def concerns_user(self, user: str, groups: frozenset[str] = frozenset()) -> bool:
+        """It is for a user, of whom a token says that it is in some groups."""
+        return self.users is None or user in self.users or not self.groups.isdisjoint(groups)
 
     def concerns(self, action: str, object_type: str) -> bool:
         """It can match a lookup of this kind."""
@@ -90,7 +95,7 @@ class AclRule:
         """The property because of which a lookup, of which `concerns` holds, does not match; None if it matches."""
         for name, value in self.properties.items():
             if name == "name":
-                matches = self._matches_name(value, lookup)
+                matches = self.matches_name(lookup)
             elif lookup.properties is None or (name in LIMITS and LIMITS[name].property in lookup.properties):
                 matches = True
             elif name not in lookup.properties:
@@ -117,15 +122,18 @@ class AclRule:
                 return name
         return None
 
-    def _matches_name(self, value: str, lookup: Lookup) -> bool:
+    def matches_name(self, lookup: Lookup) -> bool:
+        """Its name, if it has one, matches a lookup."""
+        if (value := self.properties.get("name")) is None:
+            return True
         if lookup.publishing and value == DEFAULT_EXCHANGE:
             return not lookup.name
         return _matches_text(_replaced("name", value, lookup.user), lookup.name)
 
     def _matches_key(self, key: str, lookup: Lookup) -> bool:
-        if lookup.publishing and _has_placeholder(key):
+        if lookup.publishing and has_placeholder(key):
             return False
-        if _has_placeholder(self.properties["routingkey"]):
+        if has_placeholder(self.properties["routingkey"]):
             key = restore_placeholders(key, lookup.user)
         return bool(self._topics.match(key))
 
@@ -136,7 +144,8 @@ def described(rule: AclRule) -> str:
     return f"{rule.subject} {rule.action or ALL} {rule.object_type or ALL}{properties}"
 
 
-def _has_placeholder(text: str) -> bool:
+def has_placeholder(text: str) -> bool:
+    """Something of a user stands for a part of a text."""
     return any(placeholder in text for placeholder in PLACEHOLDERS)
 
 

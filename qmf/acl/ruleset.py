@@ -7,12 +7,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import attrs
 
 from qmf.acl.hosts import HostRange, parse_address
+from qmf.acl.publishing import PublishingRules
 from qmf.acl.rules import AclRule, Lookup
 from qmf.acl.words import ALL, LIMITS, RuleOutcome
 from qmf.errors import SchemaProblem
 
 #: Users, each with a kind of operation, for which the rules that concern it are kept.
 _MAX_KEPT = 10_000
+#: Users, each with an exchange, for which the rules about publishing are kept.
+_MAX_PUBLISHING = 1_000
 
 
 @attrs.frozen
@@ -74,14 +77,18 @@ class Quotas:
 
     Attributes:
         users: by name; `ALL` for those that are not named.
+        groups: by the names of groups, for members of whom a token says that they are.
     """
 
     users: Mapping[str, int]
+    groups: Mapping[str, int] = attrs.field(factory=dict)
 
-    def limit(self, user: str) -> int | None:
-        """Of a user; None for no limit."""
+    def limit(self, user: str, groups: Collection[str] = ()) -> int | None:
+        """Of a user; None for no limit. Of several groups that a token names, the largest one counts."""
         if not self.users:
             return None
+        if user not in self.users and (own := [self.groups[name] for name in groups if name in self.groups]):
+            return max(own)
         return self.users.get(user, self.users.get(ALL, 0))
 
 
@@ -112,38 +119,52 @@ class RuleSet:
     used_groups: Collection[str]
     quotas: Mapping[str, Quotas]
     warnings: Sequence[SchemaProblem]
-    _concerning: dict[tuple[str, str, str], Sequence[AclRule]] = attrs.field(init=False, factory=dict, repr=False)
+    _concerning: dict[tuple[str, frozenset[str], str, str], Sequence[AclRule]] = attrs.field(
+        init=False, factory=dict, repr=False
+    )
+    _publishing: dict[tuple[str, frozenset[str], str], PublishingRules] = attrs.field(
+        init=False, factory=dict, repr=False
+    )
 
     @property
     def has_publish_rules(self) -> bool:
         """Some rules are about publishing, so that each message to an exchange is looked up. Otherwise none is."""
-        return any(
-            rule.action is None
-            or (rule.action == "publish" and (rule.object_type is None or rule.concerns("publish", rule.object_type)))
-            for rule in self.rules
-        )
+        return any(_is_about_publishing(rule) for rule in self.rules)
+
+    @property
+    def logs_publishing(self) -> bool:
+        """Some rules allow publishing and log that, so that each message is to be reported."""
+        rules = [*self.rules, *([] if self.default is None else [self.default])]
+        return any(rule.outcome is RuleOutcome.ALLOW_LOG and _is_about_publishing(rule) for rule in rules)
 
     def decide(self, lookup: Lookup) -> Decision:
         """The first rule that matches decides, else the default."""
         if (lookup.action, lookup.object_type) == ("create", "connection"):
-            return self.decide_connection(lookup.user, (lookup.properties or {}).get("host", ""))
+            return self.decide_connection(lookup.user, (lookup.properties or {}).get("host", ""), lookup.groups)
+        if lookup.publishing and lookup.properties is not None and "routingkey" in lookup.properties:
+            first = self._publishing_rules(lookup).first(lookup.properties["routingkey"])
+            return self._by_default() if first is None else Decision(first.outcome, first)
         for rule in self._rules_for(lookup):
             if rule.mismatch(lookup) is None:
                 limit = rule.exceeded(lookup)
                 return Decision(rule.outcome.denied() if limit else rule.outcome, rule, limit or "")
+        return self._by_default()
+
+    def _by_default(self) -> Decision:
         return Decision(RuleOutcome.DENY if self.default is None else self.default.outcome, self.default)
 
-    def decide_connection(self, user: str, host: str) -> Decision:
+    def decide_connection(self, user: str, host: str, groups: frozenset[str] = frozenset()) -> Decision:
         """Whether a user may connect from an address: rules for all users decide first, then those for the user.
 
         Args:
             user: who.
             host: address; anything else, such as a socket of the file system, is not subject to rules.
+            groups: that the user's access token names.
         """
         address = parse_address(host)
         if address is None:
             return Decision(RuleOutcome.ALLOW)
-        for found in self._host_rules(user):
+        for found in self._host_rules(user, groups):
             if address in found.hosts:
                 return Decision(found.rule.outcome, found.rule)
         last = self.connection_default
@@ -155,7 +176,7 @@ class RuleSet:
             host = (lookup.properties or {}).get("host", "")
             if (address := parse_address(host)) is None:
                 return
-            for found in self._host_rules(lookup.user):
+            for found in self._host_rules(lookup.user, lookup.groups):
                 if address in found.hosts:
                     return
                 yield Passed(found.rule, f"host: {host!r} is not in {found.hosts}")
@@ -166,12 +187,24 @@ class RuleSet:
                 return
             yield Passed(rule, _reason(rule, name, lookup))
 
-    def _host_rules(self, user: str) -> Iterator[HostRule]:
+    def _host_rules(self, user: str, groups: frozenset[str]) -> Iterator[HostRule]:
         yield from (found for found in self.hosts if found.rule.users is None)
-        yield from (found for found in self.hosts if found.rule.users is not None and found.rule.concerns_user(user))
+        yield from (
+            found for found in self.hosts if found.rule.users is not None and found.rule.concerns_user(user, groups)
+        )
+
+    def _publishing_rules(self, lookup: Lookup) -> PublishingRules:
+        key = (lookup.user, lookup.groups, lookup.name)
+        found = self._publishing.get(key)
+        if found is None:
+            if len(self._publishing) >= _MAX_PUBLISHING:
+                self._publishing.clear()
+            matching = (rule for rule in self._rules_for(lookup) if rule.matches_name(lookup))
+            found = self._publishing[key] = PublishingRules(matching, lookup.user)
+        return found
 
     def _rules_for(self, lookup: Lookup) -> Sequence[AclRule]:
-        key = (lookup.user, lookup.action, lookup.object_type)
+        key = (lookup.user, lookup.groups, lookup.action, lookup.object_type)
         rules = self._concerning.get(key)
         if rules is None:
             if len(self._concerning) >= _MAX_KEPT:
@@ -179,9 +212,15 @@ class RuleSet:
             rules = self._concerning[key] = [
                 rule
                 for rule in self.rules
-                if rule.concerns_user(lookup.user) and rule.concerns(lookup.action, lookup.object_type)
+                if rule.concerns_user(lookup.user, lookup.groups) and rule.concerns(lookup.action, lookup.object_type)
             ]
         return rules
+
+
+def _is_about_publishing(rule: AclRule) -> bool:
+    return rule.action is None or (
+        rule.action == "publish" and (rule.object_type is None or rule.concerns("publish", rule.object_type))
+    )
 
 
 def _reason(rule: AclRule, name: str, lookup: Lookup) -> str:

@@ -18,6 +18,8 @@ class ClientInfo:
         mechanism: SASL mechanism that it used, or empty.
         properties: of its connection, such as `product`.
         protocol: by which it communicates, such as ``AMQP 1.0``; empty before it has logged in.
+        groups: that its access token says the user belongs to.
+        token_end: when its access token ends, in seconds since 1970; None if it has logged in otherwise.
     """
 
     address: str
@@ -26,6 +28,8 @@ class ClientInfo:
     mechanism: str = ""
     properties: Mapping[str, object] = attrs.field(factory=dict)
     protocol: str = ""
+    groups: frozenset[str] = frozenset()
+    token_end: float | None = None
 
     @property
     def host(self) -> str:

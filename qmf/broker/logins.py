@@ -6,12 +6,17 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from qmf.broker.client_info import ClientInfo
 from qmf.sasl.results import Authenticated, Rejected
+from qmf.sasl.scram import PLUS, SCRAM_NAMES
 from qmf.sasl.server import Authenticator, Tokens
 from qmf.users.users import Users
 
 #: Results that are computed at the same time; a hash takes 16 MB and a processor.
 _CHECKS = 2
+
+#: Mechanisms in which a user has a password. That of PLAIN may be a token.
+_BY_PASSWORD = frozenset({"PLAIN", *SCRAM_NAMES, *(name + PLUS for name in SCRAM_NAMES)})
 
 
 class Logins:
@@ -34,11 +39,20 @@ class Logins:
         self._certificates = certificates
         self._mechanisms = mechanisms
         self._threads: ThreadPoolExecutor | None = None
+        self._users = users
         self.authenticator = self._make_authenticator(users)
 
     def set_users(self, users: Users) -> None:
-        """Others may log in from now on; clients that are connected stay."""
+        """Others may log in from now on; see `refusal` for clients that are connected."""
+        self._users = users
         self.authenticator = self._make_authenticator(users)
+
+    def refusal(self, info: ClientInfo) -> str:
+        """Why a client could not log in now, if it did so by a password; empty if it could with the right one."""
+        by_password = info.mechanism in _BY_PASSWORD and info.token_end is None
+        if not by_password or self._users is None or info.user in self._users.names:
+            return ""
+        return f"user {info.user!r} may not log in any more"
 
     def _make_authenticator(self, users: Users | None) -> Authenticator:
         return Authenticator(users, self._tokens, certificates=self._certificates, mechanisms=self._mechanisms)

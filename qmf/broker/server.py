@@ -123,7 +123,10 @@ class Broker:
         return 0 if self._sessions is None else len(self._sessions)
 
     def set_users(self, users: Mapping[str, str]) -> None:
-        """Let these users log in from now on, and no others; clients that are connected stay.
+        """Let these users log in from now on, and no others.
+
+        The connections of clients are closed that have logged in by the password of a user who is gone; one whose
+        password is another one stays.
 
         Args:
             users: as when the broker was created.
@@ -132,6 +135,8 @@ class Broker:
             UsersError: a hash is malformed; nothing has changed.
         """
         self._logins.set_users(Users(users))
+        if self._sessions is not None:
+            self._sessions.on_users_changed(self._logins.refusal)
 
     async def start(self) -> None:
         """Listen.
@@ -161,6 +166,7 @@ class Broker:
         self._create_nodes(self._registry, operations)
         self._sessions = ClientSessions(operations, options.connection_limits)
         self._registry.on_deleted = self._sessions.on_node_deleted
+        operations.on_policy_changed = self._sessions.on_policy_changed
         self._amqp = AmqpProtocol(
             operations,
             self._sessions,

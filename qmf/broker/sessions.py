@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
 
+from qmf.broker.client_info import ClientInfo
 from qmf.broker.connection_limits import ConnectionCounts, ConnectionLimits
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observer import ClientSession
@@ -15,8 +20,13 @@ from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.broker.refusal import Reason, Refusal
 
+log = logging.getLogger("qmf.broker")
+
 #: Seconds that clients have to answer the broker's close.
 CLOSE_PATIENCE = 2.0
+
+#: Clients whose rights are asked for again in one turn of the loop.
+_AT_ONCE = 100
 
 
 class ClientSessions:
@@ -35,6 +45,10 @@ class ClientSessions:
         self._sessions: dict[ClientSession, bool] = {}
         #: The clients with links at a node, and how many they have there: only these are told of its end.
         self._users: dict[Node, Counter[ClientSession]] = {}
+        #: End the clients whose access tokens end.
+        self._token_ends: dict[ClientSession, asyncio.TimerHandle] = {}
+        #: The clients that are still to be asked for again, since the policy is another one.
+        self._asking: Iterator[ClientSession] | None = None
         self._closed = False
 
     def __len__(self) -> int:
@@ -61,12 +75,18 @@ class ClientSessions:
         if refusal is None:
             self._sessions[session] = True
             observer.on_connected(session)
+            if info.token_end is not None:
+                self._token_ends[session] = asyncio.get_running_loop().call_later(
+                    max(0.0, info.token_end - time.time()), self._revoke, session, "the access token has ended"
+                )
         else:
             observer.on_connection_refused(info, refusal.description)
         return refusal
 
     def end(self, session: ClientSession) -> None:
         """The connection of a client is gone, and all that it had."""
+        if (timer := self._token_ends.pop(session, None)) is not None:
+            timer.cancel()
         if self._sessions.pop(session):
             self._counts.remove(session.info.host, session.info.user)
             self._registry.observer.on_disconnected(session)
@@ -88,6 +108,46 @@ class ClientSessions:
         """A node of the broker was deleted."""
         for session in list(self._users.get(node, ())):
             session.on_node_deleted(node)
+
+    def on_policy_changed(self) -> None:
+        """Other rules apply: what clients have no right to any more ends. Asks some clients now, then others."""
+        asking, self._asking = self._asking, iter(list(self._sessions))
+        if asking is None:
+            self._ask_some()
+
+    def on_users_changed(self, refusal: Callable[[ClientInfo], str]) -> None:
+        """Other users may log in: close the connections of those who may not.
+
+        Args:
+            refusal: why a client could not log in now; empty if it could.
+        """
+        for session in [session for session, admitted in self._sessions.items() if admitted]:
+            if reason := refusal(session.info):
+                self._revoke(session, reason)
+
+    def _ask_some(self) -> None:
+        assert self._asking is not None
+        some = list(islice(self._asking, _AT_ONCE))
+        for session in some:
+            if self._sessions.get(session):
+                self._ask_again(session)
+        if some:
+            asyncio.get_running_loop().call_soon(self._ask_some)
+        else:
+            self._asking = None
+
+    def _ask_again(self, session: ClientSession) -> None:
+        try:
+            self._operations.ask_connection(Principal.of(session), held=True)
+        except OperationRefused as error:
+            self._revoke(session, str(error))
+        else:
+            session.on_policy_changed()
+
+    @staticmethod
+    def _revoke(session: ClientSession, reason: str) -> None:
+        log.warning("closing the connection of %s: %s", session, reason)
+        session.close(reason, Reason.UNAUTHORIZED)
 
     async def close(self) -> None:
         """Close all connections; returns when they are gone."""

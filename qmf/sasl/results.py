@@ -25,12 +25,14 @@ class Authenticated:
     Attributes:
         user: its name.
         data: more for the client, with the outcome; None for nothing.
-        groups: that whoever vouches for the user says it belongs to.
+        groups: that its access token says the user belongs to.
+        token_end: when that token ends, in seconds since 1970; None without one.
     """
 
     user: str
     data: bytes | None = None
-    groups: tuple[str, ...] = ()
+    groups: frozenset[str] = frozenset()
+    token_end: float | None = None
 
 
 @attrs.frozen

@@ -36,14 +36,15 @@ class TokenOptions:
         issuer: that tokens must name; None for any who has these keys.
         audience: for whom tokens must be, such as the name of the broker.
         user_claim: of a token that is the user's name.
-        groups_claim: that lists the user's groups; a token may lack it.
+        groups_claim: that lists the groups of the user, as access rules name them; a token may lack it. One in an
+            object is named with dots, such as ``realm_access.roles``. Empty: tokens name no groups.
     """
 
     keys: str
     audience: str
     issuer: str | None = None
     user_claim: str = "sub"
-    groups_claim: str = "groups"
+    groups_claim: str = ""
 
 
 class TokenVerifier:
@@ -86,13 +87,13 @@ class TokenVerifier:
             )
         except (jwt.PyJWTError, OSError, ValueError) as error:
             return Rejected(f"the token is not accepted: {error}")
-        name, groups = claims[options.user_claim], claims.get(options.groups_claim, [])
+        name = claims[options.user_claim]
         if not isinstance(name, str) or not name:
             return Rejected(f"claim {options.user_claim!r} of the token is no name")
         if user not in ("", name):
             return Rejected(f"the token is of {name!r}, not of {user!r}")
-        listed = groups if isinstance(groups, list) else [groups]
-        return Authenticated(name, groups=tuple(group for group in listed if isinstance(group, str)))
+        groups = _groups(claims, options.groups_claim)
+        return Authenticated(name, groups=groups, token_end=float(claims["exp"]) + _LEEWAY)
 
     def _key_of(self, token: str) -> Any:
         """The key that the token says it is signed with."""
@@ -123,3 +124,14 @@ class TokenVerifier:
             return [serialization.load_pem_public_key(text.encode())]
         except (self._jwt.PyJWTError, ValueError) as error:
             raise UsersError(f"{where}: neither a JSON Web Key Set nor a public key in PEM: {error}") from error
+
+
+def _groups(claims: Mapping[str, Any], name: str) -> frozenset[str]:
+    """The groups that a claim lists: a list of texts, or a text with blanks between them."""
+    found: Any = claims.get(name)
+    if found is None and name:
+        found = claims
+        for part in name.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+    listed = found.split() if isinstance(found, str) else found if isinstance(found, list) else []
+    return frozenset(group for group in listed if isinstance(group, str))

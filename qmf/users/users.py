@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from qmf.sasl.results import Authenticated, Pending, Rejected, Result
 from qmf.sasl.scram import ScramKeys
@@ -50,6 +50,11 @@ class Users:
         self._key = os.urandom(32)
         #: Digests of passwords that were right.
         self._right: dict[str, bytes] = {}
+
+    @property
+    def names(self) -> Collection[str]:
+        """The users who may log in."""
+        return self._verifiers.keys()
 
     def matches(self, name: str, password: str) -> bool:
         """Whether `name` is a user with this password. The time that it takes does not show whether there is one.

@@ -6,6 +6,7 @@ import pytest
 
 from qmf.acl.reader import read
 from qmf.acl.rules import Lookup
+from qmf.acl.ruleset import Decision
 from qmf.acl.words import RuleOutcome
 
 
@@ -41,6 +42,37 @@ def test_the_last_rule_for_everything_is_the_default_and_rules_below_it_count() 
 def test_members_of_groups_and_of_groups_within() -> None:
     text = "group inner a@QPID\ngroup outer inner b@QPID\nacl allow outer consume queue\n"
     assert [decide(text, f"{name}@QPID", "consume", "queue", "q") for name in "abc"] == ["allow", "allow", "deny"]
+
+
+def of_token(text: str, user: str, *groups: str) -> Decision:
+    lookup = Lookup(user, "consume", "queue", "q", {}, groups=frozenset(groups))
+    return read(text, "users.acl").decide(lookup)
+
+
+def test_groups_that_a_token_names() -> None:
+    text = "group inner a@QPID\ngroup outer inner\nacl deny strange consume queue\nacl allow outer consume queue\n"
+    assert not of_token(text, "z@QPID").allows
+    # A group of the file, one within it, and one that no line names.
+    assert [of_token(text, "z@QPID", group).allows for group in ("outer", "inner", "other")] == [True, True, False]
+    # A group that the file names in rules alone.
+    assert str(of_token(text, "a@QPID", "strange").rule) == "line 3: acl deny strange consume queue"
+
+
+@pytest.mark.parametrize("group", ["a@QPID", "all"])
+def test_a_token_cannot_name_users_or_all(group: str) -> None:
+    text = "acl allow a@QPID consume queue\nacl deny all consume queue"
+    assert not of_token(text, "z@QPID", group).allows
+
+
+def test_quotas_and_hosts_of_groups_that_a_token_names() -> None:
+    text = "group staff a@QPID\nquota queues 5 staff guests\nquota queues 7 trainees\nquota queues 1 all b@QPID\n"
+    rules = read(text + "acl deny staff create connection host=all", "users.acl")
+    limit = rules.quotas["queues"].limit
+    assert [limit("z@QPID", groups) for groups in ((), ("staff",), ("guests", "trainees"), ("x",))] == [1, 5, 7, 1]
+    assert (limit("a@QPID"), limit("b@QPID", ("staff",))) == (5, 1)
+    lookup = Lookup("z@QPID", "create", "connection", "", {"host": "10.0.0.1"}, groups=frozenset({"staff"}))
+    assert not rules.decide(lookup).allows
+    assert "is not in" not in "".join(map(str, rules.passed_over(lookup)))
 
 
 def test_a_property_that_the_lookup_lacks_does_not_match() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Hashable
 
 import pytest
@@ -18,6 +19,7 @@ from qmf.broker.nodes.observer import Traffic
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.operations.operations import Operations
+from qmf.broker.refusal import Reason
 from qmf.broker.sessions import ClientSessions
 
 
@@ -29,11 +31,13 @@ class RecordingSession:
     def __init__(self) -> None:
         self.info = ClientInfo("unknown")
         self.deleted: list[str] = []
+        self.closed: list[tuple[str, Reason | None]] = []
 
     def traffic(self) -> Traffic:
         return Traffic()
 
-    def close(self, reason: str) -> None: ...
+    def close(self, reason: str, cause: Reason | None = None) -> None:
+        self.closed.append((reason, cause))
 
     def abort(self) -> None: ...
 
@@ -41,6 +45,8 @@ class RecordingSession:
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
         self.deleted.append(node.name)
+
+    def on_policy_changed(self) -> None: ...
 
 
 def sessions_and_queues(count: int) -> tuple[ClientSessions, list[tuple[RecordingSession, Queue]]]:
@@ -65,6 +71,19 @@ def test_clients_are_told_of_the_end_of_nodes_at_which_they_have_links() -> None
     sessions.on_node_deleted(queue)
     sessions.on_node_deleted(other)
     assert (first.deleted, second.deleted) == (["queue-0", "queue-0"], ["queue-0"])
+
+
+async def test_a_connection_ends_with_its_access_token() -> None:
+    sessions = ClientSessions(Operations(NodeRegistry()), ConnectionLimits())
+    clients = [RecordingSession() for _ in range(3)]
+    for client, end in zip(clients, (time.time() - 1, time.time() + 600, None), strict=True):
+        client.info = ClientInfo("unknown", token_end=end)
+        sessions.start(client)
+        assert sessions.admit(client) is None
+    await until(lambda: clients[0].closed, "the end of the first connection")
+    for client in clients:
+        sessions.end(client)
+    assert [client.closed for client in clients] == [[("the access token has ended", Reason.UNAUTHORIZED)], [], []]
 
 
 def test_a_node_that_is_deleted_costs_the_same_however_many_clients_there_are() -> None:

@@ -27,7 +27,7 @@ class Vouchers:
     def check_token(self, user: str, token: str) -> Result:
         if token != "eyJ.good.one" or user not in ("", "ann"):
             return Rejected("unknown token")
-        return Authenticated("ann", groups=("operators",))
+        return Authenticated("ann", groups=frozenset({"operators"}))
 
 
 def exchange(client: ClientMechanism, server: ServerMechanism) -> Authenticated | Rejected:
@@ -139,7 +139,7 @@ def test_challenges_that_are_malformed(data: bytes) -> None:
 def test_tokens() -> None:
     authenticator = Authenticator(None, Vouchers())
     assert authenticator.offer(LOCAL) == ("OAUTHBEARER", "PLAIN")
-    expected = Authenticated("ann", groups=("operators",))
+    expected = Authenticated("ann", groups=frozenset({"operators"}))
     assert log_in(authenticator, SaslCredentials(token="eyJ.good.one")) == ("OAUTHBEARER", expected)
     assert log_in(authenticator, SaslCredentials("ann", token="eyJ.good.one", host="mq1")) == ("OAUTHBEARER", expected)
     assert log_in(authenticator, SaslCredentials("ann", "eyJ.good.one")) == ("PLAIN", expected)

@@ -6,14 +6,17 @@ import json
 import time
 from pathlib import Path
 
+import attrs
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from qmf.broker import Broker
+from qmf.broker.access.control import FileAccessControl
 from qmf.bus import AmqpBus
-from qmf.errors import AuthenticationError
+from qmf.errors import AuthenticationError, ConnectError
+from qmf.messaging import aio, exceptions
 from qmf.sasl.results import Authenticated, Pending, Rejected
 from qmf.users.tokens import TokenOptions, TokenVerifier
 from qmf.users.verifiers import UsersError
@@ -40,8 +43,8 @@ def keys(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return path
 
 
-def check(keys: Path, text: str, user: str = "") -> Authenticated | Rejected:
-    options = TokenOptions(keys=str(keys), audience="broker", issuer="https://id")
+def check(keys: Path, text: str, user: str = "", groups: str = "groups") -> Authenticated | Rejected:
+    options = TokenOptions(keys=str(keys), audience="broker", issuer="https://id", groups_claim=groups)
     result = TokenVerifier(options).check_token(user, text)
     if isinstance(result, Pending):
         return result.compute()
@@ -50,9 +53,20 @@ def check(keys: Path, text: str, user: str = "") -> Authenticated | Rejected:
 
 
 def test_a_token_names_user_and_groups(keys: Path) -> None:
-    assert check(keys, token()) == Authenticated("ann")
-    assert check(keys, token(groups=["operators", 1]), "ann") == Authenticated("ann", groups=("operators",))
-    assert check(keys, token(groups="operators")) == Authenticated("ann", groups=("operators",))
+    end = 2_000_000_000
+    authenticated = Authenticated("ann", token_end=end + 10.0)
+    assert check(keys, token(exp=end)) == authenticated
+    operators = attrs.evolve(authenticated, groups=frozenset({"operators"}))
+    assert check(keys, token(exp=end, groups=["operators", 1]), "ann") == operators
+    assert check(keys, token(exp=end, groups="operators")) == operators
+    assert check(keys, token(exp=end, groups=["operators"]), groups="") == authenticated
+    nested = token(exp=end, realm_access={"roles": ["operators"]})
+    assert check(keys, nested, groups="realm_access.roles") == operators
+    assert check(keys, nested, groups="realm_access.roles.x") == authenticated
+    scopes = token(exp=end, **{"https://x.y/scope": "operators guests"})  # type: ignore[arg-type]
+    assert check(keys, scopes, groups="https://x.y/scope") == attrs.evolve(
+        authenticated, groups=frozenset({"operators", "guests"})
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,3 +113,43 @@ async def test_a_broker_takes_tokens(keys: Path) -> None:
         for bus in (AmqpBus(broker.url, token=token(OTHER)), AmqpBus(broker.url, username="bob", password=token())):
             with pytest.raises(AuthenticationError):
                 await bus.open()
+
+
+async def test_a_token_is_asked_for_at_each_login(keys: Path) -> None:
+    tokens = TokenVerifier(TokenOptions(keys=str(keys), audience="broker"))
+    given = [token(), token(OTHER), token()]
+
+    def next_token() -> str:
+        if not given:
+            raise UsersError("no token is left")
+        return given.pop(0)
+
+    async with Broker(port=0, tokens=tokens) as broker:
+        connection = aio.Connection(broker.url, token=next_token)
+        await connection.open()
+        await connection.close()
+        bus = AmqpBus(broker.url, token=next_token)
+        with pytest.raises(AuthenticationError):
+            await bus.open()
+        await bus.open()
+        await bus.close()
+        with pytest.raises(ConnectError, match="no access token: no token is left"):
+            await AmqpBus(broker.url, token=next_token).open()
+    with pytest.raises(exceptions.ConnectionError, match="option token: must be a text or a function, not a int"):
+        aio.Connection("mq1", token=1)
+
+
+async def test_groups_of_a_token_in_rules(keys: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules"
+    rules.write_text("acl allow all access\nacl allow readers consume queue\nacl deny all all\n")
+    tokens = TokenVerifier(TokenOptions(keys=str(keys), audience="broker", groups_claim="groups"))
+    async with Broker(port=0, tokens=tokens, access=FileAccessControl(rules), queues=["q"]) as broker:
+        reader = aio.Connection(broker.url, token=token(groups=["readers"]))
+        other = aio.Connection(broker.url, token=token())
+        await reader.open()
+        await other.open()
+        await (await reader.session()).receiver("q")
+        with pytest.raises(exceptions.UnauthorizedAccess):
+            await (await other.session()).receiver("q")
+        await reader.close()
+        await other.close()

@@ -149,16 +149,19 @@ class MethodHandler:
         return outputs
 
     async def _run(self, request: Envelope, call: MethodRequest, expires: float | None) -> dict[str, object]:
-        obj = await self._find(call)
+        obj = await self._find(request, call)
         if call.method == SET_PROPERTIES:
             return await self._set_properties(request, obj, call.arguments, expires)
         return await self._call(request, obj, call, expires)
 
-    async def _find(self, call: MethodRequest) -> ManagedObject:
+    async def _find(self, request: Envelope, call: MethodRequest) -> ManagedObject:
         if call.object_id is None:
             raise RequestRefused(ErrorCode.INVALID_PARAMETER, f"method {call.method} needs an '_object_id'")
         obj = await self._sources.find(call.object_id)
         if obj is None:
+            # Who may not call it does not learn either whether the object is there.
+            action = Action.SET if call.method == SET_PROPERTIES else Action.METHOD
+            await self._access.check(request, action, object_id=call.object_id, method=call.method)
             raise RequestRefused(ErrorCode.UNKNOWN_OBJECT, f"no object found with id {call.object_id}")
         return obj
 

@@ -140,13 +140,13 @@ class FileAccessControl(BrokerObserver):
         """See `AccessState`."""
         kind = (lookup.action, lookup.object_type)
         if kind == ("create", "connection"):
-            limit = self._limit("connections", self.connections_per_user, lookup.user)
+            limit = self._limit("connections", self.connections_per_user, lookup)
             if limit is not None and self._connections[lookup.user] >= limit:
                 log.error("Client max per-user connection count limit of %d exceeded by %s", limit, lookup.user)
                 self._deny_connection(lookup)
                 return f"the limit of {limit} connections of user {lookup.user!r} is reached"
         elif kind == ("create", "queue"):
-            limit = self._limit("queues", self.queues_per_user, lookup.user)
+            limit = self._limit("queues", self.queues_per_user, lookup)
             if limit is not None and self._queues[lookup.user] >= limit:
                 log.error("Client max queue count limit of %d exceeded by %s", limit, lookup.user)
                 self.denials.queues += 1
@@ -155,9 +155,11 @@ class FileAccessControl(BrokerObserver):
                 return f"the limit of {limit} queues of user {lookup.user!r} is reached"
         return ""
 
-    def _limit(self, kind: str, of_all: int, user: str) -> int | None:
+    def _limit(self, kind: str, of_all: int, lookup: Lookup) -> int | None:
         quotas = self.rules.quotas[kind]
-        return Quotas({ALL: of_all, **quotas.users} if of_all else quotas.users).limit(user)
+        if of_all:
+            quotas = Quotas({ALL: of_all, **quotas.users}, quotas.groups)
+        return quotas.limit(lookup.user, lookup.groups)
 
     # Reports
 

@@ -50,8 +50,9 @@ class AclPolicy:
         self._realm = realm
         self._state = state
         self.has_key_rules = rules.has_publish_rules
-        #: Decisions about messages by user, exchange and routing key: the next message has most often the same.
-        self._published: dict[tuple[str, str, object], tuple[Lookup, Decision]] = {}
+        self.keeps_keys = not rules.logs_publishing
+        #: Decisions about messages by user, groups, exchange and key: the next message has most often the same.
+        self._published: dict[tuple[str, frozenset[str], str, object], tuple[Lookup, Decision]] = {}
 
     def refusal(self, principal: Principal, operation: Operation) -> str:
         """See `Policy`."""
@@ -65,8 +66,11 @@ class AclPolicy:
             operation.object_type.value,
             operation.name,
             _properties(operation),
+            groups=principal.groups,
         )
         decision = self._rules.decide(lookup)
+        if operation.held and decision.allows:
+            return ""
         self._state.report(lookup, decision)
         return self._state.excess(lookup) if decision.allows else _refusal(decision)
 
@@ -74,16 +78,19 @@ class AclPolicy:
         key = operation.properties.get("routingkey")
         if operation.name and not self.has_key_rules:
             return ""  # as with qpidd, who may access an exchange may publish to it, unless there are rules about that
-        kept = self._published.get((principal.user, operation.name, key))
+        place = (principal.user, principal.groups, operation.name, key)
+        kept = self._published.get(place)
         if kept is None:
             user, properties = user_id(principal.user, self._realm), {"routingkey": str(key or "")}
-            lookup = Lookup(user, "publish", "exchange", operation.name, properties, publishing=True)
+            lookup = Lookup(
+                user, "publish", "exchange", operation.name, properties, publishing=True, groups=principal.groups
+            )
             kept = lookup, self._rules.decide(lookup)
             if len(self._published) >= _MAX_KEPT:
                 self._published.clear()
-            self._published[principal.user, operation.name, key] = kept
+            self._published[place] = kept
         lookup, decision = kept
-        if decision.rule is None or not decision.allows or decision.outcome.logs:
+        if not decision.allows or (not operation.held and (decision.rule is None or decision.outcome.logs)):
             self._state.report(lookup, decision)
         return "" if decision.allows else _refusal(decision)
 

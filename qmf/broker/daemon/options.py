@@ -301,6 +301,13 @@ def _add_login_options(parser: argparse.ArgumentParser) -> None:
     add("--token-audience", metavar="NAME", help="for whom tokens must be")
     add("--token-issuer", metavar="NAME", help="that tokens must name")
     add("--token-user-claim", default="sub", metavar="CLAIM", help="the user's name in a token (%(default)s)")
+    add(
+        "--token-groups-claim",
+        default="",
+        metavar="CLAIM",
+        help="the user's groups in a token, which --acl-file may name: a list, or names with blanks between; without "
+        "it, tokens name no groups",
+    )
 
 
 def _add_management_options(group: argparse._ArgumentGroup) -> None:

@@ -93,6 +93,7 @@ def token_verifier(options: argparse.Namespace) -> TokenVerifier | None:
             audience=options.token_audience,
             issuer=options.token_issuer,
             user_claim=options.token_user_claim,
+            groups_claim=options.token_groups_claim,
         )
     )
 

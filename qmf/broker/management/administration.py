@@ -21,7 +21,7 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import BindingExists, ExchangeInUse, NameInUse, NoSuchExchange
 from qmf.broker.nodes.topics import PolicyKind, TopicError
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.policy import Action, ObjectType, OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.errors import DecodeError
 
@@ -42,7 +42,7 @@ def _answered(method: Callable[_P, _R]) -> Callable[_P, _R]:
         try:
             return method(*args, **kwargs)
         except OperationRefused as error:
-            raise MethodError(f"unauthorized-access: {error}") from error
+            raise MethodError(f"unauthorized-access: {error}", ErrorCode.FORBIDDEN) from error
 
     return call
 
@@ -132,6 +132,7 @@ class Administration:
             if isinstance(found, Exchange) and self._registry.is_predeclared(found):
                 raise MethodError(f"not-allowed: Cannot delete default exchange: '{name}'")
             if not isinstance(found, Exchange):
+                self._operations.ask_missing(self._principal, Action.DELETE, ObjectType.EXCHANGE, name)
                 raise MethodError(f"not-found: Exchange not found: {name}")
             try:
                 self._operations.delete(self._principal, found)
@@ -150,6 +151,7 @@ class Administration:
         self._check_type(type, ("queue",))
         found = self._registry.queue(name)
         if found is None:
+            self._operations.ask_missing(self._principal, Action.ACCESS, ObjectType.QUEUE, name)
             raise _no_queue(name)
         self._operations.ask_access(self._principal, found)
         return found
@@ -172,6 +174,7 @@ class Administration:
         """
         one, two = self._registry.queue(source), self._registry.queue(target)
         if one is None or two is None:
+            self._ask_missing_queue(Action.MOVE, source, target)
             missing = source if one is None else target
             raise refusal(ErrorCode.INVALID_PARAMETER, f"no queue {missing!r}")
         self._operations.move(self._principal, one, two, count, message_filter(filter))
@@ -189,11 +192,14 @@ class Administration:
         Raises:
             MethodError: the exchange does not exist, or the filter is invalid.
         """
-        if exchange is None and queue.alternate is None:
-            raise refusal(ErrorCode.INVALID_PARAMETER, "No alternate-exchange defined")
-        found = self._registry.exchange(queue.settings.alternate if exchange is None else exchange)
+        name = queue.settings.alternate if exchange is None else exchange
+        found = None if exchange is None and queue.alternate is None else self._registry.exchange(name)
         if found is None:
-            raise refusal(ErrorCode.INVALID_PARAMETER, "Exchange not found")
+            self._operations.ask_missing(
+                self._principal, Action.REROUTE, ObjectType.QUEUE, queue.name, {"exchangename": name}
+            )
+            problem = "Exchange not found" if exchange or queue.alternate else "No alternate-exchange defined"
+            raise refusal(ErrorCode.INVALID_PARAMETER, problem)
         matches = message_filter(filter)
         if isinstance(found, HeadersExchange):
             chosen = matches
@@ -212,23 +218,14 @@ class Administration:
             MethodError: a queue does not exist, or cannot take part.
         """
         one = self._registry.queue(source)
-        if one is None:
-            raise _no_queue(source)
-        if not target:
-            if one.redirected is None or not one.redirect_source:
-                raise MethodError(f"queue {source!r} is not the source of a redirection", ErrorCode.METHOD)
+        two = self._registry.queue(target) if target else None
+        if (problem := _redirection_problem(source, target, one, two)) is not None:
+            self._ask_missing_queue(Action.REDIRECT, source, target)
+            raise problem
+        assert one is not None
+        if two is None:
             self._operations.end_redirection(self._principal, one)
             return
-        two = self._registry.queue(target)
-        if two is None:
-            raise _no_queue(target)
-        if one is two:
-            raise MethodError(f"queue {source!r} cannot be its own target", ErrorCode.METHOD)
-        for queue in (one, two):
-            if queue.settings.auto_delete:
-                raise MethodError(f"queue {queue.name!r} deletes itself, and cannot be redirected", ErrorCode.METHOD)
-            if queue.redirected is not None:
-                raise MethodError(f"queue {queue.name!r} is redirected already", ErrorCode.METHOD)
         self._operations.redirect(self._principal, one, two)
 
     @_answered
@@ -240,6 +237,9 @@ class Administration:
     def set_timestamps(self, *, receive: bool) -> None:
         """Let messages that come get the time as an annotation, or not."""
         self._operations.set_timestamps(self._principal, receive=receive)
+
+    def _ask_missing_queue(self, action: Action, source: str, target: str) -> None:
+        self._operations.ask_missing(self._principal, action, ObjectType.QUEUE, source, {"queuename": target})
 
     def _check_type(self, type: str, known: tuple[str, ...]) -> None:
         if type in known:
@@ -281,11 +281,16 @@ class Administration:
         if not exchange:
             raise MethodError(f"invalid-argument: {what} not allowed for default exchange")
         target, source = self._registry.queue(queue), self._registry.exchange(exchange)
+        locked = target is not None and target.settings.exclusive and target.delivery.consumers
+        if target is None or not isinstance(source, Exchange) or locked:
+            action = Action.BIND if what == "Bind" else Action.UNBIND
+            properties = {"queuename": queue, "routingkey": key}
+            self._operations.ask_missing(self._principal, action, ObjectType.EXCHANGE, exchange, properties)
         if target is None:
             raise MethodError(f"not-found: {what} failed. No such queue: {queue}")
         if not isinstance(source, Exchange):
             raise MethodError(f"not-found: {what} failed. No such exchange: {exchange}")
-        if target.settings.exclusive and target.delivery.consumers:
+        if locked:
             # Subscriptions of consoles and agents, and the broker's own, must not get other messages.
             raise MethodError(
                 f"resource-locked: Cannot {what.lower()} queue {queue}; it is exclusive to another session"
@@ -295,6 +300,7 @@ class Administration:
     def _delete_queue(self, name: str, options: Mapping[str, object]) -> None:
         found = self._registry.queue(name)
         if found is None:
+            self._operations.ask_missing(self._principal, Action.DELETE, ObjectType.QUEUE, name)
             raise MethodError(f"not-found: Delete failed. No such queue: {name}")
         self._operations.delete(self._principal, found, check=lambda: _check_deletable(found, options))
 
@@ -328,6 +334,26 @@ def message_filter(filter: Mapping[str, object]) -> Callable[[Message], bool] | 
         if isinstance(name, str) and isinstance(value, str):
             return lambda message: (headers := _headers(message)) is not None and _text(headers.get(name)) == value
     raise MethodError(f"Unrecognized message filter: {dict(filter)!r}")
+
+
+def _redirection_problem(source: str, target: str, one: Queue | None, two: Queue | None) -> MethodError | None:
+    """Why queues of these names cannot take part in a redirection, or in its end."""
+    if one is None:
+        return _no_queue(source)
+    if not target:
+        if one.redirected is None or not one.redirect_source:
+            return MethodError(f"queue {source!r} is not the source of a redirection", ErrorCode.METHOD)
+        return None
+    if two is None:
+        return _no_queue(target)
+    if one is two:
+        return MethodError(f"queue {source!r} cannot be its own target", ErrorCode.METHOD)
+    for queue in (one, two):
+        if queue.settings.auto_delete:
+            return MethodError(f"queue {queue.name!r} deletes itself, and cannot be redirected", ErrorCode.METHOD)
+        if queue.redirected is not None:
+            return MethodError(f"queue {queue.name!r} is redirected already", ErrorCode.METHOD)
+    return None
 
 
 def _no_queue(name: str) -> MethodError:

@@ -8,12 +8,15 @@ from qmf.agent import AccessRequest, Action, current_caller
 from qmf.agent.requests.method_handler import SET_PROPERTIES
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.local_bus import sender_of_message
+from qmf.broker.operations import policy as operations_policy
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.policy import ObjectType, OperationRefused
 from qmf.broker.operations.principal import LOCAL, Principal
 
 #: What stands for the address of a caller in the broker's own process.
 _WITHIN = "management"
+#: What the methods of queues are asked for, where the queue is not there to be asked about.
+_OF_QUEUES = {"purge": operations_policy.Action.PURGE, "reroute": operations_policy.Action.REROUTE}
 #: Subjects of queries that are not asked for.
 _SCHEMAS = ("SCHEMA", "SCHEMA_ID")
 
@@ -46,13 +49,19 @@ def decide(operations: Operations, request: AccessRequest) -> bool | str:
         objects. Else the reason, for the console.
     """
     principal, key = current_principal(request.user_id), request.class_key
+    named = key.name if key is not None else ""
+    package, class_name, name = ("" if key is None else key.package, named, named)
+    if (object_id := request.object_id) is not None:
+        name = object_id.object_name
+        if key is None:  # there is no such object, or the query names no class: this agent's ids have it
+            package, class_name, *_ = *name.split(":"), "", ""
     try:
         if request.action in (Action.METHOD, Action.SET):
-            assert key is not None
-            operations.ask_method(principal, request.method or SET_PROPERTIES, key.package, key.name)
-        elif key is not None and (request.what is None or request.what.value not in _SCHEMAS):
-            name = key.name if request.object_id is None else request.object_id.object_name
-            operations.ask_query(principal, name, key.name)
+            operations.ask_method(principal, request.method or SET_PROPERTIES, package, class_name)
+            if key is None and (asked := _OF_QUEUES.get(request.method or "")) is not None:
+                operations.ask_missing(principal, asked, ObjectType.QUEUE, name.partition(":")[2].partition(":")[2])
+        elif class_name and (request.what is None or request.what.value not in _SCHEMAS):
+            operations.ask_query(principal, name, class_name)
     except OperationRefused as error:
         return f"unauthorized-access: {error}"
     return True

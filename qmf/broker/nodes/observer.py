@@ -19,6 +19,7 @@ from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.topics import NodePolicy, Topic
+from qmf.broker.refusal import Reason
 
 
 @attrs.frozen
@@ -73,8 +74,13 @@ class ClientSession(BrokerClient, Protocol):
     def traffic(self) -> Traffic:
         """What went over the connection so far."""
 
-    def close(self, reason: str) -> None:
-        """Close the connection, and tell the client why. `ended` is done when it has answered."""
+    def close(self, reason: str, cause: Reason | None = None) -> None:
+        """Close the connection, and tell the client why. `ended` is done when it has answered.
+
+        Args:
+            reason: for people.
+            cause: for programs; None for the operator's decision.
+        """
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -84,6 +90,9 @@ class ClientSession(BrokerClient, Protocol):
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
         """A node was deleted at which it has links (`ClientSessions.link_attached`): these end."""
+
+    def on_policy_changed(self) -> None:
+        """Other rules apply: what it has no right to any more ends, but for the connection itself."""
 
 
 class ClientLink(Hashable, Protocol):

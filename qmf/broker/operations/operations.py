@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import attrs
 
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
@@ -22,6 +25,9 @@ from qmf.broker.operations.publisher import Publisher
 #: The anonymous relay, as ACL files name it.
 RELAY = "ANONYMOUS-RELAY"
 
+#: What is granted for as long as a link is there. What is created or deleted with it is not asked for again.
+_LASTING = frozenset({Action.ACCESS, Action.BIND, Action.BROWSE, Action.CONSUME, Action.PUBLISH})
+
 _POLICIES = {PolicyKind.QUEUE: ObjectType.QUEUE_POLICY, PolicyKind.TOPIC: ObjectType.TOPIC_POLICY}
 
 
@@ -33,7 +39,7 @@ class Operations:
 
     Attributes:
         registry: of the broker; its methods that change something are called here alone.
-        policy: decides; another one applies from the next operation on.
+        on_policy_changed: called when another policy applies; what was granted before may be asked for again.
     """
 
     def __init__(self, registry: NodeRegistry, policy: Policy | None = None) -> None:
@@ -43,14 +49,54 @@ class Operations:
         policy: None to allow everything.
         """
         self.registry = registry
-        self.policy: Policy = policy or AllowAll()
+        self.on_policy_changed: Callable[[], None] = lambda: None
+        self._policy: Policy = policy or AllowAll()
+        #: What was granted while somebody notes it.
+        self._noted: list[Operation] | None = None
+
+    @property
+    def policy(self) -> Policy:
+        """Decides; another one applies from the next operation on."""
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: Policy) -> None:
+        self._policy = policy
+        self.on_policy_changed()
 
     # Asking
 
     def ask(self, principal: Principal, operation: Operation) -> None:
         """Ask the policy."""
-        if reason := self.policy.refusal(principal, operation):
+        if reason := self._policy.refusal(principal, operation):
             raise OperationRefused(principal, operation, reason)
+        if self._noted is not None and operation.action in _LASTING:
+            self._noted.append(operation)
+
+    @contextmanager
+    def noted(self) -> Iterator[list[Operation]]:
+        """The rights that are granted within, as far as they last longer than one operation.
+
+        None where everything is allowed: a broker has rules from its start, or never.
+        """
+        granted: list[Operation] = []
+        self._noted = None if isinstance(self._policy, AllowAll) else granted
+        try:
+            yield granted
+        finally:
+            self._noted = None
+
+    def ask_again(self, principal: Principal, held: Iterable[Operation]) -> None:
+        """Ask for rights that were `noted`, since another policy applies.
+
+        Raises:
+            OperationRefused: for the first one that the principal has no longer.
+        """
+        for operation in held:
+            if self._policy.has_key_rules and operation.action is Action.PUBLISH and operation.name:
+                continue  # each message is asked for, with its key
+            if reason := self._policy.refusal(principal, attrs.evolve(operation, held=True)):
+                raise OperationRefused(principal, operation, reason)
 
     def ask_address(self, principal: Principal, address: str, capabilities: Collection[str] = ()) -> None:
         """Ask for an address before it is looked up, so that nobody learns what is there without a right to it.
@@ -86,10 +132,27 @@ class Operations:
             operation = Operation(Action.DELETE, ObjectType.EXCHANGE, node.name, properties)
         self.ask(principal, operation)
 
-    def ask_connection(self, principal: Principal) -> None:
-        """Ask for the connection of a client that has logged in."""
+    def ask_missing(
+        self,
+        principal: Principal,
+        action: Action,
+        object_type: ObjectType,
+        name: str,
+        properties: Mapping[str, object] | None = None,
+    ) -> None:
+        """Ask for an operation on something that does not exist: only who might do it learns that it doesn't.
+
+        Args:
+            principal: who wants it.
+            action, object_type, name: what.
+            properties: that are known all the same.
+        """
+        self.ask(principal, Operation(action, object_type, name, properties or {}))
+
+    def ask_connection(self, principal: Principal, *, held: bool = False) -> None:
+        """Ask for the connection of a client that has logged in; `held` as of `Operation`."""
         host = principal.address.rpartition(":")[0]
-        self.ask(principal, Operation(Action.CREATE, ObjectType.CONNECTION, properties={"host": host}))
+        self.ask(principal, Operation(Action.CREATE, ObjectType.CONNECTION, properties={"host": host}, held=held))
 
     def ask_method(self, principal: Principal, name: str, package: str, class_name: str) -> None:
         """Ask for a method of a managed object, whatever else is asked when it is carried out."""
@@ -142,6 +205,24 @@ class Operations:
         self._ask_creation(principal, address, found.declaration)
         return self.registry.topics.create_by_policy(address, principal.client)
 
+    def ask_subscription(
+        self, principal: Principal, exchange: Exchange, name: str, settings: QueueSettings, key: str
+    ) -> None:
+        """Ask for a subscription, whether there is one or not.
+
+        Args:
+            principal: who subscribes.
+            exchange: to which.
+            name, settings: of its queue.
+            key: of its binding.
+        """
+        properties = new_queue_properties(settings)
+        self.ask_access(principal, exchange)
+        exists = self.registry.queue(name) is not None  # then it is no further one
+        self.ask(principal, Operation(Action.CREATE, ObjectType.QUEUE, name, properties, held=exists))
+        self._ask_binding(principal, Action.BIND, exchange.name, name, key)
+        self.ask(principal, Operation(Action.CONSUME, ObjectType.QUEUE, name))
+
     def subscribe(
         self, principal: Principal, exchange: Exchange, name: str, settings: QueueSettings, spec: BindingSpec
     ) -> ConsumeGrant:
@@ -156,11 +237,7 @@ class Operations:
         Raises:
             NameInUse, NoSuchExchange, NodeDeclarationError, BindingRefused: see `NodeRegistry.create` and `bind`.
         """
-        declaration = NodeDeclaration(queue=settings)
-        self.ask_access(principal, exchange)
-        self._ask_creation(principal, name, declaration)
-        self._ask_binding(principal, Action.BIND, exchange, name, spec.key)
-        self.ask(principal, Operation(Action.CONSUME, ObjectType.QUEUE, name))
+        self.ask_subscription(principal, exchange, name, settings, spec.key)
         queue = self.registry.declare_queue(name, settings, client=principal.client)
         try:
             self.registry.bind(exchange, queue, spec, principal.client)
@@ -191,12 +268,12 @@ class Operations:
 
     def bind(self, principal: Principal, exchange: Exchange, queue: Queue, spec: BindingSpec) -> None:
         """Bind a queue to an exchange; see `NodeRegistry.bind`."""
-        self._ask_binding(principal, Action.BIND, exchange, queue.name, spec.key)
+        self._ask_binding(principal, Action.BIND, exchange.name, queue.name, spec.key)
         self.registry.bind(exchange, queue, spec, principal.client)
 
     def unbind(self, principal: Principal, exchange: Exchange, queue: Queue, key: str) -> bool:
         """Remove a binding; see `NodeRegistry.unbind`."""
-        self._ask_binding(principal, Action.UNBIND, exchange, queue.name, key)
+        self._ask_binding(principal, Action.UNBIND, exchange.name, queue.name, key)
         return self.registry.unbind(exchange, queue, key, principal.client)
 
     # Messages of queues
@@ -294,9 +371,9 @@ class Operations:
             operation = Operation(Action.CREATE, ObjectType.EXCHANGE, name, exchange_properties(declaration.exchange))
         self.ask(principal, operation)
 
-    def _ask_binding(self, principal: Principal, action: Action, exchange: Exchange, queue: str, key: str) -> None:
+    def _ask_binding(self, principal: Principal, action: Action, exchange: str, queue: str, key: str) -> None:
         properties = {"queuename": queue, "routingkey": key}
-        self.ask(principal, Operation(action, ObjectType.EXCHANGE, exchange.name, properties))
+        self.ask(principal, Operation(action, ObjectType.EXCHANGE, exchange, properties))
 
 
 def _asked_kind(capabilities: Collection[str]) -> type[Queue | Exchange] | None:

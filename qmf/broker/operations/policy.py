@@ -53,12 +53,15 @@ class Operation:
         name: of the object; empty for the default exchange, and for what has none: the broker, connections.
         properties: what else is known of the object and the operation, by the names in ACL files, such as ``durable``,
             ``queuename``, ``routingkey``, ``host``, ``schemaclass``; sizes and counts are numbers, 0 for no limit.
+        held: it was granted before and goes on; it is asked for again since other rules apply. Limits on numbers do not
+            count.
     """
 
     action: Action
     object_type: ObjectType
     name: str = ""
     properties: Mapping[str, object] = attrs.field(factory=dict)
+    held: bool = False
 
     def __str__(self) -> str:
         text = f"{self.action.value} {self.object_type.value}"
@@ -74,6 +77,10 @@ class Policy(Protocol):
         publishing is asked for once for each link and node, without a key.
         """
 
+    @property
+    def keeps_keys(self) -> bool:
+        """A key that is allowed is allowed for further messages, for which it need not be asked."""
+
     def refusal(self, principal: Principal, operation: Operation) -> str:
         """Why a principal may not do something; empty if it may. Must not raise."""
 
@@ -82,6 +89,7 @@ class AllowAll:
     """The `Policy` of a broker that has none: everybody who could log in may do everything."""
 
     has_key_rules = False  #: see `Policy`
+    keeps_keys = True  #: see `Policy`
 
     def refusal(self, principal: Principal, operation: Operation) -> str:  # noqa: ARG002
         """See `Policy`."""

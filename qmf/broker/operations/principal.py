@@ -21,18 +21,20 @@ class Principal:
         address: where it comes from; empty for the broker itself.
         protocol: by which it asks, as in `ClientInfo`, or `LOCAL`; empty for the broker itself.
         client: what observers are told; None for the broker itself, and for the buses inside its process.
+        groups: that its access token names.
     """
 
     user: str = ""
     address: str = ""
     protocol: str = ""
     client: BrokerClient | None = attrs.field(default=None, eq=False, repr=False)
+    groups: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, client: BrokerClient) -> Self:
         """That of a client that has logged in."""
         info = client.info
-        return cls(info.user, info.address, info.protocol, client)
+        return cls(info.user, info.address, info.protocol, client, info.groups)
 
     def __str__(self) -> str:
         return f"user {self.user!r}" if self.user else self.address or "the broker"

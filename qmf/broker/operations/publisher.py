@@ -14,6 +14,9 @@ from qmf.broker.operations.grants import Publication
 from qmf.broker.operations.policy import Action, ObjectType, Operation, Policy
 from qmf.broker.operations.principal import Principal
 
+#: Keys to one exchange that are kept as granted.
+_MAX_KEYS = 1_000
+
 #: Stands for no node, where None is that of an address that names none.
 _NONE = object()
 
@@ -56,8 +59,11 @@ class Publisher:
         self._policy = operations.policy
         self._by_key = self._policy.has_key_rules
         self._granted: WeakSet[Node] = WeakSet()
-        #: The node of the last message, which is most often that of the next one, if there is nothing to ask for that.
+        #: The node of the last message, which is most often that of the next one.
         self._last: object = _NONE
+        #: Each message to that node is asked for with its key, unless the key is one of these.
+        self._asks_keys = False
+        self._keys: set[str] = set()
 
     def grant(self, node: Node) -> None:
         """Ask for the right to publish to a node, unless it was granted before.
@@ -76,17 +82,25 @@ class Publisher:
         Raises:
             OperationRefused: the policy refuses it; nobody has the message.
         """
-        if node is not self._last or self._operations.policy is not self._policy:
+        if (
+            node is not self._last
+            or self._operations.policy is not self._policy
+            or (self._asks_keys and message.subject not in self._keys)
+        ):
             self._check(node, message)
         return self.registry.publish(node, message)
 
     def publish_all(self, node: Node | None, messages: Sequence[Message]) -> Mapping[int, str]:
-        """As `Router.publish_all`.
+        """As `Router.publish_all`; the messages have the same subject unless `node` is a queue.
 
         Raises:
             OperationRefused: the policy refuses it; nobody has any of the messages.
         """
-        if node is not self._last or self._operations.policy is not self._policy:
+        if (
+            node is not self._last
+            or self._operations.policy is not self._policy
+            or (self._asks_keys and messages[0].subject not in self._keys)
+        ):
             self._check(node, messages[0])
         return self.registry.publish_all(node, messages)
 
@@ -108,11 +122,16 @@ class Publisher:
         if node not in self._granted:
             self._ask_address(message)
             self._ask_node(node)
-        if self._by_key and not isinstance(node, Queue):
-            self._last = _NONE
-            self._ask(node.name, {"routingkey": message.subject})
-        else:
+        if node is not self._last:
             self._last = node
+            self._asks_keys = self._by_key and not isinstance(node, Queue)
+            self._keys.clear()
+        if self._asks_keys and message.subject not in self._keys:
+            self._ask(node.name, {"routingkey": message.subject})
+            if self._policy.keeps_keys:
+                if len(self._keys) >= _MAX_KEYS:
+                    self._keys.clear()
+                self._keys.add(message.subject)
 
     def _follow_policy(self) -> None:
         """Forget what another policy has granted."""

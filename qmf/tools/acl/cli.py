@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import attrs
+
 from qmf._completion import add_completion_option
 from qmf._version import __version__
 from qmf.acl.changes import OTHER_USER, Difference, differences, permission
@@ -49,7 +51,7 @@ def check(options: argparse.Namespace) -> int:
 
 def why(options: argparse.Namespace) -> int:
     """Run ``why``."""
-    lookup = parse_lookup(options.question)
+    lookup = attrs.evolve(parse_lookup(options.question), groups=frozenset(options.groups.replace(",", " ").split()))
     rules = _read(options.file)
     decision = rules.decide(lookup)
     for passed in rules.passed_over(lookup):
@@ -131,6 +133,7 @@ def parser() -> ToolParser:
     option("files", type=Path, nargs="+", metavar="FILE")
     option = add("why", f"{WHY_HELP}; exits with 1 if it is denied", why)
     option("file", type=Path, metavar="FILE")
+    option("--groups", default="", metavar="NAMES", help="groups that the user's access token names")
     option("question", nargs="+", metavar="WORD", help="user action object [name=...] [property=...]")
     option = add("test", f"{TEST_HELP}; exits with 1 if one differs", test)
     option("file", type=Path, metavar="FILE")

@@ -19,6 +19,7 @@ class Rules:
 
     refuses: Callable[[Principal, Operation], bool] = lambda *_: False
     has_key_rules: bool = False
+    keeps_keys: bool = False
     asked: list[tuple[Principal, Operation]] = attrs.field(factory=list)
 
     def refusal(self, principal: Principal, operation: Operation) -> str:

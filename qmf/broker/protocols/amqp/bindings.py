@@ -13,6 +13,7 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.settings import QueueLimits, QueueSettings
 from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.policy import Action, ObjectType
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.amqp.conditions import LinkRefused
 
@@ -107,6 +108,10 @@ def make_binding(
     registry = operations.registry
     exchange = node if request.exchange is None else registry.exchange(request.exchange)
     queue = queue if request.queue is None else registry.queue(request.queue)
+    if not isinstance(exchange, Exchange) or not isinstance(queue, Queue):
+        names = (request.exchange or _name(node), request.queue or _name(queue))
+        properties = {"queuename": names[1], "routingkey": request.spec.key}
+        operations.ask_missing(principal, Action.BIND, ObjectType.EXCHANGE, names[0], properties)
     if not isinstance(exchange, Exchange):
         raise BindingError("amqp:not-found", f"no exchange {request.exchange or _name(node)!r}")
     if not isinstance(queue, Queue):

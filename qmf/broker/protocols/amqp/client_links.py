@@ -38,6 +38,7 @@ from qmf.broker.protocols.amqp.filters import (
 )
 from qmf.broker.protocols.amqp.incoming import IncomingLink
 from qmf.broker.protocols.amqp.link_nodes import LinkNode, LinkNodes
+from qmf.broker.protocols.amqp.link_rights import LinkRights
 from qmf.broker.protocols.amqp.outgoing import OutgoingLink
 from qmf.broker.protocols.amqp.resumable import (
     LinkKey,
@@ -99,6 +100,7 @@ class ClientLinks:
         self._coordinator_links: dict[Link, CoordinatorLink] = {}
         self._nodes = LinkNodes(client, operations)
         self._subscriptions = ClientSubscriptions(client, operations)
+        self._rights = LinkRights(operations)
 
     @property
     def _principal(self) -> Principal:
@@ -179,12 +181,13 @@ class ClientLinks:
                 raise LinkRefused("amqp:invalid-field", "name: a link must have one")
             if len(self._outgoing) + len(self._incoming) + len(self._coordinator_links) >= self._max_links:
                 raise LinkRefused("amqp:resource-limit-exceeded", too_many)
-            if link.resumption is not None and self._resume(link, link.resumption):
-                pass
-            elif link.is_sender:
-                self._attach_outgoing(link)
-            else:
-                self._attach_incoming(link)
+            with self._rights.noted(link):
+                if link.resumption is not None and self._resume(link, link.resumption):
+                    pass
+                elif link.is_sender:
+                    self._attach_outgoing(link)
+                else:
+                    self._attach_incoming(link)
         except LinkRefused as refusal:
             self._refuse(link, refusal.condition, refusal.description)
         except OperationRefused as refused:
@@ -195,8 +198,11 @@ class ClientLinks:
         log.info("refused link %r of %s: %s", link.name, self._client, description)
         self._transport.engine.links.refuse(link, condition, description)
 
-    def on_detached(self, link: Link, *, closed: bool) -> None:
-        """A link is gone: delete what was created for it or, when it may be resumed, keep it (not `closed`)."""
+    def on_detached(self, link: Link, *, closed: bool, revoked: bool = False) -> None:
+        """A link is gone: delete what was created for it or, when it may be resumed, keep it (not `closed`).
+
+        With `revoked`, a subscription that may outlive its links is kept: the client has not ended it.
+        """
         ended, nodes = self._forget(link)
         subscription = ended.queue if isinstance(ended, OutgoingLink) else None
         if isinstance(ended, ResumableIncomingLink | ResumableOutgoingLink):
@@ -207,7 +213,7 @@ class ClientLinks:
         end_link(self._operations, ended, nodes, self._principal)
         if subscription is not None and subscription.settings.no_local and not subscription.delivery.consumers:
             subscription.exclude("")
-        self._subscriptions.on_detached(link, subscription, closed=closed)
+        self._subscriptions.on_detached(link, subscription, closed=closed and not revoked)
         if (coordinator := self._coordinator_links.pop(link, None)) is not None:
             self._registry.observer.on_detached(self._client, coordinator)
             coordinator.end()
@@ -235,6 +241,16 @@ class ClientLinks:
         if links:
             self._transport.flush_soon()
 
+    def on_policy_changed(self) -> None:
+        """Other rules apply: detach the links that lack a right which they had."""
+        lost = self._rights.lost(self._principal)
+        for link, error in lost:
+            log.info("detached link %r of %s: %s", link.name, self._client, error)
+            self._transport.engine.links.detach(link, UNAUTHORIZED, str(error))
+            self.on_detached(link, closed=True, revoked=True)
+        if lost:
+            self._transport.flush_soon()
+
     def surrender(self, link: ResumableLink) -> Sequence[LinkNode]:
         """See `LinkHolder`."""
         _, nodes = self._forget(link.link)
@@ -245,6 +261,7 @@ class ClientLinks:
     def _forget(self, link: Link) -> tuple[IncomingLink | OutgoingLink | None, Sequence[LinkNode]]:
         """Remove a link; gives the broker's end of it, and the nodes that are deleted with it."""
         ended = self._incoming.pop(link, None) or self._outgoing.pop(link, None)
+        self._rights.forget(link)
         if ended is not None:
             if isinstance(ended, IncomingLink):
                 ended.end()

@@ -16,6 +16,7 @@ from qmf.broker.protocols.amqp.conditions import CONDITIONS
 from qmf.broker.protocols.amqp.resumable_links import ResumableLinks
 from qmf.broker.protocols.amqp.sasl import SaslServer
 from qmf.broker.protocols.amqp.sole_connections import SoleConnections
+from qmf.broker.refusal import Reason
 from qmf.broker.sessions import ClientSessions
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
@@ -106,12 +107,12 @@ class ServerConnection:
         """See `BrokerClient`; before the client's open, only its address."""
         return self._info
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str, cause: Reason | None = None) -> None:
         """See `ClientSession`."""
         if self._timer is not None:
             self.abort()  # a client that has not opened the connection would not answer the close either
             return
-        self._engine.close("amqp:connection:forced", reason)
+        self._engine.close("amqp:connection:forced" if cause is None else CONDITIONS[cause], reason)
         self.transport.flush_soon()
 
     def abort(self) -> None:
@@ -130,6 +131,10 @@ class ServerConnection:
     def on_node_deleted(self, node: Queue | Exchange) -> None:
         """See `ClientSession`."""
         self._links.on_node_deleted(node)
+
+    def on_policy_changed(self) -> None:
+        """See `ClientSession`."""
+        self._links.on_policy_changed()
 
     # Owner of the transport
 
@@ -202,7 +207,17 @@ class ServerConnection:
     def _admit(self, event: ConnectionOpened) -> ConnectionRefusal | None:
         """The client opens the connection."""
         user, mechanism = self._sasl.user or "", self._sasl.mechanism or ""
-        self._info = ClientInfo(self._info.address, event.container, user, mechanism, event.properties, AMQP)
+        sasl = self._sasl
+        self._info = ClientInfo(
+            self._info.address,
+            event.container,
+            user,
+            mechanism,
+            event.properties,
+            AMQP,
+            groups=sasl.groups,
+            token_end=sasl.token_end,
+        )
         refusal = self._sole.add(self, user, event)
         if refusal is None:
             self._container = event.container

@@ -45,7 +45,8 @@ class SaslServer:
     Attributes:
         channel: the connection; to be set when it is known, before the first bytes.
         user: None until the client is authenticated; empty for one that uses no SASL.
-        groups: of the user, as whoever vouches for it says.
+        groups: of the user, as its access token says.
+        token_end: when that token ends, in seconds since 1970; None without one.
         claimed_mechanism: that the client asked for; empty before.
         mechanism: that it used, or None.
         on_checked: called when a result was computed elsewhere; `feed` goes on then, without new bytes.
@@ -59,7 +60,8 @@ class SaslServer:
         """
         self.channel = Channel()
         self.user: str | None = None
-        self.groups: tuple[str, ...] = ()
+        self.groups: frozenset[str] = frozenset()
+        self.token_end: float | None = None
         self.claimed_mechanism = ""
         self.mechanism: str | None = None
         self.on_checked: Callable[[], None] = lambda: None
@@ -173,7 +175,8 @@ class SaslServer:
                 self._output += challenge_frame(result.data)
             case Authenticated():
                 self._output += outcome_frame(OUTCOME_OK, result.data)
-                self.user, self.groups, self.mechanism = result.user, result.groups, self.claimed_mechanism
+                self.user, self.mechanism = result.user, self.claimed_mechanism
+                self.groups, self.token_end = result.groups, result.token_end
             case Rejected():
                 self._output += outcome_frame(OUTCOME_AUTH)
                 raise NotAuthenticated(result.reason)

@@ -20,6 +20,7 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import QueueSettings
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.policy import Action, ObjectType
 from qmf.broker.operations.principal import Principal
 from qmf.broker.protocols.amqp.bindings import LINK_DECLARATION, read_declaration
 from qmf.broker.protocols.amqp.conditions import LinkRefused
@@ -73,6 +74,9 @@ class ClientSubscriptions:
             OperationRefused: the policy refuses it.
         """
         wanted = self._read(link, source, exchange)
+        self._operations.ask_subscription(
+            Principal.of(self._client), exchange, wanted.name, wanted.settings, wanted.spec.key
+        )
         found = self._registry.queue(wanted.name)
         if found is not None and self._fits(found, wanted, exchange):
             grant = self._operations.consume(Principal.of(self._client), found)
@@ -107,6 +111,7 @@ class ClientSubscriptions:
                 durability = Durability.UNSETTLED_STATE if queue.settings.durable else Durability.NONE
                 exchange = str(queue.settings.arguments[SUBSCRIPTION])
                 return Terminus(exchange, durability=durability, expiry=ExpiryPolicy.NEVER)
+            self._operations.ask_missing(Principal.of(self._client), Action.DELETE, ObjectType.QUEUE, name)
         raise LinkRefused("amqp:not-found", f"there is no subscription {link.name!r}")
 
     def on_detached(self, link: Link, queue: Queue | None, *, closed: bool) -> None:

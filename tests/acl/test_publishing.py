@@ -1,0 +1,53 @@
+"""The rule that decides on a published message is found by its key: the same one as by looking at all rules in turn."""
+
+from __future__ import annotations
+
+from random import Random
+
+from acl.policies import GROUPS, KEYS, PATTERNS, USERS, policy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmf.acl.reader import read
+from qmf.acl.rules import Lookup
+from qmf.acl.words import PLACEHOLDERS
+
+_KEYS = st.sampled_from([*KEYS, "${user}", "x.${domain}", "b_c.news", "QPID.x"])
+_OWN_KEYS = [item + end for item in PLACEHOLDERS for end in ("", ".#", ".*")]
+_RULES = st.lists(
+    st.builds(
+        "acl {} {} publish exchange{}{}".format,
+        st.sampled_from(["allow", "deny", "allow-log", "deny-log"]),
+        st.sampled_from([*USERS, "all"]),
+        st.sampled_from(["", " name=x", " name=amq.default"]),
+        st.sampled_from(["", *(f" routingkey={key}" for key in (*PATTERNS, *_OWN_KEYS))]),
+    ),
+    max_size=12,
+)
+
+
+@given(rules=_RULES, user=st.sampled_from(USERS), exchange=st.sampled_from(["x", "y", ""]), key=_KEYS)
+def test_the_first_rule_that_matches(rules: list[str], user: str, exchange: str, key: str) -> None:
+    found = read("\n".join(rules), "users.acl")
+    lookup = Lookup(user, "publish", "exchange", exchange, {"routingkey": key}, publishing=True)
+    first = next(
+        (rule for rule in found.rules if rule.concerns_user(user) and rule.mismatch(lookup) is None), found.default
+    )
+    assert found.decide(lookup).rule is first
+
+
+@given(seed=st.integers(0, 2**32), user=st.sampled_from(USERS), groups=st.sets(st.sampled_from(GROUPS)), key=_KEYS)
+def test_among_rules_of_all_kinds(seed: int, user: str, groups: set[str], key: str) -> None:
+    found = read(policy(Random(seed)), "users.acl")
+    lookup = Lookup(user, "publish", "exchange", "q", {"routingkey": key}, publishing=True, groups=frozenset(groups))
+    first = next(
+        (
+            rule
+            for rule in found.rules
+            if rule.concerns_user(user, lookup.groups)
+            and rule.concerns("publish", "exchange")
+            and rule.mismatch(lookup) is None
+        ),
+        found.default,
+    )
+    assert found.decide(lookup).rule is first
