@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 from collections.abc import Callable
 
 #: Whole numbers of options are smaller than this.
@@ -27,6 +28,14 @@ def seconds(text: str) -> float:
     value = _number(text)
     if not 0 < value < 1e9:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return value
+
+
+def positive_number(text: str) -> float:
+    """A number above 0."""
+    value = _number(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return value
 
 
@@ -62,11 +71,30 @@ def count(text: str) -> int:
     return int(text)
 
 
+def whole_number_between(least: int, most: int) -> Callable[[str], int]:
+    """The type of an option that is a whole number from `least` to `most`."""
+
+    def read(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or not least <= int(text[:20]) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+        return int(text)
+
+    return read
+
+
 def port(text: str) -> int:
     """A port of TCP; 0 for any free one."""
     if not text.isascii() or not text.isdigit() or int(text[:6]) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
     return int(text)
+
+
+def regular_expression(text: str) -> re.Pattern[str]:
+    """A regular expression."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from None
 
 
 def _number(text: str) -> float:

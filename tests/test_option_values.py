@@ -7,7 +7,17 @@ from collections.abc import Callable
 
 import pytest
 
-from qmf._option_values import count, number, port, seconds, seconds_between, whole_number
+from qmf._option_values import (
+    count,
+    number,
+    port,
+    positive_number,
+    regular_expression,
+    seconds,
+    seconds_between,
+    whole_number,
+    whole_number_between,
+)
 from qmf.tools.config.cli import main as config
 from qmf.tools.messages.drain import main as drain
 from qmf.tools.messages.spout import main as spout
@@ -32,10 +42,18 @@ def test_numbers_within_bounds() -> None:
         0,
         65535,
     )
+    assert (positive_number("1e-3"), whole_number_between(0, 90)("90"), regular_expression("a|b").pattern) == (
+        0.001,
+        90,
+        "a|b",
+    )
     for read, texts, words in (
         (seconds_between(0.5, 86_400), ("0", "86401", "nan", "x", "inf"), "seconds from 0.5 to 86400"),
         (seconds, ("0", "-1", "inf", "nan", "1s"), "seconds above 0"),
         (number, ("-1", "inf", "nan", ""), "a number, 0 or more"),
+        (positive_number, ("0", "-1", "inf", "nan", "x"), "a number above 0"),
+        (whole_number_between(1, 100), ("0", "101", "-1", "1.5", "", "٣", "9" * 30), "a whole number from 1 to 100"),
+        (regular_expression, ("(", "[", "*"), "a regular expression: "),
         (count, ("0", "-1", "1.5", "", "٣", "9" * 30), "a whole number above 0"),
         (port, ("65536", "-1", "amqp", "", "9" * 30), "a port from 0 to 65535"),
     ):

@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
-import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qmf._completion import add_completion_option
 from qmf._event_loop import on_end_signals, run
+from qmf._option_values import regular_expression, seconds_between, whole_number_between
 from qmf._version import __version__
 from qmf.connecting import BrokerTarget, add_connection_options, read_connections
 from qmf.errors import QmfError
@@ -22,10 +22,10 @@ from qmf.hostagent.settings import (
     DEFAULT_INTERVAL,
     DEFAULT_THRESHOLD,
     DEFAULT_TOP,
+    MAX_INTERVAL,
+    MIN_INTERVAL,
     ProcessSelection,
     Settings,
-    check_interval,
-    check_threshold,
 )
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--interval",
         metavar="SECONDS",
-        type=_interval,
+        type=seconds_between(MIN_INTERVAL, MAX_INTERVAL),
         default=DEFAULT_INTERVAL,
         help="time from sample to sample (default: %(default)g)",
     )
@@ -126,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--threshold",
         metavar="PERCENT",
-        type=_threshold,
+        type=whole_number_between(1, 100),
         default=DEFAULT_THRESHOLD,
         help="usage of a filesystem above which an event warns; consoles can change it for each filesystem "
         "(default: %(default)s)",
@@ -161,7 +161,7 @@ def _add_processes_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--process",
         metavar="PATTERN",
-        type=_pattern,
+        type=regular_expression,
         action="append",
         default=[],
         help="watch the processes whose name or command line this regular expression matches: show them, and raise an "
@@ -179,37 +179,8 @@ def _add_processes_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _interval(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"must be a number of seconds, not {text!r}") from error
-    try:
-        return check_interval(seconds)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _threshold(text: str) -> int:
-    try:
-        percent = int(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"must be a whole number of percent, not {text!r}") from error
-    try:
-        return check_threshold(percent)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
 def _selection(text: str) -> ProcessSelection:
     try:
         return ProcessSelection.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"not a regular expression ({error}): {text!r}") from error

@@ -10,7 +10,7 @@ from time import monotonic, sleep
 
 import attrs
 
-from qmf._option_values import seconds_between, whole_number
+from qmf._option_values import regular_expression, seconds_between, whole_number
 from qmf.client import BrokerAgent, Queue
 from qmf.errors import QmfError
 from qmf.tools.connecting import (
@@ -177,7 +177,4 @@ def _connect_again(broker: BrokerAgent, access: BrokerAccess, timeout: float) ->
 
 
 def _patterns(text: str) -> tuple[re.Pattern[str], ...]:
-    try:
-        return tuple(re.compile(item) for item in text.split(",") if item)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from None
+    return tuple(regular_expression(item) for item in text.split(",") if item)

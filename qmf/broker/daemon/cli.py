@@ -237,8 +237,8 @@ def _broker(
         expiry_interval=options.queue_purge_interval,
         listening=listening,
         timestamps=options.enable_timestamp,
-        queue_patterns=options.queue_patterns,
-        topic_patterns=options.topic_patterns,
+        queue_patterns=[item.pattern for item in options.queue_patterns],
+        topic_patterns=[item.pattern for item in options.topic_patterns],
         process=DaemonControl(writer),
         access=access,
     )

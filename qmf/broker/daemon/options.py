@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qmf._completion import add_completion_option
+from qmf._option_values import count, port, regular_expression, whole_number
 from qmf._version import __version__
 from qmf.broker.access.control import REALM
 from qmf.broker.daemon.config_file import config_arguments
 from qmf.broker.daemon.foreign_options import add_foreign_options
 from qmf.broker.daemon.pid_files import default_folder
 from qmf.broker.daemon.tls import TLS_VERSIONS
-from qmf.broker.daemon.values import duration, number, port, positive, regular_expression, yes_or_no
+from qmf.broker.daemon.values import duration, yes_or_no
 from qmf.broker.listener import BACKLOG, OPEN_TIMEOUT
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.options import EXPIRY_INTERVAL
@@ -96,12 +97,12 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     limits, amqp = QueueLimits(), AmqpOptions()
     parser.add_argument(
-        "--max-messages", type=positive, default=limits.count, metavar="N", help="messages per queue (any number)"
+        "--max-messages", type=count, default=limits.count, metavar="N", help="messages per queue (any number)"
     )
     parser.add_argument(
         "--max-bytes",
         "--default-queue-limit",
-        type=number,
+        type=whole_number,
         default=limits.size,
         metavar="N",
         help="bytes per queue; 0 for no limit (%(default)s)",
@@ -109,31 +110,31 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument(
         "--max-total-messages",
-        type=number,
+        type=whole_number,
         default=0,
         metavar="N",
         help="messages in all queues together, but for those that flow to disk; 0 for no limit (0)",
     )
     parser.add_argument(
-        "--max-total-bytes", type=number, default=0, metavar="N", help="the same in bytes; 0 for no limit (0)"
+        "--max-total-bytes", type=whole_number, default=0, metavar="N", help="the same in bytes; 0 for no limit (0)"
     )
     parser.add_argument(
         "--max-message-size",
-        type=positive,
+        type=count,
         default=amqp.max_message,
         metavar="BYTES",
         help="the largest message that is taken (%(default)s)",
     )
     parser.add_argument(
         "--max-sessions",
-        type=positive,
+        type=count,
         default=amqp.max_sessions,
         metavar="N",
         help="sessions of one connection (%(default)s)",
     )
     parser.add_argument(
         "--max-links",
-        type=positive,
+        type=count,
         default=amqp.max_links,
         metavar="N",
         help="links of one connection (%(default)s)",
@@ -169,17 +170,17 @@ def _add_broker_options(parser: argparse.ArgumentParser) -> None:
     add("--config", metavar="FILE", help="read options from this file: lines name=value")
     add(
         "--connection-backlog",
-        type=positive,
+        type=count,
         default=BACKLOG,
         metavar="N",
         help="connections that may wait to be accepted (%(default)s)",
     )
-    add("--max-connections", type=number, default=0, metavar="N", help="connections at most; 0 for no limit (0)")
-    add("--connection-limit-per-ip", type=number, default=0, metavar="N", help="the same for one host")
-    add("--connection-limit-per-user", type=number, default=0, metavar="N", help="the same for one user")
+    add("--max-connections", type=whole_number, default=0, metavar="N", help="connections at most; 0 for no limit (0)")
+    add("--connection-limit-per-ip", type=whole_number, default=0, metavar="N", help="the same for one host")
+    add("--connection-limit-per-user", type=whole_number, default=0, metavar="N", help="the same for one user")
     add(
         "--max-negotiate-time",
-        type=positive,
+        type=count,
         default=round(OPEN_TIMEOUT * 1000),
         metavar="MILLISECONDS",
         help="time that a client has for its handshakes (%(default)s)",
@@ -232,7 +233,7 @@ def _add_access_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--max-queues-per-user",
-        type=number,
+        type=whole_number,
         default=0,
         metavar="N",
         help="queues that a user may create, with --acl-file; 0 for no limit (0)",
@@ -375,7 +376,7 @@ def _add_daemon_options(parser: argparse.ArgumentParser) -> None:
     add("-d", "--daemon", action="store_true", help="run in the background, and return when clients can connect")
     add("--pid-dir", type=Path, default=default_folder(), metavar="DIR", help="folder of process ids (%(default)s)")
     add("--pidfile", type=Path, metavar="FILE", help="write the process id to this file")
-    add("--close-fd", type=number, action="append", default=[], metavar="FD", help="close this in the background")
+    add("--close-fd", type=whole_number, action="append", default=[], metavar="FD", help="close this in the background")
     add(
         "-w",
         "--wait",
@@ -390,4 +391,4 @@ def _add_daemon_options(parser: argparse.ArgumentParser) -> None:
     )
     action.add_argument("-q", "--quit", action="store_true", help="stop that broker")
     action.add_argument("-k", "--kill", action="store_true", help="stop it by SIGKILL")
-    add("--socket-fd", type=number, metavar="FD", help="listen on this socket, which is open already")
+    add("--socket-fd", type=whole_number, metavar="FD", help="listen on this socket, which is open already")

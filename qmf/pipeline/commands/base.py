@@ -70,35 +70,6 @@ def comma_separated(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
-def positive(text: str) -> float:
-    """A number above 0."""
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
-    return value
-
-
-def not_negative(text: str) -> float:
-    """A number, 0 or more."""
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be a number, 0 or more, not {text!r}")
-    return value
-
-
-def days(text: str) -> float:
-    """A number of days, not negative."""
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"must be a number of days, 0 or more, not {text!r}")
-    return value
-
-
-def day_count(text: str) -> int:
-    """A number of whole days, not negative."""
-    return int(days(str(int(text))))
-
-
 def duration(text: str) -> str:
     """A duration such as ``10s``, ``1m30s``, ``1h`` or ``10 minutes``, as Spark writes it, with one unit."""
     try:

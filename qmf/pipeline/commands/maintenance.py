@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 
+from qmf._option_values import number, positive_number, whole_number
 from qmf.pipeline.commands.base import (
     Subcommand,
     check_lake,
     date,
-    day_count,
-    days,
     open_lake,
-    positive,
     print_line,
 )
 from qmf.pipeline.commands.running import job_runner
@@ -28,7 +26,11 @@ def _optimize_options(parser: argparse.ArgumentParser) -> None:
         "--before", type=date, metavar="DAY", help="only days before this one, e.g. 2030-01-31 or today; default: all"
     )
     parser.add_argument(
-        "--target-mb", type=positive, default=maintenance.TARGET_BYTES / _MB, metavar="MB", help="size of files at most"
+        "--target-mb",
+        type=positive_number,
+        default=maintenance.TARGET_BYTES / _MB,
+        metavar="MB",
+        help="size of files at most",
     )
 
 
@@ -40,7 +42,7 @@ def _optimize(options: argparse.Namespace) -> None:
 
 
 def _retain_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--days", type=day_count, required=True, metavar="N", help="days before today that are kept")
+    parser.add_argument("--days", type=whole_number, required=True, metavar="N", help="days before today that are kept")
     _vacuum_options(parser)
     parser.add_argument("--yes", action="store_true", help="drop more than half of the rows without a question")
 
@@ -59,7 +61,7 @@ def _retain(options: argparse.Namespace) -> None:
 def _vacuum_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--grace-days",
-        type=days,
+        type=number,
         default=float(maintenance.GRACE_DAYS),
         metavar="N",
         help="days that files stay which the last version does not need",

@@ -6,14 +6,13 @@ import argparse
 from pathlib import Path
 
 from qmf._event_loop import on_end_signals, run
+from qmf._option_values import count, number, seconds
 from qmf.console.aio import Client
 from qmf.pipeline.commands.base import (
     Subcommand,
     add_broker,
     broker_target,
-    not_negative,
     open_lake,
-    positive,
     print_line,
     print_or_stop,
 )
@@ -40,22 +39,22 @@ def _options(parser: argparse.ArgumentParser) -> None:
         help="record only the agents of this share, such as 2/5: recorders of other shares and names have the others",
     )
     parser.add_argument(
-        "--interval", type=positive, default=DEFAULT_INTERVAL, metavar="S", help="seconds between commits"
+        "--interval", type=seconds, default=DEFAULT_INTERVAL, metavar="S", help="seconds between commits"
     )
     parser.add_argument(
         "--quiet-interval",
-        type=not_negative,
+        type=number,
         default=QUIET_INTERVAL,
         metavar="S",
         help="seconds between commits of tables with few rows that no stream follows; 0 for each interval; "
         "default: %(default)g",
     )
     parser.add_argument(
-        "--max-cells", type=int, default=DEFAULT_CELLS, metavar="N", help="values that wait for a commit at most"
+        "--max-cells", type=count, default=DEFAULT_CELLS, metavar="N", help="values that wait for a commit at most"
     )
     parser.add_argument(
         "--refresh",
-        type=positive,
+        type=seconds,
         default=REFRESH,
         metavar="S",
         help="seconds after which agents are asked for what they did not publish meanwhile; default: %(default)g",

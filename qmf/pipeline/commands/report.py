@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qmf._option_values import count, whole_number_between
 from qmf.pipeline.commands.base import Subcommand, add_classes, print_line, storage_of
 from qmf.pipeline.commands.running import job_runner
 from qmf.pipeline.errors import PipelineError
@@ -38,10 +39,10 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--alerts", metavar="DIR", help="folder of the table of alerts; default: LAKE/_tables/correlate"
     )
-    parser.add_argument("--top", type=_count, default=10, metavar="N", help="rows of each table; default: %(default)s")
+    parser.add_argument("--top", type=count, default=10, metavar="N", help="rows of each table; default: %(default)s")
     parser.add_argument(
         "--usual-days",
-        type=_days,
+        type=whole_number_between(0, 90),
         default=7,
         metavar="N",
         help="days before that say what values are usual, 0 to 90; default: %(default)s",
@@ -102,20 +103,6 @@ def _report(runner: Runner, options: argparse.Namespace) -> None:
 
 def _nothing(_line: str) -> None:
     pass
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
-    return value
-
-
-def _days(text: str) -> int:
-    value = int(text)
-    if not 0 <= value <= 90:
-        raise argparse.ArgumentTypeError(f"must be a number of days from 0 to 90, not {text!r}")
-    return value
 
 
 COMMAND = Subcommand("report", "Make a page about a time range", _options, _run, spark=True)

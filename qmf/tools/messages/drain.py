@@ -12,7 +12,7 @@ import logging
 import sys
 from collections.abc import Mapping, Sequence
 
-from qmf._option_values import whole_number
+from qmf._option_values import number, whole_number
 from qmf.errors import QmfError
 from qmf.messaging import AcknowledgementUnknown, Connection, Empty, Message
 from qmf.tools.messages.options import add_connection_options, connection_options
@@ -87,7 +87,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("-a", "--address", help="where to receive from")
     parser.add_argument("-c", "--count", type=whole_number, metavar="NUMBER", help="stop after so many messages")
     parser.add_argument(
-        "-t", "--timeout", type=float, default=0.0, metavar="SECONDS", help="how long to wait for a message (0)"
+        "-t", "--timeout", type=number, default=0.0, metavar="SECONDS", help="how long to wait for a message (0)"
     )
     parser.add_argument("-f", "--forever", action="store_true", help="wait for messages without a limit")
     parser.add_argument(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from qmf._completion import add_completion_option
-from qmf._option_values import whole_number
+from qmf._option_values import number, whole_number
 from qmf._version import __version__
 from qmf.messaging.addresses import parse_map
 
@@ -15,7 +15,7 @@ def add_connection_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("-b", "--broker", default="localhost", metavar="URL", help="broker (%(default)s)")
     add("-r", "--reconnect", action="store_true", help="connect again when the connection is lost")
-    add("-i", "--reconnect-interval", type=float, default=3.0, metavar="SECONDS", help="time between attempts (3)")
+    add("-i", "--reconnect-interval", type=number, default=3.0, metavar="SECONDS", help="time between attempts (3)")
     add("-l", "--reconnect-limit", type=whole_number, metavar="NUMBER", help="how many attempts")
     add(
         "--connection-options",

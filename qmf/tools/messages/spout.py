@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Sequence
 
-from qmf._option_values import whole_number
+from qmf._option_values import number, whole_number
 from qmf.errors import QmfError
 from qmf.messaging import Connection, Message
 from qmf.tools.messages.options import add_connection_options, connection_options
@@ -83,7 +83,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-c", "--count", type=whole_number, default=1, metavar="NUMBER", help="how many (1); 0 for no limit"
     )
-    parser.add_argument("-t", "--timeout", type=float, metavar="SECONDS", help="stop after this time")
+    parser.add_argument("-t", "--timeout", type=number, metavar="SECONDS", help="stop after this time")
     parser.add_argument("-I", "--id", help="used in the property spout-id instead of a generated one")
     parser.add_argument("-S", "--subject", help="subject of the messages")
     parser.add_argument("-R", "--reply-to", metavar="ADDRESS", help="where answers go")

@@ -97,7 +97,7 @@ def test_a_socket_that_others_reach_needs_a_word_as_well(capsys: pytest.CaptureF
         (["--port", "70000"], "'70000' is not a port"),
         (["--port", "amqp"], "'amqp' is not a port"),
         (["--max-messages", "0"], "not a whole number above 0"),
-        (["--queue-patterns", "("], "'(' is no regular expression: missing ), unterminated subpattern"),
+        (["--queue-patterns", "("], "'(' is not a regular expression: missing ), unterminated subpattern"),
         (["--no-such-option"], "unrecognized arguments"),
     ],
 )
