@@ -29,6 +29,18 @@ _AT = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 _TOKEN = re.compile(r'"""|\'\'\'|"(?:\\.|[^"\\])*"|\'[^\']*\'|#.*|[\[\]{}]')
 
 
+class TomlSyntaxError(ValueError):
+    """A text is not TOML.
+
+    Attributes:
+        errors: line and text of each table's first error.
+    """
+
+    def __init__(self, errors: list[tuple[int, str]]) -> None:
+        super().__init__("; ".join(f"line {line}: {text}" for line, text in errors))
+        self.errors = errors
+
+
 @attrs.frozen
 class TomlFile:
     """A file that was read.
@@ -71,15 +83,27 @@ def read_toml(path: Path, error: type[CallerError]) -> TomlFile | None:
     """
     try:
         text = path.read_text(encoding="utf-8")
-        return TomlFile(path, text, tomllib.loads(text), error)
+        return TomlFile(path, text, parse_toml(text), error)
     except FileNotFoundError:
         return None
     except OSError as reason:
         raise error(f"cannot read {path}: {reason.strerror or reason}") from None
     except UnicodeDecodeError as reason:
         raise error(f"{path}: {reason}") from None
-    except tomllib.TOMLDecodeError:
-        raise error("\n".join(f"{path}:{line}: {wrong}" for line, wrong in syntax_errors(text))) from None
+    except TomlSyntaxError as reason:
+        raise error("\n".join(f"{path}:{line}: {wrong}" for line, wrong in reason.errors)) from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The tables and keys of a text.
+
+    Raises:
+        TomlSyntaxError: it is not TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise TomlSyntaxError(_syntax_errors(text, error)) from None
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
@@ -111,14 +135,8 @@ def line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int | None:
     return None
 
 
-def syntax_errors(text: str) -> list[tuple[int, str]]:
-    """Line and text of each table's first syntax error; none for TOML."""
-    try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        first = _placed(error, 1, text)
-    else:
-        return []
+def _syntax_errors(text: str, error: tomllib.TOMLDecodeError) -> list[tuple[int, str]]:
+    """The errors of a text, of which the parser gave the first."""
     lines = text.split("\n")
     begins = [number for number, line in _starts(text) if _HEADER.match(line)]
     found = []
@@ -126,10 +144,10 @@ def syntax_errors(text: str) -> list[tuple[int, str]]:
         part = "\n".join(lines[begin - 1 : end - 1])
         try:
             tomllib.loads(part)
-        except tomllib.TOMLDecodeError as error:
-            found.append(_placed(error, begin, part))
+        except tomllib.TOMLDecodeError as wrong:
+            found.append(_placed(wrong, begin, part))
     # A table that is declared twice is an error of none of its parts.
-    return found or [first]
+    return found or [_placed(error, 1, text)]
 
 
 def _table(name: str, is_array: bool, counts: dict[KeyPath, int]) -> KeyPath:

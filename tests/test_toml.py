@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf._toml import KeyPath, key_lines, line_of, syntax_errors
+from qmf._toml import KeyPath, TomlSyntaxError, key_lines, line_of, parse_toml
 
 TEXT = '''\
 a = 1
@@ -59,10 +59,12 @@ def test_the_line_of_each_key() -> None:
 
 
 def test_every_syntax_error_has_its_line() -> None:
-    assert syntax_errors(TEXT) == []
-    wrong = syntax_errors("a = \n[b]\nc = 1\n[d]\ne = 'x\n[f]\ng = [1\n")
-    assert [line for line, _ in wrong] == [1, 5, 7]
-    assert syntax_errors("[a]\n[a]\n") == [(2, "Cannot declare ('a',) twice")]
+    assert parse_toml(TEXT) == tomllib.loads(TEXT)
+    with pytest.raises(TomlSyntaxError) as several:
+        parse_toml("a = \n[b]\nc = 1\n[d]\ne = 'x\n[f]\ng = [1\n")
+    assert [line for line, _ in several.value.errors] == [1, 5, 7]
+    with pytest.raises(TomlSyntaxError, match=r"line 2: Cannot declare \('a',\) twice"):
+        parse_toml("[a]\n[a]\n")
 
 
 NAMES = st.sampled_from(["a", "b", "c-d", "e_f"])

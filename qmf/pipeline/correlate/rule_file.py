@@ -14,14 +14,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from qmf._toml import key_lines, syntax_errors
+from qmf._toml import TomlSyntaxError, key_lines, parse_toml
 from qmf.pipeline.correlate.human_units import UNITS
 from qmf.pipeline.correlate.message_templates import CHANGING_FIELDS, template_fields
 from qmf.pipeline.correlate.rule_readers import READERS, read_severity
@@ -77,15 +76,16 @@ def read_text(path: str | Path) -> str:
         raise RuleError(f"{path}: {error.strerror if isinstance(error, OSError) else error}") from error
 
 
-def parse_toml(text: str, file: str) -> dict[str, Any]:
+def parse_tables(text: str, file: str) -> dict[str, Any]:
     """The tables of a text.
 
     Raises:
         RuleError: it is not TOML; with a line for each error.
     """
-    if wrong := syntax_errors(text):
-        raise RuleError("\n".join(f"{file}:{line}: {error}" for line, error in wrong))
-    return tomllib.loads(text)
+    try:
+        return parse_toml(text)
+    except TomlSyntaxError as wrong:
+        raise RuleError("\n".join(f"{file}:{line}: {error}" for line, error in wrong.errors)) from None
 
 
 def parse_rules(text: str, file: str = "rules") -> tuple[Rule, ...]:
@@ -104,7 +104,7 @@ def parse_rules(text: str, file: str = "rules") -> tuple[Rule, ...]:
 
 
 def _read_rules(text: str, file: str) -> tuple[tuple[Rule, ...], Errors]:
-    tables = parse_toml(text, file)
+    tables = parse_tables(text, file)
     lines = key_lines(text)
     errors = Errors(file, lines)
     rules: list[Rule] = []

@@ -33,7 +33,7 @@ from qmf.pipeline.correlate.alerts import Alert, AlertState
 from qmf.pipeline.correlate.case_rows import CaseLake, CaseSeries, read_series
 from qmf.pipeline.correlate.evaluation import AT, EvaluationPass, Evaluator
 from qmf.pipeline.correlate.plan import completed, read_plan
-from qmf.pipeline.correlate.rule_file import load_rules, parse_toml, read_text
+from qmf.pipeline.correlate.rule_file import load_rules, parse_tables, read_text
 from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
 from qmf.pipeline.correlate.rules import SECOND, Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader
@@ -125,7 +125,7 @@ def load_rule_tests(path: str | Path) -> RuleTests:
         RuleError: a file can't be read, or is wrong; with a line for each error.
     """
     text = read_text(path)
-    content = parse_toml(text, str(path))
+    content = parse_tables(text, str(path))
     errors = Errors(str(path), key_lines(text))
     table = RuleTable(content, (), errors)
     files = table.texts("rule_files") or ()

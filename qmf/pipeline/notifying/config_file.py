@@ -29,13 +29,12 @@ The tables may be in the file of the rules, where no rule can have their names, 
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from qmf._toml import key_lines, syntax_errors
+from qmf._toml import TomlSyntaxError, key_lines, parse_toml
 from qmf.pipeline.correlate.rules import NOTIFY_TABLES
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.notifying.config import NotifyConfig
@@ -99,15 +98,16 @@ def config_errors(text: str, *, folder: Path | None = None, needs_route: bool = 
 def has_config(text: str) -> bool:
     """True where a text, e.g. of rules, has one of the tables."""
     try:
-        return bool(NOTIFY_TABLES & tomllib.loads(text).keys())
-    except tomllib.TOMLDecodeError:
+        return bool(NOTIFY_TABLES & parse_toml(text).keys())
+    except TomlSyntaxError:
         return False
 
 
 def _read(text: str, folder: Path, *, needs_route: bool) -> tuple[NotifyConfig | None, list[ConfigError]]:
-    if wrong := syntax_errors(text):
-        return None, [ConfigError(line, error) for line, error in wrong]
-    content = {key: value for key, value in tomllib.loads(text).items() if key in NOTIFY_TABLES}
+    try:
+        content = {key: value for key, value in parse_toml(text).items() if key in NOTIFY_TABLES}
+    except TomlSyntaxError as wrong:
+        return None, [ConfigError(line, error) for line, error in wrong.errors]
     if not content and not needs_route:
         return None, []
     errors: list[ConfigError] = []
