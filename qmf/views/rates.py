@@ -7,7 +7,7 @@ than nine tenths, it was decreased: its rate is negative.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 
 from qmf.schema import QmfType
 from qmf.views.units import is_number
@@ -30,6 +30,29 @@ def counter_growth(kind: QmfType | None, before: int | float, now: int | float) 
     if narrow and before >= size - size // _WRAP_PART and now < size // _WRAP_PART:
         return size - before + now
     return now if now * _RESET_PART <= before else now - before
+
+
+def growth_rate(
+    kind: QmfType | None, before: int | float, now: int | float, seconds: float, *, restarted: bool = False
+) -> float:
+    """The growth of a counter per second, see `counter_growth`.
+
+    Args:
+        kind: its type, or None.
+        before, now: its values.
+        seconds: between them, more than 0.
+        restarted: its agent was: the counter began again at 0.
+    """
+    return (now if restarted else counter_growth(kind, before, now)) / seconds
+
+
+def growth_rates(points: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """The growth of a counter of unknown type per second between points, each a time in seconds and a value."""
+    last: tuple[float, float] | None = None
+    for at, value in points:
+        if last is not None and at > last[0]:
+            yield at, growth_rate(None, last[1], value, at - last[0])
+        last = at, value
 
 
 class RateTracker:
@@ -57,8 +80,7 @@ class RateTracker:
             seconds = at - last[0]
             if seconds <= 0:
                 return last[2]
-            grown = value if epoch != last[3] else counter_growth(kind, last[1], value)
-            rate = grown / seconds
+            rate = growth_rate(kind, last[1], value, seconds, restarted=epoch != last[3])
         self._last[key] = (at, value, rate, epoch)
         return rate
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qmf.schema import TYPES
-from qmf.views.rates import ChangeTracker, RateTracker, counter_growth
+from qmf.views.rates import ChangeTracker, RateTracker, counter_growth, growth_rate, growth_rates
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,14 @@ from qmf.views.rates import ChangeTracker, RateTracker, counter_growth
 )
 def test_growth(kind: str, before: int, now: int, grown: int) -> None:
     assert counter_growth(TYPES[kind], before, now) == grown
+
+
+def test_rates_between_points() -> None:
+    assert growth_rate(TYPES["count64"], 10, 30, 4.0) == 5
+    assert growth_rate(TYPES["count64"], 10, 30, 4.0, restarted=True) == 7.5
+    assert list(growth_rates([(0, 100), (10, 5), (20, 15)])) == [(10, 0.5), (20, 1)]  # was reset
+    assert list(growth_rates([(0, 100), (10, 30), (10, 40)])) == [(10, -7)]  # was decreased
+    assert list(growth_rates([])) == []
 
 
 def test_rates() -> None:

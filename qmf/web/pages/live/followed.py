@@ -12,7 +12,7 @@ from qmf.console.aio import ChangeKind, Follow, ObjectId, RemoteObject, StillFin
 from qmf.errors import QmfError
 from qmf.protocol.objects import as_dict
 from qmf.schema import QmfType
-from qmf.views.rates import counter_growth
+from qmf.views.rates import growth_rate
 from qmf.views.units import is_number
 from qmf.web.pages.live.series import SeriesStore
 
@@ -204,7 +204,7 @@ class LiveObjects:
             last = _Rate(_time_of(older), before)
         if now > last.at:
             seconds = min(now - last.at, 2 * self._interval)
-            measured[key] = _Rate(now, value, counter_growth(self._kinds[name], last.value, value) / seconds)
+            measured[key] = _Rate(now, value, growth_rate(self._kinds[name], last.value, value, seconds))
 
 
 def own_failures(failures: Mapping[str, QmfError]) -> Mapping[str, QmfError]:

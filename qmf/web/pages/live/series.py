@@ -13,7 +13,6 @@ import attrs
 
 from qmf.errors import CallerError
 from qmf.protocol import ObjectId
-from qmf.views.rates import counter_growth
 
 #: Points of a series that are kept as they came, and thinned-out ones before them.
 RECENT = 600
@@ -110,15 +109,6 @@ class PlottedSeries:
             self._older_times = self._older_times[::2]
             self._older_values = self._older_values[::2]
             self._skip = 2 * self._skip + 1
-
-
-def rates(points: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """The growth per second of a counter between its points, as of `counter_growth`."""
-    last: tuple[float, float] | None = None
-    for at, value in points:
-        if last is not None and at > last[0]:
-            yield at, counter_growth(None, last[1], value) / (at - last[0])
-        last = at, value
 
 
 @attrs.define

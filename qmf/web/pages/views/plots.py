@@ -8,9 +8,10 @@ import attrs
 
 from qmf.console.aio import RemoteObject
 from qmf.views.names import reference_text
+from qmf.views.rates import growth_rates
 from qmf.views.text import clean
 from qmf.views.units import number_text, plural_unit
-from qmf.web.pages.live.series import SeriesStore, rates
+from qmf.web.pages.live.series import SeriesStore
 from qmf.web.pages.views.fields import columns_of
 from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue
 from qmf.web.pages.views.sparkline import thinned
@@ -74,7 +75,7 @@ def _line(value: PlottedValue, series: SeriesStore, obj: RemoteObject | None, no
     if column is None or not column.is_number:
         return PlotLine(value, label, unit, (), "not a number of this class")
     if value.rate:
-        points = list(rates(points))
+        points = list(growth_rates(points))
     if points:
         points = [(max(at, start), number) for at, number in points]
         points.append((now, 0.0 if value.rate and now - points[-1][0] > 30 else points[-1][1]))

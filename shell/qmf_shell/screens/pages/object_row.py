@@ -6,7 +6,7 @@ import attrs
 
 from qmf.views.fields import ObjectField
 from qmf.views.objects import ObjectView
-from qmf.views.rates import counter_growth
+from qmf.views.rates import growth_rate
 from qmf.views.units import is_number
 from qmf_shell.screens.rows import Row
 
@@ -68,4 +68,4 @@ class ObjectRow(Row):
         if not is_number(last) or self.step <= 0:
             return None
         restarted = self.before.identity.key.agent_epoch != self.item.identity.key.agent_epoch
-        return (value if restarted else counter_growth(field.type, last, value)) / self.step
+        return growth_rate(field.type, last, value, self.step, restarted=restarted)

@@ -7,8 +7,9 @@ import itertools
 import pytest
 
 from qmf.console.aio import ObjectId
+from qmf.views.rates import growth_rates
 from qmf.web.pages.live import series as module
-from qmf.web.pages.live.series import KEPT, OLDER, RECENT, PlottedSeries, SeriesStore, TooManySeriesError, rates
+from qmf.web.pages.live.series import KEPT, OLDER, RECENT, PlottedSeries, SeriesStore, TooManySeriesError
 
 ORDERS = ObjectId("queue:orders", "agent")
 
@@ -35,15 +36,7 @@ def test_a_value_that_was_not_published_stayed_as_it_was() -> None:
     series.add(2, 20, quiet=2)
     series.add(60, 120, quiet=2)
     assert list(series.points()) == [(0, 10), (2, 20), (58, 20), (60, 120)]
-    assert list(rates(series.points())) == [(2, 5), (58, 0), (60, 50)]
-
-
-def test_a_counter_that_was_reset_begins_again() -> None:
-    assert list(rates([(0, 100), (10, 5), (20, 15)])) == [(10, 0.5), (20, 1)]
-
-
-def test_a_counter_that_was_decreased_has_a_negative_rate_as_in_the_shell() -> None:
-    assert list(rates([(0, 100), (10, 30)])) == [(10, -7)]
+    assert list(growth_rates(series.points())) == [(2, 5), (58, 0), (60, 50)]
 
 
 def test_memory_is_bounded_and_reaches_back_to_the_beginning() -> None:
