@@ -53,16 +53,7 @@ def select(arguments: Mapping[str, Any]) -> Selection:
         CallerError: no class and no object id, or several of them.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
-    for name in given:
-        if name.startswith("_") and name not in _KNOWN:
-            raise NotFoundError("argument of getObjects", name, _KNOWN)
-    ways = [name for name in ("_schema", "_key", "_class", "_objectId") if name in given]
-    if len(ways) != 1:
-        raise CallerError(
-            f"getObjects: give one of _class, _key, _schema and _objectId, not {', '.join(ways) or 'none'}"
-        )
-    if "_package" in given and ways != ["_class"]:
-        raise CallerError(f"getObjects: _package goes with _class, not with {ways[0]}")
+    _check_names(given)
     values = {name: plain_value(value) for name, value in given.items() if not name.startswith("_")}
     chosen: SchemaClass | None = _argument(given, "_schema", SchemaClass)
     key: ClassKey | None = chosen.getKey() if chosen else _argument(given, "_key", ClassKey)
@@ -77,6 +68,20 @@ def select(arguments: Mapping[str, Any]) -> Selection:
         timeout=_seconds(given.get("_timeout", GET_TIME)),
         values=values,
     )
+
+
+def _check_names(given: Mapping[str, Any]) -> None:
+    """Refuse unknown arguments, and combinations that select nothing or twice."""
+    for name in given:
+        if name.startswith("_") and name not in _KNOWN:
+            raise NotFoundError("argument of getObjects", name, _KNOWN)
+    ways = [name for name in ("_schema", "_key", "_class", "_objectId") if name in given]
+    if len(ways) != 1:
+        raise CallerError(
+            f"getObjects: give one of _class, _key, _schema and _objectId, not {', '.join(ways) or 'none'}"
+        )
+    if "_package" in given and ways != ["_class"]:
+        raise CallerError(f"getObjects: _package goes with _class, not with {ways[0]}")
 
 
 def _argument(given: Mapping[str, Any], name: str, kind: type[Any]) -> Any:

@@ -147,6 +147,7 @@ class Arguments:
         return {level: self.number(name) or 0 for level, name in found.items()}
 
 
+_GROUP_KEY = "qpid.group_header_key"
 _POLICIES = {policy.value: policy for policy in OverflowPolicy}
 _POLICIES |= {name.replace("-", "_"): policy for name, policy in _POLICIES.items()} | {"none": OverflowPolicy.REJECT}
 _LIFETIMES: dict[str, Lifetime | None] = {"manual": None} | {lifetime.value: lifetime for lifetime in Lifetime}
@@ -183,7 +184,7 @@ def read_queue_arguments(arguments: Arguments, queue: QueueSettings, default: Qu
         priorities=arguments.number("qpid.priorities", MAX_LEVELS) or 0,
         fairshare=arguments.number("qpid.fairshare") or 0,
         shares=arguments.shares(),
-        group_key=arguments.text("qpid.group_header_key"),
+        group_key=arguments.text(_GROUP_KEY),
         group_timestamp=arguments.boolean("qpid.group_timestamp"),
         flow_stop=arguments.threshold("qpid.flow_stop_{}".format),
         flow_resume=arguments.threshold("qpid.flow_resume_{}".format),
@@ -234,32 +235,36 @@ def _last_values(arguments: Arguments) -> tuple[str, Replacement | None]:
 
 def _check(settings: QueueSettings, *, shared: bool, paging: bool) -> None:
     """Refuse combinations that make no sense, in qpidd's words."""
-    lvq, priorities, group = "qpid.last_value_queue_key", "qpid.priorities", "qpid.group_header_key"
-    has = {
-        lvq: settings.replacement is not None,
-        priorities: bool(settings.priorities),
-        group: bool(settings.group_key),
+    orders = {
+        "qpid.last_value_queue_key": settings.replacement is not None,
+        "qpid.priorities": bool(settings.priorities),
+        _GROUP_KEY: bool(settings.group_key),
         "qpid.paging": paging,
     }
-    for one, other in ((lvq, priorities), (lvq, group), (priorities, group)):
-        if has[one] and has[other]:
+    match [name for name, chosen in orders.items() if chosen]:
+        case [one, other, *_]:
             raise NodeArgumentError(f"Cannot specify {one} and {other} for the same queue")
-    for other in (lvq, priorities, group):
-        if has["qpid.paging"] and has[other]:
-            raise NodeArgumentError(f"Cannot specify {other} and qpid.paging for the same queue")
+    _check_shares(settings)
+    _check_groups(settings, shared=shared)
+    _check_flow("count", settings.flow_stop.count, settings.flow_resume.count, settings.limits.count)
+    _check_flow("size", settings.flow_stop.size, settings.flow_resume.size, settings.limits.size)
+
+
+def _check_shares(settings: QueueSettings) -> None:
     if (settings.shares or settings.fairshare) and not settings.priorities:
         raise NodeArgumentError("Cannot specify fairshare settings when queue is not enabled for priorities")
     if any(level >= settings.priorities for level in settings.shares):
         raise NodeArgumentError(f"Cannot have fairshare set for priority levels greater than {settings.priorities}")
+
+
+def _check_groups(settings: QueueSettings, *, shared: bool) -> None:
     for name, given in (("qpid.shared_msg_group", shared), ("qpid.group_timestamp", settings.group_timestamp)):
         if given and not settings.group_key:
-            raise NodeArgumentError(f"Can only specify {name} if {group} is set")
+            raise NodeArgumentError(f"Can only specify {name} if {_GROUP_KEY} is set")
     if settings.group_key and not shared:
         raise NodeArgumentError(
-            f"Only shared groups are supported at present; qpid.shared_msg_group is required if {group} is set"
+            f"Only shared groups are supported at present; qpid.shared_msg_group is required if {_GROUP_KEY} is set"
         )
-    _check_flow("count", settings.flow_stop.count, settings.flow_resume.count, settings.limits.count)
-    _check_flow("size", settings.flow_stop.size, settings.flow_resume.size, settings.limits.size)
 
 
 def _check_flow(name: str, stop: int | None, resume: int | None, most: int | None) -> None:

@@ -150,6 +150,10 @@ class Consumers:
                 return []
             sent = consumer.deliver_all(entries)
             return [(consumer, entries if sent == len(entries) else entries[:sent])] if sent else []
+        return self._deliver_in_turn(order)
+
+    def _deliver_in_turn(self, order: FifoOrder) -> list[tuple[Consumer, Sequence[Entry]]]:
+        """As `deliver`, to several consumers: first each gets its share of the entries, then it is sent them."""
         rooms = [(consumer, room) for consumer in self.all if (room := consumer.room()) > 0]
         shares: dict[Consumer, list[Entry]] = {consumer: [] for consumer, _ in rooms}
         turns = deque(rooms)

@@ -117,12 +117,17 @@ class QueueDelivery:
                     contents.acquire_all(entries, receiver)
                     if receiver.presettled:
                         contents.remove_acquired(entries)
-            return
+        else:
+            self._dispatch_each()
+
+    def _dispatch_each(self) -> None:
+        """Deliver one message after the other, each to the next consumer that is ready."""
+        contents = self._contents
         order = contents.order
         while (entry := order.first()) is not None:
             if entry.message.expires_at is not None and contents.expire_entry(entry):
                 continue
-            if (consumer := consumers.next_ready()) is None:
+            if (consumer := self.consumers.next_ready()) is None:
                 return
             self._deliver(consumer, entry)
 

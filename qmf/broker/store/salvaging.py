@@ -60,6 +60,12 @@ class Salvage:
         A queue whose definition is lost has one without settings. What refers to something that is lost is left out.
         """
         self.faults += self._rows.faults
+        self._restore_queues()
+        self._remove_dangling()
+        return [each for _, each in sorted(self._definitions.items())]
+
+    def _restore_queues(self) -> None:
+        """Define the queues that the index or messages name, and whose definitions are lost."""
         for id, (kind, name) in self._indexed.items():
             if id in self._definitions:
                 continue
@@ -71,6 +77,9 @@ class Salvage:
             count, _ = self._counts[id]
             name = f"recovered-{id}"
             self._define(id, name, f"the name of a queue is lost: its {count:,} messages are saved in queue {name!r}")
+
+    def _remove_dangling(self) -> None:
+        """Leave out bindings, topics and alternate exchanges that refer to what is lost."""
         queues, exchanges = self._names(DefinitionKind.QUEUE), self._names(DefinitionKind.EXCHANGE)
         for id, each in list(self._definitions.items()):
             ends = each.fields
@@ -86,7 +95,6 @@ class Salvage:
                 fields = {name: value for name, value in ends.items() if name != "alternate-exchange"}
                 self._definitions[id] = attrs.evolve(each, fields=fields)
                 self.faults.append(f"{each.kind.value} {each.name!r} is saved without alternate exchange: that is lost")
-        return [each for _, each in sorted(self._definitions.items())]
 
     def queues(self) -> dict[str, tuple[int, int]]:
         """Number and bytes of the messages, by the name of their queue; after `definitions`."""

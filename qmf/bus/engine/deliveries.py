@@ -328,8 +328,7 @@ class Deliveries:
         if self.message_format:
             link.message_format = self.message_format
         if not lib.pn_delivery_readable(delivery) or lib.pn_link_current(impl) != delivery:
-            if link.confirming and lib.pn_delivery_settled(delivery):
-                self._on_confirmed(link, delivery)
+            self._on_settled(link, delivery)
             return
         data = b""
         if size := lib.pn_delivery_pending(delivery):
@@ -354,7 +353,10 @@ class Deliveries:
         if link.draining:
             self._links.check_drained(link)
 
-    def _on_confirmed(self, link: Link, delivery: Any) -> None:
+    def _on_settled(self, link: Link, delivery: Any) -> None:
+        """The peer may have settled a delivery whose outcome it was to confirm."""
+        if not link.confirming or not lib.pn_delivery_settled(delivery):
+            return
         delivery_tag = link.confirming.pop(self._handle(delivery), None)
         if delivery_tag is not None:
             link.received.pop(delivery_tag, None)

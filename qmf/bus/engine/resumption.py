@@ -65,11 +65,16 @@ def read_resumption(value: object) -> Resumption | None:
     if not isinstance(value, dict):
         raise ValueError(f"the link property {LINK_RESUMPTION} is not a map")
     id, attempt, resumed = value.get("id"), value.get("attempt", 0), value.get("resumed", False)
-    lists = value.get("unsettled", {})
     if not isinstance(id, str) or not 0 < len(id) <= MAX_ID:
         raise ValueError(f"the link property {LINK_RESUMPTION} has no valid id")
     if not isinstance(attempt, int):
         raise ValueError("the number of an attach is not a number")
+    unsettled = _read_unsettled(value.get("unsettled", {}))
+    return Resumption(str(id), dict(sorted(unsettled.items())), int(attempt), resumed is True)
+
+
+def _read_unsettled(lists: object) -> dict[int, Outcome | None]:
+    """Deliveries with their outcomes, from ranges of delivery tags by outcome."""
     if not isinstance(lists, dict):
         raise ValueError("the unsettled deliveries of a link are not a map")
     unsettled: dict[int, Outcome | None] = {}
@@ -82,7 +87,7 @@ def read_resumption(value: object) -> Resumption | None:
             if len(unsettled) + last - first >= MAX_LISTED:
                 raise ValueError(f"a link has more than {MAX_LISTED} unsettled deliveries")
             unsettled.update(dict.fromkeys(range(int(first), int(last) + 1), _STATES[name]))
-    return Resumption(str(id), dict(sorted(unsettled.items())), int(attempt), resumed is True)
+    return unsettled
 
 
 def _ranges(tags: Iterable[int]) -> Iterator[proton.ulong]:

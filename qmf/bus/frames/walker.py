@@ -42,12 +42,15 @@ _VERSION = 2
 _PROTOCOL = b"AMQP"
 _FRAME_HEADER = 8
 
-#: A frame without extended header, up to the descriptor in its short form; and where fields of its list begin.
-_COMMON_HEAD = struct.Struct(">IBBHBBB")
-_LIST8_FIELDS, _LIST32_FIELDS = _COMMON_HEAD.size + 3, _COMMON_HEAD.size + 9
-_SMALLULONG, _LIST8, _BINARY8 = 0x53, 0xC0, 0xA0
+#: A frame: its length; place of its data, and its type; channel; the first bytes of its descriptor in the short form.
+_COMMON_HEAD = struct.Struct(">IHHHB")
+_PLAIN, _DESCRIPTOR, _BINARY8 = 0x0200, 0x0053, 0xA0
+#: Bytes of the head of a list by its code.
+_LIST_HEADS = bytes(3 if code == 0xC0 else 9 for code in range(256))
 #: Bytes of unsigned numbers by their codes; 0 for other values.
 _NUMBER_SIZES = bytes({0x43: 1, 0x52: 2, 0x70: 5}.get(code, 0) for code in range(256))
+#: Bytes of the fields of a transfer up to the length of its delivery tag, at most.
+_TRANSFER_FIELDS = 12
 #: Codes of a field for the message format that says nothing.
 _NO_FORMAT = b"\x40\x43"
 
@@ -160,30 +163,33 @@ class PythonWalker:
             if not self._skip:
                 if not self._head:
                     start = position = _skip_common(data, position, size, TAG if self._outgoing else -1)
-                    if position == size:
-                        break
-                frame = self._head + bytes(data[position : position + HEAD - len(self._head)])
-                if len(frame) < _FRAME_HEADER or len(frame) < _wanted(frame):
-                    if self._outgoing:
-                        return Stop(StopKind.INCOMPLETE, start, size)
-                    self._head = frame
-                    return None
-                length = _frame_length(frame)
-                if length < _FRAME_HEADER:
-                    self._lost = True
-                    return None
-                due = _look(frame, min(len(frame), length), outgoing=self._outgoing)
-                if due is not None and due.kind is StopKind.ATTACH and size - start < length:
-                    return Stop(StopKind.INCOMPLETE, start, size)
-                # What is there of the frame; that of its head may have come before.
-                self._due, self._skip, self._head = due, length - len(self._head), b""
+                if not self._begin_frame(data, position):
+                    break
             step = min(self._skip, size - position)
             position += step
             self._skip -= step
             if (not self._skip or self._outgoing) and self._due is not None:
                 due, self._due = self._due, None
                 return Stop(due.kind, start, position, due.channel, due.value)
-        return None
+        return Stop(StopKind.INCOMPLETE, start, size) if self._outgoing and position < size and not self._lost else None
+
+    def _begin_frame(self, data: bytes | memoryview, position: int) -> bool:
+        """Learn how long the frame here is, and why it matters; False while too little of it is there."""
+        frame = self._head + bytes(data[position : position + HEAD - len(self._head)])
+        if len(frame) < _FRAME_HEADER or len(frame) < _wanted(frame):
+            if not self._outgoing:
+                self._head = frame
+            return False
+        length = _frame_length(frame)
+        if length < _FRAME_HEADER:
+            self._lost = True
+            return False
+        due = _look(frame, min(len(frame), length), outgoing=self._outgoing)
+        if due is not None and due.kind is StopKind.ATTACH and len(data) - position < length:
+            return False
+        # What is there of the frame; that of its head may have come before.
+        self._due, self._skip, self._head = due, length - len(self._head), b""
+        return True
 
 
 def _skip_common(data: bytes | memoryview, position: int, size: int, tag_size: int) -> int:
@@ -199,20 +205,19 @@ def _skip_common(data: bytes | memoryview, position: int, size: int, tag_size: i
         position of the first frame that is to be looked at.
     """
     while size - position > _COMMON_HEAD.size:
-        length, data_offset, kind, _, zero, form, code = _COMMON_HEAD.unpack_from(data, position)
+        length, form, _, descriptor, code = _COMMON_HEAD.unpack_from(data, position)
         end = position + length
-        if data_offset != 2 or kind or zero or form != _SMALLULONG or end > size or length <= _COMMON_HEAD.size:
+        if form != _PLAIN or descriptor != _DESCRIPTOR or end > size or length <= _COMMON_HEAD.size:
             break
         if code == TRANSFER:
-            at = position + (_LIST8_FIELDS if data[position + _COMMON_HEAD.size] == _LIST8 else _LIST32_FIELDS)
-            if at + 2 > end:
+            at = position + _COMMON_HEAD.size
+            at += _LIST_HEADS[data[at]]
+            if at + _TRANSFER_FIELDS > end:
                 break
             handle = _NUMBER_SIZES[data[at]]
-            number = _NUMBER_SIZES[data[at + handle]] if at + handle < end else 0
+            number = _NUMBER_SIZES[data[at + handle]]
             at += handle + number
-            if not handle or not number:
-                break
-            if at + 2 > end or data[at] != _BINARY8 or 0 <= tag_size != data[at + 1]:
+            if not handle or not number or data[at] != _BINARY8 or 0 <= tag_size != data[at + 1]:
                 break
             at += 2 + data[at + 1]
             if at >= end or data[at] not in _NO_FORMAT:

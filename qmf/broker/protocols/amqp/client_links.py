@@ -284,32 +284,40 @@ class ClientLinks:
         if source is None:
             self._transport.engine.links.accept(link, source=self._subscriptions.find(link), target=link.target)
             return
-        node: Node
-        grant: ConsumeGrant | BrowseGrant
         if source.dynamic:
-            node, granted = self._nodes.create_temporary_queue(link, source)
-            grant = self._receive(node, source)
+            queue, granted = self._nodes.create_temporary_queue(link, source)
+            self._receive_from(link, source, queue, self._receive(queue, source), granted)
+            return
+        node, granted = self._nodes.find(link, source)
+        if isinstance(node, Queue):
+            if LINK_DECLARATION in link.properties:
+                raise LinkRefused("amqp:not-allowed", f"{LINK_DECLARATION}: {node.name!r} is a queue, no subscription")
+            self._receive_from(link, source, node, self._receive(node, source), granted)
+        elif isinstance(node, Exchange) and is_subscription(source):
+            self._subscribe(link, source, node)
         else:
-            node, granted = self._nodes.find(link, source)
-            if isinstance(node, Queue):
-                if LINK_DECLARATION in link.properties:
-                    raise LinkRefused(
-                        "amqp:not-allowed", f"{LINK_DECLARATION}: {node.name!r} is a queue, no subscription"
-                    )
-                grant = self._receive(node, source)
-            elif isinstance(node, Exchange) and is_subscription(source):
-                self._subscribe(link, source, node)
-                return
-            else:
-                grant, filters = self._bind_queue(link, source, node)
-                granted = attrs.evolve(granted, filters=filters)
+            grant, filters = self._bind_queue(link, source, node)
+            self._receive_from(link, source, node, grant, attrs.evolve(granted, filters=filters))
+
+    def _receive_from(
+        self, link: Link, source: Terminus, node: Node, grant: ConsumeGrant | BrowseGrant, granted: Terminus
+    ) -> None:
+        """Receive from a queue that the source names, or that was created for the link.
+
+        Args:
+            link: of the client.
+            source: what it asked for.
+            node: what the source names, the queue itself or an exchange that it is bound to.
+            grant: the right to the queue.
+            granted: what the broker answers, without the filters and the distribution mode of the queue.
+        """
         queue, browse = grant.queue, isinstance(grant, BrowseGrant)
         if queue.settings.exclusive and queue.delivery.consumers:
             raise LinkRefused("amqp:resource-locked", f"queue {queue.name!r} belongs to another link")
-        self._bind(link, node, queue)
-        selector, applied = self._selector(source, of_queue=node is queue)
         if queue.settings.browse_only and not browse:
             raise LinkRefused("amqp:not-allowed", f"Queue {queue.name} is browse only.  Refusing acquiring consumer.")
+        self._bind(link, node, queue)
+        selector, applied = self._selector(source, of_queue=node is queue)
         granted = attrs.evolve(granted, browse=browse, filters=(*granted.filters, *applied))
         if link.resumption is not None:
             if browse or source.dynamic or node is not queue:

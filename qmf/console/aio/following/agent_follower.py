@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
+from collections.abc import Iterable
 
 import attrs
 
@@ -314,9 +315,7 @@ class AgentFollower:
             return
         number = envelope.sequence
         if number is not None and number != self._next_number:
-            missed = max(number - self._next_number, 1)
-            self._publisher.publish(Missed(self.agent, envelope.subject or "", missed))
-            self._outdate(ProtocolError(f"{missed} publications to a subscriber did not arrive"))
+            self._miss(max(number - self._next_number, 1), envelope.subject or "")
             return
         self._next_number += 1
         unknown = {key for key, _ in class_runs(content.objects) if key is not None and self._schemas.worth_asking(key)}
@@ -328,18 +327,30 @@ class AgentFollower:
             return
         objects = [obj for obj in self._requests.make(content.objects, self.agent) if obj.data.object_id is not None]
         if self._state is FollowState.UPDATING:
-            for obj in objects:
-                if obj.data.left:
-                    self._objects.remove(self._objects.get(obj.object_id) or obj, ChangeKind.LEFT)
-                else:
-                    self._objects.update(obj)
+            self._update(objects)
             return
         self._snapshot += objects
         if not envelope.partial:
-            found, self._snapshot = self._snapshot, []
-            self._advance(FollowEvent.COMPLETE)
-            self._objects.compare(found, self._objects.ids(), filtered=bool(self._spec.predicate))
-            self._succeeded()
+            self._complete_snapshot()
+
+    def _miss(self, missed: int, subject: str) -> None:
+        """Report publications that did not arrive, and have the subscription replaced."""
+        self._publisher.publish(Missed(self.agent, subject, missed))
+        self._outdate(ProtocolError(f"{missed} publications to a subscriber did not arrive"))
+
+    def _update(self, objects: Iterable[RemoteObject]) -> None:
+        for obj in objects:
+            if obj.data.left:
+                self._objects.remove(self._objects.get(obj.object_id) or obj, ChangeKind.LEFT)
+            else:
+                self._objects.update(obj)
+
+    def _complete_snapshot(self) -> None:
+        """All objects that there were when the subscription began are here."""
+        objects, self._snapshot = self._snapshot, []
+        self._advance(FollowEvent.COMPLETE)
+        self._objects.compare(objects, self._objects.ids(), filtered=bool(self._spec.predicate))
+        self._succeeded()
 
     # -- queries and indications
 

@@ -52,6 +52,8 @@ _REFERENCE_COLUMNS = (
     DataColumn("class", "Class"),
     DataColumn("property", "By its property"),
 )
+#: How the values of objects come here; they are asked for otherwise.
+_SOURCES = {"subscription": "published to this console", "indications": "published by its agent"}
 
 
 async def object_screen(visit: OpenPage, object_id: ObjectId) -> None:
@@ -228,44 +230,56 @@ def _statistic(row: StatisticRow) -> DataRow:
 
 
 def _head(visit: OpenPage, objects: LiveObjects, object_id: ObjectId, obj: RemoteObject | None) -> str:
+    """The beginning of the page, as HTML: what the object is and how current it is shown, or why it is not shown."""
     if obj is None:
-        name = cut_html(clean(object_id.object_name))
-        agent = _agent_link(object_id.agent_name or "")
-        said = "There is no such object" if objects.complete else "The object is being fetched"
-        failures = "; ".join(clean(f"{at}: {error}") for at, error in objects.failures.items())
-        if visit.site.agents.get(object_id.agent_name or "") is None:
-            said = "Its agent is not there"
-        if not visit.site.connection.connected:
-            said, failures = "It cannot be asked for while there is no broker", ""
-        return f'<h1>{name}</h1><p class="qmf-problem">{said}: agent {agent}. {html.escape(failures)}</p>'
+        return _absence(visit, objects, object_id)
     key = obj.class_key
     where = f'<a href="{class_url(key.package, key.name)}">{html.escape(clean(key.package))}</a>' if key else ""
-    now = time.time()
-    times = obj.timestamps
-    source = {"subscription": "published to this console", "indications": "published by its agent"}.get(
-        objects.source_of(obj.agent), "asked for regularly"
-    )
-    gone = not len(objects)
-    age = f"as of {ago_text(now - times.update / 1e9)}" if times.update else ""
-    if not visit.site.connection.connected:
-        age, source = f'<span class="qmf-stale">stale{f", {age}" if age else ""}</span>', ""
+    desc = html.escape(one_line(obj.schema.desc or "")) if obj.schema else ""
+    create = obj.timestamps.create
     facts = [
         f"agent {_agent_link(obj.agent)}",
-        f"created {instant_text(times.create)}" if times.create else "",
-        age,
-        source if not gone else "",
+        f"created {instant_text(create)}" if create else "",
+        *_currency(visit, objects, obj),
         f'<a href="{html.escape(str(GraphUrl(obj.object_id)))}">graph</a>',
     ]
-    lost = ""
-    if gone:
-        what = f"It was deleted at {instant_text(times.delete)}" if obj.is_deleted else "It is gone, or its agent is"
-        lost = f'<p class="qmf-problem" role="status">{what}. What is shown is its last state.</p>'
-    desc = html.escape(one_line(obj.schema.desc or "")) if obj.schema else ""
     return (
         f"<h1>{html.escape(_class_name(obj))} {cut_html(object_index(obj))}</h1>"
-        f'<p class="qmf-desc">{desc}{" · " if desc and where else ""}{where}</p>'
-        f'<p class="qmf-note">{" · ".join(filter(None, facts))}</p>{lost}'
+        f'<p class="qmf-desc">{" · ".join(filter(None, (desc, where)))}</p>'
+        f'<p class="qmf-note">{" · ".join(filter(None, facts))}</p>{"" if len(objects) else _loss(obj)}'
     )
+
+
+def _absence(visit: OpenPage, objects: LiveObjects, object_id: ObjectId) -> str:
+    """The beginning of the page where the object is not known: why."""
+    reason = "There is no such object" if objects.complete else "The object is being fetched"
+    failures = "; ".join(clean(f"{at}: {error}") for at, error in objects.failures.items())
+    if visit.site.agents.get(object_id.agent_name or "") is None:
+        reason = "Its agent is not there"
+    if not visit.site.connection.connected:
+        reason, failures = "It cannot be asked for while there is no broker", ""
+    agent = _agent_link(object_id.agent_name or "")
+    return (
+        f"<h1>{cut_html(clean(object_id.object_name))}</h1>"
+        f'<p class="qmf-problem">{reason}: agent {agent}. {html.escape(failures)}</p>'
+    )
+
+
+def _currency(visit: OpenPage, objects: LiveObjects, obj: RemoteObject) -> tuple[str, str]:
+    """How old the values are, and how they come here."""
+    update = obj.timestamps.update
+    age = f"as of {ago_text(time.time() - update / 1e9)}" if update else ""
+    if not visit.site.connection.connected:
+        return f'<span class="qmf-stale">stale{age and f", {age}"}</span>', ""
+    return age, _SOURCES.get(objects.source_of(obj.agent), "asked for regularly") if len(objects) else ""
+
+
+def _loss(obj: RemoteObject) -> str:
+    """What is known of an object that is not there any more."""
+    reason = "It is gone, or its agent is"
+    if obj.is_deleted:
+        reason = f"It was deleted at {instant_text(obj.timestamps.delete)}"
+    return f'<p class="qmf-problem" role="status">{reason}. What is shown is its last state.</p>'
 
 
 def _agent_link(name: str) -> str:

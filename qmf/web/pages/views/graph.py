@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import attrs
 
 from qmf.console.aio import RemoteObject
@@ -9,6 +11,7 @@ from qmf.schema import ClassSchema, Kind
 from qmf.views.references import reference_members
 from qmf.views.text import clean
 from qmf.web.own_objects import OwnObjects
+from qmf.web.pages.live.catalogue import ClassSummary
 from qmf.web.pages.live.references import References, find_object, place, references_of
 from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.views.page_urls import agent_url, class_url, object_url
@@ -63,46 +66,54 @@ class Graph:
 
 def bus_graph(site: SharedState) -> Graph:
     """The agents, the classes of which they have objects, and which classes refer to each other."""
-    nodes: dict[str, GraphNode] = {}
-    edges: list[GraphEdge] = []
-    left_out = 0
-    for presence in site.agents.all():
-        if not presence.gone:
-            if len(nodes) >= MOST_AGENTS:
-                left_out += 1
-                continue
-            name = presence.agent.name
-            nodes[f"agent {name}"] = GraphNode(f"agent {name}", clean(name), "agent", agent_url(name))
+    agents = [_agent_node(presence.agent.name) for presence in site.agents.all() if not presence.gone]
     summaries = [item for item in site.catalogue.classes() if item.kind is Kind.DATA]
-    for item in summaries:
-        counts = {agent: count for agent, count in (item.counts or {}).items() if count}
-        if not counts:
-            continue
-        if len(nodes) >= MOST_NODES:
-            left_out += 1
-            continue
-        key = f"class {item.package}:{item.name}"
-        nodes[key] = GraphNode(
-            key,
-            f"{clean(item.title)} ({sum(counts.values()):,})",
-            clean(item.package),
-            class_url(item.package, item.name),
-        )
-        edges += [
-            GraphEdge(f"agent {agent}", key, f"{count:,}")
-            for agent, count in counts.items()
-            if f"agent {agent}" in nodes
-        ]
-    for item in summaries:
-        for schema in item.versions:
-            if isinstance(schema, ClassSchema):
-                for member in reference_members(schema):
-                    if member.references is not None:
-                        package = member.references.package or item.package
-                        target = f"class {package}:{member.references.name.lower()}"
-                        edges.append(GraphEdge(f"class {item.package}:{item.name}", target, clean(member.name)))
+    populated = [item for item in summaries if _counts(item)]
+    shown_agents = agents[:MOST_AGENTS]
+    shown_classes = populated[: MOST_NODES - len(shown_agents)]
+    nodes = {node.key: node for node in (*shown_agents, *map(_class_node, shown_classes))}
+    edges = [
+        *(edge for item in shown_classes for edge in _count_edges(item)),
+        *(edge for item in summaries for edge in _reference_edges(item)),
+    ]
     known = [edge for edge in dict.fromkeys(edges) if edge.source in nodes and edge.target in nodes]
+    left_out = len(agents) - len(shown_agents) + len(populated) - len(shown_classes)
     return Graph(tuple(nodes.values()), tuple(known), left_out)
+
+
+def _agent_node(name: str) -> GraphNode:
+    return GraphNode(f"agent {name}", clean(name), "agent", agent_url(name))
+
+
+def _class_key(package: str, name: str) -> str:
+    return f"class {package}:{name}"
+
+
+def _counts(item: ClassSummary) -> dict[str, int]:
+    """How many objects of a class each agent has that has any."""
+    return {agent: count for agent, count in (item.counts or {}).items() if count}
+
+
+def _class_node(item: ClassSummary) -> GraphNode:
+    label = f"{clean(item.title)} ({sum(_counts(item).values()):,})"
+    return GraphNode(
+        _class_key(item.package, item.name), label, clean(item.package), class_url(item.package, item.name)
+    )
+
+
+def _count_edges(item: ClassSummary) -> Iterator[GraphEdge]:
+    """From the agents that have objects of a class to it, with their number."""
+    for agent, count in _counts(item).items():
+        yield GraphEdge(f"agent {agent}", _class_key(item.package, item.name), f"{count:,}")
+
+
+def _reference_edges(item: ClassSummary) -> Iterator[GraphEdge]:
+    """From a class to those that its properties and statistics refer to."""
+    for schema in item.versions:
+        for member in reference_members(schema) if isinstance(schema, ClassSchema) else ():
+            if (target := member.references) is not None:
+                other = _class_key(target.package or item.package, target.name.lower())
+                yield GraphEdge(_class_key(item.package, item.name), other, clean(member.name))
 
 
 async def object_graph(site: SharedState, finder: References, root: RemoteObject, depth: int) -> Graph:
@@ -135,9 +146,8 @@ async def object_graph(site: SharedState, finder: References, root: RemoteObject
                 source, target_node = (other, obj) if incoming else (obj, other)
                 edges[GraphEdge(_key(source), _key(target_node), clean(name))] = None
         level = following
-    agent = f"agent {root.agent}"
-    shown = (*nodes.values(), GraphNode(agent, clean(root.agent), "agent", agent_url(root.agent)))
-    return Graph(shown, (*edges, GraphEdge(agent, _key(root), "has")), left_out)
+    agent = _agent_node(root.agent)
+    return Graph((*nodes.values(), agent), (*edges, GraphEdge(agent.key, _key(root), "has")), left_out)
 
 
 def _key(obj: RemoteObject) -> str:

@@ -12,9 +12,10 @@ from qmf.schema import TYPES, Access, ClassSchema, Property, Statistic, Style
 from qmf.views.counters import is_counter
 from qmf.views.fields import fields_of, main_entry
 from qmf.views.names import reference_text
+from qmf.views.rates import growth_rates
 from qmf.views.text import clean, one_line
 from qmf.views.units import plural_unit, rate_text
-from qmf.web.pages.live.series import PlottedSeries, SeriesStore, rates
+from qmf.web.pages.live.series import PlottedSeries, SeriesStore
 from qmf.web.pages.views.page_urls import PlottedValue, object_url
 from qmf.web.pages.views.sparkline import SparkLine, spark_line
 from qmf.web.pages.views.value_texts import ABSENT, plain_text, value_text
@@ -140,37 +141,44 @@ def _statistic_row(
     obj: RemoteObject, schema: ClassSchema, item: Statistic, recorded: Mapping[str, PlottedSeries], now: float
 ) -> StatisticRow:
     values = [obj.typed_values.get(entry.name) for entry in item.entries]
-    kind = TYPES[item.type.base]
-    texts = [value_text(kind, value, item.unit, measured=True) for value in values]
+    text, parts, href = _statistic_texts(item, values)
     entry = main_entry(item)
     counter = is_counter(schema.package, item)
     points = list(recorded[entry].points(now - SPARK_WINDOW)) if entry in recorded else []
-    grown = list(rates(points)) if counter else []
-    text = texts[0]
-    parts: tuple[tuple[str, str], ...] = ()
-    if item.type.style is Style.HILO:
-        parts = (("high", texts[1]), ("low", texts[2]))
-    elif item.type.style is Style.MMA:
-        samples = value_text(TYPES["uint64"], values[0], None, measured=True)
-        text = texts[3] if values[0] else "no samples"
-        parts = (("min", texts[1]), ("max", texts[2]), ("samples", samples)) if values[0] else ()
-    reference = values[0] if isinstance(values[0], ObjectId) and values[0].object_name else None
+    curve = list(growth_rates(points)) if counter else points
     return StatisticRow(
         clean(item.name),
-        reference_text(reference) if reference else text,
+        text,
         plural_unit(item.unit) if item.unit and item.type.base != "deltaTime" else "",
         one_line(item.desc or ""),
-        _rate(grown, item.unit, now) if counter else "",
+        _rate(curve, item.unit, now) if counter else "",
         parts,
-        spark_line(grown if counter else points, now, SPARK_WINDOW) if points else None,
+        spark_line(curve, now, SPARK_WINDOW) if points else None,
         PlottedValue(obj.object_id, entry, counter) if _is_plotted(item) else None,
-        object_url(reference) if reference else "",
+        href,
     )
 
 
-def _rate(grown: Sequence[tuple[float, float]], unit: str | None, now: float) -> str:
-    if not grown:
+def _statistic_texts(item: Statistic, values: Sequence[object]) -> tuple[str, tuple[tuple[str, str], ...], str]:
+    """The text of a statistic, its parts, and the page of the object that it refers to; `values`: of its entries."""
+    first = values[0]
+    if isinstance(first, ObjectId) and first.object_name:
+        return reference_text(first), (), object_url(first)
+    text, *others = (value_text(TYPES[item.type.base], value, item.unit, measured=True) for value in values)
+    if item.type.style is Style.HILO:
+        return text, (("high", others[0]), ("low", others[1])), ""
+    if item.type.style is Style.MMA:
+        if not first:
+            return "no samples", (), ""
+        low, high, mean = others
+        samples = value_text(TYPES["uint64"], first, None, measured=True)
+        return mean, (("min", low), ("max", high), ("samples", samples)), ""
+    return text, (), ""
+
+
+def _rate(curve: Sequence[tuple[float, float]], unit: str | None, now: float) -> str:
+    if not curve:
         return ""
-    at, rate = grown[-1]
+    at, rate = curve[-1]
     # Nothing was published for long: it does not grow.
     return rate_text(0.0 if now - at > 30 else rate, unit)
