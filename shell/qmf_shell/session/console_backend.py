@@ -27,6 +27,7 @@ from qmf.console.aio import (
     ClassSeen,
     Client,
     EventRaised,
+    FollowedStore,
     HeartbeatSeen,
     Notification,
     ObjectUpdated,
@@ -46,7 +47,7 @@ from qmf_shell.session.backend import (
     ObjectFeed,
     QueryResult,
 )
-from qmf_shell.session.console_feed import ConsoleFeed
+from qmf_shell.session.console_feed import KEPT, ConsoleFeed, FollowRequest, SharedFollow
 from qmf_shell.session.console_values import core_id, to_agent, to_core, to_event
 from qmf_shell.session.object_names import without_user
 from qmf_shell.session.own_objects import OwnObjectTracker, may_be_own
@@ -133,6 +134,7 @@ class ConsoleBackend:
         self._name = label or without_user(url)
         self._health = ConnectionStatus(url, connected=False, name=self._name)
         self._own = OwnObjectTracker()
+        self._followed = FollowedStore(self._follow, KEPT)
 
     def __enter__(self) -> Self:
         """Connect, and wait a short time for the first agents.
@@ -154,6 +156,7 @@ class ConsoleBackend:
         # Without a loop there is nothing to close: the connection failed, or was never started.
         if client is not None and self._loop.running:
             with contextlib.suppress(CallerError):
+                self._loop.run(self._followed.close())
                 self._loop.run(client.close())
         self._loop.stop()
 
@@ -238,7 +241,8 @@ class ConsoleBackend:
     ) -> ObjectFeed:
         """See `Backend.follow`."""
         feed = ConsoleFeed(self._loop, self._object, self._label)
-        self._loop.run(feed.start(self._open_client(), names, where, interval, recheck))
+        requests = [FollowRequest(package, name, where, interval, recheck) for package, name in names]
+        self._loop.run(feed.start(self._followed, requests))
         return feed
 
     def get(self, identity: ObjectIdentity) -> ObjectView | None:
@@ -296,6 +300,9 @@ class ConsoleBackend:
         objects = [self._object(item) for item in found]
         objects = [item for item in objects if item.identity.key == key and not item.deleted]
         return objects[0] if objects else None
+
+    def _follow(self, request: FollowRequest) -> SharedFollow:
+        return SharedFollow(self._open_client(), request)
 
     def _object(self, item: RemoteObject) -> ObjectView:
         return object_view(item, self._label, self._name)

@@ -2,17 +2,66 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import attrs
 
 from qmf._loop_thread import LoopThread
-from qmf.console.aio import ChangeKind, Client, Follow, ObjectChange, RemoteObject
+from qmf.console.aio import ChangeKind, Client, Follow, FollowedStore, ObjectChange, RemoteObject
 from qmf.errors import CallerError
 from qmf.views.objects import ObjectKey, ObjectView
-from qmf_shell.session.backend import ClassName, GoneObject, ObjectChanges
+from qmf_shell.session.backend import GoneObject, ObjectChanges
+
+#: Seconds for which objects are followed when their last feed is closed: who comes back has them at once.
+KEPT = 10.0
+
+
+@attrs.frozen
+class FollowRequest:
+    """Which objects are followed, and how.
+
+    Attributes:
+        package, name: their class.
+        where: a predicate for the agents; empty for all objects.
+        interval, recheck: see `Backend.follow`.
+    """
+
+    package: str
+    name: str
+    where: Sequence[object] = attrs.field(eq=repr)
+    interval: float
+    recheck: float
+
+
+class SharedFollow:
+    """Objects that are followed for all feeds that want the same.
+
+    Attributes:
+        follow: has the objects as they are now.
+        listeners: get each change, on the loop.
+    """
+
+    def __init__(self, client: Client, request: FollowRequest) -> None:
+        self.listeners: list[Callable[[ObjectChange[RemoteObject]], None]] = []
+        self.follow: Follow[RemoteObject] = client.follow(
+            request.name,
+            package=request.package,
+            where=list(request.where) or None,
+            interval=request.interval,
+            recheck=request.recheck,
+        )
+
+    async def run(self) -> None:
+        """Follow until cancelled, or until the client is closed."""
+        try:
+            async for change in self.follow:
+                for listener in tuple(self.listeners):
+                    listener(change)
+        finally:
+            await self.follow.close()
 
 
 class ConsoleFeed:
@@ -31,25 +80,18 @@ class ConsoleFeed:
         self._lock = threading.Lock()
         self._changed: dict[tuple[str, str], RemoteObject] = {}
         self._gone: dict[tuple[str, str], GoneObject] = {}
-        self._follows: list[Follow[RemoteObject]] = []
-        self._tasks: list[asyncio.Task[None]] = []
+        self._leases: list[tuple[SharedFollow, Callable[[], None]]] = []
 
     async def start(
-        self, client: Client, names: Sequence[ClassName], where: Sequence[object], interval: float, recheck: float
+        self, followed: FollowedStore[FollowRequest, SharedFollow], requests: Iterable[FollowRequest]
     ) -> None:
-        """Begin; on the loop. Returns at once: the first objects are taken when they have come."""
-        predicate = list(where) if where else None
-        for package, name in names:
-            follow = client.follow(name, package=package, where=predicate, interval=interval, recheck=recheck)
-            self._follows.append(follow)
-            self._tasks.append(asyncio.create_task(self._collect(follow)))
-
-    async def _collect(self, follow: Follow[RemoteObject]) -> None:
-        try:
-            async for change in follow:
-                self._put(change)
-        finally:
-            await follow.close()
+        """Begin; on the loop. Returns at once: what is not followed yet is taken when it has come."""
+        for request in requests:
+            shared, release = followed.lease(request)
+            self._leases.append((shared, release))
+            with self._lock:
+                self._changed.update(((item.agent, item.object_id.object_name), item) for item in shared.follow)
+            shared.listeners.append(self._put)
 
     def _put(self, change: ObjectChange[RemoteObject]) -> None:
         item = change.object
@@ -67,7 +109,7 @@ class ConsoleFeed:
     @property
     def failures(self) -> Mapping[str, str]:
         """See `ObjectFeed.failures`."""
-        return {agent: str(error) for follow in self._follows for agent, error in follow.failures.items()}
+        return {agent: str(error) for shared, _ in self._leases for agent, error in shared.follow.failures.items()}
 
     def take(self) -> ObjectChanges:
         """See `ObjectFeed.take`."""
@@ -78,11 +120,12 @@ class ConsoleFeed:
 
     def close(self) -> None:
         """See `ObjectFeed.close`."""
-        # The loop of a session that is closed has ended the tasks itself.
+        # The loop of a session that is closed has ended all of it.
         with contextlib.suppress(CallerError):
-            self._loop.call_soon(self._cancel)
+            self._loop.call_soon(self._release)
 
-    def _cancel(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        self._tasks = []
+    def _release(self) -> None:
+        for shared, release in self._leases:
+            shared.listeners.remove(self._put)
+            release()
+        self._leases = []
