@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Protocol
 
 import attrs
 
+from qmf._compile import fast_constructor
 from qmf.protocol import ObjectData, ObjectId
 from qmf.schema import ClassKey, ClassSchema
+from qmf.views.fields import ObjectField
 from qmf.views.names import index_and_title
 
 #: So many values of an object are converted one by one; a reader of more gets all of them converted at once.
-SINGLE_READS = 3
+SINGLE_READS = 12
 
 
 @attrs.frozen
@@ -47,15 +49,6 @@ class ObjectIdentity:
     title: str = ""
 
 
-class _Times(Protocol):
-    @property
-    def update(self) -> int: ...
-    @property
-    def create(self) -> int: ...
-    @property
-    def delete(self) -> int: ...
-
-
 class ReceivedObject(Protocol):
     """An object as a console receives it, or a lake has it."""
 
@@ -75,17 +68,14 @@ class ReceivedObject(Protocol):
     def statistics(self) -> Mapping[str, object]: ...
     @property
     def typed_values(self) -> Mapping[str, object]: ...
-    @property
-    def timestamps(self) -> _Times: ...
     def __getitem__(self, name: str) -> object: ...
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, weakref_slot=False)
 class ObjectView:
-    """An object as it is shown and searched.
+    """An object as it is shown and searched. What costs time is made when it is read.
 
     Attributes:
-        identity: how it is named.
         schema: its class.
         values: properties and statistics by wire name; references are `ObjectKey`.
         updated, created, deleted: nanoseconds since 1970; 0 if unknown, and `deleted` also while it exists.
@@ -93,7 +83,7 @@ class ObjectView:
         broker: name of the broker that it is on, also where there is only one.
     """
 
-    identity: ObjectIdentity
+    _identity: ObjectIdentity | Callable[[], ObjectIdentity] = attrs.field(alias="identity")
     schema: ClassSchema
     values: Mapping[str, object]
     updated: int = 0
@@ -103,11 +93,24 @@ class ObjectView:
     broker: str = ""
 
     @property
+    def identity(self) -> ObjectIdentity:
+        """How it is named."""
+        identity = self._identity
+        if not isinstance(identity, ObjectIdentity):
+            identity = identity()
+            object.__setattr__(self, "_identity", identity)
+        return identity
+
+    @property
     def names(self) -> Collection[str]:
         """What events call it: its index or name, or its property `name`, where the index has more parts."""
         identity, name = self.identity, self.values.get("name")
         names = {identity.index, identity.title, identity.key.object_name, name if isinstance(name, str) else ""}
         return names - {""}
+
+
+#: For lists of many objects.
+_make_view = fast_constructor(ObjectView)
 
 
 def object_view(item: ReceivedObject, broker: str = "", name: str = "") -> ObjectView:
@@ -120,11 +123,33 @@ def object_view(item: ReceivedObject, broker: str = "", name: str = "") -> Objec
     """
     class_key = item.class_key or ClassKey("", "")
     schema = item.schema or ClassSchema(package=class_key.package, name=class_key.name, hash=class_key.hash)
-    values = ViewValues(item, broker)
-    object_id, times = item.object_id, item.timestamps
-    key = ObjectKey(object_id.object_name, item.agent, object_id.agent_epoch, broker)
-    identity = ObjectIdentity(key, class_key, *index_and_title(object_id.object_name, schema, values))
-    return ObjectView(identity, schema, values, times.update, times.create, times.delete, item, name)
+    values, data = ViewValues(item, broker), item.data
+
+    def identify() -> ObjectIdentity:
+        object_id = item.object_id
+        key = ObjectKey(object_id.object_name, item.agent, object_id.agent_epoch, broker)
+        return ObjectIdentity(key, class_key, *index_and_title(object_id.object_name, schema, values))
+
+    return _make_view(identify, schema, values, data.update_ts, data.create_ts, data.delete_ts, item, name)
+
+
+def field_value(target: ObjectView, field: ObjectField) -> object:
+    """The value of a field of an object, or None."""
+    if field.member is not None:
+        return target.values.get(field.name)
+    match field.name:
+        case "index":
+            return target.identity.index
+        case "agent":
+            return target.identity.key.agent_name
+        case "broker":
+            return target.identity.key.broker or target.broker or None
+        case "class":
+            return target.identity.class_key.name
+        case "created":
+            return target.created or None
+        case _:
+            return target.updated or None
 
 
 def key_of_reference(value: object, agent: str, broker: str = "") -> object:
@@ -137,21 +162,23 @@ def key_of_reference(value: object, agent: str, broker: str = "") -> object:
 class ViewValues(Mapping[str, object]):
     """The values of an object, converted when read: of thousands of objects, mostly a few are needed."""
 
-    __slots__ = ("_all", "_broker", "_item", "_reads")
+    __slots__ = ("_all", "_broker", "_item", "_single")
 
     def __init__(self, item: ReceivedObject, broker: str) -> None:
         self._item = item
         self._broker = broker
         self._all: Mapping[str, object] | None = None
-        self._reads = 0
+        self._single: dict[str, object] = {}
 
     def __getitem__(self, name: str) -> object:
-        if self._all is None and self._reads < SINGLE_READS:
+        single = self._single
+        if self._all is not None or (name not in single and len(single) >= SINGLE_READS):
+            return self._whole()[name]
+        if name not in single:
             if name not in self._item.data.values:
                 raise KeyError(name)
-            self._reads += 1
-            return key_of_reference(self._item[name], self._item.agent, self._broker)
-        return self._whole()[name]
+            single[name] = key_of_reference(self._item[name], self._item.agent, self._broker)
+        return single[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self._item.data.values

@@ -11,7 +11,7 @@ import attrs
 
 from qmf.errors import NotFoundError
 from qmf.schema import ClassKey, Kind
-from qmf.views.objects import ObjectView
+from qmf.views.objects import ObjectView, field_value
 from qmf.views.text import clean, plural
 from qmf_shell.commands.show import SHOW, show_objects
 from qmf_shell.objects.columns import ValueColumn, column_names, value_columns
@@ -25,7 +25,6 @@ from qmf_shell.objects.ended import (
     lost_objects,
     lost_table,
 )
-from qmf_shell.objects.fields import field_value
 from qmf_shell.objects.lookup import find_classes, matching_classes
 from qmf_shell.objects.object_records import deleted_record, record_of
 from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects

@@ -9,9 +9,9 @@ import attrs
 from qmf.schema import ClassSchema, Property, Statistic, Style
 from qmf.views.conditions import value_names
 from qmf.views.fields import COMMON_FIELDS, ObjectField, fields_of
-from qmf.views.objects import ObjectView
+from qmf.views.objects import ObjectView, field_value
 from qmf.views.text import clean
-from qmf_shell.objects.fields import field_value, find_field
+from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.value_cells import property_cell, statistic_cell, value_cell
 from qmf_shell.parsing.selection import ParsedSelection
 from qmf_shell.results.cells import Cell

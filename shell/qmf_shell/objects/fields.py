@@ -1,4 +1,4 @@
-"""The fields of objects (`qmf.views.fields`) as users name them, and their values."""
+"""The fields of objects (`qmf.views.fields`) as users name them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from qmf.errors import NotFoundError
 from qmf.schema import ClassSchema
 from qmf.views import fields
 from qmf.views.fields import ObjectField, fields_of
-from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf_shell.objects.word_checks import check_word
 
@@ -26,23 +25,3 @@ def find_field(schemas: Sequence[ClassSchema], name: str) -> ObjectField:
     check_word(schemas, name, "a value", "call ID {name} calls it")
     owner = clean(schemas[0].name) if schemas else "object"
     raise NotFoundError(f"value of {owner}", clean(name), fields_of(*schemas))
-
-
-def field_value(target: ObjectView, field: ObjectField) -> object:
-    """The value of a field of an object, or None."""
-    if field.member is not None:
-        return target.values.get(field.name)
-    identity = target.identity
-    match field.name:
-        case "index":
-            return identity.index
-        case "agent":
-            return identity.key.agent_name
-        case "broker":
-            return identity.key.broker or target.broker or None
-        case "class":
-            return identity.class_key.name
-        case "created":
-            return target.created or None
-        case _:
-            return target.updated or None

@@ -22,10 +22,10 @@ from qmf.views.conditions import (
 )
 from qmf.views.conditions.fields import shown
 from qmf.views.fields import fields_of
-from qmf.views.objects import ObjectKey, ObjectView
+from qmf.views.objects import ObjectKey, ObjectView, field_value
 from qmf.views.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS
-from qmf_shell.objects.fields import field_value, find_field
+from qmf_shell.objects.fields import find_field
 from qmf_shell.session.short_ids import ShortIds
 
 #: What ends the name of the growth of a counter per second.

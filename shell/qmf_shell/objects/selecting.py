@@ -11,10 +11,10 @@ from qmf.errors import NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema
 from qmf.views.conditions import ObjectFilter
 from qmf.views.fields import ObjectField, sorted_by
-from qmf.views.objects import ObjectView
+from qmf.views.objects import ObjectView, field_value
 from qmf.views.text import natural_key
 from qmf_shell.objects.columns import ALL_COLUMNS
-from qmf_shell.objects.fields import field_value, find_field
+from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.filtering import object_filter
 from qmf_shell.objects.lookup import find_object, gone_error
 from qmf_shell.parsing.selection import ParsedSelection

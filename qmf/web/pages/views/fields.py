@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from qmf.console.aio import RemoteObject
 from qmf.schema import ClassSchema
 from qmf.views.columns import important_statistics
-from qmf.views.fields import COMMON_FIELDS, fields_of, main_entry
+from qmf.views.fields import COMMON_FIELDS, ObjectField, fields_of, main_entry
+from qmf.views.objects import field_value
 from qmf.views.text import clean
 from qmf.views.units import plural_unit
 from qmf.web.pages.views.queue_columns import queue_columns
 from qmf.web.pages.views.value_columns import RATE, PageColumn, rate_column
-from qmf.web.pages.views.value_texts import object_index
+from qmf.web.pages.views.value_texts import object_title
 
 #: Statistics that are shown if nothing was chosen.
 SHOWN = 6
@@ -20,24 +21,23 @@ SHOWN = 6
 SHOWN_PROPERTIES = 4
 
 
-def _value(name: str) -> Callable[[RemoteObject], object]:
-    return lambda obj: obj.typed_values.get(name)
+def _column(field: ObjectField, title: str = "") -> PageColumn:
+    return PageColumn(field, lambda obj: field_value(obj, field), title or clean(field.name))
 
 
 def columns_of(schemas: Sequence[ClassSchema]) -> dict[str, PageColumn]:
     """Every column of a class by its name: the object, its properties, its statistics with rates, then the rest."""
-    found = {"index": PageColumn(COMMON_FIELDS["index"], object_index, "Object")}
+    found = {"index": PageColumn(COMMON_FIELDS["index"], object_title, "Object")}
     for field in fields_of(*schemas).values():
-        found.setdefault(field.name, PageColumn(field, _value(field.name)))
+        found.setdefault(field.name, _column(field))
         if field.counter:
             unit = f", in {plural_unit(field.unit)}" if field.unit else ""
             column = rate_column(field, f"{clean(field.name)}/s", f"Growth per second of {clean(field.name)}{unit}")
             found.setdefault(column.name, column)
     for column in queue_columns(schemas):
         found.setdefault(column.name, column)
-    found.setdefault("agent", PageColumn(COMMON_FIELDS["agent"], lambda obj: obj.agent, "Agent"))
-    found.setdefault("updated", PageColumn(COMMON_FIELDS["updated"], lambda obj: obj.timestamps.update, "Updated"))
-    found.setdefault("created", PageColumn(COMMON_FIELDS["created"], lambda obj: obj.timestamps.create, "Created"))
+    for name in ("agent", "updated", "created"):
+        found.setdefault(name, _column(COMMON_FIELDS[name], name.capitalize()))
     return found
 
 

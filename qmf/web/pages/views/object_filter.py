@@ -9,6 +9,7 @@ from qmf.errors import NotFoundError
 from qmf.schema import TYPES, ClassSchema
 from qmf.views.conditions import Field, Test, compile_filter, parse_condition
 from qmf.views.fields import find_field
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.views.value_columns import PageColumn
@@ -20,7 +21,7 @@ def object_test(
     columns: Mapping[str, PageColumn],
     objects: LiveObjects,
     broker: str,
-    search_text: Callable[[RemoteObject], str],
+    search_text: Callable[[ObjectView], str],
 ) -> Test | None:
     """The test for a condition on objects of a class; None if all pass.
 
@@ -56,14 +57,16 @@ def object_test(
 def _field(column: PageColumn, objects: LiveObjects) -> Field:
     if column.rate:
         objects.track_rate(column.rate)
-        return Field(name=column.name, read=lambda obj: objects.rate(column.rate, obj.object_id), type=TYPES["double"])
-    field = column.field
-    common_time = field.member is None and field.is_time
 
-    def read(obj: RemoteObject) -> object:
+        def rate(obj: ObjectView) -> float | None:
+            assert isinstance(obj.handle, RemoteObject)
+            return objects.rate(column.rate, obj.handle.object_id)
+
+        return Field(name=column.name, read=rate, type=TYPES["double"])
+
+    def read(obj: ObjectView) -> object:
         value = column.read(obj)
-        # An unknown time is zero, and a reference to nothing has an empty name.
-        unknown = not value.object_name if isinstance(value, ObjectId) else common_time and not value
-        return None if unknown else value
+        # A reference to nothing has an empty name.
+        return None if isinstance(value, ObjectId) and not value.object_name else value
 
-    return Field(name=column.name, read=read, type=field.type, unit=field.unit)
+    return Field(name=column.name, read=read, type=column.field.type, unit=column.field.unit)

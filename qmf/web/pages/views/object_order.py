@@ -17,6 +17,7 @@ import attrs
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.views.conditions import Test
 from qmf.views.fields import sort_key
+from qmf.views.objects import ObjectView, object_view
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.views.value_columns import PageColumn
 
@@ -123,16 +124,18 @@ class ObjectOrder:
             if not spec.own and self._is_own(obj):
                 own += 1
                 continue
-            if self._test is not None and not self._test(obj):
+            view = object_view(obj)
+            if self._test is not None and not self._test(view):
                 continue
-            found.append((self._key(obj, names), object_id))
+            found.append((self._key(view, object_id, names), object_id))
         self._names = names
         self.own_left_out = own
         return found
 
-    def _key(self, obj: RemoteObject, names: dict[ObjectId, tuple[int, object]]) -> tuple[object, object]:
+    def _key(
+        self, obj: ObjectView, object_id: ObjectId, names: dict[ObjectId, tuple[int, object]]
+    ) -> tuple[object, object]:
         """The value of the column, then the name: objects that are alike keep their places."""
-        object_id = obj.object_id
         name = self._names.get(object_id)
         if name is None:
             name = sort_key(object_id.object_name)

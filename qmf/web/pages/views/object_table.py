@@ -12,6 +12,7 @@ from qmf.errors import NotFoundError
 from qmf.views.conditions import ConditionError
 from qmf.views.fields import COMMON_FIELDS
 from qmf.views.names import reference_text
+from qmf.views.objects import ObjectView, object_view
 from qmf.views.text import clean
 from qmf.views.units import rate_text
 from qmf.web.own_objects import OwnObjects
@@ -24,7 +25,7 @@ from qmf.web.pages.views.object_order import ObjectOrder, OrderSpec
 from qmf.web.pages.views.page_urls import ObjectsUrl, agent_url, object_url
 from qmf.web.pages.views.paging import page_of
 from qmf.web.pages.views.value_columns import PageColumn
-from qmf.web.pages.views.value_texts import ABSENT, heard_text, object_index, value_text
+from qmf.web.pages.views.value_texts import ABSENT, heard_text, value_text
 
 #: Orders of one class that are kept for the browsers that look at it.
 MOST_ORDERS = 20
@@ -183,7 +184,7 @@ class ClassTable:
         found = self._orders.get(spec)
         if found is None:
 
-            def search_text(obj: RemoteObject) -> str:
+            def search_text(obj: ObjectView) -> str:
                 return "\n".join(value_text(item.field.type, item.read(obj)) for item in shown if item.name in searched)
 
             schemas = self._site.catalogue.versions(*self._name)
@@ -194,22 +195,25 @@ class ClassTable:
         return found
 
     def _row(self, obj: RemoteObject, columns: Sequence[PageColumn], now: float) -> TableRow:
-        object_id = obj.object_id
+        object_id, view = obj.object_id, object_view(obj)
         key = f"{obj.agent}|{object_id.object_name}|{object_id.agent_epoch}"
-        return TableRow(key, object_id, obj.agent, tuple(self._cell(obj, column, now) for column in columns))
+        return TableRow(
+            key, object_id, obj.agent, tuple(self._cell(view, object_id, column, now) for column in columns)
+        )
 
-    def _cell(self, obj: RemoteObject, column: PageColumn, now: float) -> TableCell:
-        if column.name == "index":
-            return TableCell(object_index(obj), object_url(obj.object_id))
-        if column.field is COMMON_FIELDS["agent"]:
-            return TableCell(clean(obj.agent), agent_url(obj.agent))
+    def _cell(self, obj: ObjectView, object_id: ObjectId, column: PageColumn, now: float) -> TableCell:
         if column.rate:
-            rate = self._objects.rate(column.rate, obj.object_id)
+            rate = self._objects.rate(column.rate, object_id)
             return TableCell(ABSENT if rate is None else rate_text(rate, column.field.unit).removeprefix("+"))
         value = column.read(obj)
-        if column.field is COMMON_FIELDS["updated"] and isinstance(value, int):
+        if column.name == "index":
+            return TableCell(str(value), object_url(object_id))
+        if column.field is COMMON_FIELDS["agent"]:
+            agent = str(value)
+            return TableCell(clean(agent), agent_url(agent))
+        if column.field is COMMON_FIELDS["updated"]:
             stale = not self._site.connection.connected
-            text = heard_text(now - value / 1e9, stale=stale) if value else ABSENT
+            text = heard_text(now - value / 1e9, stale=stale) if isinstance(value, int) else ABSENT
             return TableCell(text, kind="stale nowrap" if stale else "dim nowrap", quiet=True)
         if isinstance(value, ObjectId):
             return TableCell(reference_text(value), object_url(value)) if value.object_name else TableCell(ABSENT)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from qmf.console.aio import RemoteObject
 from qmf.schema import TYPES, ClassSchema
 from qmf.views.fields import ObjectField
+from qmf.views.objects import ObjectView
 from qmf.web.pages.views.value_columns import PageColumn, rate_column
 
 _PACKAGE, _NAME = "org.apache.qpid.broker", "queue"
@@ -57,12 +57,12 @@ def _number(values: Mapping[str, object], name: str) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _consumers(obj: RemoteObject) -> int | None:
-    return _number(obj.data.values, "consumerCount")
+def _consumers(obj: ObjectView) -> int | None:
+    return _number(obj.values, "consumerCount")
 
 
-def _unacknowledged(obj: RemoteObject) -> int | None:
-    values = obj.data.values
+def _unacknowledged(obj: ObjectView) -> int | None:
+    values = obj.values
     counted = _number(values, "unackedMessages")
     acquires, removed = _number(values, "acquires"), _number(values, "msgTotalDequeues")
     if acquires is None or removed is None:
@@ -72,13 +72,13 @@ def _unacknowledged(obj: RemoteObject) -> int | None:
     return max(0, counted or 0, acquires - (_number(values, "releases") or 0) - (removed - never_acquired))
 
 
-def _ready(obj: RemoteObject) -> int | None:
-    depth = _number(obj.data.values, "msgDepth")
+def _ready(obj: ObjectView) -> int | None:
+    depth = _number(obj.values, "msgDepth")
     return None if depth is None else max(0, depth - (_unacknowledged(obj) or 0))
 
 
-def _state(obj: RemoteObject) -> str | None:
-    values = obj.data.values
+def _state(obj: ObjectView) -> str | None:
+    values = obj.values
     consumers = _consumers(obj)
     if values.get("flowStopped"):
         return "flow stopped"

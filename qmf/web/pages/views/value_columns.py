@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import attrs
 
-from qmf.console.aio import RemoteObject
 from qmf.views.fields import ObjectField
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf.views.units import heading_unit
 
@@ -30,7 +30,7 @@ class PageColumn:
     """
 
     field: ObjectField
-    read: Callable[[RemoteObject], object]
+    read: Callable[[ObjectView], object]
     title: str = attrs.field()
     rate: str = ""
     marks: Mapping[str, str] = attrs.field(factory=dict)

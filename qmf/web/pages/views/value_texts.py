@@ -8,7 +8,8 @@ from uuid import UUID
 
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.schema import QmfType
-from qmf.views.names import NO_NAME, index_and_title
+from qmf.views.names import NO_NAME
+from qmf.views.objects import ObjectView, object_view
 from qmf.views.text import clean
 from qmf.views.times import brief_duration, duration_text
 from qmf.views.times import instant_text as moment_text
@@ -101,6 +102,11 @@ def some_of(texts: Sequence[str], most: int = 5) -> str:
 
 def object_index(obj: RemoteObject) -> str:
     """What an object is called among those of its class; never empty."""
-    name, schema = obj.object_id.object_name, obj.schema
-    index, title = map(clean, ("", "") if schema is None else index_and_title(name, schema, obj.typed_values))
-    return f"{index} ({title})" if index and title else index or title or clean(name) or NO_NAME
+    return object_title(object_view(obj))
+
+
+def object_title(obj: ObjectView) -> str:
+    """As `object_index`."""
+    identity = obj.identity
+    index, title = clean(identity.index), clean(identity.title)
+    return f"{index} ({title})" if index and title else index or title or clean(identity.key.object_name) or NO_NAME
