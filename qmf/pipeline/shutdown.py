@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 
@@ -25,19 +24,3 @@ def stop_on_signals() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def repeat_until_stopped(step: Callable[[], object], *, every: float, once: bool = False) -> None:
-    """Call a function again and again, until SIGTERM or SIGINT. For the main thread.
-
-    Args:
-        step: does a piece of work, which a signal doesn't interrupt.
-        every: seconds from the start of a call to the start of the next one.
-        once: call it once only.
-    """
-    with stop_on_signals() as stop:
-        while not stop.is_set():
-            started = time.monotonic()
-            step()
-            if once or stop.wait(max(0.0, every - (time.monotonic() - started))):
-                break

@@ -35,6 +35,7 @@ from qmf.pipeline.audit.tables import (
 from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.feed import LakeFeed, TablePosition
+from qmf.pipeline.lake.lake_versions import LakeVersions
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import FilesByTable, TableFile
 from qmf.pipeline.runners.runner import STORED, Rows, Runner, stored_rows
@@ -59,16 +60,17 @@ class AuditStream:
         """
         self._runner = runner
         self._options = options
-        self._lake = DeltaLake(options.lake, options.storage)
-        self._feed = LakeFeed(self._lake)
+        #: The lake that is followed.
+        self.lake = DeltaLake(options.lake, options.storage)
+        self._feed = LakeFeed(self.lake)
         self._parts = options.table("parts")
         self._position: dict[str, TablePosition] = {}
 
-    def step(self, end: Mapping[str, TablePosition] | None = None) -> int:
+    def step(self, until: LakeVersions | None = None) -> int:
         """Read what is new, and write the tables if there is anything.
 
         Args:
-            end: the position up to which to read; None for all that is there.
+            until: of all tables, up to which they are read; None for all that is there.
 
         Returns:
             rows that were read, of any kind.
@@ -76,11 +78,11 @@ class AuditStream:
         Raises:
             LakeError: the lake cannot be read, or a table cannot be written.
         """
-        if not self._lake.exists():
+        if not self.lake.exists():
             return 0
-        paths = self._lake.paths() if end is None else list(end)
+        paths = self.lake.paths() if until is None else list(until.versions)
         start = {path: self._read(path) for path in paths}
-        end = self._feed.next_position(start, paths) if end is None else end
+        end = self._feed.next_position(start, paths, end=None if until is None else until.versions)
         files: dict[str, list[TableFile]] = defaultdict(list)
         for item in self._feed.files(start, end):
             files[item.path].append(item.file)

@@ -9,7 +9,10 @@ from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.audit.stream import AuditStream
 from qmf.pipeline.commands.base import Subcommand, duration, print_line, storage_of
 from qmf.pipeline.commands.running import job_runner
-from qmf.pipeline.shutdown import repeat_until_stopped
+from qmf.pipeline.lake.lake_versions import LakeVersions
+from qmf.pipeline.lake.table_paths import CHECKPOINT
+from qmf.pipeline.runners.runner import Pace, Runner
+from qmf.pipeline.shutdown import stop_on_signals
 from qmf.views.times import parse_duration
 
 
@@ -34,20 +37,24 @@ def _run(options: argparse.Namespace) -> None:
     audit_options = AuditOptions(lake=options.lake, out=out.rstrip("/"), storage=storage_of(options))
     with job_runner(options) as runner:
         if options.stream:
-            _follow(options, audit_options, AuditStream(runner, audit_options))
+            _follow(runner, options, audit_options)
         else:
             _print_rows(audit_lake(runner, audit_options, print_line), audit_options)
 
 
-def _follow(options: argparse.Namespace, audit_options: AuditOptions, stream: AuditStream) -> None:
+def _follow(runner: Runner, options: argparse.Namespace, audit_options: AuditOptions) -> None:
+    stream = AuditStream(runner, audit_options)
     print_line(f"Following {audit_options.lake}")
 
-    def step() -> None:
-        rows = stream.step()
+    def step(until: LakeVersions | None) -> bool:
+        rows = stream.step(until)
         if rows:
             print_line(f"Read {rows} rows; the tables in {audit_options.out} include them")
+        return False
 
-    repeat_until_stopped(step, every=parse_duration(options.every) / 10**9, once=options.once)
+    pace = Pace(every=parse_duration(options.every) / 10**9, once=options.once)
+    with stop_on_signals() as stop:
+        runner.follow(stream.lake, f"{audit_options.table('parts').url}/{CHECKPOINT}", step, pace, stop)
 
 
 def _print_rows(counts: dict[str, int], options: AuditOptions) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import threading
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -13,19 +12,26 @@ from qmf.pipeline.commands.base import Subcommand, add_days, add_stream, print_l
 from qmf.pipeline.commands.notify_options import add_notify, open_notifier
 from qmf.pipeline.commands.running import job_runner, runs_on_spark
 from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.lake.table_paths import CHECKPOINT
 from qmf.pipeline.shutdown import stop_on_signals
 from qmf.views.times import parse_duration
 
 if TYPE_CHECKING:
     from qmf.pipeline.correlate.alerts import AlertRow
+    from qmf.pipeline.correlate.evaluation import EvaluationCounts
     from qmf.pipeline.correlate.options import CorrelateOptions
     from qmf.pipeline.correlate.rule_watch import RuleWatch
     from qmf.pipeline.correlate.stream import CorrelationStream
+    from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
+    from qmf.pipeline.lake.lake_versions import LakeVersions
     from qmf.pipeline.notifying.job import JobNotifier
     from qmf.pipeline.runners.runner import Runner
 
 #: Seconds between looks for new rows: a look costs a few milliseconds, and alerts wait for it.
 _POLL_INTERVAL = 0.05
+
+#: Seconds between micro-batches of Spark at least, though nothing is new: time goes on where nothing is recorded.
+_TICK = 5.0
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -59,9 +65,10 @@ def _run(options: argparse.Namespace) -> None:
         stop = stack.enter_context(stop_on_signals())
         notifier = open_notifier(stack, options, correlate_options, stop)
         if options.stream:
-            if runs_on_spark(options):
-                raise PipelineError("correlate: --stream runs in the process of the command: leave out --master")
-            _stream(stack, options, correlate_options, notifier, stop)
+            stream = _opened(stack, runner if runs_on_spark(options) else None, correlate_options)
+            follower = _Follower(stream, notifier, _watch(stack, options), stop)
+            print_line(f"Following {options.lake} with {len(rules)} rules")
+            follower.follow(runner, parse_duration(options.every) / 10**9, once=options.once)
         else:
             _batch(runner, correlate_options, notifier, stop)
 
@@ -83,64 +90,76 @@ def _check_failures(failures: Sequence[str]) -> None:
         raise PipelineError("\n".join(["rules failed; the others were evaluated", *failures]))
 
 
-def _stream(
-    stack: ExitStack,
-    options: argparse.Namespace,
-    correlate_options: CorrelateOptions,
-    notifier: JobNotifier | None,
-    stop: threading.Event,
-) -> None:
+def _watch(stack: ExitStack, options: argparse.Namespace) -> RuleWatch:
     from qmf.pipeline.correlate.rule_watch import RuleWatch, read_again_on_hangup
-    from qmf.pipeline.correlate.stream import CorrelationStream
 
     watch = RuleWatch(options.rules, print_line)
     stack.enter_context(read_again_on_hangup(watch))
-    stream = CorrelationStream(correlate_options, print_line)
+    return watch
+
+
+def _opened(
+    stack: ExitStack, runner: Runner | None, options: CorrelateOptions
+) -> CorrelationStream | TaskCorrelationStream:
+    """The stream; `runner` makes its steps, None for this process."""
+    from qmf.pipeline.correlate.stream import CorrelationStream
+    from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
+
+    stream: CorrelationStream | TaskCorrelationStream
+    if runner is None:
+        stream = CorrelationStream(options, print_line)
+    else:
+        stream = TaskCorrelationStream(runner, options, print_line)
     stack.callback(stream.close)
-    print_line(f"Following {options.lake} with {len(correlate_options.rules)} rules")
-    every = parse_duration(options.every) / 10**9
-    _follow(stream, notifier, watch, stop, every, once=options.once)
+    return stream
 
 
-def _follow(
-    stream: CorrelationStream,
-    notifier: JobNotifier | None,
-    watch: RuleWatch,
-    stop: threading.Event,
-    every: float,
-    *,
-    once: bool,
-) -> None:
-    totals = None
-    alerts = steps = 0
-    seconds = 0.0
-    if notifier is not None:
-        notifier.catch_up(stream.table)
-    while not stop.is_set():
-        started = time.monotonic()
-        _reload(stream, notifier, watch)
-        step = stream.step()
-        if step is not None:
-            print_alerts(step.alerts)
-            steps, alerts, seconds = steps + 1, alerts + len(step.alerts), seconds + step.seconds
-            totals = step.counts if totals is None else totals + step.counts
-            if notifier is not None:
-                notifier.report_step(step, stream.pending())
-            if not once:
-                stop.wait(max(0.0, every - (time.monotonic() - started)))
-            continue
-        if notifier is not None:
-            notifier.report_present()
-        if once:
-            if notifier is not None:
-                notifier.drain(stop)
-            break
-        stop.wait(min(every, _POLL_INTERVAL))
-    busy = f"; {totals}" if totals is not None else ""
-    print_line(f"{steps} steps in {seconds:.1f} s, {alerts} rows written{busy}")
+class _Follower:
+    """Makes the steps of a stream, prints and reports what they find."""
+
+    def __init__(
+        self,
+        stream: CorrelationStream | TaskCorrelationStream,
+        notifier: JobNotifier | None,
+        watch: RuleWatch,
+        stop: threading.Event,
+    ) -> None:
+        self._stream, self._notifier, self._watch, self._stop = stream, notifier, watch, stop
+        self._totals: EvaluationCounts | None = None
+        self._alerts = self._steps = 0
+        self._seconds = 0.0
+
+    def follow(self, runner: Runner, every: float, *, once: bool) -> None:
+        """Make steps until a signal, or until all is read that is there now."""
+        from qmf.pipeline.runners.runner import Pace
+
+        if self._notifier is not None:
+            self._notifier.catch_up(self._stream.table)
+        pace = Pace(every=every, poll=min(every, _POLL_INTERVAL), tick=max(every, _TICK), once=once)
+        checkpoint = f"{self._stream.table.table.url}/{CHECKPOINT}"
+        runner.follow(self._stream.lake, checkpoint, self._step, pace, self._stop)
+        if once and self._notifier is not None and not self._stop.is_set():
+            self._notifier.drain(self._stop)
+        busy = f"; {self._totals}" if self._totals is not None else ""
+        print_line(f"{self._steps} steps in {self._seconds:.1f} s, {self._alerts} rows written{busy}")
+
+    def _step(self, until: LakeVersions | None) -> bool:
+        _reload(self._stream, self._notifier, self._watch)
+        step = self._stream.step(until)
+        if step is None:
+            if self._notifier is not None:
+                self._notifier.report_present()
+            return False
+        print_alerts(step.alerts)
+        self._steps, self._alerts = self._steps + 1, self._alerts + len(step.alerts)
+        self._seconds += step.seconds
+        self._totals = step.counts if self._totals is None else self._totals + step.counts
+        if self._notifier is not None:
+            self._notifier.report_step(step, self._stream.pending())
+        return True
 
 
-def _reload(stream: CorrelationStream, notifier: JobNotifier | None, watch: RuleWatch) -> None:
+def _reload(stream: CorrelationStream | TaskCorrelationStream, notifier: JobNotifier | None, watch: RuleWatch) -> None:
     """Take over the rules of the file, if it was changed."""
     from qmf.pipeline.correlate.rule_table import RuleError
 

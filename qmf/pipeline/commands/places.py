@@ -23,7 +23,7 @@ class JobPlaces:
 #: The jobs.
 JOBS: tuple[JobPlaces, ...] = (
     JobPlaces("rollup", True, "days of classes, or several small classes, become rows, written there"),
-    JobPlaces("correlate", False, "files become signals; rules and subjects become alerts, written there"),
+    JobPlaces("correlate", True, "files become signals; rules and subjects become alerts, written there"),
     JobPlaces("audit", True, "files become parts; events, agents and objects become tables, written there"),
     JobPlaces("report", None, "files become parts, classes become values over time"),
     JobPlaces("optimize", None, "tables are read, written and committed"),

@@ -63,7 +63,7 @@ def _run(options: argparse.Namespace) -> None:
             return TaskRollupStream(runner, chosen) if runs_on_spark(options) else RollupStream(chosen)
 
         every = parse_duration(options.every) / 10**9
-        rows = follow_lake(rollup_options, print_line, every=every, once=options.once, make=make)
+        rows = follow_lake(runner, rollup_options, print_line, every=every, once=options.once, make=make)
         _print_rows(rows, rollup_options)
 
 

@@ -4,10 +4,12 @@ From the rule outwards:
 
 * `rules`, `rule_file`, `rule_table`: rules as values, and reading them from TOML;
 * `message_templates`, `detectors`: what each kind of rule does with its signals, pure and without Spark;
-* `plan`, `expressions`, `signals`: rows of the lake as signals, computed by Spark;
-* `evaluation`, `spark_evaluation`: runs the detectors over all signals;
-* `event_time`, `arrivals`, `table`: event time, arrival of rows, and the table of alerts;
-* `options`, `batch`, `stream`: the job over a whole lake, or step by step as the lake grows, each step exactly once;
+* `plan`, `expressions`, `signals`, `signal_reader`: rows of the lake as signals, computed by DuckDB;
+* `evaluation`: runs the detectors over all signals;
+* `event_time`, `lake_rows`, `alert_table`: event time, arrival of rows, and the table of alerts;
+* `options`, `file_signals`, `batch`: the job over a whole lake, a map and a reduce wherever it runs;
+* `steps`, `stream_time`, `stream`: step by step as the lake grows, in the process, each step exactly once;
+* `bucket_step`, `detector_table`, `task_stream`: the same by the tasks of a runner;
 * `ledger`, `publishing`, `alert_agent`, `reporter`: alerts as events and objects on the bus.
 """
 

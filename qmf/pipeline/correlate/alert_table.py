@@ -17,6 +17,7 @@ from qmf.pipeline.duckdb_queries import connect, duckdb_errors, quoted
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local, local_path
+from qmf.pipeline.lake.table_files import WrittenFile
 from qmf.pipeline.lake.table_settings import exact_statistics
 from qmf.pipeline.runners.runner import Rows
 
@@ -74,6 +75,11 @@ class AlertTable:
     def append(self, step: int, alerts: Sequence[AlertRow]) -> None:
         """Commit the alerts of a step, unless they were committed before."""
         self.table.append(arrow_table(alerts, step), writer=_WRITER, batch=step, partition_by=())
+
+    def commit(self, step: int, files: Sequence[WrittenFile]) -> None:
+        """Commit the alerts of a step that were written as files, unless they were committed before."""
+        if files:
+            self.table.commit_files(files, arrow_table([], step).schema, writer=_WRITER, batch=step)
 
     def replace(self, alerts: Rows) -> int:
         """Replace all alerts by those of a batch, and return their number."""

@@ -8,7 +8,7 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from itertools import islice
@@ -20,18 +20,14 @@ from qmf.pipeline.correlate.alert_table import COLUMNS, AlertTable, arrow_table
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
 from qmf.pipeline.correlate.batch_input import BatchInput, batch_input, merged_arrivals, whole_pass
 from qmf.pipeline.correlate.evaluation import AT, EvaluationCounts, EvaluationPass, counted
+from qmf.pipeline.correlate.file_signals import FAILURE, file_signals, signal_schema, signal_table
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow, signal_rows
-from qmf.pipeline.correlate.signals import SIGNAL_COLUMNS
 from qmf.pipeline.lake.arrow import import_pyarrow
-from qmf.pipeline.lake.table_files import FilesByTable
 from qmf.pipeline.runners.runner import Rows, Runner
 
 #: Alerts of a record batch.
 _ALERTS = 1000
-
-#: The text of an expression that could not be computed, in a row of its own with the number of the rule.
-_FAILURE = "failure"
 
 #: The columns of a reduce besides those of the table: numbers of signals, and failures, in rows of their own.
 _NUMBERS = ("signals", "misdated")
@@ -88,9 +84,9 @@ class _Evaluation:
 
     def others(self) -> tuple[EvaluationCounts, tuple[str, ...]]:
         """Counts, and failures."""
-        rows = self.found.where(_ROW, [_OTHER]).select([*_NUMBERS, "number", _FAILURE]).table().to_pylist()
+        rows = self.found.where(_ROW, [_OTHER]).select([*_NUMBERS, "number", FAILURE]).table().to_pylist()
         counts = (sum(row[name] or 0 for row in rows) for name in _NUMBERS)
-        failed = {row["number"]: row[_FAILURE] for row in rows if row[_FAILURE] is not None}
+        failed = {row["number"]: row[FAILURE] for row in rows if row[FAILURE] is not None}
         texts = (text for _number, text in sorted(failed.items()))
         return EvaluationCounts(*counts), (*self.options.wrong, *self.errors, *texts)
 
@@ -135,26 +131,16 @@ def _evaluated(
     tasks = runner.portions(files)
     # A few rows for each run of a recorder and each goodbye of an agent: what places all rows in time.
     over = whole_pass(merged_arrivals(runner.each(tasks, given.times)), given.late, until)
-    signals = runner.mapped(tasks, partial(_signals, given), _signal_schema())
+    signals = runner.mapped(tasks, partial(file_signals, given), signal_schema())
     expected = [(*row, None) for row in given.evaluator(left_out).expected(over)]
     if expected:
-        signals = signals.joined(runner.given(_signal_table(expected)))
+        signals = signals.joined(runner.given(signal_table(expected)))
     work = partial(_alerts, given, left_out, over)
     with signals.reduced(_KEY, work, _alert_schema(), order=_ORDER).kept() as found:
         yield _Evaluation(found, options, errors)
 
 
 # -- the map, and the reduce
-
-
-def _signals(given: BatchInput, connection: Any, files: FilesByTable) -> Iterator[Any]:
-    """The signals of files, and what failed."""
-    pa = import_pyarrow()
-    with closing(given.reader(connection)) as reader:
-        for batch in reader.signal_batches(given.rows(files)):
-            yield batch.append_column(_FAILURE, pa.nulls(batch.num_rows, pa.string()))
-        nothing = (None,) * (len(SIGNAL_COLUMNS) - 1)
-        yield from _signal_table([(number, *nothing, text) for number, text in reader.failures.items()]).to_batches()
 
 
 def _alerts(
@@ -180,22 +166,11 @@ def _alerts(
             table = table.append_column(field, pa.array(value, field.type))
         yield from table.to_batches()
     others: list[dict[str, Any]] = [{"signals": counts[0].rows, "misdated": counts[0].misdated}]
-    others += [{"number": number, _FAILURE: text} for number, text in failed.items()]
+    others += [{"number": number, FAILURE: text} for number, text in failed.items()]
     yield from pa.Table.from_pylist([{_ROW: _OTHER, **row} for row in others], schema).to_batches()
-
-
-def _signal_schema() -> Any:
-    pa = import_pyarrow()
-    types = {"INTEGER": pa.int32(), "VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64()}
-    return pa.schema([(name, types[type]) for name, type in (*SIGNAL_COLUMNS, (_FAILURE, "VARCHAR"))])
-
-
-def _signal_table(rows: Iterable[SignalRow]) -> Any:
-    schema = _signal_schema()
-    return import_pyarrow().Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
 
 
 def _alert_schema() -> Any:
     pa = import_pyarrow()
     numbers = [(name, pa.int64()) for name in (*_NUMBERS, "number")]
-    return pa.schema([*arrow_table([], None).schema, *numbers, (_FAILURE, pa.string()), (_ROW, pa.string())])
+    return pa.schema([*arrow_table([], None).schema, *numbers, (FAILURE, pa.string()), (_ROW, pa.string())])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import attrs
 
@@ -150,12 +150,33 @@ class Evaluator:
             self._detector(subject).feed(seed)
             yield from self._finished(subject, over)
 
-    def step(self, portions: Iterable[Sequence[SignalRow]], over: EvaluationPass) -> list[AlertRow]:
-        """Evaluate the signals of one step, which are within its time, and keep the detectors."""
+    def expected_subjects(self) -> list[Subject]:
+        """The subjects that are expected from the beginning."""
+        return [
+            (number, key)
+            for number, rule in enumerate(self.rules)
+            if isinstance(rule, AbsenceRule) and number not in self.left_out
+            for key in rule.expected_keys
+        ]
+
+    def step(
+        self,
+        portions: Iterable[Sequence[SignalRow]],
+        over: EvaluationPass,
+        *,
+        has: Callable[[Subject], bool] = lambda _subject: True,
+    ) -> list[AlertRow]:
+        """Evaluate the signals of one step, which are within its time, and keep the detectors.
+
+        Args:
+            portions: the signals, sorted.
+            over: the pass.
+            has: whether an expected subject belongs to this evaluator; the signals are of those that do.
+        """
         self._start(over)
         self.touched = set()
         for subject, seed in self._seeds(over).items():
-            if subject not in self.detectors:
+            if subject not in self.detectors and has(subject):
                 self._detector(subject).feed(seed)
                 self.touched.add(subject)
         for portion in portions:
@@ -182,10 +203,8 @@ class Evaluator:
     def _seeds(self, over: EvaluationPass) -> dict[Subject, Signal]:
         """The subjects that are expected from the beginning, with the signal that says so."""
         return {
-            (number, key): Signal(over.start, over.start, "", 0, None, BEGIN, None, None, key or None, None, None)
-            for number, rule in enumerate(self.rules)
-            if isinstance(rule, AbsenceRule) and number not in self.left_out
-            for key in rule.expected_keys
+            subject: Signal(over.start, over.start, "", 0, None, BEGIN, None, None, subject[1] or None, None, None)
+            for subject in self.expected_subjects()
         }
 
     def _start(self, over: EvaluationPass) -> None:

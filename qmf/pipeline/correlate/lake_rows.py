@@ -79,7 +79,11 @@ class LakeRows:
         return self.lake.versions(paths)
 
     def added(self, after: Position, until: Position, *, since: int = 0) -> dict[str, Any]:
-        """The rows that came between two positions, as a dataset for each table that has any.
+        """The rows of `added_files`, as a dataset for each table that has any."""
+        return self.datasets(self.added_files(after, until, since=since))
+
+    def added_files(self, after: Position, until: Position, *, since: int = 0) -> dict[str, list[TableFile]]:
+        """The files whose rows came between two positions, of each table that has any.
 
         Args:
             after, until: the positions.
@@ -92,9 +96,9 @@ class LakeRows:
                 if path in after or file.last_received_ns is None or file.last_received_ns >= since
             ]
             for path, version in until.items()
-            if version != after.get(path)
+            if version > after.get(path, -1)
         }
-        return self.datasets(files)
+        return {path: own for path, own in files.items() if own}
 
     def datasets(self, files: Mapping[str, Sequence[TableFile]]) -> dict[str, Any]:
         """A dataset for each table with files; of several recorders of an agent, the rows of one count."""

@@ -11,7 +11,7 @@ from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.ledger import AlertLedger
 from qmf.pipeline.correlate.publishing import AlertPublisher
 from qmf.pipeline.correlate.rules import Rule
-from qmf.pipeline.correlate.stream import StepResult
+from qmf.pipeline.correlate.steps import StepResult
 from qmf.pipeline.lake.location import local_path
 
 _FOLDER = "_told"

@@ -15,64 +15,25 @@ import attrs
 
 from qmf.pipeline.correlate.alert_table import AlertTable
 from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
-from qmf.pipeline.correlate.detectors import NEVER
-from qmf.pipeline.correlate.evaluation import (
-    AT,
-    TS,
-    EvaluationCounts,
-    EvaluationPass,
-    Evaluator,
-    Subject,
-    orphans_cleared,
-)
-from qmf.pipeline.correlate.event_time import merged_runs, outages
-from qmf.pipeline.correlate.lake_rows import TIME_PATHS, Arrivals, LakeRows, Position
+from qmf.pipeline.correlate.detector_table import detector_table, refuse_state
+from qmf.pipeline.correlate.evaluation import AT, Evaluator, Subject, orphans_cleared
+from qmf.pipeline.correlate.lake_rows import TIME_PATHS, LakeRows, Position
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.plan import completed, read_plan
 from qmf.pipeline.correlate.rules import SECOND, Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
+from qmf.pipeline.correlate.steps import GRACE, StepPortions, StepResult, signal_order, step_pass
 from qmf.pipeline.correlate.stream_state import StoredState, StreamProgress, StreamState
+from qmf.pipeline.correlate.stream_time import StreamTime
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass
+from qmf.pipeline.lake.lake_versions import LakeVersions, find_versions
 from qmf.pipeline.lake.location import local_path
-from qmf.pipeline.lake.recorders import is_committing, is_recording
-from qmf.pipeline.lake.waiting import ReaderNote, complete_until
-
-#: Runs of recorders, and losses of their connections, that are remembered.
-_RUNS = 1000
-
-#: Rows that enter the lake with a time that was evaluated already count as of now, if they are not older than this.
-GRACE = 10 * SECOND
-
-#: Time that rows wait for their commit, until it is known; and at most, as a time of standstill is not meant.
-_LAG, _MAX_LAG = 10 * SECOND, 120 * SECOND
 
 #: Steps from one look for detectors that can be forgotten to the next.
 _SWEEP = 1000
 
 #: ns between commits of the progress while nothing else is to be committed.
 _SAVE = 60 * SECOND
-
-#: Seconds that a step waits for a recorder to complete a batch, and between two looks.
-_PATIENCE, _LOOK = 2.0, 0.01
-
-
-@attrs.frozen
-class StepResult:
-    """The result of a step.
-
-    Attributes:
-        number: of the step.
-        alerts: rows of the table, by time.
-        counts: of the signals.
-        horizon: everything before this time was evaluated.
-        seconds: duration of the step.
-    """
-
-    number: int
-    alerts: Sequence[AlertRow]
-    counts: EvaluationCounts
-    horizon: int
-    seconds: float
 
 
 class CorrelationStream:
@@ -94,14 +55,17 @@ class CorrelationStream:
 
         Raises:
             LakeError: the file system failed, or another process uses this folder.
-            PipelineError: `out` is not a local folder.
+            PipelineError: `out` is not a local folder, or has the state of a stream on Spark.
         """
+        if detector_table(options.out).version() is not None:
+            raise refuse_state(options.out, "on Spark")
         self._options = options
         self._print_line = print_line
         self._clock = clock
-        self._lake = DeltaLake(options.lake, options.storage)
-        self._rows = LakeRows(self._lake, options.late)
-        self._note = ReaderNote(self._lake, "correlate", clock)
+        #: The lake that is followed.
+        self.lake = DeltaLake(options.lake, options.storage)
+        self._rows = LakeRows(self.lake, options.late)
+        self._time = StreamTime(self._rows, options.late, clock)
         self._reader: SignalReader | None = None
         self._printed: set[str] = set()
         #: Expressions that could not be computed for some rows, by the number of their rule; and what was stored.
@@ -111,11 +75,8 @@ class CorrelationStream:
         self._state = StreamState(local_path(options.out))
         self._progress = self._state.progress()
         self._waiting: list[SignalRow] = []
-        self._waiting_goodbyes: list[tuple[int, str]] = []
         #: The positions before the last steps, with the latest time of the rows that each of them read.
         self._reads: deque[tuple[Position, int]] = deque()
-        self._lags: deque[int] = deque(maxlen=20)
-        self._has_read = False
         self._saved = clock()
         self._ended: list[AlertRow] = []
         self._removed: list[tuple[str, str]] = []
@@ -142,7 +103,7 @@ class CorrelationStream:
         Raises:
             RuleError: a rule doesn't fit its class; the rules before stay.
         """
-        plan = read_plan(rules, self._lake.classes())
+        plan = read_plan(rules, self.lake.classes())
         SignalReader(plan, self._options.late, self._rows.schemas(SignalReader.paths(plan))).close()
         kept = {rule.hash: number for number, rule in enumerate(rules)}
         before, hashes = self._evaluator, self._hashes
@@ -165,13 +126,16 @@ class CorrelationStream:
     def close(self) -> None:
         """Release the folder for other processes."""
         self._state.close()
-        self._note.close()
+        self._time.close()
         self._rows.close()
         if self._reader is not None:
             self._reader.close()
 
-    def step(self) -> StepResult | None:
+    def step(self, until: LakeVersions | None = None) -> StepResult | None:
         """Evaluate the time that became complete.
+
+        Args:
+            until: of all tables of the lake, up to which they are read; None for all that is there.
 
         Returns:
             the result, or None where there was nothing to do.
@@ -181,21 +145,22 @@ class CorrelationStream:
         """
         started = time.monotonic()
         before = self._progress
-        # Rows that a recorder holds back are not in what is read, and those from before it did so are.
-        complete = self._complete_until()
-        until = self._settled()
-        complete = min((at for at in (complete, self._complete_until()) if at is not None), default=NEVER)
-        rows = self._rows.added(before.read, until, since=before.begin - GRACE)
-        after, goodbyes = self._advanced(before, until, self._rows.arrivals(rows), complete)
+        self._time.renew(self._paths())
+        known = find_versions(self.lake, self._find, self._clock) if until is None else until
+        paths = self._paths()
+        read = {path: known.versions[path] for path in paths if path in known.versions}
+        rows = self._rows.added(before.read, read, since=before.begin - GRACE)
+        arrivals = self._rows.arrivals(rows)
+        after, goodbyes = self._time.advanced(before, read, arrivals, known.complete_until(paths))
         if not (rows or after.begin > before.begin or self._ended or self._removed):
             self._save(after)
             return None
-        over = attrs.evolve(_pass(before, after, goodbyes), dated=self._options.late > 0)
-        portions = _Portions(self._signals(rows), over)
+        over = attrs.evolve(step_pass(before, after, goodbyes), dated=self._options.late > 0)
+        portions = StepPortions(self._signals(rows), over)
         alerts = in_order([*self._ended, *self._evaluator.step(portions, over)])
         self._reads.append((before.read, max((row[AT] for row in portions.waiting), default=0)))
         self._waiting = portions.waiting
-        self._waiting_goodbyes = [item for item in goodbyes if item[0] >= over.end]
+        self._time.waiting_goodbyes = [item for item in goodbyes if item[0] >= over.end]
         after = self._read_up_to(after)
         if not (alerts or portions.rows or self._evaluator.touched or self._removed):
             self._save(after)
@@ -228,12 +193,12 @@ class CorrelationStream:
         self._removed.append((stored.hash, stored.key))
 
     def _look_for_classes(self) -> None:
-        if self._lake.classes() != self._known:
+        if self.lake.classes() != self._known:
             self._make_reader()
 
     def _make_reader(self) -> None:
         """Prepare to read what the rules need; rules that don't fit their class are left out."""
-        known = self._lake.classes()
+        known = self.lake.classes()
         plan = read_plan(self._options.rules, known)
         paths = SignalReader.paths(plan)
         reader = SignalReader(plan, self._options.late, self._rows.schemas(paths), strict=False)
@@ -265,23 +230,10 @@ class CorrelationStream:
         assert self._reader is not None
         return list(dict.fromkeys([*SignalReader.paths(self._reader.plan), *TIME_PATHS]))
 
-    def _complete_until(self) -> int | None:
-        paths = self._paths()
-        self._note.renew(paths)
-        return complete_until(self._lake, paths, self._clock())
-
-    def _settled(self) -> Position:
-        """The position of the present, at which no batch of a recorder is in some of its tables only."""
-        give_up = time.monotonic() + _PATIENCE
-        while True:
-            late = time.monotonic() > give_up
-            if late or not is_committing(self._lake):
-                # Classes that are new in this batch are found before their rows are looked for.
-                self._look_for_classes()
-                found = self._rows.versions(self._paths())
-                if late or not is_committing(self._lake):
-                    return found
-            time.sleep(_LOOK)
+    def _find(self) -> Position:
+        """The position of the present; classes that are new are found before their rows are looked for."""
+        self._look_for_classes()
+        return self._rows.versions(self._paths())
 
     def _signals(self, rows: Mapping[str, object]) -> Iterator[list[SignalRow]]:
         """The signals of new rows and of those that waited, sorted, in portions."""
@@ -289,7 +241,7 @@ class CorrelationStream:
         self._reader.follow(rows)
         if self._waiting:
             found = [row for portion in self._reader.signals(rows) for row in portion]
-            yield sorted([*self._waiting, *found], key=_order)
+            yield sorted([*self._waiting, *found], key=signal_order)
         else:
             yield from self._reader.signals(rows)
         self._reader.forget_followed()
@@ -304,7 +256,7 @@ class CorrelationStream:
         rows = self._rows.added(self._progress.again, progress.read)
         self._waiting = [row for portion in self._reader.signals(rows) for row in portion if row[AT] >= progress.begin]
         goodbyes = self._rows.arrivals(rows).goodbyes
-        self._waiting_goodbyes = [item for item in goodbyes if item[0] >= progress.begin]
+        self._time.waiting_goodbyes = [item for item in goodbyes if item[0] >= progress.begin]
         latest = max((row[AT] for row in self._waiting), default=0)
         self._reads.append((self._progress.again, latest))
 
@@ -313,38 +265,6 @@ class CorrelationStream:
         while self._reads and self._reads[0][1] < after.begin:
             self._reads.popleft()
         return attrs.evolve(after, again=self._reads[0][0] if self._reads else after.read)
-
-    # -- time
-
-    def _advanced(
-        self, before: StreamProgress, until: Position, arrivals: Arrivals, complete: int
-    ) -> tuple[StreamProgress, list[tuple[int, str]]]:
-        """The progress after reading some rows, and the goodbyes that are known; `complete` limits its horizon."""
-        runs = merged_runs(before.runs, arrivals.runs)
-        last = max((last for _, last in runs.values()), default=0)
-        now = self._clock()
-        if arrivals.runs:
-            # What is read first has been waiting for this process; its commit knows how long it waited before.
-            first = min(first for first, _ in arrivals.runs.values())
-            lag = now - first if self._has_read else self._rows.last_lag()
-            self._has_read = True
-            if lag is not None and 0 <= lag < _MAX_LAG:
-                self._lags.append(lag)
-        elif runs and is_recording(self._lake):
-            # No row arrives because nothing happens: time advances all the same.
-            run = max(runs, key=lambda name: runs[name][1])
-            last = max(last, now - 2 * max(self._lags, default=_LAG))
-            runs[run] = (runs[run][0], last)
-        latest = sorted(runs, key=lambda name: runs[name][1])[-_RUNS:]
-        pauses = (*before.pauses, *arrivals.changes)[-2 * _RUNS :]
-        after = attrs.evolve(
-            before,
-            read={**before.read, **until},
-            begin=max(before.begin, min(last, complete - 1) + 1 - self._options.late),
-            runs={run: runs[run] for run in latest},
-            pauses=tuple(pause for pause in pauses if pause.run in latest),
-        )
-        return after, sorted([*self._waiting_goodbyes, *arrivals.goodbyes])
 
     # -- the state
 
@@ -378,52 +298,3 @@ class CorrelationStream:
         if self._clock() - self._saved > _SAVE:
             self._state.commit(after)
             self._saved = self._clock()
-
-
-class _Portions:
-    """Portions of signals, of which those of a pass are taken, and what was in them."""
-
-    def __init__(self, portions: Iterator[Sequence[SignalRow]], over: EvaluationPass) -> None:
-        self._portions, self._over = portions, over
-        self.waiting: list[SignalRow] = []
-        self.rows = self._misdated = self._too_late = 0
-
-    @property
-    def counts(self) -> EvaluationCounts:
-        """What was in the portions."""
-        return EvaluationCounts(self.rows, self._misdated, self._too_late)
-
-    def __iter__(self) -> Iterator[list[SignalRow]]:
-        begin, end = self._over.begin, self._over.end
-        for portion in self._portions:
-            taken = []
-            for row in portion:
-                at = row[AT]
-                if at >= end:
-                    self.waiting.append(row)
-                    continue
-                self.rows += 1
-                self._misdated += self._over.dated and at != row[TS]
-                if at >= begin:
-                    taken.append(row)
-                elif begin - at <= GRACE:
-                    taken.append((*row[:AT], begin, *row[TS:]))
-                else:
-                    # Counted now it would change what was published.
-                    self._too_late += 1
-            yield taken
-
-
-def _pass(before: StreamProgress, after: StreamProgress, goodbyes: Sequence[tuple[int, str]]) -> EvaluationPass:
-    first = min((first for first, _ in after.runs.values()), default=after.begin)
-    return EvaluationPass(
-        begin=before.begin,
-        end=after.begin,
-        start=before.begin or first,
-        goodbyes=[(max(at, before.begin), agent) for at, agent in goodbyes if at < after.begin],
-        outages=outages(after.runs, after.pauses),
-    )
-
-
-def _order(row: SignalRow) -> tuple[object, ...]:
-    return (*row[: TS + 3], row[7])

@@ -22,12 +22,13 @@ from qmf.pipeline.lake.table_log import LOG
 _ADDING = frozenset({"commitInfo", "txn", "add"})
 
 
-def added_since(url: str, version: int) -> tuple[int, list[TableFile]] | None:
+def added_since(url: str, version: int, until: int | None = None) -> tuple[int, list[TableFile]] | None:
     """The files that commits after a version added, and the number of the last commit.
 
     Args:
         url: of the table.
         version: that was read before.
+        until: a later version at which to end; None for the last one.
 
     Returns:
         None where the library must be asked: commits changed something else or are damaged, entries of the log were
@@ -38,7 +39,7 @@ def added_since(url: str, version: int) -> tuple[int, list[TableFile]] | None:
     log = Path(url, LOG)
     found: list[TableFile] = []
     try:
-        while (entry := log / f"{version + 1:020}.json").exists():
+        while version != until and (entry := log / f"{version + 1:020}.json").exists():
             for line in entry.read_text().splitlines():
                 action = json.loads(line)
                 if not _ADDING.issuperset(action) or not action.get("add", {}).get("dataChange", True):
@@ -47,7 +48,9 @@ def added_since(url: str, version: int) -> tuple[int, list[TableFile]] | None:
                     found.append(_file(url, action["add"]))
             version += 1
         checkpoint = log / "_last_checkpoint"
-        if checkpoint.exists() and json.loads(checkpoint.read_text())["version"] > version:
+        if until is not None and version < until:
+            return None
+        if until is None and checkpoint.exists() and json.loads(checkpoint.read_text())["version"] > version:
             return None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -6,11 +6,19 @@ What these files mean is in `qmf.pipeline.record.writer_state`.
 from __future__ import annotations
 
 import fcntl
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from qmf.pipeline.errors import lake_errors
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.location import local_path
+
+_Found = TypeVar("_Found")
+
+#: Seconds that a reader waits for a recorder to complete a batch, and between two looks.
+_WAIT_LIMIT, _LOOK = 2.0, 0.01
 
 
 def is_recording(lake: DeltaLake) -> bool:
@@ -21,6 +29,23 @@ def is_recording(lake: DeltaLake) -> bool:
 def is_committing(lake: DeltaLake) -> bool:
     """True while a batch of a recorder on this machine may be in some of its tables only."""
     return bool(_writer_files(lake, "*.arrow"))
+
+
+def settled(lake: DeltaLake, find: Callable[[], _Found]) -> _Found:
+    """What a function finds at a moment at which no batch of a recorder is in some of its tables only.
+
+    Args:
+        lake: to look at.
+        find: looks for versions of tables. After some seconds its result counts, whatever recorders do.
+    """
+    give_up = time.monotonic() + _WAIT_LIMIT
+    while True:
+        late = time.monotonic() > give_up
+        if late or not is_committing(lake):
+            found = find()
+            if late or not is_committing(lake):
+                return found
+        time.sleep(_LOOK)
 
 
 def batches_of_recorders(lake: DeltaLake) -> frozenset[Path]:

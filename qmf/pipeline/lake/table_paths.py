@@ -20,6 +20,9 @@ from qmf.pipeline.kinds import RowKind
 #: The folder of what jobs produce.
 JOB_TABLES = "_tables"
 
+#: The folder of the checkpoint of a stream on Spark, in that of its table: without the table, the stream begins anew.
+CHECKPOINT = "_checkpoint"
+
 #: Characters of a version's hash in the name of its own table: enough to tell the versions of one class apart.
 _HASH_CHARACTERS = 8
 

@@ -12,7 +12,7 @@ from qmf.pipeline.correlate.alert_table import AlertTable
 from qmf.pipeline.correlate.alerts import Alert, AlertRow
 from qmf.pipeline.correlate.reporter import CorrelationReporter
 from qmf.pipeline.correlate.rules import Rule
-from qmf.pipeline.correlate.stream import StepResult
+from qmf.pipeline.correlate.steps import StepResult
 from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.config import BusConfig, IntegrationConfig, NotifyConfig
 from qmf.pipeline.notifying.config_source import ConfigSource

@@ -65,8 +65,11 @@ class LakeFollower:
         self._sources: list[tuple[ClassSource, list[str]]] = []
         self._files: dict[str, list[TableFile]] = {}
 
-    def look(self) -> list[FollowedClass]:
+    def look(self, until: Mapping[str, int] | None = None) -> list[FollowedClass]:
         """The classes there are now, each with what is new.
+
+        Args:
+            until: versions of all tables up to which they are read; None for all that is there.
 
         Raises:
             LakeError: a table cannot be read, what was not read yet was removed, or versions disagree about a type.
@@ -81,7 +84,7 @@ class LakeFollower:
                 if self._is_wanted(versions[0])
             ]
         left_out = self._runs.left_out() if self._sources else ()
-        return [self._class(source, paths, left_out) for source, paths in self._sources]
+        return [self._class(source, paths, left_out, until) for source, paths in self._sources]
 
     def _is_wanted(self, version: ClassVersion) -> bool:
         wanted = [(package, name) for package, _, name in (text.rpartition(":") for text in self._names)]
@@ -89,20 +92,35 @@ class LakeFollower:
             package in ("", version.package) and name.lower() == version.name.lower() for package, name in wanted
         )
 
-    def _class(self, source: ClassSource, paths: Sequence[str], left_out: Sequence[LeftOut]) -> FollowedClass:
+    def _class(
+        self,
+        source: ClassSource,
+        paths: Sequence[str],
+        left_out: Sequence[LeftOut],
+        until: Mapping[str, int] | None,
+    ) -> FollowedClass:
         files: Files = []
         new: Files = []
         for path in paths:
             table = self._delta.table(path)
-            added = self._look_at(path)
+            added = self._look_at(path) if until is None else self._look_until(path, until.get(path))
             files += [(table, file) for file in self._files.get(path, ())]
             new += [(table, file) for file in added]
         return FollowedClass(source.with_files(files, left_out), new)
 
-    def _look_at(self, path: str) -> Sequence[TableFile]:
-        """Find the files of a table; returns the new ones."""
+    def _look_until(self, path: str, version: int | None) -> Sequence[TableFile]:
+        """As of `_look_at` up to a version; to where it was read before, if that is later."""
+        read = self._read(path)
+        if version is None or (read is not None and read > version):
+            version = read
+        if version is None or (version == read and path in self._files):
+            return ()
+        return self._look_at(path, version)
+
+    def _look_at(self, path: str, until: int | None = None) -> Sequence[TableFile]:
+        """Find the files of a table, up to a version or all; returns the new ones."""
         url, known = f"{self._delta.url}/{path}", self.positions.get(path)
-        tail = None if known is None else added_since(url, known)
+        tail = None if known is None else added_since(url, known, until)
         if tail is not None:
             self.positions[path], added = tail
             self._files[path] += added
@@ -114,7 +132,7 @@ class LakeFollower:
             return ()
         if version == known:
             return ()
-        snapshot = table.snapshot()
+        snapshot = table.snapshot(until)
         found = table.added(self._read(path), snapshot.version)
         self.positions[path] = snapshot.version
         self._files[path] = list(snapshot.files)

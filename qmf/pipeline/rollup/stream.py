@@ -18,6 +18,7 @@ import attrs
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors, text
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.lake_versions import LakeVersions
 from qmf.pipeline.lake.waiting import LATE_NS, ReaderNote, waiting_since
 from qmf.pipeline.rollup.following import FollowedClass, LakeFollower
 from qmf.pipeline.rollup.members import window_seconds
@@ -90,11 +91,12 @@ class RollupStream:
         self.counts = StreamCounts()
         self._options = options
         self._late = parse_duration(options.late)
-        self._table = rollup_table(options, "stream")
-        self._latest = self._table.last_batch(_LATEST)
+        #: The table that is written.
+        self.table = rollup_table(options, "stream")
+        self._latest = self.table.last_batch(_LATEST)
         self._written: dict[str, _Written] = {}
         self._follower = LakeFollower(
-            options.lake, options.classes, lambda path: self._table.last_batch(f"{_READ}{path}"), options.storage
+            options.lake, options.classes, lambda path: self.table.last_batch(f"{_READ}{path}"), options.storage
         )
         self._connection = connect()
         self._connection.execute("set timezone = 'UTC'")
@@ -112,8 +114,9 @@ class RollupStream:
             )
         #: Up to when a class has samples that are left out of windows: they must not be known before later ones.
         self._late_until: dict[str, int] = {}
-        self._lake = DeltaLake(options.lake, options.storage)
-        self._note = ReaderNote(self._lake, "rollup", time.time_ns)
+        #: The lake that is followed.
+        self.lake = DeltaLake(options.lake, options.storage)
+        self._note = ReaderNote(self.lake, "rollup", time.time_ns)
         self._complete: int | None = None
 
     def close(self) -> None:
@@ -121,10 +124,11 @@ class RollupStream:
         self._note.close()
         self._connection.close()
 
-    def step(self, *, last: bool = False) -> int:
+    def step(self, until: LakeVersions | None = None, *, last: bool = False) -> int:
         """Read what is new, and write the windows that are complete.
 
         Args:
+            until: of all tables of the lake, up to which they are read; None for all that is there.
             last: write also those that are not complete yet; a later stream replaces them.
 
         Returns:
@@ -136,8 +140,8 @@ class RollupStream:
         started = time.monotonic()
         try:
             with duckdb_errors(self._options.lake):
-                before = self._waiting_since()
-                classes = self._follower.look()
+                before = self._waiting_since() if until is None else until.waiting
+                classes = self._follower.look(None if until is None else until.versions)
                 self._read(classes)
                 after = self._waiting_since()
                 # A table is complete until a recorder holds back rows of it.
@@ -157,7 +161,7 @@ class RollupStream:
         """The tables of which recorders hold rows back; where windows are wanted earlier than that, none of ours."""
         if self._late < LATE_NS and self._follower.positions:
             self._note.renew(self._follower.positions)
-        return waiting_since(self._lake, time.time_ns())
+        return waiting_since(self.lake, time.time_ns())
 
     def _read(self, classes: Sequence[FollowedClass]) -> None:
         """Read what is new, and count it."""
@@ -310,21 +314,21 @@ class RollupStream:
         """
         options: dict[str, Any] = {
             "writer": WRITER,
-            "batch": (self._table.last_batch(WRITER) or 0) + 1,
+            "batch": (self.table.last_batch(WRITER) or 0) + 1,
             "partition_by": PARTITIONS,
             "numbers": numbers,
         }
         rows = self._connection.sql(f"from {OUT}")
         if where is None:
-            self._table.append(rows, optional=False, **options)
+            self.table.append(rows, optional=False, **options)
         else:
-            self._table.replace(rows, where=where, **options)
+            self.table.replace(rows, where=where, **options)
 
     def _progress(self, source: ClassSource, size: str) -> _Written:
         """How far the windows of a class and a size are written."""
         key = WindowRange(source, size, 0, 0, last=False).key
         if key not in self._written:
-            until = self._table.last_batch(f"{_WRITTEN}{key}")
-            is_open = bool(self._table.last_batch(f"{_OPEN}{key}"))
+            until = self.table.last_batch(f"{_WRITTEN}{key}")
+            is_open = bool(self.table.last_batch(f"{_OPEN}{key}"))
             self._written[key] = _Written() if until is None else _Written(until, is_open)
         return self._written[key]

@@ -1,16 +1,20 @@
-"""The job `rollup --stream` in this process: looks at the lake again and again until a signal ends it."""
+"""The job `rollup --stream`, wherever it runs: follows the lake until a signal ends it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
 
+from qmf.pipeline.lake.lake_versions import LakeVersions
+from qmf.pipeline.lake.table_paths import CHECKPOINT
 from qmf.pipeline.rollup.stream import RollupStream
 from qmf.pipeline.rollup.tables import RollupOptions
-from qmf.pipeline.shutdown import repeat_until_stopped
+from qmf.pipeline.runners.runner import Pace, Runner
+from qmf.pipeline.shutdown import stop_on_signals
 
 
 def follow_lake(
+    runner: Runner,
     options: RollupOptions,
     print_line: Callable[[str], None],
     *,
@@ -21,6 +25,7 @@ def follow_lake(
     """Roll up a lake as it grows.
 
     Args:
+        runner: that follows the lake.
         options: of the roll-up; `first` and `last` are ignored.
         print_line: called for each commit, and at the end.
         every: seconds from look to look.
@@ -40,13 +45,16 @@ def follow_lake(
     with closing(make(options)) as stream:
         print_line(f"Following {options.lake}")
 
-        def step() -> None:
-            rows = stream.step(last=once)
+        def step(until: LakeVersions | None) -> bool:
+            rows = stream.step(until, last=once)
             if rows:
                 print_line(f"Wrote {rows} rows")
+            return False
 
         try:
-            repeat_until_stopped(step, every=every, once=once)
+            with stop_on_signals() as stop:
+                checkpoint = f"{stream.table.url}/{CHECKPOINT}"
+                runner.follow(stream.lake, checkpoint, step, Pace(every=every, once=once), stop)
         finally:
             print_line(f"rollup by {sizes}: {stream.counts}")
         return stream.counts.rows

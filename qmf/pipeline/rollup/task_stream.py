@@ -25,11 +25,11 @@ class TaskRollupStream(RollupStream):
         self._runner = runner
         self._made = WrittenRows()
         self._first_day = ""
-        self._table.conform(rollup_schema())
+        self.table.conform(rollup_schema())
 
     def _roll_up(self, ranges: Sequence[WindowRange]) -> list[int]:
         tasks = []
-        is_first = self._table.version() is None
+        is_first = self.table.version() is None
         options = attrs.evolve(self._options, lake=absolute(self._options.lake), out=absolute(self._options.out))
         for windows in ranges:
             days = {date: windows.source.days[date] for date in windows.days}
@@ -37,7 +37,7 @@ class TaskRollupStream(RollupStream):
             tasks.append(WindowTask(options, few, is_first))
         first = min(windows.start for windows in ranges)
         self._first_day = "" if first == -END_NS else self._options.zone.day(first)
-        self._made = written_rows(self._runner, tasks, self._table)
+        self._made = written_rows(self._runner, tasks, self.table)
         counts = self._made.counts
         return [counts.get((windows.source.package, windows.source.name, windows.size), 0) for windows in ranges]
 
@@ -45,6 +45,6 @@ class TaskRollupStream(RollupStream):
         replacement = None
         if where is not None:
             first = self._first_day
-            replacement = ReplacedRows.of(self._table, where, self._options.sizes, lambda found: found >= first)
-            self._made += written_rows(self._runner, replacement.kept, self._table)
-        commit_rows(self._table, self._made, replacement, numbers)
+            replacement = ReplacedRows.of(self.table, where, self._options.sizes, lambda found: found >= first)
+            self._made += written_rows(self._runner, replacement.kept, self.table)
+        commit_rows(self.table, self._made, replacement, numbers)

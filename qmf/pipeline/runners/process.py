@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -15,10 +16,11 @@ import attrs
 
 from qmf.pipeline.duckdb_queries import connect, quoted
 from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_files import WrittenRows, write_rows
 from qmf.pipeline.lake.table_files import FilesByTable, in_portions
-from qmf.pipeline.runners.runner import Map, Mapped, Reduce, Rows, Task, conformed_batches
+from qmf.pipeline.runners.runner import Map, Mapped, Pace, Reduce, Rows, Step, Task, conformed_batches
 
 _SORTED = "qmf_unsorted"
 
@@ -159,6 +161,25 @@ class ProcessRunner:
             return [work(task) for task in tasks]
         with ThreadPoolExecutor(min(len(tasks), os.cpu_count() or 1), "qmf-task") as pool:
             return list(pool.map(work, tasks))
+
+    def follow(
+        self,
+        lake: DeltaLake,  # noqa: ARG002
+        checkpoint: str,  # noqa: ARG002
+        step: Step,
+        pace: Pace,
+        stop: threading.Event,
+    ) -> None:
+        """As of `Runner`: each step reads all that is there."""
+        while not stop.is_set():
+            started = time.monotonic()
+            worked = step(None)
+            if pace.once:
+                if not worked:
+                    break
+                continue
+            seconds = pace.every if worked or pace.poll is None else pace.poll
+            stop.wait(max(0.0, seconds - (time.monotonic() - started)))
 
     def _cursor(self) -> Any:
         """A connection to the database of all tasks, which keeps the metadata of the files that it has read."""

@@ -12,11 +12,16 @@ are in UTC, and make Arrow record batches.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
+import attrs
+
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.lake_versions import LakeVersions
 from qmf.pipeline.lake.row_files import WrittenRows
 from qmf.pipeline.lake.table_files import FilesByTable, TableFile
 
@@ -29,9 +34,31 @@ Map = Callable[[Any, Task], Iterator[Any]]
 Reduce = Callable[[Any, Iterator[Any]], Iterator[Any]]
 """Makes record batches of a share of the rows: all rows of some keys; the first argument is a connection to DuckDB."""
 
+Step = Callable[[LakeVersions | None], bool]
+"""A step of a stream: reads up to these versions, or all that is there, and returns whether there was anything to do.
+
+What it commits says what it has read. It may be called again with versions that it has read, as after a kill.
+"""
 
 #: What `stored_rows` reads.
 STORED = "qmf_stored"
+
+
+@attrs.frozen(kw_only=True)
+class Pace:
+    """When a stream makes its steps.
+
+    Attributes:
+        every: seconds from the start of a step to the start of the next one.
+        poll: seconds after a step that had nothing to do, in the process; None for `every`.
+        tick: seconds after which there is a step on Spark though nothing is new; None for never.
+        once: steps are made until one has nothing to do, of what is there now.
+    """
+
+    every: float
+    poll: float | None = None
+    tick: float | None = None
+    once: bool = False
 
 
 class Rows(Protocol):
@@ -110,6 +137,17 @@ class Runner(Protocol):
         Args:
             tasks: of the function.
             work: may commit what it has done.
+        """
+
+    def follow(self, lake: DeltaLake, checkpoint: str, step: Step, pace: Pace, stop: threading.Event) -> None:
+        """Make the steps of a stream as a lake grows. For the main thread, in which the steps are made.
+
+        Args:
+            lake: to follow; it may not be there yet.
+            checkpoint: folder or URL for what the runner keeps, if it keeps anything.
+            step: of the stream.
+            pace: when.
+            stop: ends it, after a step.
         """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
@@ -14,10 +15,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from qmf.pipeline.duckdb_queries import connect
 from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_files import WrittenRows
 from qmf.pipeline.lake.table_files import FilesByTable, in_portions
-from qmf.pipeline.runners.runner import Map, Mapped, Reduce, Rows, Task, conformed_batches
+from qmf.pipeline.runners.runner import Map, Mapped, Pace, Reduce, Rows, Step, Task, conformed_batches
+from qmf.pipeline.runners.spark_stream import follow_lake
 from qmf.pipeline.spark import sinks
 
 #: Rows of a task: seconds of work, and some hundred megabytes.
@@ -134,6 +137,10 @@ class SparkRunner:
 
         rows = self._pickled(list(enumerate(tasks))).mapInArrow(run, "number long, found binary").collect()
         return [pickle.loads(found) for _number, found in sorted((row[0], bytes(row[1])) for row in rows)]
+
+    def follow(self, lake: DeltaLake, checkpoint: str, step: Step, pace: Pace, stop: threading.Event) -> None:
+        """As of `Runner`: a query of Structured Streaming, with a step for each micro-batch; see `spark_stream`."""
+        follow_lake(self.spark, lake, checkpoint, step, pace, stop)
 
     def _pickled(self, tasks: Sequence[Any]) -> DataFrame:
         frame = self.spark.createDataFrame([(pickle.dumps(task),) for task in tasks], "task binary")

@@ -4,7 +4,9 @@
 - ``spark.read.format("qmf")`` with `lake`, `package`, `class`: what is recorded there; `from` and `to` bound its days;
 - ``spark.readStream.format("qmf")`` with `lake`, `package`, `class`: all rows that are or will be recorded there;
 - the same with `url` and `spool` in addition: records the bus into the spool, a lake, while the query runs, and follows
-  it.
+  it;
+- ``spark.readStream.format("qmf")`` with `lake` and ``kind="versions"``: the number of the last commit of each table,
+  for jobs that read rows themselves. With `tick`, there is a micro-batch after so many seconds though nothing is new.
 
 A lake is a folder, or a URL of an object store whose options begin with ``storage.``. Files and versions come from the
 Delta tables themselves: Spark needs no jar for it.
@@ -35,7 +37,7 @@ from qmf.pipeline.lake.file_rows import WantedRows
 from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import CLASS_KINDS
 from qmf.pipeline.lake.table_paths import class_of_path, kind_path
-from qmf.pipeline.spark import catalog
+from qmf.pipeline.spark import catalog, lake_versions
 from qmf.pipeline.spark.lake_stream import (
     DEFAULT_FILES,
     FilteringLakeReader,
@@ -44,6 +46,7 @@ from qmf.pipeline.spark.lake_stream import (
     LakeStreamReader,
     PathFilter,
 )
+from qmf.pipeline.spark.lake_versions import LakeVersionsReader
 
 #: The beginning of the options of an object store.
 _STORAGE = "storage."
@@ -59,6 +62,8 @@ class QmfDataSource(DataSource):
 
     def schema(self) -> T.StructType:
         """The columns of the class, as the lake or the bus has them now; those of later versions join at a restart."""
+        if self._is_of_versions():
+            return lake_versions.SCHEMA
         kind, versions = self._selected()
         if kind in CLASS_KINDS and not versions:
             return catalog.any_class_schema(kind)
@@ -100,6 +105,9 @@ class QmfDataSource(DataSource):
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:
         """A reader of a lake, or of a bus by its spool."""
         options = dict(self.options)
+        if self._is_of_versions():
+            tick = float(options["tick"]) if options.get("tick") else None
+            return LakeVersionsReader(absolute(options["lake"]), storage_options(options), tick)
         wanted, includes = self._wanted(schema)
         return LakeStreamReader(
             _place(options.get("spool") or options["lake"], options),
@@ -108,6 +116,9 @@ class QmfDataSource(DataSource):
             limit=int(options.get("files", DEFAULT_FILES)),
             spooled=(options["url"], options) if options.get("url") else None,
         )
+
+    def _is_of_versions(self) -> bool:
+        return bool(self.options.get("kind") == lake_versions.VERSIONS and self.options.get("lake"))
 
     def _wanted(self, schema: T.StructType) -> tuple[WantedRows, PathFilter]:
         """Rows and columns of a lake, and its tables."""

@@ -25,12 +25,11 @@ from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_files import WrittenRows, write_rows
 from qmf.pipeline.lake.table_files import WrittenFile
+from qmf.pipeline.lake.table_paths import CHECKPOINT
 from qmf.pipeline.lake.table_settings import exact_statistics
 
 #: The column with the number of the batch of a stream that a row came with.
 BATCH_COLUMN = "_batch"
-
-CHECKPOINT = "_checkpoint"
 
 #: Files of a micro-batch: the tables are small, and small files cost more than their rows.
 _FILES = 1

@@ -22,6 +22,7 @@ from qmf.pipeline.cli import main
 from qmf.pipeline.commands.places import JOBS, places_table
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.table_paths import CHECKPOINT
 from qmf.pipeline.report.collect import ReportOptions, collect
 from qmf.pipeline.report.source import end_of_recording
 from qmf.pipeline.report.time_range import parse_time_range
@@ -60,9 +61,11 @@ def on_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """The rows of all Delta tables in a folder, each in an order, with all columns."""
+    """The rows of all Delta tables in a folder, each in an order, with all columns; without those of states."""
     found = {}
     for log in sorted(folder.rglob("_delta_log")):
+        if "_state" in log.parts:
+            continue
         table = deltalake.DeltaTable(str(log.parent)).to_pyarrow_table()
         found[str(log.parent.relative_to(folder))] = sorted(table.to_pylist(), key=str)
     return found
@@ -111,15 +114,6 @@ def test_the_page_has_the_table_of_the_code() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("on_spark")
-def test_a_cell_that_says_no_is_refused(shop: Shop, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert [job.name for job in JOBS if job.spark_stream is False] == ["correlate"]
-    command = ["correlate", "--lake", shop.root, *rules_file(tmp_path), "--stream", "--once", "--master", "local[2]"]
-    assert main(command) == 2
-    assert "correlate: --stream runs in the process of the command" in capsys.readouterr().err
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "stream"),
     [
@@ -143,6 +137,29 @@ def test_a_job_does_the_same_in_both_places(
     assert printed[0] == printed[1]
     assert rows(tmp_path / "process") == rows(tmp_path / "spark")
     assert name == "check" or any(rows(tmp_path / "spark").values())
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_spark")
+@pytest.mark.parametrize("name", [job.name for job in JOBS if job.spark_stream])
+def test_a_stream_goes_on_where_it_ended(shop: Shop, tmp_path: Path, name: str) -> None:
+    own = rules_file(tmp_path) if name == "correlate" else []
+
+    def run() -> None:
+        for where, master in (("process", []), ("spark", ["--master", "local[2]"])):
+            command = [name, "--lake", shop.root, "--out", str(tmp_path / where), "--stream", "--once", *own]
+            assert main([*command, *master]) == 0
+
+    run()
+    shop.put((200, 50), object="till-1", queue=7, name="one")
+    shop.beat(210)
+    # Its tables say what it has read: it needs no checkpoint, and files that were combined hold nothing new.
+    for checkpoint in list((tmp_path / "spark").rglob(CHECKPOINT)):
+        shutil.rmtree(checkpoint)
+    for path in shop.lake.paths():
+        shop.lake.table(path).delta().optimize.compact()
+    run()
+    assert rows(tmp_path / "process") == rows(tmp_path / "spark")
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from pyspark.errors import StreamingQueryException
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.maintenance import optimize_table
+from qmf.pipeline.lake.table_paths import CHECKPOINT
 from qmf.pipeline.spark import sinks
 
 if TYPE_CHECKING:
@@ -85,4 +86,4 @@ def test_a_relative_path_is_one_of_the_program(
     rows = sinks.read_table(spark, LakeTable("out"))
     assert rows is not None
     assert sorted(row["_seq"] for row in rows.collect()) == [2, 3]
-    assert (tmp_path / "out" / sinks.CHECKPOINT).is_dir()
+    assert (tmp_path / "out" / CHECKPOINT).is_dir()

@@ -1,0 +1,304 @@
+"""The reduce of a stream of rules: a step of the detectors of some buckets. It knows no runner.
+
+It gets the signals of the step, sorted by bucket, rule, subject and time, and before those of a bucket a row that names
+the files with the states of its detectors. Only detectors that have something to do are restored from these.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.correlate.alert_table import arrow_table
+from qmf.pipeline.correlate.alerts import AlertRow
+from qmf.pipeline.correlate.batch_input import BatchInput
+from qmf.pipeline.correlate.detector_table import (
+    BUCKET,
+    STATE,
+    WAITING,
+    bucket_of,
+    detector_schema,
+    stored_rows,
+)
+from qmf.pipeline.correlate.detectors import NEVER
+from qmf.pipeline.correlate.evaluation import AT, KEY, RULE, EvaluationPass, Evaluator, Subject, orphans_cleared
+from qmf.pipeline.correlate.file_signals import FAILURE, SIGNAL_ORDER, file_signals, signal_schema
+from qmf.pipeline.correlate.signal_reader import SignalRow, signal_rows
+from qmf.pipeline.correlate.steps import StepPortions, signal_order
+from qmf.pipeline.duckdb_queries import text
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.table_files import FilesByTable
+
+#: What a row of the result is: one of the table of alerts or of detectors, an alert that is pending, or figures.
+ROW, ALERT, DETECTOR, PENDING, FIGURES = "row", "alert", "detector", "pending", "figures"
+
+#: The columns of figures: numbers of signals, those that wait for their time among them, when there is something to do,
+#: and the number of a rule that failed.
+NUMBERS = ("signals", "misdated", "too_late", "waiting", "next_due", "number")
+
+#: By what the reduce is sorted, after the bucket.
+ORDER = ("rule", "key", *SIGNAL_ORDER)
+
+#: The rule of a row that names files.
+_FILES = -1
+
+#: Signals that are evaluated at once, and rows of a record batch.
+_PORTION = 5000
+
+#: Conditions on agents in a query.
+_FEW = 50
+
+
+def step_signals(given: BatchInput, buckets: int, connection: Any, files: FilesByTable) -> Iterator[Any]:
+    """The map: signals of files, with the bucket of each."""
+    pa = import_pyarrow()
+    for batch in file_signals(given, connection, files):
+        rules, keys = batch["rule"].to_pylist(), batch["key"].to_pylist()
+        own = [
+            bucket_of("" if key is None else given.hashes[rule], key or "", buckets)
+            for rule, key in zip(rules, keys, strict=True)
+        ]
+        yield batch.append_column(BUCKET, pa.array(own, pa.string()))
+
+
+def step_schema() -> Any:
+    """The columns of the map."""
+    return signal_schema().append(import_pyarrow().field(BUCKET, import_pyarrow().string()))
+
+
+def bucket_files(bucket: str, files: Sequence[str], *, whole: bool) -> dict[str, Any]:
+    """The row before the signals of a bucket.
+
+    Args:
+        bucket: its name.
+        files: with its states, inside the table.
+        whole: the bucket is written as a whole.
+    """
+    return {"rule": _FILES, "key": "", FAILURE: json.dumps({"files": list(files), "whole": whole}), BUCKET: bucket}
+
+
+def result_schema() -> Any:
+    """The columns of the reduce."""
+    pa = import_pyarrow()
+    alerts = arrow_table([], 0).schema
+    states = [field for field in detector_schema() if field.name not in alerts.names]
+    numbers = [pa.field(name, pa.int64()) for name in NUMBERS]
+    return pa.schema([*alerts, *states, *numbers, (FAILURE, pa.string()), (ROW, pa.string())])
+
+
+@attrs.frozen(kw_only=True)
+class BucketStep:
+    """The reduce.
+
+    Attributes:
+        given: what is read and evaluated.
+        left_out: the numbers of rules that read nothing.
+        over: the time of the step.
+        step: its number.
+        buckets: the number of buckets.
+        table: of the detectors.
+    """
+
+    given: BatchInput
+    left_out: frozenset[int]
+    over: EvaluationPass
+    step: int
+    buckets: int
+    table: LakeTable
+
+    def __call__(self, connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
+        """The rows of `result_schema` for some buckets."""
+        failed: dict[int, str] = {}
+        rows = (row for batch in batches for row in signal_rows(batch))
+        for bucket, own in groupby(rows, key=itemgetter(-1)):
+            yield from self._bucket(connection, bucket, own, failed)
+        yield from _batches([{"number": number, FAILURE: reason} for number, reason in failed.items()], FIGURES)
+
+    def _bucket(self, connection: Any, bucket: str, rows: Iterator[SignalRow], failed: dict[int, str]) -> Iterator[Any]:
+        stored = json.loads(next(rows)[-2])
+
+        def signals() -> Iterator[SignalRow]:
+            for row in rows:
+                if row[AT] is None:
+                    failed[row[RULE]] = row[-2]
+                else:
+                    yield row[:-2]
+
+        known = _StoredBucket(connection, self.table, stored["files"], self.step - 1)
+        detectors = _Detectors(self.given.evaluator(self.left_out), self.given.hashes, known)
+        orphans = [
+            alert
+            for hash, key, name, kind, content in detectors.restore_due(self.over, everything=stored["whole"])
+            for alert in orphans_cleared(name, kind, hash, key, content, self.over.begin)
+        ]
+        merged = heapq.merge(known.waiting(self.given.hashes), signals(), key=signal_order)
+        portions = StepPortions(_portions(merged), self.over)
+        evaluator = detectors.evaluator
+
+        def has(subject: Subject) -> bool:
+            number, key = subject
+            return bucket_of(self.given.hashes[number], key, self.buckets) == bucket
+
+        detectors.restore(filter(has, evaluator.expected_subjects()))
+        alerts = [*orphans, *evaluator.step(detectors.restored(portions), self.over, has=has)]
+        if stored["whole"]:
+            evaluator.touched.update(evaluator.detectors)
+        states, due = detectors.dumped(self.over.end)
+        waiting = [self._waiting(row) for row in portions.waiting]
+        shared = {BUCKET: bucket, "step": self.step}
+        yield from _alert_batches(alerts, self.step, ALERT)
+        yield from _alert_batches(list(evaluator.pending()), self.step, PENDING)
+        yield from _batches([{**row, **shared} for row in (*states, *waiting)], DETECTOR)
+        counts = portions.counts
+        due = min([due, *(row[AT] for row in portions.waiting)])
+        figures = (counts.rows, counts.misdated, counts.too_late, len(waiting), due)
+        yield from _batches([dict(zip(NUMBERS, figures, strict=False))], FIGURES)
+
+    def _waiting(self, row: SignalRow) -> dict[str, Any]:
+        hash = self.given.hashes[row[RULE]]
+        return {"part": WAITING, "hash": hash, "key": row[KEY], "content": json.dumps(row[AT:])}
+
+
+class _StoredBucket:
+    """What earlier steps have stored of a bucket."""
+
+    def __init__(self, connection: Any, table: LakeTable, paths: Sequence[str], last_step: int) -> None:
+        """
+        Args:
+            connection: to DuckDB; holds a temporary table until the next bucket.
+            table: with the files.
+            paths: of the files.
+            last_step: number of the step before.
+        """
+        self._connection, self._last_step = connection, last_step
+        rows = stored_rows(table, paths) if paths else detector_schema().empty_table()
+        self._rows = rows
+        connection.register("qmf_bucket", rows)
+        latest = "arg_max({'name': name, 'kind': kind, 'due': due, 'pending': pending, 'content': content}, step)"
+        connection.execute(
+            f"create or replace temp table qmf_states as from (select hash, key, unnest({latest}) from qmf_bucket "
+            f"where part = {text(STATE)} group by hash, key) where content is not null"
+        )
+
+    def waiting(self, hashes: Sequence[str]) -> list[SignalRow]:
+        """The signals that waited for their time, sorted."""
+        numbers = {hash: number for number, hash in enumerate(hashes)}
+        found = self._connection.execute(
+            f"select hash, key, content from qmf_bucket where part = {text(WAITING)} and step = {self._last_step}"
+        ).fetchall()
+        rows = [(numbers[hash], key, *json.loads(own)) for hash, key, own in found if hash in numbers]
+        return sorted(rows, key=signal_order)
+
+    def states(self, where: str) -> list[tuple[str, str, str, str, str]]:
+        """Hash, key, name, kind and state of detectors that meet a condition."""
+        found: list[tuple[str, str, str, str, str]] = self._connection.execute(
+            f"select hash, key, name, kind, content from qmf_states where {where}"
+        ).fetchall()
+        return found
+
+    def states_of(self, subjects: Iterable[tuple[str, str]]) -> list[tuple[str, str, str, str, str]]:
+        """The same for subjects by hash and key."""
+        hashes, keys = zip(*subjects, strict=True)
+        pa = import_pyarrow()
+        self._connection.register("qmf_wanted", pa.table({"hash": hashes, "key": keys}))
+        return self.states("(hash, key) in (select (hash, key) from qmf_wanted)")
+
+    def next_due(self, after: int) -> int:
+        """The first time not before another one at which a detector has something to do."""
+        ((found,),) = self._connection.execute(f"select min(due) from qmf_states where due >= {after}").fetchall()
+        return NEVER if found is None else int(found)
+
+
+class _Detectors:
+    """The detectors of a bucket that are needed in a step."""
+
+    def __init__(self, evaluator: Evaluator, hashes: Sequence[str], stored: _StoredBucket) -> None:
+        self.evaluator = evaluator
+        self._hashes, self._stored = hashes, stored
+        self._numbers = {hash: number for number, hash in enumerate(hashes)}
+        #: Those that are stored.
+        self._known: set[Subject] = set()
+        #: Rows of states that are no more.
+        self._orphans: list[dict[str, Any]] = []
+
+    def restore_due(self, over: EvaluationPass, *, everything: bool) -> list[tuple[str, str, str, str, str]]:
+        """Restore those that have something to do without signals; returns those of rules that are no more."""
+        where = "true"
+        agents = sorted({json.dumps(agent)[1:-1] for _at, agent in over.goodbyes})
+        if not everything and len(agents) <= _FEW:
+            hashes = ", ".join(text(hash) for hash in self._hashes) or "''"
+            where = f"due < {over.end} or pending or hash not in ({hashes})"
+            where += "".join(f" or contains(content, {text(agent)})" for agent in agents)
+        found = self._stored.states(where)
+        self._restore(found)
+        orphans = [row for row in found if row[0] not in self._numbers]
+        self._orphans = [
+            {"part": STATE, "hash": hash, "key": key, "name": name, "kind": kind, "content": None}
+            for hash, key, name, kind, _content in orphans
+        ]
+        return orphans
+
+    def restore(self, subjects: Iterable[Subject]) -> None:
+        """Restore those of subjects that are stored."""
+        missing = {
+            (self._hashes[number], key) for number, key in subjects if (number, key) not in self.evaluator.detectors
+        }
+        if missing:
+            self._restore(self._stored.states_of(sorted(missing)))
+
+    def restored(self, portions: Iterable[Sequence[SignalRow]]) -> Iterator[Sequence[SignalRow]]:
+        """The same portions, before each of which its detectors are restored."""
+        for portion in portions:
+            self.restore({(row[RULE], row[KEY]) for row in portion})
+            yield portion
+
+    def dumped(self, now: int) -> tuple[list[dict[str, Any]], int]:
+        """The rows of states that may have changed, and when a detector has something to do."""
+        rows, due = list(self._orphans), self._stored.next_due(now)
+        for number, key in self.evaluator.touched:
+            detector, rule = self.evaluator.detectors[number, key], self.evaluator.rules[number]
+            content = detector.dump(now)
+            if content is None and (number, key) not in self._known:
+                continue
+            own = {"hash": self._hashes[number], "key": key, "name": rule.name, "kind": rule.kind.value}
+            figures = {"due": detector.due, "pending": any(True for _ in detector.pending())}
+            rows.append({"part": STATE, **own, **figures, "content": content})
+            due = min(due, detector.due)
+        return rows, due
+
+    def _restore(self, rows: Iterable[tuple[str, str, str, str, str]]) -> None:
+        for hash, key, _name, _kind, content in rows:
+            number = self._numbers.get(hash)
+            if number is not None and (number, key) not in self.evaluator.detectors:
+                self.evaluator.restore(number, key, content)
+                self._known.add((number, key))
+
+
+def _portions(rows: Iterable[SignalRow]) -> Iterator[list[SignalRow]]:
+    iterator = iter(rows)
+    while portion := list(islice(iterator, _PORTION)):
+        yield portion
+
+
+def _batches(rows: Sequence[dict[str, Any]], row: str) -> Iterator[Any]:
+    schema = result_schema()
+    for start in range(0, len(rows), _PORTION):
+        own = [{**item, ROW: row} for item in rows[start : start + _PORTION]]
+        yield import_pyarrow().RecordBatch.from_pylist(own, schema=schema)
+
+
+def _alert_batches(alerts: Sequence[AlertRow], step: int, row: str) -> Iterator[Any]:
+    pa, schema = import_pyarrow(), result_schema()
+    for start in range(0, len(alerts), _PORTION):
+        table = arrow_table(alerts[start : start + _PORTION], step)
+        for field in list(schema)[len(table.schema) :]:
+            value = row if field.name == ROW else None
+            table = table.append_column(field, pa.array([value] * table.num_rows, field.type))
+        yield from table.to_batches()

@@ -1,0 +1,196 @@
+"""The states of detectors as a Delta table, for streams whose steps are made by tasks.
+
+::
+
+    OUT/_state/detectors    in folders by bucket, a hash of rule and subject; and one with the progress of the stream
+
+A step adds a file to each bucket of which something changed: of several rows of a subject, that of the latest step
+counts. A bucket with many files is written as a whole from time to time. One commit has all files of a step, its
+progress, and the names of the files with its alerts, which are committed to their own table after it: a step that was
+killed in between is completed at the next start.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.correlate.detectors import NEVER
+from qmf.pipeline.correlate.stream_state import StreamProgress
+from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.delta_errors import delta_errors
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.location import local_path
+from qmf.pipeline.lake.row_files import write_rows
+from qmf.pipeline.lake.table_files import TableFile, WrittenFile
+
+#: The column by which the table is partitioned.
+BUCKET = "bucket"
+
+#: What a row is: the state of a detector, or a signal that waits for its time.
+STATE, WAITING = "state", "waiting"
+
+#: The columns, with their types in Arrow. `content` is null where a state is no more.
+COLUMNS = (
+    (BUCKET, "string"),
+    ("part", "string"),
+    ("step", "int64"),
+    ("hash", "string"),
+    ("key", "string"),
+    ("name", "string"),
+    ("kind", "string"),
+    ("due", "int64"),
+    ("pending", "bool"),
+    ("content", "string"),
+)
+
+#: The bucket of the progress.
+_PROGRESS = "progress"
+
+#: Files of a bucket, after which it is written as a whole.
+_MAX_FILES = 8
+
+_WRITER = "correlate"
+
+
+@attrs.frozen(kw_only=True)
+class TaskProgress:
+    """The progress of a stream whose steps are made by tasks.
+
+    Attributes:
+        stream: as that of a stream in the process; `again` is not used.
+        buckets: number of buckets.
+        goodbyes: those of agents that belong to later steps, as (time, agent).
+        alerts: files with the alerts of the last step.
+        due: when a detector has something to do.
+    """
+
+    stream: StreamProgress = attrs.field(factory=StreamProgress)
+    buckets: int
+    goodbyes: Sequence[tuple[int, str]] = ()
+    alerts: Sequence[WrittenFile] = ()
+    due: int = NEVER
+
+    def to_json(self) -> str:
+        """The content of its row."""
+        content = attrs.asdict(self, filter=lambda field, _value: field.name != "stream")
+        return json.dumps({**content, "stream": self.stream.to_json()})
+
+    @classmethod
+    def parse(cls, text: str) -> TaskProgress:
+        """The reverse of `to_json`."""
+        content: dict[str, Any] = json.loads(text)
+        content["stream"] = StreamProgress.parse(content["stream"])
+        content["goodbyes"] = tuple((at, agent) for at, agent in content["goodbyes"])
+        content["alerts"] = tuple(WrittenFile(**file) for file in content["alerts"])
+        return cls(**content)
+
+
+def bucket_of(hash: str, key: str, count: int) -> str:
+    """The bucket of a subject, one of so many: the same in all processes and versions."""
+    return f"{zlib.crc32(f'{hash} {key}'.encode()) % count:04}"
+
+
+def bucket_names(count: int) -> list[str]:
+    """All buckets."""
+    return [f"{number:04}" for number in range(count)]
+
+
+def detector_table(out: str) -> LakeTable:
+    """The table in a folder of tables of alerts."""
+    return LakeTable(str(local_path(out) / "_state" / "detectors"), statistics=("step", "due"))
+
+
+def detector_schema() -> Any:
+    """The columns, as an Arrow schema."""
+    pa = import_pyarrow()
+    return pa.schema([pa.field(name, pa.type_for_alias(type)) for name, type in COLUMNS])
+
+
+class DetectorTable:
+    """The table of one stream, for the process that commits. Methods raise `LakeError` where the file system fails."""
+
+    def __init__(self, out: str) -> None:
+        """Name the table; nothing is read yet."""
+        #: The Delta table.
+        self.table = detector_table(out)
+
+    def progress(self) -> TaskProgress | None:
+        """The progress of the last step; None where there is none."""
+        paths = self.files().get(_PROGRESS, ())
+        if not paths:
+            return None
+        rows = stored_rows(self.table, paths).to_pylist()
+        return TaskProgress.parse(max(rows, key=lambda row: row["step"])["content"])
+
+    def files(self) -> dict[str, list[str]]:
+        """The paths of the files of each bucket, and of the progress, inside the table."""
+        found: dict[str, list[str]] = {}
+        for file in () if self.table.version() is None else self.table.snapshot().files:
+            found.setdefault(file.path.partition("/")[0].removeprefix(f"{BUCKET}="), []).append(file.path)
+        return found
+
+    def commit(
+        self, progress: TaskProgress, written: Sequence[WrittenFile], files: Mapping[str, Sequence[str]]
+    ) -> list[str]:
+        """Commit a step, or progress alone.
+
+        Args:
+            progress: after the step.
+            written: files of the step.
+            files: of the buckets of the step, before it; those of which `is_whole` is true are replaced.
+
+        Returns:
+            the files that are not needed any more, for `remove`.
+        """
+        schema, step = detector_schema(), progress.stream.step
+        row = dict.fromkeys(schema.names) | {
+            BUCKET: _PROGRESS, "part": _PROGRESS, "step": step, "content": progress.to_json(),
+        }  # fmt: skip
+        own = write_rows(
+            self.table, [import_pyarrow().RecordBatch.from_pylist([row], schema=schema)], schema, by=(BUCKET,)
+        )
+        before = {_PROGRESS: self.files().get(_PROGRESS, []), **files}
+        replaced = [_PROGRESS, *(bucket for bucket in files if is_whole(files[bucket]))]
+        self.table.commit_files(
+            [*written, *own.files],
+            schema,
+            partition_by=(BUCKET,),
+            writer=_WRITER,
+            batch=(self.table.last_batch(_WRITER) or 0) + 1,
+            replace=self.table.version() is not None,
+            where={BUCKET: replaced},
+        )
+        return [path for bucket in replaced for path in before.get(bucket, ())]
+
+    def remove(self, paths: Sequence[str]) -> None:
+        """Remove files: the stream alone reads the table, and `vacuum` would keep those of each step for days."""
+        store = self.table.store()
+        for path in paths:
+            with delta_errors(self.table.url):
+                store.delete_file(path)
+
+
+def refuse_state(out: str, where: str) -> PipelineError:
+    """The error for a folder whose state is that of a stream in another place."""
+    return PipelineError(
+        f"{out}: a stream {where} has written here, and its state is of another form: choose another --out, or remove "
+        "the folder to begin anew"
+    )
+
+
+def is_whole(files: Sequence[str]) -> bool:
+    """Whether a bucket with some files is written as a whole by the next step."""
+    return len(files) >= _MAX_FILES
+
+
+def stored_rows(table: LakeTable, paths: Sequence[str]) -> Any:
+    """The rows of some files, as an Arrow table without the bucket."""
+    schema = detector_schema()
+    schema = schema.remove(schema.get_field_index(BUCKET))
+    return table.dataset([TableFile(path, f"{table.url}/{path}", None, 0, 0) for path in paths], schema).to_table()

@@ -1,0 +1,40 @@
+"""The map of rules, in a batch as in a stream: signals of files. It knows no runner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import Any
+
+from qmf.pipeline.correlate.batch_input import BatchInput
+from qmf.pipeline.correlate.signal_reader import SignalRow
+from qmf.pipeline.correlate.signals import SIGNAL_COLUMNS
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.table_files import FilesByTable
+
+#: The text of an expression that could not be computed, in a row of its own with the number of the rule.
+FAILURE = "failure"
+
+#: By what the signals of a subject are sorted.
+SIGNAL_ORDER = ("at", "ts", "run", "seq", "role")
+
+
+def file_signals(given: BatchInput, connection: Any, files: FilesByTable) -> Iterator[Any]:
+    """The signals of files, and what failed."""
+    pa = import_pyarrow()
+    with closing(given.reader(connection)) as reader:
+        for batch in reader.signal_batches(given.rows(files)):
+            yield batch.append_column(FAILURE, pa.nulls(batch.num_rows, pa.string()))
+        nothing = (None,) * (len(SIGNAL_COLUMNS) - 1)
+        yield from signal_table([(number, *nothing, text) for number, text in reader.failures.items()]).to_batches()
+
+
+def signal_schema() -> Any:
+    pa = import_pyarrow()
+    types = {"INTEGER": pa.int32(), "VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64()}
+    return pa.schema([(name, types[type]) for name, type in (*SIGNAL_COLUMNS, (FAILURE, "VARCHAR"))])
+
+
+def signal_table(rows: Iterable[SignalRow]) -> Any:
+    schema = signal_schema()
+    return import_pyarrow().Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)

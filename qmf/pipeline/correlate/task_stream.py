@@ -1,0 +1,313 @@
+"""The job as a stream whose steps are made by the tasks of a runner, as on Spark; see `CorrelationStream`.
+
+A step is a map on new files, which makes signals; a key, the bucket of rule and subject; a reduce on the sorted signals
+of each bucket, with the detectors that the steps before left; and one commit of the states and the progress. Rows that
+wait for their time are part of the states. Alerts, and few rows for each run of a recorder, come to this process.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from functools import partial
+from typing import Any
+
+import attrs
+
+from qmf.pipeline.correlate.alert_table import COLUMNS, AlertTable, arrow_table
+from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
+from qmf.pipeline.correlate.batch_input import BatchInput, merged_arrivals
+from qmf.pipeline.correlate.bucket_step import (
+    ALERT,
+    DETECTOR,
+    FIGURES,
+    NUMBERS,
+    ORDER,
+    PENDING,
+    ROW,
+    BucketStep,
+    bucket_files,
+    result_schema,
+    step_schema,
+    step_signals,
+)
+from qmf.pipeline.correlate.detector_table import (
+    BUCKET,
+    DetectorTable,
+    TaskProgress,
+    bucket_names,
+    detector_schema,
+    is_whole,
+    refuse_state,
+)
+from qmf.pipeline.correlate.evaluation import EvaluationCounts
+from qmf.pipeline.correlate.file_signals import FAILURE
+from qmf.pipeline.correlate.lake_rows import TIME_PATHS, LakeRows
+from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.plan import completed, read_plan
+from qmf.pipeline.correlate.rules import SECOND, Rule
+from qmf.pipeline.correlate.signal_reader import SignalReader
+from qmf.pipeline.correlate.steps import GRACE, StepResult, step_pass
+from qmf.pipeline.correlate.stream_state import StreamProgress, StreamState
+from qmf.pipeline.correlate.stream_time import StreamTime
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.lake.lake_versions import LakeVersions, find_versions
+from qmf.pipeline.lake.location import absolute, local_path
+from qmf.pipeline.lake.table_files import FilesByTable
+from qmf.pipeline.runners.runner import Runner
+
+#: ns between commits of the progress while nothing else is to be committed.
+_SAVE = 60 * SECOND
+
+
+class TaskCorrelationStream:
+    """Follows one lake; one process at a time for each `out`. Belongs to one thread; close it at the end."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        options: CorrelateOptions,
+        print_line: Callable[[str], None],
+        *,
+        buckets: int = 16,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """Continue from the stored state.
+
+        Args:
+            runner: where steps are made; all its processes have the lake and `out`.
+            options: of the job; `first` and `last` are ignored.
+            print_line: called for each class of a rule that the lake doesn't have, and each rule that fails.
+            buckets: in which detectors are divided, and tasks of a step at most; those of the first step count.
+            clock: ns since 1970.
+
+        Raises:
+            LakeError: the file system failed, or another process uses this folder.
+            PipelineError: `out` is not a local folder, or has the state of a stream in the process.
+        """
+        self._runner = runner
+        self._options = attrs.evolve(options, lake=absolute(options.lake))
+        self._print_line = print_line
+        self._clock = clock
+        #: The lake that is followed.
+        self.lake = DeltaLake(self._options.lake, options.storage)
+        self._rows = LakeRows(self.lake, options.late)
+        self._time = StreamTime(self._rows, options.late, clock)
+        self._state = StreamState(local_path(options.out))
+        self._stack = ExitStack()
+        for owned in (self._state, self._time, self._rows):
+            self._stack.callback(owned.close)
+        try:
+            if self._state.progress().step:
+                raise refuse_state(options.out, "in the process of its command")
+            self._detectors = DetectorTable(options.out)
+            stored = self._detectors.progress()
+            self._stored = TaskProgress(buckets=buckets) if stored is None else stored
+            self._time.waiting_goodbyes = self._stored.goodbyes
+            self.table.commit(self._stored.stream.step, self._stored.alerts)
+        except BaseException:
+            self._stack.close()
+            raise
+        self._saved = clock()
+        self._pending: list[Alert] = []
+        self._has_other_rules = True
+        self._planned: tuple[Any, ...] = ()
+        self._input: BatchInput | None = None
+        self._left_out: frozenset[int] = frozenset()
+        self._errors: tuple[str, ...] = ()
+        self._failures: dict[int, str] = {}
+        self._printed: set[str] = set()
+        self._stored_failures: Sequence[str] | None = None
+
+    @property
+    def progress(self) -> StreamProgress:
+        """The progress so far."""
+        return self._stored.stream
+
+    @property
+    def table(self) -> AlertTable:
+        """The table of the alerts."""
+        return self._state.table
+
+    def pending(self) -> list[Alert]:
+        """The alerts whose condition holds, but not for long enough yet."""
+        return self._pending
+
+    def close(self) -> None:
+        """Release the folder for other processes."""
+        self._stack.close()
+
+    def replace_rules(self, rules: Sequence[Rule]) -> None:
+        """Evaluate other rules from now on: those that didn't change continue, alerts of the others end.
+
+        Raises:
+            RuleError: a rule doesn't fit its class; the rules before stay.
+        """
+        plan = read_plan(rules, self.lake.classes())
+        SignalReader(plan, self._options.late, self._rows.schemas(SignalReader.paths(plan))).close()
+        self._options = attrs.evolve(self._options, rules=tuple(rules), wrong=())
+        self._planned, self._has_other_rules, self._failures = (), True, {}
+
+    def step(self, until: LakeVersions | None = None) -> StepResult | None:
+        """Evaluate the time that became complete.
+
+        Args:
+            until: of all tables of the lake, up to which they are read; None for all that is there.
+
+        Returns:
+            the result, or None where there was nothing to do.
+
+        Raises:
+            LakeError: rows were removed before they were read; a lake or a file is not there; the file system failed.
+        """
+        started = time.monotonic()
+        before = self._stored.stream
+        if until is None:
+            until = find_versions(self.lake, self._find, self._clock)
+        given = self._given()
+        paths = self._paths(given)
+        self._time.renew(paths)
+        versions = {path: until.versions[path] for path in paths if path in until.versions}
+        read = {path: max(at, before.read.get(path, at)) for path, at in versions.items()}
+        files = self._rows.added_files(before.read, read, since=before.begin - GRACE)
+        given = self._with_followed(given, read)
+        tasks = self._runner.portions(files)
+        arrivals = merged_arrivals(self._runner.each(tasks, given.times))
+        after, goodbyes = self._time.advanced(before, read, arrivals, until.complete_until(paths))
+        over = attrs.evolve(step_pass(before, after, goodbyes), dated=self._options.late > 0)
+        is_due = self._has_other_rules or bool(over.goodbyes) or self._stored.due < over.end
+        if not (files or is_due):
+            self._save(attrs.evolve(self._stored, stream=after))
+            return None
+        reduce = BucketStep(
+            given=given,
+            left_out=self._left_out,
+            over=over,
+            step=before.step + 1,
+            buckets=self._stored.buckets,
+            table=self._detectors.table,
+        )
+        waiting_goodbyes = [item for item in goodbyes if item[0] >= over.end]
+        found = self._evaluated(tasks, reduce, after, waiting_goodbyes)
+        self._has_other_rules = False
+        if found is None:
+            return None
+        return attrs.evolve(found, seconds=time.monotonic() - started)
+
+    # -- what is read
+
+    def _find(self) -> Mapping[str, int]:
+        # Classes that are new in a batch are found before their rows are looked for.
+        return self._rows.versions(self._paths(self._given()))
+
+    def _paths(self, given: BatchInput) -> list[str]:
+        return list(dict.fromkeys([*SignalReader.paths(given.plan), *TIME_PATHS]))
+
+    def _given(self) -> BatchInput:
+        """What the rules read, by the classes that the lake has now."""
+        known = self.lake.classes()
+        plan = read_plan(self._options.rules, known)
+        wanted = list(dict.fromkeys([*SignalReader.paths(plan), *TIME_PATHS]))
+        planned = (known, tuple(self._rows.versions(wanted)))
+        if self._input is None or planned != self._planned:
+            schemas = self._rows.schemas(wanted)
+            with closing(SignalReader(plan, self._options.late, schemas, strict=False)) as reader:
+                self._left_out, self._errors = reader.left_out, reader.errors
+            self._input = BatchInput(
+                lake=self.lake.url,
+                storage=self.lake.options,
+                late=self._options.late,
+                plan=plan,
+                rules=completed(self._options.rules, plan),
+                hashes=tuple(rule.hash for rule in self._options.rules),
+                schemas=schemas,
+                uncounted=(),
+                followed={},
+            )
+            self._planned = planned
+            self._report(plan.missing)
+        return self._input
+
+    def _with_followed(self, given: BatchInput, read: Mapping[str, int]) -> BatchInput:
+        """What is read now: rows that do not count, and the objects that rules follow."""
+        paths = {table.path for tables in given.plan.followed.values() for table in tables}
+        followed = {path: self.lake.table(path).snapshot(read[path]).files for path in paths if path in read}
+        return attrs.evolve(given, uncounted=self._rows.uncounted(), followed=followed)
+
+    def _report(self, missing: Sequence[str] = ()) -> None:
+        """Print what was not printed before: classes that are missing, and rules that fail; store the latter."""
+        failures = (*self._options.wrong, *self._errors, *self._failures.values())
+        for text in (*missing, *failures):
+            if text not in self._printed:
+                self._printed.add(text)
+                self._print_line(text)
+        if failures != self._stored_failures:
+            self._stored_failures = failures
+            self._state.set_failures(failures)
+
+    # -- the step
+
+    def _evaluated(
+        self,
+        tasks: Sequence[FilesByTable],
+        reduce: BucketStep,
+        after: StreamProgress,
+        goodbyes: Sequence[tuple[int, str]],
+    ) -> StepResult | None:
+        """Make a step and commit it; None where nothing happened in it."""
+        files = self._detectors.files()
+        seeds = [
+            bucket_files(bucket, files.get(bucket, ()), whole=is_whole(files.get(bucket, ())))
+            for bucket in bucket_names(reduce.buckets)
+        ]
+        work = partial(step_signals, reduce.given, reduce.buckets)
+        signals = self._runner.mapped(tasks, work, step_schema())
+        signals = signals.joined(self._runner.given(import_pyarrow().Table.from_pylist(seeds, step_schema())))
+        with signals.reduced((BUCKET,), reduce, result_schema(), order=ORDER).kept() as found:
+            rows = found.where(ROW, [FIGURES, PENDING, ALERT]).table()
+            counts, due, waits = self._figures(_of(rows, FIGURES))
+            self._pending = [row.alert() for row in _alerts(rows, PENDING)]
+            alerts = in_order(_alerts(rows, ALERT))
+            states = found.where(ROW, [DETECTOR]).select(detector_schema().names)
+            written = states.write(self._detectors.table, by=(BUCKET,))
+            stored = attrs.evolve(self._stored, stream=after, goodbyes=tuple(goodbyes), due=due, alerts=())
+            if not (alerts or counts.rows or waits or written.rows):
+                self._time.waiting_goodbyes = goodbyes
+                self._save(stored)
+                return None
+            if alerts:
+                own = found.where(ROW, [ALERT]).select(arrow_table([], 0).schema.names)
+                stored = attrs.evolve(stored, alerts=own.write(self.table.table).files)
+            stored = attrs.evolve(stored, stream=attrs.evolve(after, step=reduce.step))
+            unneeded = self._detectors.commit(stored, written.files, files)
+        self._stored, self._saved = stored, self._clock()
+        self._time.waiting_goodbyes = goodbyes
+        self.table.commit(reduce.step, stored.alerts)
+        self._detectors.remove(unneeded)
+        return StepResult(reduce.step, alerts, counts, after.begin, 0.0)
+
+    def _figures(self, rows: Sequence[Mapping[str, Any]]) -> tuple[EvaluationCounts, int, bool]:
+        """Numbers of signals, when there is something to do, and whether signals wait; failures are noted."""
+        self._failures |= {row["number"]: row[FAILURE] for row in rows if row[FAILURE] is not None}
+        self._report()
+        signals, misdated, too_late, waiting = (sum(row[name] or 0 for row in rows) for name in NUMBERS[:4])
+        due = min(row["next_due"] for row in rows if row["next_due"] is not None)
+        return EvaluationCounts(signals, misdated, too_late), due, waiting > 0
+
+    def _save(self, stored: TaskProgress) -> None:
+        """Take over the progress, and commit it from time to time, though nothing happened."""
+        self._stored = stored
+        if self._clock() - self._saved > _SAVE:
+            self._detectors.remove(self._detectors.commit(stored, (), {}))
+            self._saved = self._clock()
+
+
+def _of(rows: Any, row: str) -> list[dict[str, Any]]:
+    """The rows of a kind."""
+    return [item for item in rows.to_pylist() if item[ROW] == row]
+
+
+def _alerts(rows: Any, row: str) -> list[AlertRow]:
+    return [AlertRow(**{name: item[name] for name, _type in COLUMNS}) for item in _of(rows, row)]

@@ -1,0 +1,213 @@
+"""Correlation as a stream whose steps are made by tasks: it finds what the stream in the process and a batch find."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+import pytest
+from pipeline.correlation import UnsteadyShop, act, batch, ignore, options
+from pipeline.lakes import SECOND, Shop
+
+from qmf.pipeline.correlate import RuleError, parse_rules
+from qmf.pipeline.correlate.alert_table import AlertTable
+from qmf.pipeline.correlate.alerts import AlertRow, in_order
+from qmf.pipeline.correlate.detector_table import DetectorTable
+from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.stream import CorrelationStream
+from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
+from qmf.pipeline.errors import LakeError, PipelineError
+from qmf.pipeline.runners.process import ProcessRunner
+from qmf.pipeline.runners.runner import Runner
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TASKS = ProcessRunner(task_rows=50)
+
+
+def steps(of: CorrelateOptions, runner: Runner = TASKS) -> tuple[list[AlertRow], int, int]:
+    """The alerts of all steps that are due, the number of rows that came too late, and the horizon."""
+    found: list[AlertRow] = []
+    too_late = 0
+    # A new stream, as after a kill.
+    stream = TaskCorrelationStream(runner, of, ignore, buckets=3)
+    while (step := stream.step()) is not None:
+        found += step.alerts
+        too_late += step.counts.too_late
+    stream.close()
+    return found, too_late, stream.progress.begin
+
+
+def in_process(of: CorrelateOptions) -> list[AlertRow]:
+    found: list[AlertRow] = []
+    stream = CorrelationStream(of, ignore)
+    while (step := stream.step()) is not None:
+        found += step.alerts
+    stream.close()
+    return in_order(found)
+
+
+def compare(root: Path, seed: int, runner: Runner = TASKS) -> None:
+    """Compare both streams, each started several times while a lake grows at random, and a batch."""
+    chance = random.Random(seed)
+    shop = UnsteadyShop(root, chance)
+    here = options(shop)
+    there = attrs.evolve(here, out=f"{here.out}-there")
+    at = 1000.0
+    found: list[AlertRow] = []
+    for _ in range(5):
+        for _ in range(chance.randrange(20, 60)):
+            at += chance.choice([1, 1, 2, 5, 20])
+            act(shop, at)
+        if chance.random() < 0.5:
+            shop.flush()
+        if chance.random() < 0.3:
+            shop.flush()
+            for path in shop.lake.paths():
+                shop.lake.table(path).delta().optimize.compact()
+        expected = in_process(here)
+        more, too_late, end = steps(there, runner)
+        found += more
+        assert too_late == 0
+        assert in_order(more) == expected
+    assert len(found) > 3
+    assert list(AlertTable(there.out, "stream").in_order()) == in_order(found)
+    assert in_order(found) == batch(here, until=end / SECOND).alerts
+
+
+@pytest.mark.slow
+def test_steps_by_tasks_find_what_steps_in_the_process_find(tmp_path: Path) -> None:
+    compare(tmp_path / "lake", random.randrange(10_000))  # pytest-randomly prints the seed
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(40))
+def test_many_random_steps(tmp_path: Path, seed: int) -> None:
+    compare(tmp_path / "lake", seed)
+
+
+@pytest.mark.slow
+def test_steps_on_spark_find_what_steps_in_the_process_find(spark: SparkSession, tmp_path: Path) -> None:
+    from qmf.pipeline.runners.spark import SparkRunner
+
+    compare(tmp_path / "lake", 5, SparkRunner(spark, 40))
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path / "lake")
+
+
+QUEUE = '[{}]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = {}\n'
+
+
+class Killed(Exception):
+    """Stands for a kill of the process."""
+
+
+@pytest.mark.parametrize("moment", ["before the commit", "before the alerts", "before files are removed"])
+def test_a_step_that_was_killed_is_done_again_or_not_at_all(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    of = options(shop, QUEUE.format("busy", 5), late=0)
+    shop.put((0, 0), (10, 0), queue=6, name="one")
+
+    def kill(*_: object) -> None:
+        raise Killed
+
+    stream = TaskCorrelationStream(TASKS, of, ignore, buckets=2)
+    with monkeypatch.context() as patch:
+        match moment:
+            case "before the commit":
+                patch.setattr(DetectorTable, "commit", kill)
+            case "before the alerts":
+                patch.setattr(AlertTable, "commit", kill)
+            case _:
+                patch.setattr(DetectorTable, "remove", kill)
+        with pytest.raises(Killed):
+            stream.step()
+    stream.close()
+    for path in shop.lake.paths():
+        shop.lake.table(path).delta().optimize.compact()
+    shop.put((20, 0), queue=0, name="one")
+    found, _, _ = steps(of)
+    assert [item.change for item in found] == ["raised", "cleared"][moment != "before the commit" :]
+    table = AlertTable(of.out, "stream")
+    assert [(item.change, item.at_ns // SECOND) for item in table.in_order()] == [("raised", 0), ("cleared", 20)]
+
+
+def test_buckets_are_written_as_a_whole_from_time_to_time(shop: Shop) -> None:
+    of = options(shop, QUEUE.format("busy", 5) + 'for = "1h"\n', late=0)
+    stream = TaskCorrelationStream(TASKS, of, ignore, buckets=2)
+    for at in range(12):
+        shop.put((at, at), queue=6 + at % 2, name="one", object=f"till-{at % 3}")
+        assert stream.step() is not None
+        assert len(stream.pending()) == min(at + 1, 3)
+    stream.close()
+    table = DetectorTable(of.out)
+    assert all(len(paths) < 9 for paths in table.files().values())
+    # Files that are not needed any more are gone: 30 were written.
+    assert len(list(Path(table.table.url).glob("bucket=*/*.parquet"))) == sum(map(len, table.files().values())) < 20
+    shop.put((4000, 0), queue=0, object="till-9")
+    found, _, _ = steps(of)
+    assert sorted(item.subject for item in found) == ["a, till-0", "a, till-1", "a, till-2"]
+
+
+def test_rules_are_replaced_without_a_restart(shop: Shop) -> None:
+    stream = TaskCorrelationStream(
+        TASKS, options(shop, QUEUE.format("one", 5) + QUEUE.format("two", 5), late=0), ignore
+    )
+    shop.put((0, 0), (100, 0), queue=6, name="one")
+    first = stream.step()
+    assert first is not None
+    assert len(first.alerts) == 2
+    stream.replace_rules(parse_rules(QUEUE.format("two", 5) + QUEUE.format("one", 3) + QUEUE.format("three", 3)))
+    second = stream.step()
+    assert second is not None
+    assert [(item.rule, item.change, item.reason) for item in second.alerts] == [
+        ("one", "cleared", "the rule was changed or removed")
+    ]
+    assert stream.step() is None
+    with pytest.raises(RuleError, match="the class has no 'quue'"):
+        stream.replace_rules(parse_rules(QUEUE.format("two", 5).replace("queue", "quue")))
+    shop.put((200, 0), queue=4, name="one")
+    third = stream.step()
+    stream.close()
+    assert third is not None
+    assert sorted((item.rule, item.change) for item in third.alerts) == [
+        ("one", "raised"), ("three", "raised"), ("two", "cleared")
+    ]  # fmt: skip
+
+
+def test_what_is_expected_and_never_came_is_missing(shop: Shop) -> None:
+    text = '[named]\nkind = "absence"\nof = "heartbeats"\nexpect = ["a", "b", "missing"]\nfor = "30s"\n'
+    of = options(shop, text, late=0)
+    shop.beat(0, 20, 40)
+    shop.beat(20, 41, agent="b")
+    found, _, _ = steps(of)
+    shop.agent(60, "removed", reason="goodbye", agent="b")
+    shop.beat(70, agent="missing")
+    shop.beat(71)
+    more, _, _ = steps(of)
+    assert [(item.subject, item.change, item.at_ns // SECOND) for item in found] == [("missing", "raised", 30)]
+    assert ("missing", "cleared", 70) in [(item.subject, item.change, item.at_ns // SECOND) for item in more]
+    assert in_order(found + more) == in_process(attrs.evolve(of, out=f"{of.out}-here"))
+
+
+def test_a_folder_has_the_state_of_one_place(shop: Shop) -> None:
+    of = options(shop, QUEUE.format("busy", 5), late=0)
+    shop.put((0, 0), queue=6)
+    steps(of)
+    with pytest.raises(PipelineError, match="a stream on Spark has written here"):
+        CorrelationStream(of, ignore)
+    other = attrs.evolve(of, out=f"{of.out}-other")
+    in_process(other)
+    with pytest.raises(PipelineError, match="a stream in the process of its command has written here"):
+        TaskCorrelationStream(TASKS, other, ignore)
+    with pytest.raises(LakeError, match="another process follows"), closing(TaskCorrelationStream(TASKS, of, ignore)):
+        TaskCorrelationStream(TASKS, of, ignore)

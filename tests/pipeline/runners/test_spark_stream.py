@@ -1,0 +1,80 @@
+"""Streams: steps that a runner makes as a lake grows, in the process and as a query of Spark."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from pipeline.lakes import Shop
+
+from qmf.pipeline.errors import LakeError
+from qmf.pipeline.lake.lake_versions import LakeVersions
+from qmf.pipeline.runners.process import ProcessRunner
+from qmf.pipeline.runners.runner import Pace, Runner, Step
+
+TILLS = "objects/org.example.shop/till"
+
+
+@pytest.fixture(params=["process", pytest.param("spark", marks=pytest.mark.slow)])
+def runner(request: pytest.FixtureRequest) -> Runner:
+    if request.param == "process":
+        return ProcessRunner()
+    from qmf.pipeline.runners.spark import SparkRunner
+
+    return SparkRunner(request.getfixturevalue("spark"))
+
+
+def follow(runner: Runner, shop: Shop, checkpoint: Path, step: Step, stop: threading.Event) -> None:
+    pace = Pace(every=0.01, poll=0.01, once=True)
+    runner.follow(shop.lake, str(checkpoint), step, pace, stop)
+
+
+def test_a_step_that_failed_is_made_again(runner: Runner, tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "lake")
+    shop.put((1, 10))
+    found: list[int] = []
+
+    def fail(_until: LakeVersions | None) -> bool:
+        raise LakeError("cut off")
+
+    def read(until: LakeVersions | None) -> bool:
+        assert threading.current_thread() is threading.main_thread()
+        known = shop.lake.versions() if until is None else until.versions
+        # It is made as long as there is something to do.
+        is_new = known[TILLS] not in found
+        found.append(known[TILLS])
+        return is_new
+
+    stop = threading.Event()
+    with pytest.raises(LakeError, match=r"^cut off$"):
+        follow(runner, shop, tmp_path / "checkpoint", fail, stop)
+    follow(runner, shop, tmp_path / "checkpoint", read, stop)
+    assert found == [0, 0]
+    shop.put((2, 20))
+    follow(runner, shop, tmp_path / "checkpoint", read, stop)
+    assert found == [0, 0, 1, 1]
+    # Nothing is new, but a step may complete what the one before has begun.
+    follow(runner, shop, tmp_path / "checkpoint", read, stop)
+    assert found == [0, 0, 1, 1, 1]
+    stop.set()
+    shop.put((3, 30))
+    follow(runner, shop, tmp_path / "checkpoint", read, stop)
+    assert len(found) == 5
+
+
+def test_a_stream_ends_after_a_step(runner: Runner, tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "lake")
+    shop.put((1, 10))
+    stop, versions = threading.Event(), []
+
+    def step(_until: LakeVersions | None) -> bool:
+        versions.append(shop.lake.versions()[TILLS])
+        if len(versions) == 1:
+            shop.put((2, 20))
+        else:
+            stop.set()
+        return False
+
+    runner.follow(shop.lake, str(tmp_path / "checkpoint"), step, Pace(every=0.01), stop)
+    assert versions == [0, 1]
