@@ -47,7 +47,7 @@ PROGRAMS = (
     Program("compiled_functions", ("--rounds", "1")),
     Program("get_objects", ("--objects", "100", "1000", "--rounds", "3")),
     Program("events_rate", ("--events", "5000", "--objects", "1000", "--rounds", "2")),
-    Program("calls", ("--calls", "500")),
+    Program("calls", ("--calls", "200", "--rounds", "2")),
     Program("bus_rate", ("--rounds", "1")),
     Program("engine_messages", ("--rounds", "20")),
     Program("broker_core", ("--messages", "2000")),
