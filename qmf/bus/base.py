@@ -68,6 +68,8 @@ class ReceivedMessage:
 
 #: Called with each message of a subscription.
 MessageCallback = Callable[[ReceivedMessage], None]
+#: The same for receivers that are done with a message when they return; it is the encoded message.
+DataCallback = Callable[[bytes], None]
 
 
 @attrs.frozen
@@ -188,6 +190,26 @@ class Bus(abc.ABC):
             DisconnectedError: there is no connection.
         """
 
+    async def subscribe_data(self, binding: Binding, on_data: DataCallback, *, prefetch: int = 200) -> Subscription:
+        """As `subscribe`, for a receiver that keeps no message: each is settled when `on_data` returns.
+
+        Args:
+            binding, prefetch: as of `subscribe`.
+            on_data: called with each encoded message, in order. An error that it raises is logged.
+
+        Returns:
+            as `subscribe`.
+
+        Raises:
+            LinkError, DisconnectedError: as `subscribe`.
+        """
+
+        def on_message(received: ReceivedMessage) -> None:
+            on_data(received.data)
+            received.settle()
+
+        return await self.subscribe(binding, on_message, prefetch=prefetch)
+
     @abc.abstractmethod
     async def send(self, data: bytes, *, confirm: bool = False) -> None:
         """Send one encoded message to the node in its `to`, with the routing key in its `subject` (QMF2.md 1.1).
@@ -208,14 +230,16 @@ class Bus(abc.ABC):
     def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:  # noqa: ARG002
         """Send one encoded message if that is possible without waiting: as `send` with `confirm`, without a coroutine.
 
+        Messages that are sent in one turn of the loop may leave together at its end.
+
         Args:
             data: the encoded AMQP 1.0 message.
             on_outcome: called once, after this method returned: with None when the broker has accepted the message,
                 with the error that `send` would have raised otherwise. Must not raise.
 
         Returns:
-            True when the message was sent. False when it was not, and `on_outcome` will not be called: other messages
-            wait, or there is no credit; use `send` then.
+            True when the message was sent, or will be without another call. False when it was not, and `on_outcome`
+            will not be called: other messages wait, or there is no credit; use `send` then.
 
         Raises:
             DisconnectedError: there is no connection.

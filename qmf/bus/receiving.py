@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from qmf.bus.base import Binding, MessageCallback, ReceivedMessage
+from qmf.bus.base import Binding, DataCallback, MessageCallback, ReceivedMessage
 
 log = logging.getLogger("qmf.bus")
 
@@ -16,3 +16,11 @@ def call_receiver(on_message: MessageCallback, received: ReceivedMessage, bindin
     except Exception:
         log.exception("the receiver of %s %r failed; message dropped", binding.exchange, binding.key)
         received.settle()
+
+
+def call_data_receiver(on_data: DataCallback, data: bytes, binding: Binding) -> None:
+    """The same for one that is done with a message when it returns."""
+    try:
+        on_data(data)
+    except Exception:
+        log.exception("the receiver of %s %r failed; message dropped", binding.exchange, binding.key)

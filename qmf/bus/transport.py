@@ -132,8 +132,9 @@ class AmqpTransport(asyncio.BufferedProtocol):
         #: True while events are handled: the output that they cause is written afterwards.
         self._dispatching = False
         self._flush_requested = False
-        #: Of `call_last`.
+        #: Of `call_last`, and of `call_before_write`.
         self._last: list[Callable[[], object]] = []
+        self._before_write: list[Callable[[], object]] = []
         #: `can_send` was False because of the backlog: `on_writable` is due when there is room.
         self._backlog_full = False
 
@@ -188,6 +189,10 @@ class AmqpTransport(asyncio.BufferedProtocol):
             self._last.append(callback)
         else:
             callback()
+
+    def call_before_write(self, callback: Callable[[], object]) -> None:
+        """Call something once, before output is written: it acts on the engine. `flush_soon` says when that is."""
+        self._before_write.append(callback)
 
     def accept_later(self, link: Link, delivery_tag: int) -> None:
         """Accept a message that was received together with whatever is sent next, or after `ACCEPT_DELAY`.
@@ -330,6 +335,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
             if handle is not None:
                 handle.cancel()
         self._timer = self._scheduled = self._accept_timer = None
+        self._before_write.clear()
         self.engine.free()
         owner, self._owner = self._owner, _NO_OWNER  # each knows the other; both are gone with their last user
         owner.on_disconnected(exc)
@@ -341,6 +347,10 @@ class AmqpTransport(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
+        if self._before_write:
+            before, self._before_write = self._before_write, []
+            for callback in before:
+                callback()
         while not self._paused and (data := self.engine.output()):
             self.octets_out += len(data)
             transport.write(data)

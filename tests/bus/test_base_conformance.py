@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from bus.certificates import server_tls, trusting
 from support.brokers import OTHERS, URLS
-from support.recording import BusEvents, Inbox, message
+from support.recording import BusEvents, Inbox, message, text
 from support.waiting import until
 
 from qmf.broker import Broker
@@ -161,6 +161,28 @@ async def test_a_thousand_messages_arrive_in_order_and_once(pair: tuple[Bus, Bus
     for number in range(1000):
         await sender.send(message(TOPIC, key, str(number)))
     assert await inbox.wait(1000) == [str(number) for number in range(1000)]
+
+
+async def test_a_receiver_that_keeps_no_message_gets_all(pair: tuple[Bus, Bus], key: str) -> None:
+    sender, receiver = pair
+    texts: list[str] = []
+
+    def keep(data: bytes) -> None:
+        texts.append(text(data))
+        if texts[-1] == "3":
+            raise ValueError("the receiver fails once")
+
+    subscription = await receiver.subscribe_data(Binding(TOPIC, key), keep, prefetch=8)
+    for number in range(50):
+        await sender.send(message(TOPIC, key, str(number)))
+    await until(lambda: len(texts) == 50, lambda: str(texts))
+    assert texts == [str(number) for number in range(50)]
+    await subscription.close()
+    other = Inbox()
+    await receiver.subscribe(Binding(TOPIC, key), other)
+    await sender.send(message(TOPIC, key, "after"))
+    await other.wait(1)
+    assert len(texts) == 50
 
 
 async def test_messages_of_several_tasks_leave_in_the_order_of_their_calls(pair: tuple[Bus, Bus], key: str) -> None:

@@ -20,6 +20,7 @@ from qmf.bus.base import (
     Binding,
     Bus,
     BusWatcher,
+    DataCallback,
     MessageCallback,
     OutcomeCallback,
     Subscription,
@@ -139,6 +140,11 @@ class AmqpBus(Bus):
         """See `Bus`."""
         self._check()
         return await self._links.subscribe(binding, on_message, max(1, prefetch))
+
+    async def subscribe_data(self, binding: Binding, on_data: DataCallback, *, prefetch: int = 200) -> Subscription:
+        """See `Bus`."""
+        self._check()
+        return await self._links.subscribe(binding, None, max(1, prefetch), on_data)
 
     async def send(self, data: bytes, *, confirm: bool = False) -> None:
         """See `Bus`."""

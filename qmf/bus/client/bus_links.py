@@ -10,7 +10,16 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
-from qmf.bus.base import Binding, BusEvent, Connected, Disconnected, LinkLost, MessageCallback, Subscription
+from qmf.bus.base import (
+    Binding,
+    BusEvent,
+    Connected,
+    DataCallback,
+    Disconnected,
+    LinkLost,
+    MessageCallback,
+    Subscription,
+)
 from qmf.bus.client.failures import NetworkFailure
 from qmf.bus.watchers import BusWatchers
 from qmf.errors import DisconnectedError, LinkError
@@ -62,13 +71,19 @@ class BusLinks:
         self._finishing: SenderLinks | None = None
         self.closing = False
 
-    async def subscribe(self, binding: Binding, on_message: MessageCallback, prefetch: int) -> Subscription:
-        """See `Bus.subscribe`; the bus is connected."""
+    async def subscribe(
+        self,
+        binding: Binding,
+        on_message: MessageCallback | None,
+        prefetch: int,
+        on_data: DataCallback | None = None,
+    ) -> Subscription:
+        """See `Bus.subscribe` and, with `on_data`, `Bus.subscribe_data`; the bus is connected."""
         from qmf.bus.client.receiver_link import ReceiverLink
 
         assert self.network is not None
         subscription = AmqpSubscription(self, binding)
-        link = self._receivers[subscription] = ReceiverLink(self._notify, binding, on_message, prefetch)
+        link = self._receivers[subscription] = ReceiverLink(self._notify, binding, on_message, prefetch, on_data)
         try:
             link.attach(self.network)
             if (error := await asyncio.shield(link.answer)) is not None:

@@ -14,7 +14,7 @@ import functools
 from collections.abc import Callable
 
 from qmf._marks import receiving_link_name
-from qmf.bus.base import Binding, LinkLost, MessageCallback, ReceivedMessage
+from qmf.bus.base import Binding, DataCallback, LinkLost, MessageCallback, ReceivedMessage
 from qmf.bus.client.bus_link import BusLink
 from qmf.bus.client.dialect import dialect_of
 from qmf.bus.client.network_connection import NetworkConnection
@@ -22,7 +22,7 @@ from qmf.bus.engine.destination import read_destination
 from qmf.bus.engine.events import Delivery, DeliveryBatch
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.session import EngineSession
-from qmf.bus.receiving import call_receiver
+from qmf.bus.receiving import call_data_receiver, call_receiver
 from qmf.errors import DecodeError, LinkError, NetworkError
 
 #: Seconds between attempts to attach a link that the broker has detached too often, or refused.
@@ -40,18 +40,25 @@ class ReceiverLink(BusLink):
     """
 
     def __init__(
-        self, report: Callable[[LinkLost], None], binding: Binding, on_message: MessageCallback, prefetch: int
+        self,
+        report: Callable[[LinkLost], None],
+        binding: Binding,
+        on_message: MessageCallback | None,
+        prefetch: int,
+        on_data: DataCallback | None = None,
     ) -> None:
         """Args:
 
         report: as of `BusLink`.
         binding, on_message, prefetch: as of `Bus.subscribe`.
+        on_data: as of `Bus.subscribe_data`; in place of `on_message`.
         """
         super().__init__(binding.exchange, report, PAUSE)
         self.answer: asyncio.Future[NetworkError | None] = asyncio.get_running_loop().create_future()
         self._binding = binding
         self._subject_filter: Callable[[str], bool] | None = None
         self._on_message = on_message
+        self._on_data = on_data
         self._window = prefetch
         self._batch = max(1, prefetch // 4)
         #: Messages that the broker may still send, and settled messages for which it has no new credit yet.
@@ -84,6 +91,9 @@ class ReceiverLink(BusLink):
 
     def on_deliveries(self, batch: DeliveryBatch) -> None:
         """See `LinkOwner`."""
+        if self._on_data is not None and self._subject_filter is None:
+            self._pass_on(batch, self._on_data)
+            return
         for delivery_tag, data in batch.deliveries:
             if self._link is None:  # the receiver of the message before has closed the subscription
                 return
@@ -98,7 +108,29 @@ class ReceiverLink(BusLink):
         if self._subject_filter is not None and not _passes(self._subject_filter, data):
             received.settle()
             return
-        call_receiver(self._on_message, received, self._binding)
+        if self._on_message is not None:
+            call_receiver(self._on_message, received, self._binding)
+        elif self._on_data is not None:
+            call_data_receiver(self._on_data, data, self._binding)
+            received.settle()
+
+    def _pass_on(self, batch: DeliveryBatch, on_data: DataCallback) -> None:
+        """Messages for a receiver that keeps none: they are settled together."""
+        self._reattached = 0
+        link, deliveries = batch.link, batch.deliveries
+        for _, data in deliveries:
+            if self._link is not link:  # the receiver of the message before has closed the subscription
+                return
+            call_data_receiver(on_data, data, self._binding)
+        network = self._network
+        if self._link is not link or network is None:
+            return
+        unsettled = [tag for tag, _ in deliveries if tag is not None]
+        if unsettled:
+            network.engine.decisions.accept_all(link, unsettled)
+            network.transport.flush_soon()
+        self._credit -= len(deliveries)
+        self._give_credit(network, link, len(deliveries))
 
     def _request(self, network: NetworkConnection, session: EngineSession | None) -> Link:
         dialect = dialect_of(network.peer.product)
@@ -142,7 +174,11 @@ class ReceiverLink(BusLink):
         if delivery_tag is not None:
             network.engine.decisions.settle(link, delivery_tag)
             network.transport.flush_soon()
-        self._settled += 1
+        self._give_credit(network, link, 1)
+
+    def _give_credit(self, network: NetworkConnection, link: Link, settled: int) -> None:
+        """Messages were settled: the broker may send others, once that is worth a frame."""
+        self._settled += settled
         # Without credit, a receiver that holds many messages while it waits for one more would wait for ever.
         if self._settled >= self._batch or self._credit == 0:
             network.engine.links.add_credit(link, self._settled)

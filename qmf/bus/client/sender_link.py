@@ -26,6 +26,7 @@ from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.values import Outcome, Terminus
+from qmf.bus.transport import MAX_BACKLOG
 from qmf.errors import LinkError, NetworkError
 
 log = logging.getLogger("qmf.bus")
@@ -40,8 +41,13 @@ class _PendingMessage:
 
     data: bytes
     on_outcome: OutcomeCallback | None
-    #: Done when the message was sent.
-    sent: asyncio.Future[None]
+    #: Done when the message was sent; None if nobody waits for that.
+    sent: asyncio.Future[None] | None = None
+
+    @property
+    def abandoned(self) -> bool:
+        """True when its sender was cancelled."""
+        return self.sent is not None and self.sent.done()
 
 
 class SenderLink(BusLink):
@@ -69,9 +75,13 @@ class SenderLink(BusLink):
         self._target = target
         self._properties = properties
         self._pending: deque[_PendingMessage] = deque()
-        #: Delivery tags of the messages that have no outcome yet, and the callbacks of those that have one.
-        self._unsettled: set[int] = set()
-        self._outcome_callbacks: dict[int, OutcomeCallback] = {}
+        #: Messages of `try_send` that are sent together before the next write, with their callbacks, and how many more
+        #: there may be.
+        self._batch: list[bytes] = []
+        self._batch_callbacks: list[OutcomeCallback] = []
+        self._room = 0
+        #: The messages that have no outcome yet, by delivery tag: what is called with it, if anything.
+        self._unsettled: dict[int, OutcomeCallback | None] = {}
         #: Why the broker has refused the link, and until when messages are refused with that error.
         self._refusal: LinkError | None = None
         self._refused_until = 0.0
@@ -81,7 +91,7 @@ class SenderLink(BusLink):
     @property
     def busy(self) -> bool:
         """True while messages wait, or have no outcome yet."""
-        return bool(self._pending or self._unsettled)
+        return bool(self._pending or self._unsettled or self._batch)
 
     @property
     def unattached(self) -> bool:
@@ -106,13 +116,14 @@ class SenderLink(BusLink):
         if confirm:
             confirmation = self._loop.create_future()
             on_outcome = functools.partial(_confirm, confirmation)
+        self._send_batch()
         if not self._pending and self._can_transfer():
             self._transfer(data, on_outcome)
         else:
-            pending = _PendingMessage(data, on_outcome, self._loop.create_future())
-            self._pending.append(pending)
+            sent = self._loop.create_future()
+            self._pending.append(_PendingMessage(data, on_outcome, sent))
             try:
-                await pending.sent
+                await sent
             except LinkError as error:
                 _fail(error, confirm=confirm)
                 return
@@ -125,18 +136,28 @@ class SenderLink(BusLink):
 
     def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
         """See `Bus.try_send`."""
-        if self._pending or not self._can_transfer():
+        if not self._batch:
+            if self._pending or self._link is None or not self.attached:
+                return False
+            self._room = self._transport.room(self._link)
+        if self._room <= 0:
             return False
-        self._transfer(data, on_outcome)
+        self._room -= 1
+        self._batch.append(data)
+        self._batch_callbacks.append(on_outcome)
+        if len(self._batch) == 1:
+            self._transport.call_before_write(self._send_batch)
+        self._transport.flush_soon()
         return True
 
     def send_pending(self) -> None:
         """Send messages that wait, as far as there is credit and room in the transport."""
         while self._pending and self._can_transfer():
             pending = self._pending.popleft()
-            if not pending.sent.done():  # it is done when its sender was cancelled
+            if not pending.abandoned:
                 self._transfer(pending.data, pending.on_outcome)
-                pending.sent.set_result(None)
+                if pending.sent is not None:
+                    pending.sent.set_result(None)
 
     async def finish(self) -> None:
         """Wait until no message waits, or has no outcome yet."""
@@ -146,6 +167,7 @@ class SenderLink(BusLink):
 
     def disconnect(self, error: NetworkError) -> None:
         """See `BusLink`."""
+        self._keep_batch()
         self.lose()
         self._fail_pending(error)
         self._fail_unsettled(error)
@@ -175,9 +197,11 @@ class SenderLink(BusLink):
     def on_accepted(self, batch: AcceptedBatch) -> None:
         """See `LinkOwner`."""
         self._reattached = 0
+        unsettled = self._unsettled
         for delivery_tag in batch.delivery_tags:
-            if (on_outcome := self._settle(delivery_tag)) is not None:
+            if (on_outcome := unsettled.pop(delivery_tag, None)) is not None:
                 on_outcome(None)
+        self._check_finished()
 
     # Details
 
@@ -197,6 +221,7 @@ class SenderLink(BusLink):
         return None  # the next message asks for it
 
     def _detached(self, error: LinkError) -> None:
+        self._keep_batch()
         self._fail_unsettled(error)
 
     def _can_transfer(self) -> bool:
@@ -206,15 +231,31 @@ class SenderLink(BusLink):
         assert self._link is not None
         delivery_tag = self._transport.engine.deliveries.send(self._link, data)
         self._transport.flush_soon()
-        self._unsettled.add(delivery_tag)
-        if on_outcome is not None:
-            self._outcome_callbacks[delivery_tag] = on_outcome
+        self._unsettled[delivery_tag] = on_outcome
+
+    def _send_batch(self) -> None:
+        """Send the messages of `try_send`. Those for which there is no room after all wait, before all others."""
+        if not self._batch:
+            return
+        if self._link is not None and self.attached:
+            tags = self._transport.engine.deliveries.send_all(self._link, self._batch, 0, MAX_BACKLOG)
+            self._unsettled.update(zip(tags, self._batch_callbacks, strict=False))
+            del self._batch[: len(tags)], self._batch_callbacks[: len(tags)]
+        if self._batch:
+            self._keep_batch()
+
+    def _keep_batch(self) -> None:
+        """The messages of `try_send` wait, before all others."""
+        waiting = zip(self._batch, self._batch_callbacks, strict=True)
+        self._pending.extendleft(reversed([_PendingMessage(data, on_outcome) for data, on_outcome in waiting]))
+        self._batch.clear()
+        self._batch_callbacks.clear()
 
     def _settle(self, delivery_tag: int) -> OutcomeCallback | None:
         """A message has its outcome: what is called with it, if anything."""
-        self._unsettled.discard(delivery_tag)
+        on_outcome = self._unsettled.pop(delivery_tag, None)
         self._check_finished()
-        return self._outcome_callbacks.pop(delivery_tag, None)
+        return on_outcome
 
     def _check_finished(self) -> None:
         if self._finished is not None and not self.busy and not self._finished.done():
@@ -223,15 +264,18 @@ class SenderLink(BusLink):
     def _fail_pending(self, error: NetworkError) -> None:
         pending, self._pending = self._pending, deque()
         for message in pending:
-            if not message.sent.done():
+            if message.sent is None:
+                if message.on_outcome is not None:
+                    message.on_outcome(_copy(error))
+            elif not message.sent.done():
                 message.sent.set_exception(_copy(error))
         self._check_finished()
 
     def _fail_unsettled(self, error: NetworkError) -> None:
-        self._unsettled.clear()
-        callbacks, self._outcome_callbacks = self._outcome_callbacks, {}
-        for on_outcome in callbacks.values():
-            on_outcome(_copy(error))
+        unsettled, self._unsettled = self._unsettled, {}
+        for on_outcome in unsettled.values():
+            if on_outcome is not None:
+                on_outcome(_copy(error))
         self._check_finished()
 
 

@@ -79,6 +79,73 @@ async def test_try_send_does_not_overtake_messages_that_wait() -> None:
         await bus.close()
 
 
+async def test_messages_of_one_turn_leave_together_and_in_order() -> None:
+    script = ScriptedBroker()
+    async with serving(script) as peers:
+        bus = AmqpBus(peers.url)
+        await bus.open()
+        await bus.send(DATA, confirm=True)
+        outcomes: list[NetworkError | None] = []
+        sent = [message("somewhere", "x", str(number)) for number in range(50)]
+        for data in sent[:40]:
+            assert bus.try_send(data, outcomes.append)
+        await bus.send(sent[40])
+        for data in sent[41:]:
+            assert bus.try_send(data, outcomes.append)
+        assert outcomes == []
+        await bus.close()  # waits for outcomes
+        assert outcomes == [None] * 49
+        assert peers.all[0].bodies == [DATA, *sent]
+
+
+async def test_try_send_takes_what_there_is_credit_for() -> None:
+    script = ScriptedBroker()
+    script.credit = 5
+    async with serving(script) as peers:
+        bus = AmqpBus(peers.url)
+        await bus.open()
+        await bus.send(DATA, confirm=True)
+        outcomes: list[NetworkError | None] = []
+        assert [bus.try_send(DATA, outcomes.append) for _ in range(6)] == [True] * 4 + [False] * 2
+        await until(lambda: len(outcomes) == 4, "the outcomes")
+        assert len(peers.all[0].bodies) == 5
+        await bus.close()
+
+
+async def test_messages_of_a_turn_in_which_the_connection_ends_fail() -> None:
+    async with serving(ScriptedBroker()) as peers:
+        bus = AmqpBus(peers.url, reconnect=False)
+        await bus.open()
+        await bus.send(DATA, confirm=True)
+        outcomes: list[NetworkError | None] = []
+        peers.all[0].transport.abort()
+        sent = 0
+        while bus.connected:
+            sent += bus.try_send(DATA, outcomes.append)
+            await asyncio.sleep(0)
+        assert len(outcomes) == sent
+        assert isinstance(outcomes[-1], DisconnectedError)
+        await bus.close()
+
+
+async def test_messages_of_a_turn_in_which_the_link_is_detached_are_sent_on_the_next_one() -> None:
+    script = ScriptedBroker()
+    async with serving(script) as peers:
+        bus = AmqpBus(peers.url)
+        await bus.open()
+        await bus.send(DATA, confirm=True)
+        peer, outcomes, sent = peers.all[0], list[NetworkError | None](), 0
+        peer.engine.links.detach(peer.links[0], "amqp:precondition-failed", "no more")
+        peer.transport.flush_soon()
+        while len(peer.links) == 1:
+            sent += bus.try_send(DATA, outcomes.append)
+            await asyncio.sleep(0)
+        await until(lambda: len(outcomes) == sent, "all outcomes")
+        assert {type(outcome) for outcome in outcomes} <= {LinkError, type(None)}
+        await bus.send(DATA, confirm=True)
+        await bus.close()
+
+
 async def test_a_detached_link_is_attached_again_and_that_is_reported() -> None:
     script = ScriptedBroker()
     script.detach = 1
