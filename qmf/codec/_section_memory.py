@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import attrs
 
 from qmf.codec._amqp10_decode import decode_value
 from qmf.codec._message import Section
@@ -17,7 +17,8 @@ _CORRELATION_ID = 5
 _DATA_SECTION = b"\x00\x53\x75"
 
 
-class Head(NamedTuple):
+@attrs.define(eq=False)
+class Head:
     """What messages of one kind have before their one data section.
 
     Attributes:
@@ -25,12 +26,14 @@ class Head(NamedTuple):
         size: bytes of the correlation id, since the sizes before it depend on that; 0 for none.
         behind: the bytes behind it.
         fields: what all this means, without the correlation id.
+        kind: what a user of the memory makes of the fields, once it has looked.
     """
 
     before: bytes
     size: int
     behind: bytes
     fields: dict[str, object]
+    kind: object = None
 
 
 class SectionMemory:
@@ -45,15 +48,15 @@ class SectionMemory:
     def __init__(self) -> None:
         self.heads: list[Head] = []
 
-    def fields(self, data: bytes) -> dict[str, object] | None:
-        """The fields of a message that differs from an earlier one only in body and correlation id; None for others."""
+    def split(self, data: bytes) -> tuple[Head, bytes, bytes] | None:
+        """Head, correlation id and body of a message that has the head of an earlier one; None for others."""
         heads = self.heads
         for head in heads:
-            before, size, behind, known = head
+            before, behind = head.before, head.behind
             if not data.startswith(before):
                 continue
             begin = len(before)
-            end = begin + size
+            end = begin + head.size
             if not data.startswith(behind, end):
                 continue
             body = _only_data(data, end + len(behind))
@@ -62,14 +65,22 @@ class SectionMemory:
             if head is not heads[0]:
                 heads.remove(head)
                 heads.insert(0, head)
-            fields = {**known, "section": Section.DATA, "body": body}
-            if size:
-                try:
-                    fields["correlation_id"] = data[begin:end].decode()
-                except UnicodeDecodeError:
-                    return None
-            return fields
+            return head, data[begin:end], body
         return None
+
+    def fields(self, data: bytes) -> dict[str, object] | None:
+        """The fields of a message that differs from an earlier one only in body and correlation id; None for others."""
+        found = self.split(data)
+        if found is None:
+            return None
+        head, correlation_id, body = found
+        fields = {**head.fields, "section": Section.DATA, "body": body}
+        if correlation_id:
+            try:
+                fields["correlation_id"] = correlation_id.decode()
+            except UnicodeDecodeError:
+                return None
+        return fields
 
     def learn(self, data: bytes, start: int, properties_at: int, fields: dict[str, object]) -> None:
         """Remember what was before the data section of a message, unless no other message will have it.

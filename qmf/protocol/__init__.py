@@ -48,8 +48,8 @@ from qmf.protocol.contents import (
     SubscribeResponse,
     What,
 )
-from qmf.protocol.decode import decode
-from qmf.protocol.encode import MessageTemplate, encode, encode_correlated
+from qmf.protocol.decode import decode, decode_answer
+from qmf.protocol.encode import CallForm, MessageTemplate, call_form, encode, encode_correlated
 from qmf.protocol.errors import ContentError, UnknownOpcode
 from qmf.protocol.forms import BodyForm
 from qmf.protocol.objects.decoder import ObjectDecoder
@@ -88,6 +88,7 @@ __all__ = [
     "BodyForm",
     "BrokerRequest",
     "BrokerResponse",
+    "CallForm",
     "ClassResponse",
     "ClassesRequest",
     "CommandComplete",
@@ -127,10 +128,12 @@ __all__ = [
     "UnknownOpcode",
     "V1Message",
     "What",
+    "call_form",
     "compile_predicate",
     "console_key",
     "data_key",
     "decode",
+    "decode_answer",
     "decode_frames",
     "direct_exchange",
     "encode",

@@ -14,7 +14,7 @@ from uuid import UUID
 import qmf.protocol.wire_names as wire
 from qmf.codec import amqp010
 from qmf.codec.message import Section, decode_fields
-from qmf.errors import ProtocolError
+from qmf.errors import DecodeError, ProtocolError
 from qmf.protocol.contents import (
     Content,
     Envelope,
@@ -132,6 +132,46 @@ def decode(data: bytes, decoder: ObjectDecoder | None = None) -> Envelope | V1Me
     )
 
 
+def decode_answer(data: bytes, decoder: ObjectDecoder) -> tuple[str, str | None, MethodResponse] | None:
+    """Correlation id, agent and content of a message, if it is the answer of a method like an earlier one.
+
+    That is one which differs from a message that was decoded with the same `decoder` in correlation id and body only.
+
+    Returns:
+        the same as `decode`, of which this is a faster form; None for all other messages, and for those that are not
+        valid.
+    """
+    found = decoder.sections.split(data)
+    if found is None:
+        return None
+    head, correlation_id, body = found
+    kind = head.kind
+    if kind is None:
+        kind = head.kind = _kind_of_answer(_Parts(head.fields))
+    if not isinstance(kind, _AnswerKind) or not body:
+        return None
+    try:
+        fields = amqp010.decode_map(body, text=True)
+        return correlation_id.decode(), kind.agent, _method_response_of(fields)
+    except (DecodeError, ProtocolError, UnicodeDecodeError):
+        return None
+
+
+class _AnswerKind:
+    """What the heads of answers of methods say; ``False`` stands for all other heads."""
+
+    __slots__ = ("agent",)
+
+    def __init__(self, agent: str | None) -> None:
+        self.agent = agent
+
+
+def _kind_of_answer(message: _Parts) -> _AnswerKind | bool:
+    properties = message.application_properties
+    whole = properties.get(wire.OPCODE) == wire.METHOD_RESPONSE and wire.PARTIAL not in properties
+    return _AnswerKind(_agent(message)) if whole and message.content_type != wire.LIST_TYPE else False
+
+
 def _v1(message: _Parts) -> V1Message:
     body = message.body
     if isinstance(body, str):
@@ -242,7 +282,10 @@ def _method_request(message: _Parts) -> Content:
 
 
 def _method_response(message: _Parts) -> Content:
-    fields = _map_body(message)
+    return _method_response_of(_map_body(message))
+
+
+def _method_response_of(fields: Map) -> MethodResponse:
     return MethodResponse(arguments=get_map(fields, "_arguments") or {}, subtypes=get_texts(fields, "_subtypes"))
 
 

@@ -138,11 +138,10 @@ _pack_u64 = struct.Struct(">Q").pack
 
 
 #: Addresses that are remembered, and methods of objects; and the longest correlation id that is spliced in.
-MAX_FRAMES, _LONGEST_ID = 500, 100
+MAX_FRAMES, LONGEST_ID = 500, 100
 
 _pack_list8, _pack_list32 = struct.Struct(">BBB").pack, struct.Struct(">BII").pack
 _pack_data8, _pack_data32 = struct.Struct(">BBBBB").pack, struct.Struct(">BBBBI").pack
-_pack_map = struct.Struct(">II").pack
 #: Bytes of an AMQP 0-10 map before its first entry: size and count.
 _MAP_HEAD = 8
 
@@ -153,19 +152,85 @@ def encode_correlated(message: Envelope) -> bytes:
     Of method calls it remembers what is the same in all of one method of an object, too.
     """
     number, content = message.correlation_id, message.content
-    if number is None or not number.isascii() or len(number) > _LONGEST_ID or not _is_plain(message):
+    if number is None or not number.isascii() or len(number) > LONGEST_ID or not _is_plain(message):
         return encode(message)
-    kind: type = type(content)
-    before, behind, properties = _frame(message.to, message.subject, message.reply_to, kind, message.agent)
+    addresses = message.to, message.subject, message.reply_to
     if isinstance(content, MethodRequest) and not content.subtypes and content.on_behalf_of is None:
-        body = _call(content)
-    else:
-        body = _data010(_KINDS[kind].body(content))
-    fields = b"".join((before, bytes((0xA1, len(number))), number.encode(), behind))
-    size, length = len(fields), len(body)
+        form = call_form(*addresses, message.agent, content.method, content.object_id)
+        return form.encode(number, content.arguments, message.ttl)
+    kind: type = type(content)
+    frame = _frame(*addresses, kind, message.agent)
+    return _framed(frame, number, message.ttl, (_data010(_KINDS[kind].body(content)),))
+
+
+class CallForm:
+    """The calls of one method of an object from one place: what is the same in all is encoded once."""
+
+    __slots__ = ("_before", "_behind", "_frame", "_size")
+
+    def __init__(
+        self,
+        to: str | None,
+        subject: str | None,
+        reply_to: str | None,
+        agent: str | None,
+        method: str,
+        object_id: ObjectId | None,
+    ) -> None:
+        """Args:
+
+        to, subject, reply_to, agent: as of `Envelope`.
+        method, object_id: as of `MethodRequest`.
+        """
+        self._frame = _frame(to, subject, reply_to, MethodRequest, agent)
+        # The body is a map of the method's name, the arguments, and the id of the object if there is one.
+        entries = amqp010.encode_map({"_method_name": method})[_MAP_HEAD:] + b"\x0a_arguments\xa8"
+        behind = b""
+        if object_id is not None:
+            behind = amqp010.encode_map({"_object_id": object_id_to_map(object_id)})[_MAP_HEAD:]
+        #: Of the body without the arguments, as its size field counts.
+        self._size = len(entries) + len(behind) + 4
+        self._before, self._behind = (3 if behind else 2).to_bytes(4) + entries, behind
+
+    def encode(self, number: str, arguments: Mapping[str, object], ttl: float | None) -> bytes:
+        """The same as `encode` of such an envelope.
+
+        Args:
+            number: correlation id: ASCII, at most `LONGEST_ID` characters.
+            arguments, ttl: as of `MethodRequest` and `Envelope`.
+
+        Raises:
+            EncodeError: a value that the encoding cannot hold.
+        """
+        encoded = bytearray()
+        encode_map_into(encoded, wire_values(arguments), 1)
+        size = (self._size + len(encoded)).to_bytes(4)
+        return _framed(self._frame, number, ttl, (size, self._before, encoded, self._behind))
+
+
+def _framed(
+    frame: tuple[bytes, bytes, bytes], number: str, ttl: float | None, body: tuple[bytes | bytearray, ...]
+) -> bytes:
+    """A message: what is around the correlation id, that, and the parts of the body."""
+    before, behind, properties = frame
+    size, length = len(before) + 2 + len(number) + len(behind), sum(map(len, body))
     head = _pack_list8(0xC0, size + 1, 7) if size < 0xFF else _pack_list32(0xD0, size + 4, 7)
     data = _pack_data8(0, 0x53, 0x75, 0xA0, length) if length <= 0xFF else _pack_data32(0, 0x53, 0x75, 0xB0, length)
-    return b"".join((_header(message.ttl), b"\x00\x53\x73", head, fields, properties, data, body))
+    correlation_id = bytes((0xA1, len(number))) + number.encode()
+    return b"".join((_header(ttl), b"\x00\x53\x73", head, before, correlation_id, behind, properties, data, *body))
+
+
+@functools.lru_cache(MAX_FRAMES)
+def call_form(
+    to: str | None,
+    subject: str | None,
+    reply_to: str | None,
+    agent: str | None,
+    method: str,
+    object_id: ObjectId | None,
+) -> CallForm:
+    """The form of such calls, remembered; arguments as of `CallForm`."""
+    return CallForm(to, subject, reply_to, agent, method, object_id)
 
 
 def _is_plain(message: Envelope) -> bool:
@@ -196,24 +261,6 @@ def _frame(
     before = b"".join(amqp10.encode(item) for item in (None, None, to, subject, reply_to))
     behind = amqp10.encode(Symbol(wire.MAP_TYPE if kind.is_map else wire.LIST_TYPE))
     return before, behind, encode_content(_kind_properties(kind, agent), Section.NONE, None)
-
-
-def _call(content: MethodRequest) -> bytes:
-    """The body of a call: a map of the method's name, the arguments, and the id of the object if there is one."""
-    before, behind = _call_frame(content.method, content.object_id)
-    arguments = bytearray()
-    encode_map_into(arguments, wire_values(content.arguments), 1)
-    size = len(before) + len(arguments) + len(behind) + 4
-    return b"".join((_pack_map(size, 3 if behind else 2), before, arguments, behind))
-
-
-@functools.lru_cache(MAX_FRAMES)
-def _call_frame(method: str, object_id: ObjectId | None) -> tuple[bytes, bytes]:
-    """The encoded entries of a call's body: up to the type code of the arguments' map, and behind that map."""
-    before = amqp010.encode_map({"_method_name": method})[_MAP_HEAD:] + b"\x0a_arguments\xa8"
-    if object_id is None:
-        return before, b""
-    return before, amqp010.encode_map({"_object_id": object_id_to_map(object_id)})[_MAP_HEAD:]
 
 
 def _v1(message: V1Message) -> Message:

@@ -26,7 +26,6 @@ from qmf.errors import NotFoundError, QmfError, RequestTimeout
 from qmf.protocol import (
     ROW_FORM,
     MethodRequest,
-    MethodResponse,
     ObjectData,
     ObjectId,
     ObjectsResponse,
@@ -307,23 +306,21 @@ class AgentRequests:
             raise NotFoundError("object", str(target))
         return found[0]
 
-    async def invoke(
+    def invoke(
         self,
         target: RemoteObject,
         method: str,
         inputs: Values,
         timeout: float | None,
         on_behalf_of: str | None = None,
-    ) -> Values:
+    ) -> Awaitable[Values]:
         """Call a method of an object with checked inputs; returns the outputs as sent."""
-        parts = await self._rpc.request(
+        return self._rpc.call(
             self._agent_of(target),
             MethodRequest(method=method, object_id=target.object_id, arguments=inputs, on_behalf_of=on_behalf_of),
-            MethodResponse,
-            what=f"method {method} of {class_name_of(target)} {target.object_id}",
-            timeout=self._seconds(timeout),
+            words=lambda: f"method {method} of {class_name_of(target)} {target.object_id}",
+            timeout=self._timeout if timeout is None else timeout,
         )
-        return parts[-1].arguments
 
     def _agent_of(self, target: RemoteObject) -> Agent:
         self._rpc.check_connected()

@@ -278,7 +278,8 @@ class AgentRegistry:
             return None  # an answer of the broker before its name is known; its locate response will follow
         entry = self._entries.get(name)
         if entry is not None:
-            return self._apply(name, AgentEvent.MENTIONED, now, entry.agent)
+            entry.seen = now  # nothing else changes in whatever state: this is done for each message
+            return None
         if now - self._departed.get(name, -GOODBYE_PERIOD) < GOODBYE_PERIOD:
             return None
         agent = self._with_broker(Agent(info_from_name(name)))

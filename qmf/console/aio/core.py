@@ -128,7 +128,7 @@ class ClientCore:
         publish = self.publisher.publish
         self.rpc = RpcChannel(bus, options.domain)
         self.receiver = MessageReceiver(
-            bus, options.domain, self._envelope, self._v1_message, self.rpc.failed, self._unbound
+            bus, options.domain, self._envelope, self._v1_message, self._returned, self.rpc.failed, self._unbound
         )
         self.tracker = AgentTracker(
             self._agent_changed,
@@ -179,7 +179,7 @@ class ClientCore:
                 else:
                     await self.bus.open(timeout)
             async with asyncio.timeout_at(deadline):
-                await self.rpc.open(self.receiver.deliver)
+                await self.rpc.open(self.receiver.deliver_answer, self.receiver.deliver)
                 for key in self.options.binding_keys:
                     await self.receiver.bind(key)
                 missing = "accepted no message"
@@ -277,6 +277,12 @@ class ClientCore:
                 self.rpc.failed(envelope.correlation_id, error)
             case _:
                 log.debug("skipped a %s, which no console expects", type(content).__name__)
+
+    def _returned(self, correlation_id: str, agent: str | None, response: MethodResponse) -> None:
+        """A method has returned: the same as `_envelope`."""
+        if agent:
+            self.tracker.mentioned(agent)
+        self.rpc.returned(correlation_id, response)
 
     def _v1_message(self, message: V1Message) -> None:
         if message.agent:

@@ -14,7 +14,16 @@ from collections.abc import Callable, Iterable
 
 from qmf.bus.base import Binding, Bus, ReceivedMessage, Subscription
 from qmf.errors import DecodeError, ProtocolError
-from qmf.protocol import ContentError, Envelope, ObjectDecoder, V1Message, decode, topic_exchange
+from qmf.protocol import (
+    ContentError,
+    Envelope,
+    MethodResponse,
+    ObjectDecoder,
+    V1Message,
+    decode,
+    decode_answer,
+    topic_exchange,
+)
 
 log = logging.getLogger("qmf.console")
 
@@ -23,6 +32,7 @@ MAX_FAULT_KINDS = 50
 
 OnEnvelope = Callable[[Envelope, ReceivedMessage], None]
 OnV1 = Callable[[V1Message], None]
+OnReturned = Callable[[str, str | None, MethodResponse], None]
 OnInvalid = Callable[[str, ProtocolError], None]
 OnUnbound = Callable[[str], None]
 
@@ -31,7 +41,14 @@ class MessageReceiver:
     """Decodes messages and passes them on; binds and unbinds keys of the topic exchange."""
 
     def __init__(
-        self, bus: Bus, domain: str, on_envelope: OnEnvelope, on_v1: OnV1, on_invalid: OnInvalid, on_unbound: OnUnbound
+        self,
+        bus: Bus,
+        domain: str,
+        on_envelope: OnEnvelope,
+        on_v1: OnV1,
+        on_returned: OnReturned,
+        on_invalid: OnInvalid,
+        on_unbound: OnUnbound,
     ) -> None:
         """Make a receiver; nothing is bound yet.
 
@@ -40,6 +57,7 @@ class MessageReceiver:
             domain: QMF domain.
             on_envelope: called with each QMFv2 message; must call `ReceivedMessage.done`.
             on_v1: called with each QMFv1 message.
+            on_returned: called in place of `on_envelope` with most answers of methods: correlation id, agent, content.
             on_invalid: called with the correlation id of an answer that is not valid, and the error.
             on_unbound: called with each binding key that was removed.
         """
@@ -50,6 +68,7 @@ class MessageReceiver:
         self._decoder = ObjectDecoder()
         self._on_envelope = on_envelope
         self._on_v1 = on_v1
+        self._on_returned = on_returned
         self._on_invalid = on_invalid
         self._on_unbound = on_unbound
         self._subscriptions: dict[str, Subscription] = {}
@@ -129,6 +148,14 @@ class MessageReceiver:
         return itertools.takewhile(lambda item: item != key, self._subscriptions)
 
     # -- messages
+
+    def deliver_answer(self, data: bytes) -> None:
+        """Decode a message that came to the reply address, and pass it on."""
+        answer = decode_answer(data, self._decoder)
+        if answer is None:
+            self.deliver(ReceivedMessage(data))
+        else:
+            self._on_returned(*answer)
 
     def deliver(self, received: ReceivedMessage, earlier: Iterable[str] = ()) -> None:
         """Decode a message and pass it on; one that a key in `earlier` matches was received from another link."""

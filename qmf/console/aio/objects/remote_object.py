@@ -86,15 +86,15 @@ class ObjectClient(Protocol):
     async def refresh(self, target: RemoteObject, timeout: float | None) -> ObjectData:
         """Ask the agent for the object's current state."""
 
-    async def invoke(
+    def invoke(
         self,
         target: RemoteObject,
         method: str,
         inputs: Values,
         timeout: float | None,
         on_behalf_of: str | None = None,
-    ) -> Values:
-        """Call a method of the object with checked inputs; returns the outputs as sent."""
+    ) -> Awaitable[Values]:
+        """Call a method of the object with checked inputs; returns the outputs as sent. To be awaited at once."""
 
     async def dereference(self, target: ObjectId, timeout: float | None) -> RemoteObject:
         """Ask for the object that a reference points to."""
@@ -110,15 +110,15 @@ class _ForUser:
     async def refresh(self, target: RemoteObject, timeout: float | None) -> ObjectData:
         return await self.client.refresh(target, timeout)
 
-    async def invoke(
+    def invoke(
         self,
         target: RemoteObject,
         method: str,
         inputs: Values,
         timeout: float | None,
         on_behalf_of: str | None = None,
-    ) -> Values:
-        return await self.client.invoke(target, method, inputs, timeout, on_behalf_of or self.user)
+    ) -> Awaitable[Values]:
+        return self.client.invoke(target, method, inputs, timeout, on_behalf_of or self.user)
 
     async def dereference(self, target: ObjectId, timeout: float | None) -> RemoteObject:
         return await self.client.dereference(target, timeout)

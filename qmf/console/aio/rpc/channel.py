@@ -11,14 +11,15 @@ import asyncio
 import collections
 import functools
 import logging
+import math
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 import attrs
 
 from qmf._background_tasks import BackgroundTasks
-from qmf.bus.base import Binding, Bus, ExchangeKind, MessageCallback, OutcomeCallback, Subscription
+from qmf.bus.base import Binding, Bus, DataCallback, ExchangeKind, MessageCallback, OutcomeCallback, Subscription
 from qmf.codec import Message, Section, encode_message
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.rpc.requests import AgentLost, Request, RequestCounts, RequestEvent, RequestState
@@ -43,10 +44,12 @@ from qmf.protocol import (
     Frame,
     LocateRequest,
     MethodRequest,
+    MethodResponse,
     PackageResponse,
     QueryRequest,
     SchemaResponse,
     V1Message,
+    call_form,
     console_key,
     direct_exchange,
     encode_correlated,
@@ -89,6 +92,7 @@ class RpcChannel:
         """The routing key under which answers are received."""
         self._bus = bus
         self._topic = topic_exchange(domain)
+        self._reply_to = f"{self._topic}/{self.reply_key}"
         self._direct = direct_exchange(domain)
         self._pending: dict[int, Request] = {}
         #: The same by agent: one that is gone must not cost a look at the requests to all others.
@@ -99,6 +103,7 @@ class RpcChannel:
         #: One timer for all requests, due at the earliest deadline: one for each would cost more than sending it. It is
         #: left when requests end, and finds nothing then.
         self._timer: asyncio.TimerHandle | None = None
+        self._due = math.inf
         self._sending = BackgroundTasks()
         self._replies: list[Subscription] = []
         self._v1_bound = False
@@ -108,13 +113,17 @@ class RpcChannel:
 
     # -- the connection
 
-    async def open(self, deliver: MessageCallback) -> None:
-        """Bind the reply addresses; `deliver` gets the messages.
+    async def open(self, deliver_data: DataCallback, deliver: MessageCallback) -> None:
+        """Bind the reply addresses.
+
+        Args:
+            deliver_data: called with each encoded message that comes to the QMFv2 address.
+            deliver: called with those that come to that of QMFv1.
 
         Raises:
             NetworkError: the broker refused the QMFv2 address, or there is no connection.
         """
-        self._replies.append(await self._bus.subscribe(Binding(self._topic, self.reply_key), deliver))
+        self._replies.append(await self._bus.subscribe_data(Binding(self._topic, self.reply_key), deliver_data))
         await self.open_v1(deliver)
 
     async def open_v1(self, deliver: MessageCallback) -> None:
@@ -141,9 +150,7 @@ class RpcChannel:
         self._reason = reason
         for request in list(self._pending.values()):
             self._end(request, RequestEvent.LOSS, self._not_connected())
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._stop_timer()
 
     def check_connected(self) -> None:
         """Do nothing while there is a connection.
@@ -196,14 +203,51 @@ class RpcChannel:
         Cancelling forgets the request; the agent may have carried it out.
         """
         address = self._address(agent)
-        ttl = _time_to_live(timeout) if isinstance(content, MethodRequest) else None
 
         def encode(number: int) -> bytes:
-            return self._encoded(content, address, str(number), ttl)
+            return self._encoded(content, address, str(number))
 
         ask = self._ask_repeatedly if isinstance(content, QueryRequest) else self._ask
         parts = await ask(encode, what, agent.name, timeout)
         return [_expected(part, expect, what, agent.name) for part in parts]
+
+    async def call(
+        self, agent: Agent, call: MethodRequest, *, words: Callable[[], str], timeout: float
+    ) -> Mapping[str, object]:
+        """Call a method: the same as `request`, for what is called often.
+
+        Args:
+            agent, timeout: as of `request`.
+            call: the request.
+            words: says the request in words, for messages.
+
+        Returns:
+            the outputs, as sent.
+
+        Raises:
+            as of `request`.
+        """
+        address = self._address(agent)
+        ttl = _time_to_live(timeout)
+        if call.subtypes or call.on_behalf_of is not None:
+
+            def encode(number: int) -> bytes:
+                return self._encoded(call, address, str(number), ttl)
+
+        else:
+            form = call_form(address.exchange, address.key, self._reply_to, None, call.method, call.object_id)
+
+            def encode(number: int) -> bytes:
+                return form.encode(str(number), call.arguments, ttl)
+
+        request, sending = self._begin(words, agent.name, timeout), None
+        try:
+            sending = self._start(request, encode)
+            parts = await request.future
+        finally:
+            self._leave(request, sending)
+        responses = [_expected(part, MethodResponse, words, agent.name) for part in parts]
+        return responses[-1].arguments
 
     async def request_v1(
         self, agent: Agent, build: Callable[[int], Frame], expect: type[C], *, what: str, timeout: float
@@ -248,27 +292,47 @@ class RpcChannel:
                 return await self._ask(encode, what, agent, timeout)
 
     async def _ask(self, encode: Encode, what: str, agent: str, timeout: float) -> list[object]:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout
-        request = Request(self._next_id, what, agent, timeout, deadline, loop.create_future())
-        self._next_id += 1
-        self._pending[request.id] = request
-        self._pending_of.setdefault(agent, {})[request.id] = request
-        if self._timer is None or deadline < self._timer.when():
-            self._start_timer(deadline, loop)
-        sending: asyncio.Task[None] | None = None
+        request, sending = self._begin(what, agent, timeout), None
         try:
             sending = self._start(request, encode)
             return await request.future
         finally:
-            if not request.state.final:
-                self._end(request, RequestEvent.CANCEL)
-            if sending is not None and request.state is not RequestState.ANSWERED:
-                sending.cancel()
-            if sending is not None and not sending.done():
-                self._sending.keep(sending)  # the answer arrived before the confirmation
-            if request.future.done() and not request.future.cancelled():
-                request.future.exception()  # read it: the caller may have been cancelled in the same moment
+            self._leave(request, sending)
+
+    def _begin(self, words: str | Callable[[], str], agent: str, timeout: float) -> Request:
+        """A request that is waited for until `_leave`."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        number = self._next_id
+        request = Request(number, words, agent, timeout, deadline, loop.create_future())
+        self._next_id = number + 1
+        self._pending[number] = request
+        of_agent = self._pending_of.get(agent)
+        if of_agent is None:
+            self._pending_of[agent] = {number: request}
+        else:
+            of_agent[number] = request
+        if deadline < self._due:
+            self._start_timer(deadline, loop)
+        return request
+
+    def _leave(self, request: Request, sending: asyncio.Task[None] | None) -> None:
+        """Nobody waits for a request any more, whether it has ended or not.
+
+        Args:
+            request: the request.
+            sending: the task that sends it, if that takes waiting.
+        """
+        if sending is None and request.state is RequestState.ANSWERED:
+            return
+        if not request.state.final:
+            self._end(request, RequestEvent.CANCEL)
+        if sending is not None and request.state is not RequestState.ANSWERED:
+            sending.cancel()
+        if sending is not None and not sending.done():
+            self._sending.keep(sending)  # the answer arrived before the confirmation
+        if request.future.done() and not request.future.cancelled():
+            request.future.exception()  # read it: the caller may have been cancelled in the same moment
 
     def _start(self, request: Request, encode: Encode) -> asyncio.Task[None] | None:
         """Send a request, in a task if that takes waiting."""
@@ -301,11 +365,16 @@ class RpcChannel:
     def _start_timer(self, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = loop.call_at(deadline, self._expire, loop)
+        self._timer, self._due = loop.call_at(deadline, self._expire, loop), deadline
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._due = None, math.inf
 
     def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
         """End the requests whose time is up."""
-        self._timer = None
+        self._stop_timer()
         now = loop.time()
         for request in [item for item in self._pending.values() if item.deadline <= now]:
             self._end(request, RequestEvent.DEADLINE, RequestTimeout(request.what, request.agent, request.timeout))
@@ -381,7 +450,7 @@ class RpcChannel:
                 content=content,
                 to=address.exchange,
                 subject=address.key,
-                reply_to=f"{self._topic}/{self.reply_key}",
+                reply_to=self._reply_to,
                 correlation_id=correlation_id,
                 ttl=ttl,
             )
@@ -408,6 +477,10 @@ class RpcChannel:
     def answered(self, envelope: Envelope) -> None:
         """An agent sent an answer, or a part of one."""
         self._add_part(_number(envelope.correlation_id), envelope.content, last=not envelope.partial)
+
+    def returned(self, correlation_id: str, response: MethodResponse) -> None:
+        """A method has returned: the same as `answered`, with the whole answer."""
+        self._add_part(_number(correlation_id), response, last=True)
 
     def failed(self, correlation_id: str | None, error: QmfError) -> None:
         """An agent answered with an exception, or its answer is not valid."""
@@ -451,9 +524,10 @@ class RpcChannel:
         return request
 
 
-def _expected(part: object, expect: type[C], what: str, agent: str) -> C:
+def _expected(part: object, expect: type[C], words: str | Callable[[], str], agent: str) -> C:
     if isinstance(part, expect):
         return part
+    what = words if isinstance(words, str) else words()
     raise ProtocolError(f"agent {agent} answered {what} with {type(part).__name__}")
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+from collections.abc import Callable, Mapping
 
 import attrs
 
@@ -111,13 +112,16 @@ TRANSITIONS = StateTable(
 )
 
 
+_NOTHING: Mapping[RequestEvent, RequestState] = {}
+
+
 @attrs.define(eq=False)
 class Request:
     """One pending request.
 
     Attributes:
         id: correlation id; in QMFv1 the sequence number.
-        what: the request in words, for messages.
+        words: the request for messages, or what makes them.
         agent: name of the agent.
         timeout: seconds for the whole request.
         deadline: when they end, by the loop's clock.
@@ -127,7 +131,7 @@ class Request:
     """
 
     id: int
-    what: str
+    words: str | Callable[[], str]
     agent: str
     timeout: float
     deadline: float
@@ -135,13 +139,19 @@ class Request:
     state: RequestState = RequestState.SENDING
     parts: list[object] = attrs.field(factory=list)
 
+    @property
+    def what(self) -> str:
+        """The request in words, for messages."""
+        return self.words if isinstance(self.words, str) else self.words()
+
     def advance(self, event: RequestEvent) -> None:
         """Go to the state that the table lists for an event.
 
         Raises:
             IllegalEvent: the table has no such transition; the state is unchanged.
         """
-        self.state = TRANSITIONS.next(self.state, event, self.what)
+        following = TRANSITIONS.rows.get(self.state, _NOTHING).get(event)
+        self.state = TRANSITIONS.next(self.state, event, self.what) if following is None else following
 
 
 @attrs.frozen
