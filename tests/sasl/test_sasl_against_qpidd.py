@@ -1,0 +1,90 @@
+"""Our client logs in to a real qpidd, whose SASL is Cyrus'.
+
+``QMF_TEST_QPIDD_SASL`` is the command that runs a qpidd with authentication in the foreground, with ``{port}`` and
+``{config}`` for port and the folder of SASL's configuration. Users are made with ``saslpasswd2``.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.waiting import wait_until
+
+from qmf.bus import AmqpBus
+from qmf.errors import AuthenticationError
+
+COMMAND = os.environ.get("QMF_TEST_QPIDD_SASL", "")
+MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", "ANONYMOUS")
+#: Characters of a password that need care in some mechanism.
+PASSWORD = "pá=ss, wörd/@:"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A qpidd with the users bob and eve."""
+    if not COMMAND:
+        pytest.skip("QMF_TEST_QPIDD_SASL names no qpidd")
+    if shutil.which("saslpasswd2", path=f"{os.environ['PATH']}:/usr/sbin") is None:
+        pytest.skip("saslpasswd2 is not installed")
+    folder: Path = tmp_path_factory.mktemp("sasl")
+    for user, password in (("bob", PASSWORD), ("eve", "e")):
+        command = ["saslpasswd2", "-p", "-c", "-f", str(folder / "users"), "-u", "QPID", user]
+        path = f"{os.environ['PATH']}:/usr/sbin"
+        subprocess.run(command, input=password.encode(), check=True, env={**os.environ, "PATH": path})
+    (folder / "qpidd.conf").write_text(
+        f"pwcheck_method: auxprop\nauxprop_plugin: sasldb\nsasldb_path: {folder / 'users'}\n"
+        f"mech_list: {' '.join(MECHANISMS)}\n"
+    )
+    port = _free_port()
+    process = subprocess.Popen(shlex.split(COMMAND.format(port=port, config=folder)), stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: process.poll() is not None or _listens(port))
+        yield f"127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", [None, *MECHANISMS[:3]], ids=lambda name: name or "the strongest")
+async def test_a_right_password(url: str, mechanism: str | None) -> None:
+    mechanisms = None if mechanism is None else [mechanism]
+    bus = AmqpBus(url, username="bob", password=PASSWORD, mechanisms=mechanisms)
+    await bus.open()
+    assert bus.connected
+    await bus.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", MECHANISMS[:3])
+@pytest.mark.parametrize(("user", "password"), [("bob", "e"), ("nobody", "e")])
+async def test_a_wrong_password(url: str, mechanism: str, user: str, password: str) -> None:
+    with pytest.raises(AuthenticationError, match=f"user '{user}' was refused"):
+        await AmqpBus(url, username=user, password=password, mechanisms=[mechanism]).open()
+
+
+@pytest.mark.slow
+async def test_a_mechanism_that_is_not_offered(url: str) -> None:
+    with pytest.raises(AuthenticationError, match=r"the broker offers SASL .*, and only SCRAM-SHA-1 may be used"):
+        await AmqpBus(url, username="bob", password=PASSWORD, mechanisms=["SCRAM-SHA-1"]).open()
+    bus = AmqpBus(url)
+    await bus.open()  # by ANONYMOUS
+    await bus.close()
