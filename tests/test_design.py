@@ -158,6 +158,7 @@ INNER_ORDER: dict[str, tuple[str, ...]] = {
         "agent",
     ),
     "qmf/broker": (
+        "certificates",
         "client_info",
         "refusal",
         "nodes",

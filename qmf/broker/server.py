@@ -277,6 +277,7 @@ class Broker:
             self._options.publishes,
             self._options.data_dir,
             self._options.access,
+            self._options.server_certificate,
         )
         self._management = ManagementAgent(operations, name=self._options.name, setup=setup, process=self.process)
         await self._management.start()

@@ -144,9 +144,9 @@ class ClientSessions:
         else:
             session.on_policy_changed()
 
-    @staticmethod
-    def _revoke(session: ClientSession, reason: str) -> None:
+    def _revoke(self, session: ClientSession, reason: str) -> None:
         log.warning("closing the connection of %s: %s", session, reason)
+        self._registry.observer.on_connection_revoked(session, reason)
         session.close(reason, Reason.UNAUTHORIZED)
 
     async def close(self) -> None:

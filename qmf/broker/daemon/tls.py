@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import importlib
-import importlib.util
 import ssl
 from pathlib import Path
-from typing import Any
 
 import attrs
 
+from qmf.broker.certificates import CertificateFacts
 from qmf.connecting.tls import TlsError, load_own_certificate
 
 #: Days before its end from which a certificate is warned of.
@@ -82,11 +80,8 @@ class BrokerTls:
 
     def expiry(self) -> datetime.datetime | None:
         """When the certificate ends; None if the library that knows (extra `sasl`) is missing."""
-        if importlib.util.find_spec("asn1crypto") is None:
-            return None
-        x509: Any = importlib.import_module("asn1crypto.x509")
-        end: datetime.datetime = x509.Certificate.load(self.certificate).not_valid_after
-        return end
+        facts = CertificateFacts.of(self.certificate)
+        return None if facts is None else facts.end
 
     def expiry_warning(self, now: datetime.datetime) -> str | None:
         """What to say about a certificate that ends soon, or has ended; None for nothing."""

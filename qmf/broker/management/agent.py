@@ -12,7 +12,7 @@ import platform
 from qmf.agent import AccessRequest, Agent
 from qmf.broker.local_bus import LocalBus
 from qmf.broker.management.callers import decide
-from qmf.broker.management.events import EVENTS, EventPublisher
+from qmf.broker.management.events import EVENTS, OWN_EVENTS, EventPublisher
 from qmf.broker.management.objects import CLASSES, ObjectPublisher
 from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
 from qmf.broker.management.setup import BrokerSetup
@@ -70,13 +70,18 @@ class ManagementAgent:
             access=self._access,
             clock=SamplingClock(self._sampler),
         )
-        self._agent.register(*CLASSES, *EVENTS)
+        self._agent.register(*CLASSES, *EVENTS, *OWN_EVENTS)
         if setup.access is not None:
             # Imported here, so that a broker without access control does not load it.
             from qmf.broker.management import acl_object
 
             self._agent.register(*acl_object.CLASSES, *acl_object.EVENTS)
             setup.access.watchers.append(acl_object.AclEvents(self._agent))
+        if setup.certificate is not None:
+            # Imported here, so that a broker without TLS does not load it.
+            from qmf.broker.management import certificate_object
+
+            self._agent.register(*certificate_object.CLASSES, *certificate_object.EVENTS)
         objects = ObjectPublisher(self._agent, self._sampler, operations, setup.listening)
         objects.publish_existing(process, setup)
         self._before = registry.observer

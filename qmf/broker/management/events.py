@@ -16,10 +16,11 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.errors import CallerError
 from qmf.models.broker import agent as model
+from qmf.models.security import agent as security
 
 log = logging.getLogger("qmf.broker")
 
-#: The classes of all events that are raised.
+#: The classes of events that are raised, as by qpidd.
 EVENTS = (
     model.ClientConnect,
     model.ClientConnectFail,
@@ -38,6 +39,8 @@ EVENTS = (
     model.Subscribe,
     model.Unsubscribe,
 )
+#: And of those that qpidd does not have.
+OWN_EVENTS = (security.ConnectionRevoked, security.LinkRevoked)
 
 
 class EventPublisher(BrokerObserver):
@@ -65,6 +68,22 @@ class EventPublisher(BrokerObserver):
         properties = simple_map(info.properties)
         self._raise(
             model.ClientConnectFail(rhost=rhost, user=sstr(info.user), reason=lstr(reason), properties=properties)
+        )
+
+    def on_connection_revoked(self, client: BrokerClient, reason: str) -> None:
+        """See `BrokerObserver`."""
+        info = client.info
+        self._raise(
+            security.ConnectionRevoked(userId=sstr(info.user), clientAddr=sstr(info.address), reason=lstr(reason))
+        )
+
+    def on_link_revoked(self, client: BrokerClient, link: str, reason: str) -> None:
+        """See `BrokerObserver`."""
+        info = client.info
+        self._raise(
+            security.LinkRevoked(
+                userId=sstr(info.user), clientAddr=sstr(info.address), linkName=sstr(link), reason=lstr(reason)
+            )
         )
 
     def on_disconnected(self, client: BrokerClient) -> None:

@@ -64,6 +64,7 @@ class ObjectPublisher(BrokerObserver):
         operations: of the broker.
         listening: host and port that the broker listens on.
         """
+        self._agent = agent
         self._registry = operations.registry
         self._administration = Administration(operations)
         self._listening = listening
@@ -71,6 +72,7 @@ class ObjectPublisher(BrokerObserver):
         self._memories: SampledObjects[str, ManagedMemory] = SampledObjects(agent)
         self._brokers: SampledObjects[str, ManagedBroker] = SampledObjects(agent)
         self._acls: SampledObjects[str, SampledObject] = SampledObjects(agent)
+        self._certificates: SampledObjects[str, SampledObject] = SampledObjects(agent)
         self._vhosts: SampledObjects[str, ManagedVhost] = SampledObjects(agent)
         self._exchanges: SampledObjects[Exchange | DefaultExchange, ManagedExchange] = SampledObjects(agent)
         self._queues: SampledObjects[Queue, ManagedQueue] = SampledObjects(agent)
@@ -89,6 +91,7 @@ class ObjectPublisher(BrokerObserver):
         sampler.add("Memory", self._memories.sample)
         sampler.add("Broker", self._brokers.sample)
         sampler.add("Acl", self._acls.sample)
+        sampler.add("Certificate", self._certificates.sample)
         sampler.add("Exchange", self._exchanges.sample)
         sampler.add("Queue", self._queues.sample)
         sampler.add("Binding", self._bindings.sample)
@@ -118,6 +121,10 @@ class ObjectPublisher(BrokerObserver):
             from qmf.broker.management.acl_object import ManagedAcl
 
             self._acls.add("", ManagedAcl(broker, setup.access, setup.connection_limits))
+        if setup.certificate is not None:
+            from qmf.broker.management.certificate_object import ManagedCertificate  # as above
+
+            self._certificates.add("", ManagedCertificate(self._agent, setup.certificate))
         self._vhosts.add("", vhost)
         # Object ids leave out the virtual host, as qpidd's do: it is always the same.
         for exchange in self._all_exchanges():

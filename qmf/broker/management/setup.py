@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ class BrokerSetup:
         publishes: changes are published; otherwise consoles have to query.
         data_dir: its data folder, or None.
         access: its access control, or None.
+        certificate: returns its certificate as DER; None without TLS, or where it is not known.
     """
 
     listening: str
@@ -41,6 +43,7 @@ class BrokerSetup:
     publishes: bool
     data_dir: Path | None = None
     access: FileAccessControl | None = None
+    certificate: Callable[[], bytes] | None = None
 
 
 def machine_id(data_dir: Path | None) -> uuid.UUID:

@@ -160,6 +160,12 @@ class BrokerObserver:
     def on_declared_again(self, node: Queue | Exchange, client: BrokerClient) -> None:
         """A client has asked to create a node that exists."""
 
+    def on_connection_revoked(self, client: ClientSession, reason: str) -> None:
+        """The connection of a client is closed, since its user, its token or its right to connect has ended."""
+
+    def on_link_revoked(self, client: ClientSession, link: str, reason: str) -> None:
+        """A link, by its name, is detached, since it lacks a right under the rules that apply now."""
+
     def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:
         """An exchange was created. Those that exist from the start are not reported."""
 

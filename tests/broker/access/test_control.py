@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -180,6 +181,20 @@ async def test_management(tmp_path: Path) -> None:
         await managed.reloadACLFile()
         await until(lambda: events("fileLoaded"), "the event")
         assert events("fileLoaded") == [{"userId": "ann"}]
+
+
+async def test_events_of_rights_that_are_lost(tmp_path: Path) -> None:
+    access = control(tmp_path, f"acl allow bob@QPID all\n{CONSOLE}")
+    async with broker(access, 3600.0) as made, console(made) as client, session_of(made, "bob") as session:
+        events = Raised(client)
+        await session.receiver("q")
+        for event, rule in (
+            ("linkRevoked", "consume queue name=q"),
+            ("connectionRevoked", "create connection host=all"),
+        ):
+            access.file.write_text(f"acl deny bob@QPID {rule}\nacl allow bob@QPID all\n{CONSOLE}")
+            access.reload()
+            await until(partial(events, event, userId="bob"), f"the event {event}")
 
 
 async def test_methods_and_queries_are_asked_for(tmp_path: Path) -> None:

@@ -246,6 +246,7 @@ class ClientLinks:
         lost = self._rights.lost(self._principal)
         for link, error in lost:
             log.info("detached link %r of %s: %s", link.name, self._client, error)
+            self._registry.observer.on_link_revoked(self._client, link.name, str(error))
             self._transport.engine.links.detach(link, UNAUTHORIZED, str(error))
             self.on_detached(link, closed=True, revoked=True)
         if lost:
