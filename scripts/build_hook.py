@@ -1,4 +1,4 @@
-"""Compiles the optional modules of the AMQP engine and of the agent when the project is installed, or a wheel built."""
+"""Compiles the optional modules of engine, codec and agent when the project is installed, or a wheel built."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ NO_NATIVE = "QMF_NO_NATIVE"
 MODULES = {
     "qmf/bus/engine/native_build.py": "The AMQP engine is not compiled, and slower without",
     "qmf/bus/frames/walker_build.py": "The walker of AMQP frames is not compiled, and slower without",
+    "qmf/codec/plain_maps_build.py": "Maps of AMQP 0-10 are not compiled, and slower without",
     "qmf/agent/model/unknown_names_build.py": "Errors of unknown attributes name no similar ones",
 }
 

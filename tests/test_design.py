@@ -207,6 +207,7 @@ INNER_ORDER: dict[str, tuple[str, ...]] = {
         "limits",
         "types",
         "type_codes",
+        "plain_maps",
         "_amqp010_decode",
         "errors",
         "_amqp010_encode",

@@ -56,6 +56,7 @@ TESTED_ELSEWHERE = {
     "qmf/broker/nodes/xquery_worker.py": "tests/broker/nodes/test_xquery_process.py",
     "qmf/bus/frames/walker_build.py": "tests/bus/frames/test_walker.py",
     "qmf/bus/waiting.py": "tests/agent/test_agent_waiting.py",
+    "qmf/codec/plain_maps_build.py": "tests/codec/test_plain_maps.py",
     "qmf/connecting/arguments.py": "tests/connecting/test_options.py",
     "qmf/connecting/loopback.py": "tests/broker/daemon/test_cli.py",
     "qmf/connecting/process_list.py": "tests/connecting/test_options.py",

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from qmf.codec.errors import EncodeError, escaped, out_of_range
 from qmf.codec.limits import MAX_DEPTH
+from qmf.codec.plain_maps import plain_maps
 from qmf.codec.type_codes import (
     AMQP010,
     BINARY16,
@@ -34,6 +35,8 @@ from qmf.codec.types import Char, Symbol, Timestamp
 
 _Encoder = Callable[[bytearray, Any, int], None]
 
+_PLAIN = plain_maps()
+
 _pack_u32_pair = struct.Struct(">II").pack
 _pack_code_u16 = struct.Struct(">BH").pack
 _pack_code_u32 = struct.Struct(">BI").pack
@@ -42,6 +45,9 @@ _pack_int64, _pack_uint64 = number_packer(AMQP010[INT64]), number_packer(AMQP010
 
 def encode_map_into(out: bytearray, value: Mapping[str, object], depth: int = 0) -> None:
     """Append a map with its size field."""
+    if _PLAIN is not None and (raw := _PLAIN.encode(value, depth)) is not None:
+        out += raw
+        return
     items = bytearray()
     encoders = _ENCODERS
     for key, item in value.items():
@@ -59,6 +65,9 @@ def encode_map_into(out: bytearray, value: Mapping[str, object], depth: int = 0)
 
 def encode_list_into(out: bytearray, value: Sequence[object], depth: int = 0) -> None:
     """Append a list with its size field."""
+    if _PLAIN is not None and (raw := _PLAIN.encode(value, depth)) is not None:
+        out += raw
+        return
     items = bytearray()
     encoders = _ENCODERS
     for item in value:

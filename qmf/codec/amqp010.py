@@ -12,6 +12,7 @@ from uuid import UUID
 from qmf.codec._amqp010_decode import decode_list_at, decode_map_at
 from qmf.codec._amqp010_encode import encode_list_into, encode_map_into, encode_value_into
 from qmf.codec.errors import EncodeError, escaped, out_of_range
+from qmf.codec.plain_maps import plain_maps
 from qmf.errors import DecodeError
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "encode_map_into",
     "encode_value_into",
 ]
+
+_PLAIN = plain_maps()
 
 _U8, _U16, _U32, _U64 = (struct.Struct(">" + letter) for letter in "BHIQ")
 
@@ -66,6 +69,9 @@ def decode_map(data: bytes, *, text: bool = False) -> dict[str, object]:
     Raises:
         DecodeError: the bytes are no such map, or more follow. Never anything else.
     """
+    if _PLAIN is not None and type(data) is bytes and (found := _PLAIN.decode(data, text, True)) is not None:
+        known: dict[str, object] = found
+        return known
     reader = Reader(data)
     value = reader.map(text=text)
     reader.expect_end()
@@ -74,6 +80,9 @@ def decode_map(data: bytes, *, text: bool = False) -> dict[str, object]:
 
 def decode_list(data: bytes, *, text: bool = False) -> list[object]:
     """Decode bytes that are one list, no more; see `decode_map`."""
+    if _PLAIN is not None and type(data) is bytes and (found := _PLAIN.decode(data, text, False)) is not None:
+        known: list[object] = found
+        return known
     reader = Reader(data)
     value = reader.items(text=text)
     reader.expect_end()
