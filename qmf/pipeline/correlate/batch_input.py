@@ -14,6 +14,7 @@ import attrs
 
 from qmf.pipeline.correlate.evaluation import EvaluationPass, Evaluator
 from qmf.pipeline.correlate.event_time import merged_runs, outages
+from qmf.pipeline.correlate.followed_snapshot import read_objects
 from qmf.pipeline.correlate.lake_rows import TIME_PATHS, Arrivals, LakeRows, counted_rows
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.plan import ReadPlan, completed, read_plan
@@ -41,6 +42,7 @@ class BatchInput:
         schemas: the Arrow schema of each table that is read.
         uncounted: rows that do not count, since another recorder has them too.
         followed: files of the objects that rules follow references to.
+        known_objects: files of a `FollowedSnapshot` of what was before `followed`, by class.
     """
 
     lake: str
@@ -52,6 +54,7 @@ class BatchInput:
     schemas: Mapping[str, Any]
     uncounted: tuple[LeftOut, ...]
     followed: FilesByTable
+    known_objects: Mapping[str, str] = attrs.field(factory=dict)
 
     def times(self, files: FilesByTable) -> Arrivals:
         """What the rows of files tell besides their values.
@@ -73,6 +76,7 @@ class BatchInput:
         """
         reader = SignalReader(self.plan, self.late, self.schemas, strict=False, connection=connection)
         try:
+            reader.restore_followed({name: read_objects(path) for name, path in self.known_objects.items()})
             reader.follow(self.rows(self.followed))
         except BaseException:
             reader.close()

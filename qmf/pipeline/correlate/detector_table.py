@@ -20,6 +20,7 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.correlate.detectors import NEVER
+from qmf.pipeline.correlate.followed_snapshot import FollowedSnapshot
 from qmf.pipeline.correlate.stream_state import StreamProgress
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake.arrow import import_pyarrow
@@ -68,6 +69,7 @@ class TaskProgress:
         goodbyes: those of agents that belong to later steps, as (time, agent).
         alerts: files with the alerts of the last step.
         due: when a detector has something to do.
+        followed: objects that rules follow references to.
     """
 
     stream: StreamProgress = attrs.field(factory=StreamProgress)
@@ -75,6 +77,7 @@ class TaskProgress:
     goodbyes: Sequence[tuple[int, str]] = ()
     alerts: Sequence[WrittenFile] = ()
     due: int = NEVER
+    followed: FollowedSnapshot = attrs.field(factory=FollowedSnapshot)
 
     def to_json(self) -> str:
         """The content of its row."""
@@ -87,6 +90,7 @@ class TaskProgress:
         content: dict[str, Any] = json.loads(text)
         content["stream"] = StreamProgress.parse(content["stream"])
         content["goodbyes"] = tuple((at, agent) for at, agent in content["goodbyes"])
+        content["followed"] = FollowedSnapshot(**content["followed"])
         content["alerts"] = tuple(WrittenFile(**file) for file in content["alerts"])
         return cls(**content)
 

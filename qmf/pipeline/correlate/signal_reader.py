@@ -139,6 +139,25 @@ class SignalReader:
                 "QUALIFY row_number() OVER (PARTITION BY _agent, _object ORDER BY _at DESC) = 1"
             )
 
+    @property
+    def followed_columns(self) -> dict[str, tuple[str, ...]]:
+        """The columns that rules need of followed objects, by the class as the rules name it."""
+        return {name: followed.columns for name, followed in self._followed.items()}
+
+    def followed_objects(self) -> dict[str, Any]:
+        """The last row of each followed object, for `restore_followed`: Arrow tables by class, as rules name it."""
+        self.forget_followed()
+        return {
+            name: self._connection.sql(f"FROM {followed.relation}").to_arrow_table()
+            for name, followed in self._followed.items()
+        }
+
+    def restore_followed(self, objects: Mapping[str, Any]) -> None:
+        """Learn about objects that another reader with the same `followed_columns` knew."""
+        for name, rows in objects.items():
+            with self._registered("added", rows):
+                self._execute(f"INSERT INTO {self._followed[name].relation} BY NAME FROM added")
+
     def signals(self, rows: Mapping[str, Any]) -> Iterator[list[SignalRow]]:
         """The rows of `signal_batches`, in portions."""
         return map(signal_rows, self.signal_batches(rows))

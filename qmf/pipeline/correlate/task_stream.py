@@ -8,9 +8,10 @@ wait for their time are part of the states. Alerts, and few rows for each run of
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -43,7 +44,8 @@ from qmf.pipeline.correlate.detector_table import (
 )
 from qmf.pipeline.correlate.evaluation import EvaluationCounts
 from qmf.pipeline.correlate.file_signals import FAILURE
-from qmf.pipeline.correlate.lake_rows import TIME_PATHS, LakeRows
+from qmf.pipeline.correlate.followed_snapshot import FollowedSnapshot, columns_key, remove_others, write_objects
+from qmf.pipeline.correlate.lake_rows import TIME_PATHS, LakeRows, Position
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.plan import completed, read_plan
 from qmf.pipeline.correlate.rules import SECOND, Rule
@@ -107,6 +109,8 @@ class TaskCorrelationStream:
             self._stored = TaskProgress(buckets=buckets) if stored is None else stored
             self._time.waiting_goodbyes = self._stored.goodbyes
             self.table.commit(self._stored.stream.step, self._stored.alerts)
+            self._followed_folder = local_path(options.out) / "_state" / "followed"
+            remove_others(self._followed_folder, self._stored.followed)
         except BaseException:
             self._stack.close()
             raise
@@ -117,6 +121,7 @@ class TaskCorrelationStream:
         self._input: BatchInput | None = None
         self._left_out: frozenset[int] = frozenset()
         self._errors: tuple[str, ...] = ()
+        self._followed_columns = ""
         self._failures: dict[int, str] = {}
         self._printed: set[str] = set()
         self._stored_failures: Sequence[str] | None = None
@@ -172,7 +177,7 @@ class TaskCorrelationStream:
         versions = {path: until.versions[path] for path in paths if path in until.versions}
         read = {path: max(at, before.read.get(path, at)) for path, at in versions.items()}
         files = self._rows.added_files(before.read, read, since=before.begin - GRACE)
-        given = self._with_followed(given, read)
+        given = self._with_followed(given, before.read, read)
         tasks = self._runner.portions(files)
         arrivals = merged_arrivals(self._runner.each(tasks, given.times))
         after, goodbyes = self._time.advanced(before, read, arrivals, until.complete_until(paths))
@@ -215,6 +220,7 @@ class TaskCorrelationStream:
             schemas = self._rows.schemas(wanted)
             with closing(SignalReader(plan, self._options.late, schemas, strict=False)) as reader:
                 self._left_out, self._errors = reader.left_out, reader.errors
+                self._followed_columns = columns_key(reader.followed_columns)
             self._input = BatchInput(
                 lake=self.lake.url,
                 storage=self.lake.options,
@@ -230,11 +236,29 @@ class TaskCorrelationStream:
             self._report(plan.missing)
         return self._input
 
-    def _with_followed(self, given: BatchInput, read: Mapping[str, int]) -> BatchInput:
-        """What is read now: rows that do not count, and the objects that rules follow."""
+    def _with_followed(self, given: BatchInput, before: Position, read: Position) -> BatchInput:
+        """What is read now: the rows that do not count, and the objects that rules follow."""
+        given = attrs.evolve(given, uncounted=self._rows.uncounted())
         paths = {table.path for tables in given.plan.followed.values() for table in tables}
-        followed = {path: self.lake.table(path).snapshot(read[path]).files for path in paths if path in read}
-        return attrs.evolve(given, uncounted=self._rows.uncounted(), followed=followed)
+        if not paths:
+            return given
+        known = self._stored.followed
+        if known.columns != self._followed_columns:
+            known = FollowedSnapshot(columns=self._followed_columns)
+        since = self._followed_files(known, before, paths)
+        if known.is_outgrown(sum(file.rows for own in since.values() for file in own)):
+            # As of what was read before: rows of this step are compared with what came before them.
+            old = attrs.evolve(given, followed=since, known_objects=known.files)
+            (written,) = self._runner.each([old], partial(_snapshot, self._followed_folder))
+            position = {path: before[path] for path in paths if path in before}
+            known = FollowedSnapshot(
+                columns=self._followed_columns, position=position, files=written[0], rows=written[1]
+            )
+        self._stored = attrs.evolve(self._stored, followed=known)
+        return attrs.evolve(given, followed=self._followed_files(known, read, paths), known_objects=known.files)
+
+    def _followed_files(self, known: FollowedSnapshot, until: Position, paths: Iterable[str]) -> FilesByTable:
+        return self._rows.added_files(known.position, {path: until[path] for path in paths if path in until})
 
     def _report(self, missing: Sequence[str] = ()) -> None:
         """Print what was not printed before: classes that are missing, and rules that fail; store the latter."""
@@ -286,6 +310,7 @@ class TaskCorrelationStream:
         self._time.waiting_goodbyes = goodbyes
         self.table.commit(reduce.step, stored.alerts)
         self._detectors.remove(unneeded)
+        remove_others(self._followed_folder, stored.followed)
         return StepResult(reduce.step, alerts, counts, after.begin, 0.0)
 
     def _figures(self, rows: Sequence[Mapping[str, Any]]) -> tuple[EvaluationCounts, int, bool]:
@@ -302,6 +327,12 @@ class TaskCorrelationStream:
         if self._clock() - self._saved > _SAVE:
             self._detectors.remove(self._detectors.commit(stored, (), {}))
             self._saved = self._clock()
+
+
+def _snapshot(folder: Path, given: BatchInput) -> tuple[dict[str, str], int]:
+    """Write the objects that rules follow, in one task."""
+    with closing(given.reader()) as reader:
+        return write_objects(folder, reader.followed_objects())
 
 
 def _of(rows: Any, row: str) -> list[dict[str, Any]]:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pipeline.kills import kill_family
 from pipeline.lakes import HERE, Shop
-from pipeline.quick import WAIT_LIMIT
+from pipeline.quick import QUICK, WAIT_LIMIT
 from support.processes import running
 from support.waiting import wait_until
 
@@ -146,8 +147,27 @@ def test_files_that_change_are_read_again_and_broken_ones_are_not(tmp_path: Path
         assert job.end() == 0
 
 
+@pytest.fixture(params=["process", "spark"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Options for a stream in the process, and on two executors with processes of their own."""
+    if request.param == "process":
+        return []
+    import pyspark
+
+    # Executors write their logs into Spark's folder.
+    home = tmp_path / "spark"
+    home.mkdir()
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        if entry.name != "work":
+            (home / entry.name).symlink_to(entry)
+    monkeypatch.setenv("SPARK_HOME", str(home))
+    settings = QUICK | {"spark.executor.extraJavaOptions": QUICK["spark.driver.extraJavaOptions"]}
+    conf = [option for key, value in settings.items() for option in ("--conf", f"{key}={value}")]
+    return ["--master", "local-cluster[2,1,1024]", *conf]
+
+
 @pytest.mark.soak
-def test_a_killed_stream_publishes_each_alert_once(url: str, tmp_path: Path) -> None:
+def test_a_killed_stream_publishes_each_alert_once(url: str, tmp_path: Path, place: list[str]) -> None:
     chance = random.Random(random.randrange(1000))  # pytest-randomly prints the seed
     rules = tmp_path / "rules.toml"
     rules.write_text(BUSY)
@@ -164,21 +184,23 @@ def test_a_killed_stream_publishes_each_alert_once(url: str, tmp_path: Path) -> 
 
     watcher = Watcher()
     session = Session(watcher)
-    job = correlate(tmp_path / "lake", rules, "--late", "0s", "--raise", "-b", url)
+    job = correlate(tmp_path / "lake", rules, "--late", "0s", "--raise", "-b", url, *place)
     try:
         session.addBroker(url)
         more()
         with running(*job) as process:
-            process.wait_for("Following ")
             wait_until(lambda: watcher.seen, "a step", WAIT_LIMIT)
             more()
-            threading.Event().wait(chance.uniform(0, 0.3))  # so that the kill comes at any point of its work
-            process.end(signal.SIGKILL)
+            # So that the kill comes at any point of its work.
+            threading.Event().wait(chance.uniform(0, 3 if place else 0.3))
+            kill_family(process)
         more()
+        for path in shop.lake.paths():
+            shop.lake.table(path).delta().optimize.compact()
         shop.put((at, 0), queue=0, object="end")
         with running(*job, "--once") as process:
-            process.wait_for("Following ")
-            assert process.popen.wait(WAIT_LIMIT) == 0
+            wait_until(lambda: process.popen.poll() is not None, "the end", WAIT_LIMIT)
+            assert process.popen.returncode == 0, process.said()
         out = f"{shop.root}/_tables/correlate"
         rows = sorted((row["alert_id"], row["change"]) for row in alerts(out).to_pylist())
         options = CorrelateOptions(lake=shop.root, out=out, rules=parse_rules(BUSY), late=0)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
 from pipeline.correlation import UnsteadyShop, act, batch, ignore, options
 from pipeline.lakes import SECOND, Shop
 
-from qmf.pipeline.correlate import RuleError, parse_rules
+from qmf.pipeline.correlate import RuleError, followed_snapshot, parse_rules
 from qmf.pipeline.correlate.alert_table import AlertTable
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
 from qmf.pipeline.correlate.detector_table import DetectorTable
 from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.signal_reader import SignalReader
 from qmf.pipeline.correlate.stream import CorrelationStream
 from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
 from qmf.pipeline.errors import LakeError, PipelineError
@@ -211,3 +213,41 @@ def test_a_folder_has_the_state_of_one_place(shop: Shop) -> None:
         TaskCorrelationStream(TASKS, other, ignore)
     with pytest.raises(LakeError, match="another process follows"), closing(TaskCorrelationStream(TASKS, of, ignore)):
         TaskCorrelationStream(TASKS, of, ignore)
+
+
+FOLLOWING = """
+[r]
+kind = "threshold"
+class = "till"
+value = "queue - nextRef.queue"
+follow = {nextRef = "org.example.shop:till"}
+above = 3
+message = "{name} has {value} more than {nextRef.name}"
+"""
+
+
+def test_followed_objects_are_read_once(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed_snapshot, "_FEW", 2)
+    read: list[int] = []
+
+    def follow(self: SignalReader, rows: Mapping[str, Any]) -> None:
+        read.append(sum(own.count_rows() for own in rows.values()))
+        follow_rows(self, rows)
+
+    follow_rows = SignalReader.follow
+    of = options(shop, FOLLOWING, late=0)
+    here = attrs.evolve(of, out=f"{of.out}-here")
+    found: list[AlertRow] = []
+    for at in range(0, 80, 20):
+        shop.put((at, 0), object="two", queue=1 + at % 40, name="second")
+        shop.put((at + 10, 0), object="one", queue=6, name="first", nextRef="two")
+        with monkeypatch.context() as patch:
+            patch.setattr(SignalReader, "follow", follow)
+            more, _, _ = steps(of)
+        assert in_order(more) == in_process(here)
+        found += more
+    assert [item.change for item in in_order(found)] == ["raised", "cleared"] * 2
+    assert found[0].message == "first has 5.0 more than second"
+    # Otherwise all eight rows would be read by the last step.
+    assert max(read) < 8
+    assert len(list((Path(of.out) / "_state" / "followed").iterdir())) == 1
