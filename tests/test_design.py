@@ -92,6 +92,7 @@ OPEN = {
     "qmf._arguments",
     "qmf._atomic_files",
     "qmf._background_tasks",
+    "qmf._closable",
     "qmf._compile",
     "qmf._completion",
     "qmf._option_values",
@@ -101,6 +102,7 @@ OPEN = {
     "qmf._lazy",
     "qmf._loop_thread",
     "qmf._marks",
+    "qmf._service_thread",
     "qmf._standard_streams",
     "qmf._state_table",
     "qmf._toml",
@@ -140,7 +142,6 @@ INNER_ORDER: dict[str, tuple[str, ...]] = {
     "qmf/agent": (
         "layout",
         "accessors",
-        "background_service",
         "agent_identity",
         "epoch_file",
         "clock",

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from qmf._arguments import arguments_of
-from qmf.agent.background_service import BackgroundService
+from qmf._closable import AsyncClosable
+from qmf._service_thread import ServiceThread
 from qmf.agent.core import AgentCore
 from qmf.agent.layout import object_state
 from qmf.agent.metrics import AgentStatistics
@@ -27,7 +27,7 @@ from qmf.schema import ClassSchema, EventSchema, Severity
 P = TypeVar("P", bound=Provider | Handler)
 
 
-class Agent:
+class Agent(AsyncClosable):
     """Publishes managed objects and events, and answers consoles.
 
     `add`, `remove`, `raise_event`, `register` and all accessors of objects may be called from any thread, before the
@@ -66,7 +66,7 @@ class Agent:
         Raises:
             ConnectError, AuthenticationError, LinkError, CallerError: as `Agent` and `start`.
         """
-        return AgentThread(lambda: cls(url_or_bus, **options), timeout)
+        return AgentThread("qmf-agent", lambda: cls(url_or_bus, **options), lambda agent: agent.start(timeout))
 
     @property
     def name(self) -> str:
@@ -212,11 +212,6 @@ class Agent:
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
 
 def agent_of(obj: ManagedObject) -> Agent:
     """The agent that an object was added to: for methods that raise events, or add and remove objects.
@@ -230,7 +225,7 @@ def agent_of(obj: ManagedObject) -> Agent:
     raise CallerError(f"{obj!r} is in no agent")
 
 
-class AgentThread(BackgroundService[Agent]):
+class AgentThread(ServiceThread[Agent]):
     """A running agent in a thread, made by `Agent.run_in_thread`.
 
     The thread is a daemon: a program that forgets to close it still ends.

@@ -8,10 +8,10 @@ import socket
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from qmf._arguments import arguments_of
+from qmf._closable import AsyncClosable
 from qmf.broker.listener import Listener, ListenError
 from qmf.broker.logins import Logins
 from qmf.broker.nodes.counters import BrokerCounters
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("qmf.broker")
 
 
-class Broker:
+class Broker(AsyncClosable):
     """A small AMQP 1.0 broker with the exchanges that QMF needs. All methods belong to the loop's thread.
 
     Without `users`, everybody who can reach the port may use it; by default it listens on this machine only.
@@ -230,11 +230,6 @@ class Broker:
     async def __aenter__(self) -> Self:
         await self.start()
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def _stop_listening(self) -> None:
         for listener in filter(None, (self._listener, self._tls_listener)):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, Self, TypeVar
 
+from qmf._closable import Closable
 from qmf._marks import OWN_CONNECTION
 from qmf.client import objects
 from qmf.client.objects import PACKAGE, BrokerObject
@@ -37,7 +38,7 @@ class Sasl(Protocol):
     password: str | None
 
 
-class BrokerAgent:
+class BrokerAgent(Closable):
     """Manages one broker: an embedded broker of this project or a qpidd. Any thread may use it.
 
     Methods that find nothing return None or an empty list. All methods raise:
@@ -140,12 +141,6 @@ class BrokerAgent:
             self._channel.close()
         else:
             self._channel.connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._channel.connection!r})"

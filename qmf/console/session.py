@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from qmf._closable import Closable
 from qmf.console.async_session import AsyncSession
 from qmf.console.broker_options import read_options
 from qmf.console.callbacks import Console
@@ -15,7 +15,7 @@ from qmf.console.proxies import Agent, Broker, Object
 from qmf.console.schema_views import SchemaClass
 
 
-class Session:
+class Session(Closable):
     """A console session with one or more brokers.
 
     Use it as ``with Session() as session``, or call `close` at the end. Its methods block; they may be called from any
@@ -50,14 +50,6 @@ class Session:
 
     def __repr__(self) -> str:
         return f"QMF Console Session Manager (brokers: {len(self.brokers)})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def console(self) -> Console | None:

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
 
+from qmf._closable import Closable
 from qmf.messaging.bases import ConnectionBase, ReceiverBase, SenderBase, SessionBase
 from qmf.messaging.blocking import MANY, BlockingAnswer, Wakeup
 from qmf.messaging.constants import UNLIMITED, Constant
@@ -27,7 +28,7 @@ from qmf.messaging.typing import ContentT
 T = TypeVar("T")
 
 
-class Connection(ConnectionBase):
+class Connection(ConnectionBase, Closable):
     """A connection to a broker, over reconnects. Any thread may use it.
 
     Blocking calls end with their timeout, with the loss of the connection (unless it reconnects), and with Ctrl-C.
@@ -53,9 +54,6 @@ class Connection(ConnectionBase):
         if not self.opened():
             self.open()
         return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def open(self, timeout: float | None = None) -> None:
         """Open the connection; see `qmf.messaging.aio.Connection.open`."""
@@ -86,7 +84,7 @@ class Connection(ConnectionBase):
         return self._loop.run(make())
 
 
-class Session(SessionBase):
+class Session(SessionBase, Closable):
     """A session of a connection. Made by `Connection.session`; any thread may use it.
 
     Attributes:
@@ -99,12 +97,6 @@ class Session(SessionBase):
         super().__init__(core)
         self.connection = connection
         self._loop = loop
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def set_message_received_notify_handler(self, handler: Callable[[Session], None] | None) -> None:
         """The name of `set_message_received_handler` in older versions of the published API."""
@@ -224,7 +216,7 @@ class Session(SessionBase):
         self._loop.run(self._core.close(timeout))
 
 
-class Sender(SenderBase, Generic[ContentT]):
+class Sender(SenderBase, Closable, Generic[ContentT]):
     """Sends messages to a node. Made by `Session.sender`; any thread may use it.
 
     Attributes:
@@ -238,12 +230,6 @@ class Sender(SenderBase, Generic[ContentT]):
         self.session = session
         self._loop = loop
         self._wakeup = Wakeup(loop, functools.partial(core.perform, core.on_credit))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def send(self, object: Message[ContentT] | ContentT, sync: bool = True, timeout: float | None = None) -> None:
         """Send a message; see `qmf.messaging.aio.Sender.send`."""
@@ -286,7 +272,7 @@ class Sender(SenderBase, Generic[ContentT]):
         self._loop.run(self._core.close_orderly(timeout))
 
 
-class Receiver(ReceiverBase, Generic[ContentT]):
+class Receiver(ReceiverBase, Closable, Generic[ContentT]):
     """Receives messages from a node. Made by `Session.receiver`; any thread may use it.
 
     ``for message in receiver`` fetches one message after the other, without a limit of time. It ends when the program,
@@ -304,12 +290,6 @@ class Receiver(ReceiverBase, Generic[ContentT]):
         self.session = session
         self._loop = loop
         self._wakeup = Wakeup(loop, functools.partial(core.perform, core.grant))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __iter__(self) -> Self:
         return self

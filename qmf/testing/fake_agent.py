@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 from uuid import UUID
 
+from qmf._closable import AsyncClosable
 from qmf.agent import AccessRequest, Action, Agent, Clock, Event, ManagedObject
 from qmf.bus import MemoryExchange
 from qmf.errors import CallerError, NotFoundError
@@ -36,7 +36,7 @@ _NUMBERED: Mapping[type, Callable[[int], object]] = {
 }
 
 
-class FakeAgent:
+class FakeAgent(AsyncClosable):
     """An agent with the objects that a test adds: ``async with FakeAgent(exchange, SCHEMA) as fake``.
 
     It publishes when `publish` is called and otherwise each `interval`; queries see changes at once. `add`, `remove`,
@@ -106,11 +106,6 @@ class FakeAgent:
     async def __aenter__(self) -> Self:
         await self.start()
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     @property
     def name(self) -> str:

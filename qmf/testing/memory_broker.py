@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from types import TracebackType
 from typing import Any, Self
 
 from qmf import messaging
+from qmf._closable import Closable
 from qmf.broker import EmbeddedBroker
 from qmf.errors import CallerError
 from qmf.messaging import aio
@@ -17,7 +17,7 @@ from qmf.messaging import aio
 URL = "amqp://memory"
 
 
-class MemoryBroker:
+class MemoryBroker(Closable):
     """The embedded broker without a port, for tests of programs that use `qmf.messaging` or `qmf.messaging.aio`.
 
     Connections reach it through a pair of sockets of the process. All else is as with `qmf-broker`: addresses,
@@ -47,11 +47,6 @@ class MemoryBroker:
     def __enter__(self) -> Self:
         self.start()
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def start(self) -> None:
         """Start the broker."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+from qmf._closable import AsyncClosable
 from qmf.bus import Bus
 from qmf.connecting import BrokerTarget
 from qmf.console.aio import Client
@@ -18,7 +19,7 @@ from qmf.web.options import WebLimits, WebOptions
 from qmf.web.sharing import WorkLimit
 
 
-class WebServices:
+class WebServices(AsyncClosable):
     """The parts that all routes and pages share.
 
     Attributes:
@@ -74,9 +75,6 @@ class WebServices:
     async def __aenter__(self) -> Self:
         await self.open()
         return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
     def messaging(self, **options: Any) -> Connection:
         """A connection of the messaging API to the broker, not open yet; its user closes it.

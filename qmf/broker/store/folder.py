@@ -8,9 +8,8 @@ import logging
 import os
 import stat
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
+from qmf._closable import Closable
 from qmf.broker.store.errors import StoreError, StoreLocked
 
 log = logging.getLogger("qmf.broker.store")
@@ -25,7 +24,7 @@ SYSTEM_ID = "systemId"
 _FILES = frozenset({LOCK, RESERVE, SYSTEM_ID})
 
 
-class DataFolder:
+class DataFolder(Closable):
     """A data folder that this process holds until `close`. The lock ends with the process, however that ends."""
 
     def __init__(self, path: Path) -> None:
@@ -80,11 +79,3 @@ class DataFolder:
         lock, self._lock = self._lock, None
         if lock is not None:
             os.close(lock)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

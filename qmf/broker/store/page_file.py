@@ -10,8 +10,8 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+
+from qmf._closable import Closable
 
 _MAGIC = b"SQLite format 3\0"
 #: Bytes of a page where no header says it: SQLite's default, which the store has.
@@ -25,7 +25,7 @@ _LOG_MAGIC = {0x377F0682: "<", 0x377F0683: ">"}
 _LOCK_BYTE = 1 << 30
 
 
-class PageFile:
+class PageFile(Closable):
     """A database file that is open for reading. Nothing else may write to it meanwhile.
 
     Attributes:
@@ -102,14 +102,6 @@ class PageFile:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _read(self, position: int, length: int) -> bytes | None:
         try:

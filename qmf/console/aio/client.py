@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from types import TracebackType
 from typing import Any, Self, Unpack, overload
 
 from qmf._arguments import arguments_of
+from qmf._closable import AsyncClosable
 from qmf.bus import AmqpBus
 from qmf.console.aio.agent_requests import Answers
 from qmf.console.aio.agent_search import StillFindingAgents
@@ -36,7 +36,7 @@ from qmf.protocol import ObjectId
 from qmf.schema import ClassKey
 
 
-class Client:
+class Client(AsyncClosable):
     """A console on one bus.
 
     Use it as ``async with Client("localhost") as client``. All methods belong to the event loop that opened it.
@@ -104,11 +104,6 @@ class Client:
     async def __aenter__(self) -> Self:
         await self.open()
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     # -- what is known
 

@@ -11,12 +11,11 @@ import collections
 import enum
 import logging
 from collections.abc import AsyncIterator, Callable
-from types import TracebackType
-from typing import Self
 from uuid import UUID
 
 import attrs
 
+from qmf._closable import Closable
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.objects.remote_event import RemoteEvent
 from qmf.console.aio.objects.remote_object import RemoteObject
@@ -276,7 +275,7 @@ class Overflow(enum.Enum):
     DROP_NEWEST = "drop newest"  #: the reader sees an unbroken beginning, then a gap
 
 
-class NotificationStream(AsyncIterator[Notification]):
+class NotificationStream(AsyncIterator[Notification], Closable):
     """A bounded queue of notifications, read with ``async for``; ends when it or its client is closed.
 
     In place of notifications that were dropped, the reader gets a `Dropped`.
@@ -309,14 +308,6 @@ class NotificationStream(AsyncIterator[Notification]):
         self._closed = True
         self._wake.set()
         self._unlisten(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     async def __anext__(self) -> Notification:
         while True:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any, Self
 
+from qmf._closable import AsyncClosable
 from qmf.messaging.aio.opening import opens
 from qmf.messaging.aio.session import Session
 from qmf.messaging.bases import ConnectionBase
 from qmf.messaging.core.waiting import deadline_of
 
 
-class Connection(ConnectionBase):
+class Connection(ConnectionBase, AsyncClosable):
     """A connection to a broker, over reconnects.
 
     Source: High Level Client API; published Python API, `Connection`.
@@ -34,11 +34,6 @@ class Connection(ConnectionBase):
         if not self.opened():
             await self.open()
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     @classmethod
     @opens

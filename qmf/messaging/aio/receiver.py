@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Generic, Self
 
+from qmf._closable import AsyncClosable
 from qmf.messaging.aio.message import ReceivedMessage
 from qmf.messaging.bases import ReceiverBase
 from qmf.messaging.exceptions import MessagingError
 from qmf.messaging.typing import ContentT
 
 
-class Receiver(ReceiverBase, Generic[ContentT]):
+class Receiver(ReceiverBase, AsyncClosable, Generic[ContentT]):
     """Receives messages from a node. Made by `Session.receiver`.
 
     ``async for message in receiver`` fetches one message after the other, without a limit of time. It ends when the
@@ -20,14 +20,6 @@ class Receiver(ReceiverBase, Generic[ContentT]):
     """
 
     __slots__ = ()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     def __aiter__(self) -> Self:
         return self

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from types import TracebackType
-from typing import Generic, Self
+from typing import Generic
 
+from qmf._closable import AsyncClosable
 from qmf.messaging.bases import SenderBase
 from qmf.messaging.core.waiting import deadline_of
 from qmf.messaging.message import Message
 from qmf.messaging.typing import ContentT
 
 
-class Sender(SenderBase, Generic[ContentT]):
+class Sender(SenderBase, AsyncClosable, Generic[ContentT]):
     """Sends messages to a node. Made by `Session.sender`."""
 
     __slots__ = ()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def send(self, object: Message[ContentT] | ContentT, sync: bool = True, timeout: float | None = None) -> None:
         """Send a message.

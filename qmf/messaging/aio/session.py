@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Self, TypeVar, overload
+from typing import TypeVar, overload
 
+from qmf._closable import AsyncClosable
 from qmf.messaging.aio.message import ReceivedMessage
 from qmf.messaging.aio.opening import Opening, opens
 from qmf.messaging.aio.receiver import Receiver
@@ -17,18 +17,10 @@ from qmf.messaging.message import Disposition, Message
 T = TypeVar("T")
 
 
-class Session(SessionBase):
+class Session(SessionBase, AsyncClosable):
     """A session of a connection. Made by `Connection.session`."""
 
     __slots__ = ()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     @overload
     def sender(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import attrs
 
+from qmf._closable import Closable
 from qmf.console.aio.agents import Agent, info_from_name
 from qmf.console.aio.objects.remote_event import RemoteEvent
 from qmf.errors import NotFoundError
@@ -31,7 +31,7 @@ from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
 _REPLAY_STEP = 600 * 10**9
 
 
-class LakeReader:
+class LakeReader(Closable):
     """Reads a lake in this process, while recorders may write to it. Belongs to one thread.
 
     Methods raise `LakeError` if files cannot be read, and `MissingExtraError` if a library is not installed.
@@ -62,14 +62,6 @@ class LakeReader:
     def close(self) -> None:
         """Free what it holds. A second call does nothing."""
         self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def refresh(self) -> None:
         """See what was committed since."""

@@ -11,11 +11,11 @@ import contextlib
 import logging
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 import attrs
 
+from qmf._closable import AsyncClosable
 from qmf.console.aio.agent_search import ALL_AGENTS
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.following.agent_follower import AgentFollower, FollowMode, FollowServices, FollowSpec
@@ -109,7 +109,7 @@ class Follower:
             self.agents[agent.name] = AgentFollower(self._services, self._spec, self.objects, agent)
 
 
-class Follow(AsyncIterator[ObjectChange[T]], Generic[T]):
+class Follow(AsyncIterator[ObjectChange[T]], AsyncClosable, Generic[T]):
     """Objects and their changes, as `Client.follow` returns it: an iterator that does not end by itself.
 
     Use it as ``async with client.follow("queue") as queues``, which waits until the agents present have answered, or
@@ -185,11 +185,6 @@ class Follow(AsyncIterator[ObjectChange[T]], Generic[T]):
             await self.close()
             raise
         return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def __anext__(self) -> ObjectChange[T]:
         self._start()

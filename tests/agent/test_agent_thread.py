@@ -145,7 +145,7 @@ def test_it_cannot_close_itself() -> None:
 
     bus.loop.call_soon_threadsafe(close)
     assert done.wait(5)
-    assert [str(error) for error in errors] == ["an agent in a thread cannot be closed by that thread"]
+    assert [str(error) for error in errors] == ["a service in a thread cannot be closed by that thread"]
     running.close()
 
 

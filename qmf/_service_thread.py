@@ -6,10 +6,10 @@ import asyncio
 import concurrent.futures
 import contextlib
 import threading
-from collections.abc import Callable
-from types import TracebackType
-from typing import Generic, Protocol, Self, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, Protocol, TypeVar
 
+from qmf._closable import Closable
 from qmf._event_loop import run
 from qmf.errors import CallerError
 
@@ -17,17 +17,15 @@ from qmf.errors import CallerError
 class Service(Protocol):
     """What a thread can run."""
 
-    async def start(self, timeout: float) -> None:
-        """Start within so many seconds."""
-
     async def close(self) -> None:
-        """Stop."""
+        """Stop, also when it did not start; a second call does nothing."""
 
 
+T = TypeVar("T")
 TService = TypeVar("TService", bound=Service)
 
 
-class BackgroundService(Generic[TService]):
+class ServiceThread(Closable, Generic[TService]):
     """A running service in a daemon thread.
 
     Attributes:
@@ -36,22 +34,25 @@ class BackgroundService(Generic[TService]):
 
     service: TService
 
-    def __init__(self, make: Callable[[], TService], timeout: float) -> None:
+    def __init__(
+        self, name: str, make: Callable[[], TService], start: Callable[[TService], Coroutine[Any, Any, None]]
+    ) -> None:
         """Start the thread, and the service in it.
 
         Args:
+            name: of the thread.
             make: makes the service; called in the thread.
-            timeout: seconds for its start.
+            start: starts the service.
 
         Raises:
-            Exception: the error of `make` or of the service's `start`. The thread has ended then.
+            Exception: the error of `make` or `start`. The thread has ended then.
         """
         self._make = make
-        self._timeout = timeout
+        self._start = start
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._started: concurrent.futures.Future[TService] = concurrent.futures.Future()
-        self._thread = threading.Thread(target=self._main, name="qmf-agent", daemon=True)
+        self._thread = threading.Thread(target=self._main, name=name, daemon=True)
         self._thread.start()
         try:
             self.service = self._started.result()
@@ -60,27 +61,24 @@ class BackgroundService(Generic[TService]):
             self.close()
             raise
 
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the service's loop, and wait for its result."""
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
     def close(self) -> None:
         """Close the service and end the thread; returns when both are done. A second call does nothing.
 
         Raises:
-            CallerError: called in the thread itself, e.g. by a method of an object.
+            CallerError: called in the thread itself, e.g. by a method of an agent's object.
         """
         if threading.current_thread() is self._thread:
-            raise CallerError("an agent in a thread cannot be closed by that thread")
+            raise CallerError("a service in a thread cannot be closed by that thread")
         loop, stop = self._loop, self._stop
         if loop is not None and stop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed: the thread has ended
                 loop.call_soon_threadsafe(stop.set)
         self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _main(self) -> None:
         try:
@@ -93,7 +91,7 @@ class BackgroundService(Generic[TService]):
         self._stop = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         service = self._make()
-        start = asyncio.ensure_future(service.start(self._timeout))
+        start = asyncio.ensure_future(self._start(service))
         stopped = asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait((start, stopped), return_when=asyncio.FIRST_COMPLETED)
