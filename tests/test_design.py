@@ -136,6 +136,7 @@ INNER_ORDER: dict[str, tuple[str, ...]] = {
         "hosts",
         "ruleset",
         "changes",
+        "explanation",
         "findings",
         "reader",
     ),

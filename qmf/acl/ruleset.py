@@ -137,6 +137,12 @@ class RuleSet:
         rules = [*self.rules, *([] if self.default is None else [self.default])]
         return any(rule.outcome is RuleOutcome.ALLOW_LOG and _is_about_publishing(rule) for rule in rules)
 
+    def of_user(self, user: str, groups: frozenset[str] = frozenset()) -> Iterator[AclRule]:
+        """The rules for a user, as of `decide_connection`: those for connections, the others, and the default."""
+        hosts = [found.rule for found in (*self.hosts, self.connection_default) if found is not None]
+        default = [] if self.default is None else [self.default]
+        return (rule for rule in (*hosts, *self.rules, *default) if rule.concerns_user(user, groups))
+
     def decide(self, lookup: Lookup) -> Decision:
         """The first rule that matches decides, else the default."""
         if (lookup.action, lookup.object_type) == ("create", "connection"):

@@ -13,6 +13,7 @@ from qmf.acl.reader import AclError, read
 from qmf.acl.rules import Lookup
 from qmf.acl.ruleset import Decision, Quotas, RuleSet
 from qmf.acl.words import ALL
+from qmf.broker.access.denials import DeniedRequests
 from qmf.broker.access.policy import AclPolicy, user_id
 from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientSession
 from qmf.broker.nodes.queues import Queue
@@ -72,6 +73,8 @@ class FileAccessControl(BrokerObserver):
         rules: in effect.
         loaded: when they were read, in nanoseconds since 1970.
         denials: counted.
+        denied: the last requests that rules have denied.
+        realm: of users whose names have none.
         connections_per_user, queues_per_user: limits of users for whom the file has none; 0 for no limit.
         watchers: notified of decisions.
     """
@@ -93,8 +96,9 @@ class FileAccessControl(BrokerObserver):
         self.connections_per_user = connections_per_user
         self.queues_per_user = queues_per_user
         self.denials = Denials()
+        self.denied = DeniedRequests()
+        self.realm = realm
         self.watchers: list[AccessWatcher] = []
-        self._realm = realm
         self._operations: Operations | None = None
         self._connections: Counter[str] = Counter()
         self._queues: Counter[str] = Counter()
@@ -105,7 +109,7 @@ class FileAccessControl(BrokerObserver):
     def apply(self, operations: Operations) -> None:
         """Let the rules decide on the operations of a broker, from now on and after each `reload`."""
         self._operations = operations
-        operations.policy = AclPolicy(self.rules, self._realm, self)
+        operations.policy = AclPolicy(self.rules, self.realm, self)
 
     def reload(self) -> None:
         """Read the file again.
@@ -168,9 +172,11 @@ class FileAccessControl(BrokerObserver):
         if (lookup.action, lookup.object_type) == ("create", "connection"):
             if not decision.allows:
                 log.error("connection of %s from %s refused: %s", lookup.user, _host(lookup), decision)
+                self.denied.add(lookup)
                 self._deny_connection(lookup)
             return
         if not decision.allows:
+            self.denied.add(lookup)
             self.denials.requests += 1
             log.debug("%s: %s", lookup, decision)
         if not decision.outcome.logs:
@@ -213,7 +219,7 @@ class FileAccessControl(BrokerObserver):
             _decrement(self._queues, user)
 
     def _user(self, client: BrokerClient) -> str:
-        return user_id(client.info.user, self._realm)
+        return user_id(client.info.user, self.realm)
 
 
 def _decrement(counter: Counter[str], key: str) -> None:

@@ -73,9 +73,9 @@ class ManagementAgent:
         self._agent.register(*CLASSES, *EVENTS, *OWN_EVENTS)
         if setup.access is not None:
             # Imported here, so that a broker without access control does not load it.
-            from qmf.broker.management import acl_object
+            from qmf.broker.management import access_object, acl_object
 
-            self._agent.register(*acl_object.CLASSES, *acl_object.EVENTS)
+            self._agent.register(*access_object.CLASSES, *acl_object.CLASSES, *acl_object.EVENTS)
             setup.access.watchers.append(acl_object.AclEvents(self._agent))
         if setup.certificate is not None:
             # Imported here, so that a broker without TLS does not load it.

@@ -71,6 +71,7 @@ class ObjectPublisher(BrokerObserver):
         self._systems: SampledObjects[str, ManagedSystem] = SampledObjects(agent)
         self._memories: SampledObjects[str, ManagedMemory] = SampledObjects(agent)
         self._brokers: SampledObjects[str, ManagedBroker] = SampledObjects(agent)
+        self._accesses: SampledObjects[str, SampledObject] = SampledObjects(agent)
         self._acls: SampledObjects[str, SampledObject] = SampledObjects(agent)
         self._certificates: SampledObjects[str, SampledObject] = SampledObjects(agent)
         self._vhosts: SampledObjects[str, ManagedVhost] = SampledObjects(agent)
@@ -90,6 +91,7 @@ class ObjectPublisher(BrokerObserver):
         self._producers: Counter[Exchange | DefaultExchange] = Counter()
         sampler.add("Memory", self._memories.sample)
         sampler.add("Broker", self._brokers.sample)
+        sampler.add("Access", self._accesses.sample)
         sampler.add("Acl", self._acls.sample)
         sampler.add("Certificate", self._certificates.sample)
         sampler.add("Exchange", self._exchanges.sample)
@@ -118,8 +120,10 @@ class ObjectPublisher(BrokerObserver):
         self._brokers.add("", broker)
         if setup.access is not None:
             # Imported here, so that a broker without access control does not load it.
+            from qmf.broker.management.access_object import ManagedAccess
             from qmf.broker.management.acl_object import ManagedAcl
 
+            self._accesses.add("", ManagedAccess(setup.access))
             self._acls.add("", ManagedAcl(broker, setup.access, setup.connection_limits))
         if setup.certificate is not None:
             from qmf.broker.management.certificate_object import ManagedCertificate  # as above

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import attrs
 
-from qmf.agent import Attribute, Event, ManagedObject
+from qmf.agent import Attribute, CounterAttribute, Event, ManagedObject, MaybeAwaitable, Result
 from qmf.schema import ClassSchema, EventSchema
 
 from . import schema
@@ -40,6 +41,37 @@ class Certificate(ManagedObject):
 
 
 @attrs.frozen(kw_only=True)
+class AccessExplainDenialsResult(Result):
+    """Outputs of `Access.explainDenials`."""
+
+    denials: Sequence[object]
+
+
+@attrs.frozen(kw_only=True)
+class AccessListRulesResult(Result):
+    """Outputs of `Access.listRules`."""
+
+    rules: Sequence[object]
+
+
+class Access(ManagedObject):
+    _qmf_schema_: ClassVar[ClassSchema] = schema.ACCESS
+
+    name = Attribute[str]()
+    file = Attribute[str]()
+    denied = CounterAttribute()
+
+    def __init__(self, *, name: str, file: str | None = None) -> None:
+        super().__init__(name=name, file=file)
+
+    def explainDenials(self, userId: str, count: int) -> MaybeAwaitable[AccessExplainDenialsResult]:
+        raise NotImplementedError
+
+    def listRules(self, userId: str) -> MaybeAwaitable[AccessListRulesResult]:
+        raise NotImplementedError
+
+
+@attrs.frozen(kw_only=True)
 class CertificateExpires(Event):
     _qmf_schema_: ClassVar[EventSchema] = schema.CERTIFICATE_EXPIRES
 
@@ -68,4 +100,12 @@ class LinkRevoked(Event):
     reason: str
 
 
-__all__ = ["Certificate", "CertificateExpires", "ConnectionRevoked", "LinkRevoked"]
+__all__ = [
+    "Access",
+    "AccessExplainDenialsResult",
+    "AccessListRulesResult",
+    "Certificate",
+    "CertificateExpires",
+    "ConnectionRevoked",
+    "LinkRevoked",
+]

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import attrs
 
-from qmf.console.typed import Attribute, TypedEvent, TypedObject
+from qmf.console.typed import Attribute, TypedEvent, TypedObject, TypedResult
 from qmf.schema import ClassSchema, EventSchema
 
 from . import schema
@@ -23,6 +24,36 @@ class Certificate(TypedObject):
     notBefore = Attribute[int]()
     notAfter = Attribute[int]()
     remaining = Attribute[int]()
+
+
+@attrs.frozen(kw_only=True)
+class AccessExplainDenialsResult(TypedResult):
+    """Outputs of `Access.explainDenials`."""
+
+    denials: Sequence[object]
+
+
+@attrs.frozen(kw_only=True)
+class AccessListRulesResult(TypedResult):
+    """Outputs of `Access.listRules`."""
+
+    rules: Sequence[object]
+
+
+class Access(TypedObject):
+    _qmf_schema_: ClassVar[ClassSchema] = schema.ACCESS
+
+    name = Attribute[str]()
+    file = Attribute[str]()
+    denied = Attribute[int]()
+
+    async def explainDenials(
+        self, userId: str, count: int, *, timeout: float | None = None
+    ) -> AccessExplainDenialsResult:
+        return await self._qmf_call("explainDenials", timeout, AccessExplainDenialsResult, userId, count)
+
+    async def listRules(self, userId: str, *, timeout: float | None = None) -> AccessListRulesResult:
+        return await self._qmf_call("listRules", timeout, AccessListRulesResult, userId)
 
 
 @attrs.frozen(kw_only=True)
@@ -54,4 +85,12 @@ class LinkRevoked(TypedEvent):
     reason: str
 
 
-__all__ = ["Certificate", "CertificateExpires", "ConnectionRevoked", "LinkRevoked"]
+__all__ = [
+    "Access",
+    "AccessExplainDenialsResult",
+    "AccessListRulesResult",
+    "Certificate",
+    "CertificateExpires",
+    "ConnectionRevoked",
+    "LinkRevoked",
+]

@@ -5,7 +5,19 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from qmf.schema import TYPES, Access, Argument, ClassSchema, EventSchema, Property, Schema, Severity, Statistic
+from qmf.schema import (
+    TYPES,
+    Access,
+    Argument,
+    ClassSchema,
+    Direction,
+    EventSchema,
+    Method,
+    Property,
+    Schema,
+    Severity,
+    Statistic,
+)
 
 PACKAGE = "qmf.security"
 
@@ -27,6 +39,59 @@ CERTIFICATE = ClassSchema(
         ),
     ),
     desc="The certificate by which a broker identifies itself to the clients of its TLS port",
+)
+
+ACCESS = ClassSchema(
+    package=PACKAGE,
+    name="Access",
+    hash=UUID("c1d0625f-2050-be70-6477-0f878c183220"),
+    properties=(
+        Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="What it is: rules", index=True),
+        Property(name="file", type=TYPES["lstr"], desc="Path of the file with the rules"),
+    ),
+    statistics=(
+        Statistic(name="denied", type=TYPES["count64"], unit="request", desc="Requests that rules have denied"),
+    ),
+    methods=(
+        Method(
+            name="explainDenials",
+            arguments=(
+                Argument(
+                    name="userId",
+                    type=TYPES["lstr"],
+                    desc="Whose, with or without realm; empty for those of the caller, all for those of everybody",
+                ),
+                Argument(name="count", type=TYPES["uint32"], desc="How many at most; 0 for one"),
+                Argument(
+                    name="denials",
+                    type=TYPES["list"],
+                    direction=Direction.OUT,
+                    desc=(
+                        "Maps: userId, action, objectType, objectName, properties, time in nanoseconds since "
+                        "1970, count, the decision with its line, the lines passedOver with their reasons, and "
+                        "the smallest change that would allow it"
+                    ),
+                ),
+            ),
+            desc=("Explain, by the rules that apply now, requests that were denied lately, the last one first"),
+        ),
+        Method(
+            name="listRules",
+            arguments=(
+                Argument(
+                    name="userId", type=TYPES["lstr"], desc="The user, with or without realm; empty for the caller"
+                ),
+                Argument(
+                    name="rules",
+                    type=TYPES["list"],
+                    direction=Direction.OUT,
+                    desc="Lines of the file, each with its number",
+                ),
+            ),
+            desc="The rules that are for a user, in their order; the first one that matches decides",
+        ),
+    ),
+    desc="The rules that decide who may do what on a broker, and why they did",
 )
 
 CERTIFICATE_EXPIRES = EventSchema(
@@ -74,7 +139,10 @@ LINK_REVOKED = EventSchema(
 
 SCHEMA = Schema(
     package=PACKAGE,
-    classes=(CERTIFICATE,),
+    classes=(
+        CERTIFICATE,
+        ACCESS,
+    ),
     events=(
         CERTIFICATE_EXPIRES,
         CONNECTION_REVOKED,
@@ -83,4 +151,4 @@ SCHEMA = Schema(
     desc=("Security of a message broker: its certificate, and rights that ended while they were used"),
 )
 
-__all__ = ["CERTIFICATE", "CERTIFICATE_EXPIRES", "CONNECTION_REVOKED", "LINK_REVOKED", "SCHEMA"]
+__all__ = ["ACCESS", "CERTIFICATE", "CERTIFICATE_EXPIRES", "CONNECTION_REVOKED", "LINK_REVOKED", "SCHEMA"]

@@ -11,7 +11,8 @@ import attrs
 
 from qmf._completion import add_completion_option
 from qmf._version import __version__
-from qmf.acl.changes import OTHER_USER, Difference, differences, permission
+from qmf.acl.changes import OTHER_USER, Difference, differences
+from qmf.acl.explanation import explain
 from qmf.acl.findings import findings
 from qmf.acl.reader import AclError, read
 from qmf.acl.ruleset import RuleSet
@@ -52,14 +53,9 @@ def check(options: argparse.Namespace) -> int:
 def why(options: argparse.Namespace) -> int:
     """Run ``why``."""
     lookup = attrs.evolve(parse_lookup(options.question), groups=frozenset(options.groups.replace(",", " ").split()))
-    rules = _read(options.file)
-    decision = rules.decide(lookup)
-    for passed in rules.passed_over(lookup):
-        print(f"passed over  {passed}")
-    print(decision)
-    if not decision.allows:
-        print(f"to allow it, {permission(rules, lookup)}")
-    return OK if decision.allows else FAILED
+    found = explain(_read(options.file), lookup)
+    print("\n".join(found.lines()))
+    return OK if found.decision.allows else FAILED
 
 
 def test(options: argparse.Namespace) -> int:

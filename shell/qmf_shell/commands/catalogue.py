@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qmf_shell.commands.access import MAY, WHY
 from qmf_shell.commands.agents import AGENTS
 from qmf_shell.commands.at import AT
 from qmf_shell.commands.call import CALL
@@ -32,7 +33,7 @@ from qmf_shell.commands.watch import WATCH
 _LOOKING = (AGENTS, LIST, SHOW, SCHEMA, FIND, TREE, REFS)
 _FOLLOWING = (WATCH, TOP, PLOT, EVENTS, HEARTBEATS)
 _PAST = (AT, DIFF, HISTORY, REPLAY)
-_ACTING = (CALL, SETPROP, EXPORT)
+_ACTING = (CALL, SETPROP, WHY, MAY, EXPORT)
 _SESSION = (CONNECT, USE, SET, COLUMNS, ALIAS, RECORD, SOURCE, CLEAR, HELP, QUIT)
 
 #: All commands, in the order in which `help` shows them.

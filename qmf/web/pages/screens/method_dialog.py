@@ -11,6 +11,7 @@ from qmf.console.aio import RemoteObject
 from qmf.errors import QmfError
 from qmf.schema import Method
 from qmf.views.text import clean, one_line
+from qmf.web.access.explanations import explain
 from qmf.web.pages.screens.long_text import cut_html
 from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.views.method_effects import is_dangerous, needs_confirmation
@@ -226,7 +227,7 @@ class _Form:
         try:
             answer = await self._carry_out(values)
         except QmfError as error:
-            problem = str(error)
+            problem = ". ".join([str(error), *await explain(self._visit.site.client, error)])
         if self._area.is_deleted:
             return
         if problem:
