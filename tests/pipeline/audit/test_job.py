@@ -30,6 +30,8 @@ from qmf.pipeline.audit.tables import made_parts
 from qmf.pipeline.runners.process import ProcessRunner
 from qmf.pipeline.runners.runner import Runner
 
+pytestmark = pytest.mark.slow
+
 HUGE = (1 << 64) - 1
 RICHER = ClassVersion.from_schema(
     attrs.evolve(TILL, hash=UUID(int=0x22), properties=(*TILL.properties, Property(name="owner", type=TYPES["sstr"])))
@@ -121,7 +123,7 @@ def test_batch_and_stream_agree(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("on_spark", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("on_spark", [False, True])
 def test_several_tasks_make_the_same_tables(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_spark: bool
 ) -> None:

@@ -14,6 +14,8 @@ from pipeline.shop import TILL
 from qmf.pipeline.correlate.alert_table import alerts
 from qmf.pipeline.lake.columns import ClassVersion
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:

@@ -25,6 +25,8 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.waiting import WAITING, Note, followed_tables
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
@@ -70,13 +72,11 @@ def test_unknown_classes_are_reported_once(shop: Shop) -> None:
     stream.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("_time", range(3))
 def test_a_stream_in_random_steps_finds_what_a_batch_finds(tmp_path: Path, _time: int) -> None:
     compare_with_batch(tmp_path / "lake", random.randrange(10_000))  # pytest-randomly prints the seed
 
 
-@pytest.mark.slow
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(100))
 def test_a_stream_in_many_random_steps_finds_what_a_batch_finds(tmp_path: Path, seed: int) -> None:

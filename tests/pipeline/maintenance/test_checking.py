@@ -22,6 +22,8 @@ from qmf.pipeline.maintenance.optimizing import optimize_lake
 from qmf.pipeline.record.lake_writer import LakeWriter
 from qmf.pipeline.record.writer_state import PENDING, PendingBatch, WriterState, state_folder
 
+pytestmark = pytest.mark.slow
+
 
 def gap(seq: int) -> object:
     """A row of gaps."""

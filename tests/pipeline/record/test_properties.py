@@ -25,6 +25,8 @@ from qmf.pipeline.cli import main
 from qmf.pipeline.history.reader import LakeReader
 from qmf.protocol import Content, Envelope, ObjectData, ObjectsResponse, QueryRequest, What
 
+pytestmark = pytest.mark.slow
+
 
 class Agent(ScriptedAgent):
     """An agent that can hold back its answers to queries for objects."""

@@ -24,6 +24,8 @@ pytest.importorskip("pyarrow", reason="pyarrow is not installed: pip install 'qm
 
 from qmf.pipeline.rollup.job import roll_up_lake
 
+pytestmark = pytest.mark.slow
+
 DAY = 86_400
 
 

@@ -29,6 +29,8 @@ pytest.importorskip("deltalake", reason="deltalake is not installed: pip install
 from qmf.pipeline.rollup.job import roll_up_lake
 from qmf.pipeline.rollup.stream import RollupStream, StreamCounts
 
+pytestmark = pytest.mark.slow
+
 Row = dict[str, Any]
 
 OTHER = attrs.evolve(ClassVersion.from_schema(TILL), name="other", hash="00000000-0000-0000-0000-000000000077")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,19 +33,24 @@ def test_a_day_is_as_long_as_the_clocks_say() -> None:
     assert UTC.days_of(["2026-03-29"]) == ["2026-03-29"]
 
 
+@pytest.fixture(scope="module")
+def connection() -> Iterator[Any]:
+    with closing(connect()) as made:
+        yield made
+
+
 @given(
     name=st.sampled_from(ZONES),
     size=st.sampled_from([60, 900, 3600, 21_600, 86_400]),
     times=st.lists(st.integers(1_262_304_000 * SECOND, 1_420_070_400 * SECOND), min_size=1, max_size=20),
 )
-def test_windows_are_those_of_the_day_in_sql_as_well(name: str, size: int, times: list[int]) -> None:
+def test_windows_are_those_of_the_day_in_sql_as_well(connection: Any, name: str, size: int, times: list[int]) -> None:
     zone = Zone(name)
     grid = WindowGrid(size, zone.spans(min(times), max(times)))
-    with closing(connect()) as connection:
-        rows = connection.execute(
-            f"select t, {grid.start('t')}, {grid.end(grid.start('t'))}, {grid.day('t // 1000000000')} "
-            f"from (select unnest({times}) as t)"
-        ).fetchall()
+    rows = connection.execute(
+        f"select t, {grid.start('t')}, {grid.end(grid.start('t'))}, {grid.day('t // 1000000000')} "
+        f"from (select unnest({times}) as t)"
+    ).fetchall()
     for time, start, end, day in rows:
         first, last = zone.start_ns(zone.day(time)), zone.end_ns(zone.day(time))
         assert day * SECOND == first
