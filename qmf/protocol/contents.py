@@ -111,7 +111,7 @@ class MethodRequest:
     on_behalf_of: str | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class MethodResponse:
     """A method's outputs by name; empty when it has none."""
 

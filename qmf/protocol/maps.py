@@ -44,12 +44,16 @@ _PLAIN: frozenset[type] = frozenset(
 )
 
 
+#: Characters of a text that has no more than 65535 bytes, whatever it consists of.
+_SHORT = 0xFFFF // 4
+
+
 def wire_text(value: str) -> str | bytes:
     """Text in a form that every peer takes: more than 65535 bytes go out as binary.
 
     As a string, such text would close the connection on its way to a peer on AMQP 0-10 (QMF2.md 3.3).
     """
-    if len(value) <= 0xFFFF // 4:
+    if len(value) <= _SHORT:
         return value
     raw = escaped(value)
     return value if len(raw) <= 0xFFFF else raw
@@ -74,8 +78,11 @@ def wire_value(value: object, depth: int = 0) -> object:
 
 def wire_values(values: Mapping[str, object]) -> dict[str, object]:
     """`wire_value` for each value."""
-    plain = _PLAIN
-    return {key: value if type(value) in plain else wire_value(value) for key, value in values.items()}
+    plain, short = _PLAIN, _SHORT
+    return {
+        key: value if type(value) in plain or (type(value) is str and len(value) <= short) else wire_value(value)
+        for key, value in values.items()
+    }
 
 
 def unsigned(value: int) -> int:

@@ -25,7 +25,6 @@ from qmf.console.aio.schemas import SchemaDiscovery
 from qmf.errors import NotFoundError, QmfError, RequestTimeout
 from qmf.protocol import (
     ROW_FORM,
-    MethodRequest,
     ObjectData,
     ObjectId,
     ObjectsResponse,
@@ -317,7 +316,10 @@ class AgentRequests:
         """Call a method of an object with checked inputs; returns the outputs as sent."""
         return self._rpc.call(
             self._agent_of(target),
-            MethodRequest(method=method, object_id=target.object_id, arguments=inputs, on_behalf_of=on_behalf_of),
+            method,
+            target.object_id,
+            inputs,
+            on_behalf_of,
             words=lambda: f"method {method} of {class_name_of(target)} {target.object_id}",
             timeout=self._timeout if timeout is None else timeout,
         )

@@ -52,7 +52,9 @@ class AgentTracker:
 
     def mentioned(self, name: str) -> None:
         """A message names an agent as its sender."""
-        self._report(self.agents.mentioned(name, _now()))
+        change = self.agents.mentioned(name, _now())
+        if change is not None or self._timer is None:
+            self._report(change)
 
     def announced(self, info: AgentInfo, *, connected: bool = False, located: bool = False) -> None:
         """An agent announced itself.

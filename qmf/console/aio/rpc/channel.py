@@ -45,6 +45,7 @@ from qmf.protocol import (
     LocateRequest,
     MethodRequest,
     MethodResponse,
+    ObjectId,
     PackageResponse,
     QueryRequest,
     SchemaResponse,
@@ -212,13 +213,21 @@ class RpcChannel:
         return [_expected(part, expect, what, agent.name) for part in parts]
 
     async def call(
-        self, agent: Agent, call: MethodRequest, *, words: Callable[[], str], timeout: float
+        self,
+        agent: Agent,
+        method: str,
+        object_id: ObjectId,
+        arguments: Mapping[str, object],
+        on_behalf_of: str | None,
+        *,
+        words: Callable[[], str],
+        timeout: float,
     ) -> Mapping[str, object]:
         """Call a method: the same as `request`, for what is called often.
 
         Args:
             agent, timeout: as of `request`.
-            call: the request.
+            method, object_id, arguments, on_behalf_of: as of `MethodRequest`.
             words: says the request in words, for messages.
 
         Returns:
@@ -227,18 +236,20 @@ class RpcChannel:
         Raises:
             as of `request`.
         """
-        address = self._address(agent)
         ttl = _time_to_live(timeout)
-        if call.subtypes or call.on_behalf_of is not None:
+        if on_behalf_of is None:
+            subject = agent.info.direct_subject
+            exchange, key = (self._topic, subject) if subject else (self._direct, agent.name)
+            form = call_form(exchange, key, self._reply_to, None, method, object_id)
 
             def encode(number: int) -> bytes:
-                return self._encoded(call, address, str(number), ttl)
+                return form.encode(str(number), arguments, ttl)
 
         else:
-            form = call_form(address.exchange, address.key, self._reply_to, None, call.method, call.object_id)
+            call = MethodRequest(method=method, object_id=object_id, arguments=arguments, on_behalf_of=on_behalf_of)
 
             def encode(number: int) -> bytes:
-                return form.encode(str(number), call.arguments, ttl)
+                return self._encoded(call, self._address(agent), str(number), ttl)
 
         request, sending = self._begin(words, agent.name, timeout), None
         try:
