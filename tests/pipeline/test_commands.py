@@ -19,8 +19,8 @@ def ended(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, 
 
 def test_the_subcommands() -> None:
     assert {name.split()[0] for name in NAMES} == {
-        "alerts", "audit", "check", "compact", "correlate", "optimize", "record", "report", "retain", "rollup", "rules",
-        "silences", "vacuum",
+        "alerts", "audit", "check", "compact", "correlate", "history", "optimize", "record", "report", "retain",
+        "rollup", "rules", "silences", "vacuum",
     }  # fmt: skip
 
 

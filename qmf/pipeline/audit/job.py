@@ -4,9 +4,10 @@
 
     OUT/events, OUT/calls                     by day
     OUT/availability, OUT/lives, OUT/history
+    OUT/parts                                 the parts, and what was read of the lake, for reports
 
 A map makes parts of files. Reduces make the tables of these, see `tables`. Each table is replaced as a whole, by one
-commit.
+commit. Without events and calls this is the job `history`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from contextlib import ExitStack
 from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.audit.schemas import ALL_TABLES, arrow_schema
 from qmf.pipeline.audit.state import PART
+from qmf.pipeline.audit.stored_parts import StoredParts
 from qmf.pipeline.audit.tables import DATED, EVENT_TABLES, event_tables, made_parts, presence_and_object_tables
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_columns import DATE
@@ -48,16 +50,19 @@ def audit_lake(runner: Runner, options: AuditOptions, print_line: Callable[[str]
     lake = DeltaLake(options.lake, options.storage)
     lake.class_versions()  # refuses what is no lake
     counts: dict[str, int] = {}
-    files = {path: lake.table(path).snapshot().files for path in lake.paths()}
+    snapshots = {path: lake.table(path).snapshot() for path in options.paths(lake)}
+    files = {path: snapshot.files for path, snapshot in snapshots.items()}
     with ExitStack() as stack:
         parts = stack.enter_context(made_parts(runner, options, files).kept())
-        events = stack.enter_context(event_tables(parts).kept())
-        for name in EVENT_TABLES:
-            counts[name] = replace_table(events, options, name)
-            print_line(f"{name}: {counts[name]} rows")
+        if options.events:
+            events = stack.enter_context(event_tables(parts).kept())
+            for name in EVENT_TABLES:
+                counts[name] = replace_table(events, options, name)
+                print_line(f"{name}: {counts[name]} rows")
         for name, rows in presence_and_object_tables(parts):
             counts[name] = replace_table(rows, options, name)
             print_line(f"{name}: {counts[name]} rows")
+        StoredParts(options).store(parts, {path: snapshot.version for path, snapshot in snapshots.items()})
     return counts
 
 

@@ -20,8 +20,9 @@ from contextlib import ExitStack
 
 from qmf.pipeline.audit.job import replace_table
 from qmf.pipeline.audit.options import AuditOptions
-from qmf.pipeline.audit.schemas import PARTS, arrow_schema
-from qmf.pipeline.audit.state import OBJECT_PARTS, PART, chosen, columns_together
+from qmf.pipeline.audit.schemas import arrow_schema
+from qmf.pipeline.audit.state import PART
+from qmf.pipeline.audit.stored_parts import WRITER, StoredParts
 from qmf.pipeline.audit.tables import (
     EVENT_TABLES,
     KNOWN,
@@ -30,7 +31,6 @@ from qmf.pipeline.audit.tables import (
     made_parts,
     merged_parts,
     presence_and_object_tables,
-    with_bucket,
 )
 from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.lake.delta_lake import DeltaLake
@@ -39,9 +39,6 @@ from qmf.pipeline.lake.lake_versions import LakeVersions
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.table_files import FilesByTable, TableFile
 from qmf.pipeline.runners.runner import STORED, Rows, Runner, stored_rows
-
-#: The writer of the tables, and the beginning of the names of the position's numbers, in their logs.
-WRITER, _READ = "audit", "audit read "
 
 
 class AuditStream:
@@ -63,7 +60,7 @@ class AuditStream:
         #: The lake that is followed.
         self.lake = DeltaLake(options.lake, options.storage)
         self._feed = LakeFeed(self.lake)
-        self._parts = options.table("parts")
+        self._parts = StoredParts(options)
         self._position: dict[str, TablePosition] = {}
 
     def step(self, until: LakeVersions | None = None) -> int:
@@ -80,7 +77,9 @@ class AuditStream:
         """
         if not self.lake.exists():
             return 0
-        paths = self.lake.paths() if until is None else list(until.versions)
+        paths = self._options.paths(self.lake)
+        if until is not None:
+            paths = [path for path in paths if path in until.versions]
         start = {path: self._read(path) for path in paths}
         end = self._feed.next_position(start, paths, end=None if until is None else until.versions)
         files: dict[str, list[TableFile]] = defaultdict(list)
@@ -95,15 +94,16 @@ class AuditStream:
     def _write(self, files: FilesByTable, end: Mapping[str, TablePosition]) -> None:
         with ExitStack() as stack:
             new = stack.enter_context(made_parts(self._runner, self._options, files).kept())
-            days = {file.date for found in files.values() for file in found}
-            known = [self._known(name, days) for name in EVENT_TABLES]
-            events = stack.enter_context(event_tables(new.joined(known[0]).joined(known[1])).kept())
-            for name in EVENT_TABLES:
-                self._append(name, events)
-            parts = stack.enter_context(merged_parts(new.joined(self._stored())).kept())
+            if self._options.events:
+                days = {file.date for found in files.values() for file in found}
+                known = [self._known(name, days) for name in EVENT_TABLES]
+                events = stack.enter_context(event_tables(new.joined(known[0]).joined(known[1])).kept())
+                for name in EVENT_TABLES:
+                    self._append(name, events)
+            parts = stack.enter_context(merged_parts(new.joined(self._parts.rows(self._runner))).kept())
             for name, rows in presence_and_object_tables(parts):
                 replace_table(rows, self._options, name)
-            self._store(parts, end)
+            self._parts.store(parts, {path: item.version for path, item in end.items() if item.version is not None})
 
     # -- events
 
@@ -125,33 +125,8 @@ class AuditStream:
             schema = arrow_schema(columns)
             table.commit_files(written.files, schema, partition_by=(DATE,), writer=WRITER, batch=batch)
 
-    # -- the table of parts
-
-    def _stored(self) -> Rows:
-        """The parts of the last step."""
-        queries = {
-            name: f"select {text(name)} as {PART}, * from "
-            + (with_bucket(f"({own})") if name in OBJECT_PARTS else f"({own})")
-            for name, own in ((name, chosen(STORED, name, PARTS[name])) for name in PARTS)
-        }
-        query, schema = conformed_parts(queries)
-        return stored_rows(self._runner, self._parts, schema, query)
-
-    def _store(self, parts: Rows, end: Mapping[str, TablePosition]) -> None:
-        columns = columns_together(PARTS)
-        numbers = {f"{_READ}{path}": item.version for path, item in end.items() if item.version is not None}
-        written = parts.select(list(columns)).write(self._parts)
-        self._parts.commit_files(
-            written.files,
-            arrow_schema(columns),
-            writer=WRITER,
-            batch=(self._parts.last_batch(WRITER) or 0) + 1,
-            replace=True,
-            numbers=numbers,
-        )
-
     def _read(self, path: str) -> TablePosition:
         """How much of a table was read."""
         if path not in self._position:
-            self._position[path] = TablePosition(self._parts.last_batch(f"{_READ}{path}"))
+            self._position[path] = TablePosition(self._parts.read(path))
         return self._position[path]

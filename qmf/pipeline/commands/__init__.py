@@ -32,6 +32,7 @@ COMMANDS: tuple[Subcommand, ...] = (
     rules.COMMAND,
     alerts.COMMAND,
     silences.COMMAND,
-    audit.COMMAND,
+    audit.AUDIT,
+    audit.HISTORY,
     report.COMMAND,
 )

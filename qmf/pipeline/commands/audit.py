@@ -1,4 +1,4 @@
-"""`qmf-pipeline audit`."""
+"""`qmf-pipeline audit` and `history`: the tables of an audit, or those of them that are about agents and objects."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ from qmf.pipeline.audit.stream import AuditStream
 from qmf.pipeline.commands.base import Subcommand, duration, print_line, storage_of
 from qmf.pipeline.commands.running import job_runner
 from qmf.pipeline.lake.lake_versions import LakeVersions
-from qmf.pipeline.lake.table_paths import CHECKPOINT
+from qmf.pipeline.lake.table_paths import CHECKPOINT, job_path
 from qmf.pipeline.runners.runner import Pace, Runner
 from qmf.pipeline.shutdown import stop_on_signals
 from qmf.views.times import parse_duration
 
 
-def _options(parser: argparse.ArgumentParser) -> None:
-    parser.description = (
-        "Make tables of calls, property history, object lifetimes and availability, in this process, "
-        "or on Spark by --master or --conf."
-    )
+def _audit_options(parser: argparse.ArgumentParser) -> None:
+    _options(parser, "calls, events, property history, object lifetimes and availability", "audit")
+
+
+def _history_options(parser: argparse.ArgumentParser) -> None:
+    _options(parser, "property history, object lifetimes and availability, as audit does, without events", "history")
+
+
+def _options(parser: argparse.ArgumentParser, tables: str, job: str) -> None:
+    parser.description = f"Make tables of {tables}, in this process, or on Spark by --master or --conf."
     parser.add_argument(
-        "--out", metavar="DIR", help="folder of the tables; default: LAKE/_tables/audit/batch, or .../stream"
+        "--out", metavar="DIR", help=f"folder of the tables; default: LAKE/_tables/{job}/batch, or .../stream"
     )
     parser.add_argument("--stream", action="store_true", help="follow the lake until a signal ends it")
     parser.add_argument("--once", action="store_true", help="a stream ends when it has read all that is in the lake")
@@ -31,10 +36,18 @@ def _options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(options: argparse.Namespace) -> None:
+def _audit(options: argparse.Namespace) -> None:
+    _run(options, events=True)
+
+
+def _history(options: argparse.Namespace) -> None:
+    _run(options, events=False)
+
+
+def _run(options: argparse.Namespace, *, events: bool) -> None:
     mode = "stream" if options.stream else "batch"
-    out = options.out or f"{options.lake.rstrip('/')}/_tables/audit/{mode}"
-    audit_options = AuditOptions(lake=options.lake, out=out.rstrip("/"), storage=storage_of(options))
+    out = options.out or f"{options.lake.rstrip('/')}/{job_path('audit' if events else 'history', mode)}"
+    audit_options = AuditOptions(lake=options.lake, out=out.rstrip("/"), storage=storage_of(options), events=events)
     with job_runner(options) as runner:
         if options.stream:
             _follow(runner, options, audit_options)
@@ -61,6 +74,17 @@ def _print_rows(counts: dict[str, int], options: AuditOptions) -> None:
     print_line(f"Wrote {sum(counts.values())} rows to {options.out}")
 
 
-COMMAND = Subcommand(
-    "audit", "Make tables of calls, property history, object lifetimes and availability", _options, _run, spark=True
+AUDIT = Subcommand(
+    "audit",
+    "Make tables of calls, property history, object lifetimes and availability",
+    _audit_options,
+    _audit,
+    spark=True,
+)
+HISTORY = Subcommand(
+    "history",
+    "Make tables of property history, object lifetimes and availability",
+    _history_options,
+    _history,
+    spark=True,
 )

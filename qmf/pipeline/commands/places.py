@@ -25,6 +25,7 @@ JOBS: tuple[JobPlaces, ...] = (
     JobPlaces("rollup", True, "days of classes, or several small classes, become rows, written there"),
     JobPlaces("correlate", True, "files become signals; rules and subjects become alerts, written there"),
     JobPlaces("audit", True, "files become parts; events, agents and objects become tables, written there"),
+    JobPlaces("history", True, "files become parts; agents and objects become tables, written there"),
     JobPlaces("report", None, "files become parts, classes become values over time"),
     JobPlaces("optimize", None, "tables are read, written and committed"),
     JobPlaces("check", None, "logs of tables and files are read; rows are counted by run"),

@@ -39,6 +39,10 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--alerts", metavar="DIR", help="folder of the table of alerts; default: LAKE/_tables/correlate"
     )
+    parser.add_argument(
+        "--audit", metavar="DIR", help="folder of the tables of audit or history; default: those inside the lake"
+    )
+    parser.add_argument("--rollups", metavar="DIR", help="folder of the tables of rollup; default: LAKE/_tables/rollup")
     parser.add_argument("--top", type=count, default=10, metavar="N", help="rows of each table; default: %(default)s")
     parser.add_argument(
         "--usual-days",
@@ -78,6 +82,8 @@ def _report(runner: Runner, options: argparse.Namespace) -> None:
     report_options = ReportOptions(
         lake=options.lake,
         alerts=options.alerts,
+        audit=options.audit,
+        rollups=options.rollups,
         title=options.title,
         classes=options.classes,
         top=options.top,

@@ -12,19 +12,23 @@ from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.classes import choose_classes
 from qmf.pipeline.lake.days import NS_PER_DAY
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.report import anomalies, events, lives, selection
 from qmf.pipeline.report.agents import agent_rows, intervals
 from qmf.pipeline.report.alerts import read_alerts
+from qmf.pipeline.report.job_tables import AuditedRows
 from qmf.pipeline.report.known_spans import KnownSpans
 from qmf.pipeline.report.model import Anomaly, ComparedNumber, RangeComparison, Report
 from qmf.pipeline.report.own import own_connections
-from qmf.pipeline.report.presence import read_presence
+from qmf.pipeline.report.presence import PresenceRows, read_presence
 from qmf.pipeline.report.series import KEY, VALUES, SeriesOptions, make_values
-from qmf.pipeline.report.source import ROWS, FileQuery, ReportSource
+from qmf.pipeline.report.source import ROWS, FileQueries, ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange, time_text
 from qmf.pipeline.runners.runner import Runner
 
 PrintLine = Callable[[str], None]
+
+_MISSED = "missed"
 
 #: A gap of this part of the range is marked.
 _GAP = 100
@@ -36,7 +40,7 @@ class ReportOptions:
 
     Attributes:
         lake: path or URL.
-        alerts: path of the tables of alerts; None for those inside the lake.
+        alerts, audit, rollups: paths of the tables of these jobs; None for those inside the lake.
         title: of the page.
         classes: whose samples to roll up; none for all.
         top: number of top movers, and of rows of each table.
@@ -50,6 +54,8 @@ class ReportOptions:
 
     lake: str
     alerts: str | None = None
+    audit: str | None = None
+    rollups: str | None = None
     title: str = "QMF report"
     classes: tuple[str, ...] = ()
     top: int = 10
@@ -75,10 +81,19 @@ def collect(runner: Runner, options: ReportOptions, time_range: TimeRange, print
         PipelineError: nothing was recorded in the range.
         MissingExtraError: a library is not installed.
     """
-    with ReportSource(runner, options.lake, options.storage) as source:
+
+    def find(lake: DeltaLake) -> AuditedRows | None:
+        return AuditedRows.find(lake, options.audit)
+
+    with ReportSource(runner, options.lake, options.storage, find) as source:
         _check_classes(source, options)
-        asked, time_range = time_range, _recorded_range(source, time_range)
-        other = None if options.compare is None else _recorded_range(source, options.compare)
+        other = None
+        if options.compare is not None:
+            known = read_presence(source, AuditState(source.connection), options.compare)
+            other = _recorded_range(source, known, options.compare)
+        state = AuditState(source.connection)  # in place of that one
+        asked, presence = time_range, read_presence(source, state, time_range)
+        time_range = _recorded_range(source, presence, time_range)
         report = Report(
             title=options.title,
             lake=options.lake,
@@ -87,13 +102,15 @@ def collect(runner: Runner, options: ReportOptions, time_range: TimeRange, print
             asked=asked,
             own_left_out=not options.own,
         )
-        report = _audited(source, options, report)
-        print_line("Agents, objects and events audited")
-        report = _with_series(source, options, report, other)
-        print_line("Samples rolled up")
+        report = _audited(source, state, presence, options, report)
+        used = "" if source.audited is None else f", as far as they are not in {source.audited.options.out}"
+        print_line(f"Agents, objects and events audited{used}")
+        report = _with_series(source, options, report, other, print_line)
     if other is not None:
-        with ReportSource(runner, options.lake, options.storage) as source:
-            then = _audited(source, options, attrs.evolve(report, time_range=other))
+        with ReportSource(runner, options.lake, options.storage, find) as source:
+            state = AuditState(source.connection)
+            known = read_presence(source, state, other)
+            then = _audited(source, state, known, options, attrs.evolve(report, time_range=other))
         assert report.comparison is not None
         numbers = _numbers(then, report)
         report = attrs.evolve(report, comparison=attrs.evolve(report.comparison, numbers=numbers))
@@ -104,9 +121,8 @@ def _check_classes(source: ReportSource, options: ReportOptions) -> None:
     choose_classes([item.version for item in source.classes], options.classes)
 
 
-def _recorded_range(source: ReportSource, time_range: TimeRange) -> TimeRange:
+def _recorded_range(source: ReportSource, presence: PresenceRows, time_range: TimeRange) -> TimeRange:
     """The part of a range in which something was recorded."""
-    presence = read_presence(source, AuditState(source.connection), time_range)
     times = [cut for first, last in presence.recorded if (cut := time_range.clipped(first, last + 1)) is not None]
     if not times:
         limits = source.limits()
@@ -123,12 +139,12 @@ def _recorded_range(source: ReportSource, time_range: TimeRange) -> TimeRange:
 # -- the parts of a report
 
 
-def _audited(source: ReportSource, options: ReportOptions, report: Report) -> Report:
+def _audited(
+    source: ReportSource, state: AuditState, presence: PresenceRows, options: ReportOptions, report: Report
+) -> Report:
     """With all that is known of agents, objects and events; without values over time."""
     time_range, top = report.time_range, options.top
     since = time_range.first_ns - NS_PER_DAY
-    state = AuditState(source.connection)
-    presence = read_presence(source, state, time_range)
     own = None if options.own else own_connections(source, since, time_range.last_ns)
     shown = intervals(presence.intervals, time_range)
     known_until = max(cut[1] for item in presence.recorded if (cut := time_range.clipped(item[0], item[1] + 1)))
@@ -181,17 +197,19 @@ def _gaps(source: ReportSource, time_range: TimeRange) -> tuple[tuple[str, int],
     if rows is None:
         return ()
     missed = 'cast(sum(greatest(coalesce("count", 1), 1)) as bigint) as missed'
-    query = FileQuery(rows, f"select reason, {missed} from {ROWS} where {where} group by reason")
-    made = source.made([query], {"reason": "varchar", "missed": "bigint"})
-    found = source.query(f"select reason, sum(missed) from {made} group by reason order by reason")
+    query = FileQueries(rows, {_MISSED: f"select reason, {missed} from {ROWS} where {where} group by reason"})
+    made = source.made([query], {_MISSED: {"reason": "varchar", "missed": "bigint"}})
+    found = source.query(f"select reason, sum(missed) from {made[_MISSED]} group by reason order by reason")
     return tuple((reason, int(count)) for reason, count in found)
 
 
-def _with_series(source: ReportSource, options: ReportOptions, report: Report, other: TimeRange | None) -> Report:
+def _with_series(
+    source: ReportSource, options: ReportOptions, report: Report, other: TimeRange | None, print_line: PrintLine
+) -> Report:
     time_range = report.time_range
     usual = usual_ranges(time_range, options.usual_days)
     own = None if options.own else own_connections(source, time_range.first_ns - NS_PER_DAY, time_range.last_ns)
-    make_values(
+    days, stored = make_values(
         source,
         SeriesOptions(
             classes=options.classes,
@@ -199,8 +217,11 @@ def _with_series(source: ReportSource, options: ReportOptions, report: Report, o
             size=time_range.size,
             ranges=(*usual, time_range, *(() if other is None else (other,))),
             own=own,
+            rollups=options.rollups,
         ),
     )
+    taken = f"; {stored} of {days} days of classes were rolled up already" if stored else ""
+    print_line(f"Samples rolled up{taken}")
     known_until = {row.agent: row.known_until_ns for row in report.agents}
     spans = KnownSpans.of(time_range, report.presence, known_until, lives.ends(source))
     report = attrs.evolve(

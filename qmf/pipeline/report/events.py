@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from qmf.pipeline.audit import parts
-from qmf.pipeline.audit.schemas import EVENTS
-from qmf.pipeline.audit.state import EVENT_ROWS, AuditState
+from qmf.pipeline.audit.schemas import EVENTS, arrow_schema, names
+from qmf.pipeline.audit.state import EVENT_PART, EVENT_ROWS, AuditState
+from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import ColumnType
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType
+from qmf.pipeline.lake.days import day
+from qmf.pipeline.lake.row_source import RowSource
 from qmf.pipeline.report.model import CallRow
 from qmf.pipeline.report.own import own_event
-from qmf.pipeline.report.source import ROWS, FileQuery, ReportSource
+from qmf.pipeline.report.source import ROWS, FileQueries, ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange
+from qmf.pipeline.runners.runner import STORED, Rows, stored_rows
 
 _INFORM = 6
 
@@ -26,22 +32,68 @@ def make_events(source: ReportSource, state: AuditState, time_range: TimeRange, 
     """
     first, last = time_range.first_ns, time_range.last_ns
     inside = f"_ts_ns >= {first} and _ts_ns < {last}"
-    with source.errors():
-        queries: list[FileQuery] = []
-        for item in source.classes:
-            version = item.version
-            rows = source.rows(RowKind.EVENTS, first, last, version) if version.event else None
-            if rows is None:
-                continue
-            columns = [column.name for column in version.columns if column.column_type is not ColumnType.TIME]
-            left_out = None if own else own_event(version.package, version.name, columns)
+    queries: list[FileQueries] = []
+    for item in source.classes:
+        version = item.version
+        rows = source.rows(RowKind.EVENTS, first, last, version) if version.event else None
+        if rows is not None:
+            left_out = None if own else own_event(version.package, version.name, _arguments(version, quoted))
             where = f"{inside} and not {left_out}" if left_out else inside
-            queries.append(FileQuery(rows, parts.events(f"(select * from {ROWS} where {where})", version)))
-        untyped = source.rows(RowKind.UNTYPED, first, last)
-        if untyped is not None:
-            queries.append(FileQuery(untyped, parts.untyped_events(f"(select * from {ROWS} where {inside})")))
-        state.insert_events(f"from {source.made(queries, EVENTS)}")
+            sql = parts.events(f"(select * from {ROWS} where {where})", version)
+            queries.append(FileQueries(_unread(source, rows), {EVENT_PART: sql}))
+    untyped = source.rows(RowKind.UNTYPED, first, last)
+    if untyped is not None:
+        sql = parts.untyped_events(f"(select * from {ROWS} where {inside})")
+        queries.append(FileQueries(_unread(source, untyped), {EVENT_PART: sql}))
+    with source.errors():
+        state.insert_events(f"from {source.made(queries, {EVENT_PART: EVENTS})[EVENT_PART]}")
+        if _audit_has_events(source):
+            state.insert_events(f"from {source.taken(_audited(source, time_range, own=own))}")
         state.events()
+
+
+def _audit_has_events(source: ReportSource) -> bool:
+    """True if there is a table of events of the audit: that of the job `history` is missing."""
+    return source.audited is not None and source.audited.options.table("events").version() is not None
+
+
+def _unread(source: ReportSource, rows: RowSource) -> RowSource:
+    return source.unread(rows) if _audit_has_events(source) else rows
+
+
+def _audited(source: ReportSource, time_range: TimeRange, *, own: bool) -> Rows:
+    """The events of a time in the table of the audit."""
+    assert source.audited is not None
+    table = source.audited.options.table("events")
+    first, last = day(max(time_range.first_ns, 0)), day(max(time_range.last_ns, 0))
+    files = [file for file in table.snapshot().files if first <= (file.date or first) <= last]
+    where = f"time_ns >= {time_range.first_ns} and time_ns < {time_range.last_ns}"
+    if not own:
+        where += f" and not {_own_events(source)}"
+    return stored_rows(
+        source.runner, table, arrow_schema(EVENTS), f"select {names(EVENTS)} from {STORED} where {where}", files=files
+    )
+
+
+def _own_events(source: ReportSource) -> str:
+    """The condition for own events in the table of an audit."""
+    each = ["false"]
+    for item in source.classes:
+        version = item.version
+        arguments = _arguments(version, lambda name: f"json_extract_string(arguments, '$.{name}')")
+        condition = own_event(version.package, version.name, arguments) if version.event else None
+        if condition:
+            each.append(
+                f"(package = {text(version.package)} and class = {text(version.name)} "
+                f"and hash = {text(version.hash)} and {condition})"
+            )
+    return f"({' or '.join(each)})"
+
+
+def _arguments(version: ClassVersion, sql: Callable[[str], str]) -> dict[str, str]:
+    """The arguments of the events of a class as SQL, by name."""
+    columns = (column.name for column in version.columns if column.column_type is not ColumnType.TIME)
+    return {name: sql(name) for name in columns}
 
 
 def event_counts(source: ReportSource, time_range: TimeRange) -> tuple[tuple[float, int, int], ...]:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from qmf.pipeline.audit import parts
 from qmf.pipeline.audit.schemas import LIFE_KEY, PARTS
 from qmf.pipeline.audit.state import OBJECT_PARTS, AuditState
+from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.row_source import RowSource
 from qmf.pipeline.report.model import ClassObjectsRow, EndedObjectRow, PropertyChangeRow
 from qmf.pipeline.report.own import own_object
-from qmf.pipeline.report.source import ROWS, FileQuery, ReportSource
+from qmf.pipeline.report.source import ROWS, FileQueries, ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange
 
 #: The tables of lifetimes, of changed properties, and of the number of rows in the range.
@@ -43,32 +44,44 @@ def make_lives(
     key = ", ".join(LIFE_KEY)
     with source.errors():
         run = source.connection.execute
-        queries: dict[str, list[FileQuery]] = {"objects": [], "properties": [], _INSIDE: []}
+        queries: list[FileQueries] = []
         for version, found in _object_rows(source, since_ns, last):
             where = f"_ts_ns >= {since_ns} and _ts_ns < {last}{_without(version, own)}"
             rows = f"(select * from {ROWS} where {where})"
             counted = (
                 f"select {parts.life(version)}, count(*) as inside from {rows} where _ts_ns >= {first} group by all"
             )
-            each = {"objects": parts.objects(rows, version), "properties": parts.properties(rows, version)}
-            for name, query in {**each, _INSIDE: counted}.items():
-                queries[name].append(FileQuery(found, query))
-        for name in ("objects", "properties"):
-            state.insert(name, f"from {source.made(queries[name], PARTS[name])}")
-        inside = source.made(queries[_INSIDE], _INSIDE_COLUMNS)
-        run(f"create or replace temp table {_INSIDE} as from {inside}")
+            queries += [
+                FileQueries(
+                    source.unread(found),
+                    {"objects": parts.objects(rows, version), "properties": parts.properties(rows, version)},
+                ),
+                FileQueries(found, {_INSIDE: counted}),
+            ]
+        made = source.made(queries, {**{name: PARTS[name] for name in OBJECT_PARTS}, _INSIDE: _INSIDE_COLUMNS})
+        for name in OBJECT_PARTS:
+            state.insert(name, f"from {made[name]}")
+        run(f"create or replace temp table {_INSIDE} as from {made[_INSIDE]}")
+        shown = f"not {_own_parts(source, own)}"
+        source.add_audited(
+            state,
+            {
+                "objects": f"last_ns >= {since_ns} and first_ns < {last} and {shown}",
+                "properties": f"time_ns >= {since_ns} and time_ns < {last} and {shown}",
+            },
+        )
         state.fold(OBJECT_PARTS)
-        made = state.object_tables(availability)
+        tables = state.object_tables(availability)
         run(
             f"create or replace temp table {LIVES} as "
             f"with counted as (select {key}, sum(inside) as inside from {_INSIDE} group by all) "
             f"select {key}, ended_ns, ended_by, coalesce(c.inside, 0) as inside, "
             "case when created_ns > 0 then created_ns else first_seen_ns end as began "
-            f"from {made['lives']} as l left join counted as c using ({key})"
+            f"from {tables['lives']} as l left join counted as c using ({key})"
         )
         run(
             f"create or replace temp table {_CHANGES} as select class, agent, object, valid_from_ns as time_ns, "
-            f"property, previous, value from {made['history']} where previous is not null"
+            f"property, previous, value from {tables['history']} where previous is not null"
         )
 
 
@@ -85,6 +98,20 @@ def _without(version: ClassVersion, own: Sequence[str] | None) -> str:
     """The condition that leaves out own objects."""
     condition = None if own is None else own_object(version.package, version.name, own)
     return f" and not coalesce({condition}, false)" if condition else ""
+
+
+def _own_parts(source: ReportSource, own: Sequence[str] | None) -> str:
+    """The condition for parts of own objects."""
+    if own is None:
+        return "false"
+    classes = {(item.version.package, item.version.name) for item in source.classes if not item.version.event}
+    found = ((package, name, own_object(package, name, own, "object")) for package, name in sorted(classes))
+    each = [
+        f"(package = {text(package)} and class = {text(name)} and coalesce({condition}, false))"
+        for package, name, condition in found
+        if condition
+    ]
+    return f"({' or '.join(['false', *each])})"
 
 
 # -- what is shown of them

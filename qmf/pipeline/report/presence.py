@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
@@ -12,8 +12,18 @@ from qmf.pipeline.audit.schemas import PARTS
 from qmf.pipeline.audit.state import PRESENCE_PARTS, AuditState, part_table
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.days import NS_PER_DAY
-from qmf.pipeline.report.source import ROWS, FileQuery, ReportSource
+from qmf.pipeline.report.source import ROWS, FileQueries, ReportSource
 from qmf.pipeline.report.time_range import TimeRange
+
+#: What is made of the rows of each kind, by the name of the part.
+_MAKERS: Mapping[RowKind, Mapping[str, Callable[[str], str]]] = {
+    RowKind.HEARTBEATS: {"runs": parts.runs, "signs": parts.signs},
+    RowKind.AGENTS: {"runs": parts.runs, "changes": parts.arrivals},
+    RowKind.GAPS: {"runs": parts.runs, "changes": parts.breaks},
+}
+
+#: The last heartbeat of each agent.
+_BEATS, _BEAT_COLUMNS = "beats", {"agent": "varchar", "last": "bigint"}
 
 #: A loss of a recorder's connection, or that it is there again: the run, the change, and its time.
 Break = tuple[str, str, int]
@@ -58,22 +68,24 @@ def read_presence(source: ReportSource, state: AuditState, time_range: TimeRange
     """
     since = time_range.first_ns - NS_PER_DAY
     until = (time_range.last_ns // NS_PER_DAY + 1) * NS_PER_DAY
-    makers = {RowKind.HEARTBEATS: parts.signs, RowKind.AGENTS: parts.arrivals, RowKind.GAPS: parts.breaks}
-    beats: dict[str, int] = {}
-    with source.errors():
-        for kind, make in makers.items():
-            found = source.rows(kind, since, time_range.last_ns)
-            if found is None:
-                continue
-            rows = f"(select * from {ROWS} where _received_ns >= {since} and _received_ns < {until})"
-            part = "signs" if kind is RowKind.HEARTBEATS else "changes"
-            for name, query in (("runs", parts.runs(rows)), (part, make(rows))):
-                state.insert(name, f"from {source.made([FileQuery(found, query)], PARTS[name])}")
+    rows = f"(select * from {ROWS} where _received_ns >= {since} and _received_ns < {until})"
+    found: list[FileQueries] = []
+    for kind, makers in _MAKERS.items():
+        source_rows = source.rows(kind, since, time_range.last_ns)
+        if source_rows is not None:
+            found.append(FileQueries(source.unread(source_rows), {name: make(rows) for name, make in makers.items()}))
             if kind is RowKind.HEARTBEATS:
                 inside = f"{rows} where _received_ns < {time_range.last_ns}"
                 last = f"select _agent as agent, max(_received_ns) as last from {inside} group by _agent"
-                made = source.made([FileQuery(found, last)], {"agent": "varchar", "last": "bigint"})
-                beats = dict(source.query(f"select agent, max(last) from {made} group by agent"))
+                found.append(FileQueries(source_rows, {_BEATS: last}))
+    made = source.made(found, {**{name: PARTS[name] for name in PRESENCE_PARTS}, _BEATS: _BEAT_COLUMNS})
+    with source.errors():
+        for name in PRESENCE_PARTS:
+            state.insert(name, f"from {made[name]}")
+        beats = dict(source.query(f"select agent, max(last) from {made[_BEATS]} group by agent"))
+        # Changes decide about what was before them; agents that were not there, nor came or went, are no matter.
+        source.add_audited(state, {"runs": f"last_ns >= {since}", "signs": "true", "changes": "true"})
+        _leave_out_absent(source, since, until)
         state.fold(PRESENCE_PARTS)
         table = state.availability()
     columns = "agent, state, epoch, cause, start_ns, end_ns"
@@ -83,6 +95,18 @@ def read_presence(source: ReportSource, state: AuditState, time_range: TimeRange
         f"select run, change, received_ns from {part_table('changes')} where agent is null order by run, seq"
     )
     return PresenceRows(table, intervals, recorded_times(runs, breaks), beats)
+
+
+def _leave_out_absent(source: ReportSource, since_ns: int, until_ns: int) -> None:
+    """Leave out the parts of agents of which there is nothing in a time."""
+    signs, changes = part_table("signs"), part_table("changes")
+    source.run(
+        f"create or replace temp table report_agents as select agent from {signs} "
+        f"where last_ns >= {since_ns} and first_ns < {until_ns} union select agent from {changes} "
+        f"where received_ns >= {since_ns} and received_ns < {until_ns}"
+    )
+    for table in (signs, changes):
+        source.run(f"delete from {table} where agent is not null and agent not in (from report_agents)")
 
 
 def recorded_times(runs: Mapping[str, tuple[int, int]], breaks: Iterable[Break]) -> list[tuple[int, int]]:

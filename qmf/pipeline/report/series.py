@@ -12,10 +12,14 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.audit.schemas import arrow_schema, empty
-from qmf.pipeline.duckdb_queries import text
+from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.lake.lake_table import LakeTable
+from qmf.pipeline.lake.table_files import TableFile
+from qmf.pipeline.report.job_tables import StoredRollups
 from qmf.pipeline.report.own import own_object
 from qmf.pipeline.report.source import ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange
+from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS, coarser
 from qmf.pipeline.rollup.day import ClassRollup
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.source import ClassSource, class_sources
@@ -32,6 +36,9 @@ KEY = ("package", "class", "agent", "object", "member")
 
 #: The table of the samples of one class, and how many rows are read into it at most: others are rolled up day by day.
 _SAMPLES, _MOST_LOADED = "report_samples", 2_000_000
+
+#: The roll-ups of a day.
+_ROLLED = "report_rolled"
 
 #: So long before a range, samples are read: gauges hold their values, counters grow since then.
 _BEFORE_NS = 900 * NS
@@ -57,6 +64,7 @@ class SeriesOptions:
         size: of the windows.
         ranges: the times to read.
         own: names of the connections of agents and consoles, whose objects are left out; None to leave out nothing.
+        rollups: folder of the job's tables; None for that inside the lake.
     """
 
     classes: tuple[str, ...]
@@ -64,31 +72,49 @@ class SeriesOptions:
     size: str
     ranges: tuple[TimeRange, ...]
     own: Sequence[str] | None
+    rollups: str | None = None
 
 
-def make_values(source: ReportSource, options: SeriesOptions) -> list[tuple[str, str]]:
+def make_values(source: ReportSource, options: SeriesOptions) -> tuple[int, int]:
     """Make the table `VALUES`: the series, `t` (start of the window, in seconds), `value`; of counters also `before`,
     the time of the sample from which the growth was counted.
 
+    Days of classes whose samples are all rolled up are taken from the table of roll-ups.
+
     Returns:
-        package and name of the chosen classes.
+        number of days of classes that were read, and of those of them that were in the table of roll-ups.
 
     Raises:
         LakeError: no such class.
     """
     source.run(f"create temp table {VALUES} as {empty(_COLUMNS)}")
-    found: list[tuple[str, str]] = []
+    days = 0
     with source.errors():
         tasks: list[_ClassTask] = []
-        for own in class_sources(source.url, options.classes, source.storage):
-            found.append((own.package, own.name))
+        stored: dict[str, list[_ClassTask]] = {}
+        rolled = StoredRollups.find(source.lake, options.rollups, options.size, continued=options.continued)
+        for own in class_sources(source.lake, options.classes):
             chosen = _restricted(options, own)
-            if own.members and chosen.days:
-                tasks.append(_ClassTask(options, chosen, tuple(_counters(source, own))))
-        made = source.taken(source.runner.mapped(tasks, _values, arrow_schema(_COLUMNS)))
-        source.connection.execute(f"insert into {VALUES} from {made}")
+            if not own.members or not chosen.days:
+                continue
+            days += len(chosen.days)
+            task = _ClassTask(options, chosen, tuple(_counters(source, own)))
+            known = frozenset() if rolled is None else rolled.days_of(own) & set(chosen.days)
+            for day in known:
+                stored.setdefault(day, []).append(attrs.evolve(task, samples=attrs.evolve(chosen, days={})))
+            left = {day: files for day, files in chosen.days.items() if day not in known}
+            if left:
+                tasks.append(attrs.evolve(task, samples=attrs.evolve(chosen, days=left)))
+        days_stored = [
+            _DayTask(rolled.table, rolled.size, rolled.files[day], tuple(stored[day]))
+            for day in sorted(stored)
+            if rolled is not None
+        ]
+        if tasks or days_stored:
+            made = source.taken(source.runner.mapped([*tasks, *days_stored], _values, arrow_schema(_COLUMNS)))
+            source.connection.execute(f"insert into {VALUES} from {made}")
     _drop_clocks(source)
-    return found
+    return days, sum(len(item.classes) for item in days_stored)
 
 
 @attrs.frozen
@@ -99,9 +125,59 @@ class _ClassTask:
     samples: ClassSource
     counters: tuple[str, ...]
 
+    def values(self, connection: Any) -> Iterator[Any]:
+        """The values as record batches."""
+        yield from _computed(connection, self)
 
-def _values(connection: Any, task: _ClassTask) -> Iterator[Any]:
-    """The map: the values of a class."""
+
+@attrs.frozen
+class _DayTask:
+    """The roll-ups of a day to take values from.
+
+    Attributes:
+        table: of roll-ups.
+        size: of their windows.
+        files: of the table.
+        classes: of which there are values.
+    """
+
+    table: LakeTable
+    size: str
+    files: Sequence[TableFile]
+    classes: tuple[_ClassTask, ...]
+
+    def values(self, connection: Any) -> Iterator[Any]:
+        """As of `_ClassTask`."""
+        names = ", ".join(quoted(name) for name in ROLLUP_COLUMNS)
+        connection.register("report_rollups", self.table.dataset(self.files))
+        of_classes = " or ".join(f"({_of_class(task)})" for task in self.classes)
+        connection.execute(
+            f"create or replace temp table {_ROLLED} as select {names} from report_rollups where {of_classes}"
+        )
+        connection.unregister("report_rollups")
+        for task in self.classes:
+            seconds = window_seconds(task.options.size)
+            rows = f"(select * from {_ROLLED} where {_of_class(task)})"
+            if window_seconds(self.size) != seconds:
+                rows = f"({coarser(rows, seconds)})"
+            yield from duckdb_batches(connection, _selected(rows, task))
+
+
+def _of_class(task: _ClassTask) -> str:
+    """The condition for the roll-ups of a class that are shown."""
+    samples, own = task.samples, task.options.own
+    condition = None if own is None else own_object(samples.package, samples.name, own, "object")
+    left_out = f" and not coalesce({condition}, false)" if condition else ""
+    return f"package = {text(samples.package)} and class = {text(samples.name)}{left_out}"
+
+
+def _values(connection: Any, task: _ClassTask | _DayTask) -> Iterator[Any]:
+    """The map: the values of a task."""
+    return task.values(connection)
+
+
+def _computed(connection: Any, task: _ClassTask) -> Iterator[Any]:
+    """The values of a class from its samples."""
     options, samples = task.options, task.samples
     if samples.samples(None, None) > _MOST_LOADED:
         with closing(ClassRollup(connection, samples, (options.size,), options.continued)) as rollup:

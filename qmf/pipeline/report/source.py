@@ -7,13 +7,15 @@ here.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
 import attrs
 
-from qmf.pipeline.audit.schemas import arrow_schema
+from qmf.pipeline.audit.schemas import PARTS, Columns, arrow_schema
+from qmf.pipeline.audit.state import AuditState, chosen, columns_together, together
+from qmf.pipeline.audit.stored_parts import StoredParts
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.history.files import LakeFiles
@@ -21,13 +23,18 @@ from qmf.pipeline.history.schemas import AnySchema, schema_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.days import day
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_source import RowSource
+from qmf.pipeline.report.job_tables import AuditedRows
+from qmf.pipeline.runners.process import ProcessRows
 from qmf.pipeline.runners.runner import Rows, Runner, duckdb_batches
 
 Row = tuple[Any, ...]
 
 #: The rows of a source in a query.
 ROWS = "$rows$"
+
+_LIMITS = "limits"
 
 
 @attrs.frozen
@@ -39,22 +46,34 @@ class LakeClass:
 
 
 @attrs.frozen
-class FileQuery:
-    """A query on the rows of files.
+class FileQueries:
+    """Queries on the rows of files.
 
     Attributes:
         source: the rows.
-        sql: a query, from `ROWS`.
+        sql: queries from `ROWS`, by the name of what they find.
     """
 
     source: RowSource
-    sql: str
+    sql: Mapping[str, str]
 
 
-def _found(connection: Any, queries: Sequence[FileQuery]) -> Iterator[Any]:
-    """The map of a report: what queries find."""
-    for query in queries:
-        yield from duckdb_batches(connection, query.sql.replace(ROWS, query.source.sql(connection)))
+@attrs.frozen
+class _Finder:
+    """The map of a report: what queries find, told apart by `PART`.
+
+    Attributes:
+        columns: of what is found, by name.
+    """
+
+    columns: Mapping[str, Columns]
+
+    def found(self, connection: Any, queries: Sequence[FileQueries]) -> Iterator[Any]:
+        """The function of `Runner.mapped`."""
+        for query in queries:
+            rows = query.source.sql(connection)
+            for name, sql in query.sql.items():
+                yield from duckdb_batches(connection, together({name: f"({sql.replace(ROWS, rows)})"}, self.columns))
 
 
 class ReportSource:
@@ -63,13 +82,20 @@ class ReportSource:
     Methods raise `LakeError` for files that cannot be read.
     """
 
-    def __init__(self, runner: Runner, lake: str, storage: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        lake: str,
+        storage: Mapping[str, str] | None = None,
+        audited: Callable[[DeltaLake], AuditedRows | None] = lambda _lake: None,
+    ) -> None:
         """Open a lake.
 
         Args:
             runner: where files are read.
             lake: a folder, or a URL.
             storage: options of the object store.
+            audited: finds the audit whose parts are used.
 
         Raises:
             LakeError: there is no lake, or nothing in it.
@@ -81,6 +107,8 @@ class ReportSource:
         self._numbers = itertools.count(1)
         self._files = LakeFiles(lake, storage)
         self._files.refresh()
+        self.lake = self._files.lake
+        self.audited = audited(self.lake)
         self.connection = connect()
         self.connection.execute("set timezone = 'UTC'")
         self.classes = tuple(LakeClass(item.version, schema_of(item.version, item.xml)) for item in self._files.classes)
@@ -121,12 +149,12 @@ class ReportSource:
         """
         return self._select(kind, first_ns, last_ns, version) or None
 
-    def made(self, queries: Sequence[FileQuery], columns: Mapping[str, str]) -> str:
-        """What queries on files find, as the name of a table on the connection.
+    def made(self, queries: Sequence[FileQueries], columns: Mapping[str, Columns]) -> dict[str, str]:
+        """What queries on files find, as names of tables on the connection: one job of the runner.
 
         Args:
             queries: each finds the same from some of its files as from all, but for what is merged afterwards.
-            columns: with their types in SQL.
+            columns: with their types in SQL, by the name of what is found.
         """
         files = {str(number): query.source.files for number, query in enumerate(queries)}
         tasks = [
@@ -137,8 +165,16 @@ class ReportSource:
             )
             for portion in self.runner.portions(files)
         ]
+        schema = arrow_schema(columns_together(columns))
         with self.errors():
-            return self.taken(self.runner.mapped(tasks, _found, arrow_schema(columns)))
+            if not tasks:
+                return self.parted(ProcessRows(schema, lambda: iter(())), columns)
+            return self.parted(self.runner.mapped(tasks, _Finder(columns).found, schema), columns)
+
+    def parted(self, rows: Rows, columns: Mapping[str, Columns]) -> dict[str, str]:
+        """Rows that `PART` tells apart, as names of tables on the connection, by the name of the part."""
+        given = self.taken(rows)
+        return {name: f"({chosen(given, name, own)})" for name, own in columns.items()}
 
     def taken(self, rows: Rows) -> str:
         """Rows of a runner, as the name of a table on the connection."""
@@ -147,6 +183,26 @@ class ReportSource:
         self.connection.execute(f"create temp table {name} as from report_given")
         self.connection.unregister("report_given")
         return name
+
+    def unread(self, rows: RowSource) -> RowSource:
+        """The rows of files that the audit has not read; all where there is none."""
+        if self.audited is None:
+            return rows
+        own = self.audited
+        return attrs.evolve(rows, files=tuple(file for file in rows.files if not own.has_read(rows.table, file)))
+
+    def add_audited(self, state: AuditState, conditions: Mapping[str, str]) -> None:
+        """Add parts of the audit to a state, where there is an audit.
+
+        Args:
+            state: on the connection.
+            conditions: in SQL, for the rows of each part.
+        """
+        if self.audited is not None:
+            with self.errors():
+                rows = StoredParts(self.audited.options).rows(self.runner, conditions)
+                for name, found in self.parted(rows, {name: PARTS[name] for name in conditions}).items():
+                    state.insert(name, f"from {found}")
 
     def _select(self, kind: RowKind, first_ns: int, last_ns: int, version: ClassVersion | None) -> RowSource:
         found = self._files.select(kind, version, day(max(first_ns, 0)), day(max(last_ns, 0)))
@@ -165,11 +221,10 @@ class ReportSource:
             days = self._files.days(kind)
             for edge in sorted({days[0], days[-1]} if days else ()):
                 source = self._files.select(kind, first=edge, last=edge)
-                queries.append(
-                    FileQuery(source, f"select min(_received_ns) as first, max(_received_ns) as last from {ROWS}")
-                )
-        found = self.made(queries, {"first": "bigint", "last": "bigint"})
-        ((first, last),) = self.query(f"select min(first), max(last) from {found}")
+                sql = f"select min(_received_ns) as first, max(_received_ns) as last from {ROWS}"
+                queries.append(FileQueries(source, {_LIMITS: sql}))
+        found = self.made(queries, {_LIMITS: {"first": "bigint", "last": "bigint"}})
+        ((first, last),) = self.query(f"select min(first), max(last) from {found[_LIMITS]}")
         return None if first is None else (first, last)
 
 

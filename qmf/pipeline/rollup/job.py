@@ -13,7 +13,9 @@ import attrs
 
 from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.errors import LakeError
+from qmf.pipeline.lake.classes import choose_classes
 from qmf.pipeline.lake.days import NS_PER_DAY, day
+from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import DATE
@@ -21,7 +23,15 @@ from qmf.pipeline.lake.row_files import WrittenRows
 from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
 from qmf.pipeline.rollup.source import ClassSource, class_sources
 from qmf.pipeline.rollup.stream_memory import MAX_VALUES, NewSamples
-from qmf.pipeline.rollup.tables import PARTITIONS, WRITER, RollupOptions, class_name, rollup_schema, rollup_table
+from qmf.pipeline.rollup.tables import (
+    PARTITIONS,
+    WRITER,
+    RollupOptions,
+    class_name,
+    read_numbers,
+    rollup_schema,
+    rollup_table,
+)
 from qmf.pipeline.rollup.tasks import KeptRows, SmallClassesTask, Task, class_tasks, task_rows
 from qmf.pipeline.runners.runner import Runner
 
@@ -48,7 +58,10 @@ def roll_up_lake(runner: Runner, options: RollupOptions, print_line: Callable[[s
     options.check()
     options = attrs.evolve(options, lake=absolute(options.lake), out=absolute(options.out))
     started = time.monotonic()
-    sources = class_sources(options.lake, options.classes, options.storage)
+    lake = DeltaLake(options.lake, options.storage)
+    chosen_classes = choose_classes(lake.class_versions(), options.classes)
+    versions = lake.versions(lake.tables_of(version for own in chosen_classes for version in own))
+    sources = class_sources(lake, options.classes)  # what came since is read, too
     table = rollup_table(options, "batch")
     table.conform(rollup_schema())
     replacement = _replacement(table, options, sources)
@@ -56,7 +69,7 @@ def roll_up_lake(runner: Runner, options: RollupOptions, print_line: Callable[[s
     chosen = {(source.package, source.name) for source in sources}
     rows = sum(count for (package, name, _size), count in written.counts.items() if (package, name) in chosen)
     if rows:
-        commit_rows(table, written, replacement)
+        commit_rows(table, written, replacement, read_numbers(table, options, versions))
     for source in sources:
         for size in options.sizes:
             name, samples = class_name(source.versions), source.samples(options.first, options.last)

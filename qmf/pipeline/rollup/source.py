@@ -182,31 +182,29 @@ def sample_columns(versions: Sequence[ClassVersion], members: Sequence[NumberMem
     return (*_COLUMNS, *((name, types[name]) for name in own))
 
 
-def class_sources(lake: str, names: Iterable[str] = (), storage: Mapping[str, str] | None = None) -> list[ClassSource]:
+def class_sources(lake: DeltaLake, names: Iterable[str] = ()) -> list[ClassSource]:
     """The samples of the classes of a lake.
 
     Args:
-        lake: a folder, or a URL that the library's object stores know.
+        lake: the lake.
         names: of classes, with or without ``package:``; none for all.
-        storage: options of the object store.
 
     Raises:
         LakeError: no lake, no such class, or versions disagree about a type.
     """
-    delta = DeltaLake(lake, storage)
-    left_out = RecordedRuns(delta).left_out()
+    left_out = RecordedRuns(lake).left_out()
     return [
         ClassSource.of(
             versions,
             [
-                (delta.table(path), file)
-                for path in delta.tables_of(versions)
-                if delta.table(path).version() is not None
-                for file in delta.table(path).snapshot().files
+                (lake.table(path), file)
+                for path in lake.tables_of(versions)
+                if lake.table(path).version() is not None
+                for file in lake.table(path).snapshot().files
             ],
             left_out,
         )
-        for versions in choose_classes(delta.class_versions(), names)
+        for versions in choose_classes(lake.class_versions(), names)
     ]
 
 

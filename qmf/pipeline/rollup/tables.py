@@ -85,11 +85,50 @@ STATISTICS = ("window_start", "package", "class", "agent", "object", "member", "
 #: The writer of the tables, in their logs.
 WRITER = "rollup"
 
+#: The beginnings of the names of numbers in the log of a batch's table, without and with counters that outlive agents.
+_READ = {False: "rollup read ", True: "rollup read continued "}
+
 
 def rollup_table(options: RollupOptions, by: str) -> LakeTable:
     """A table of roll-ups; `by` is ``batch`` or ``stream``. Each time zone has tables of its own."""
     folder = "" if options.zone.is_utc else f"{options.timezone}/"
     return LakeTable(f"{absolute(options.out)}/{folder}{by}", options.storage, statistics=STATISTICS)
+
+
+def read_version(table: LakeTable, size: str, path: str, *, continued: bool) -> int | None:
+    """The version of a table of the lake of which all samples are in a batch's table; None for none.
+
+    Args:
+        table: of a batch.
+        size: of the windows.
+        path: of the table of the lake.
+        continued: counters outlive restarts of their agents.
+
+    Raises:
+        LakeError: the table cannot be read.
+    """
+    number = table.last_batch(f"{_READ[continued]}{size} {path}")
+    return number - 1 if number else None
+
+
+def read_numbers(table: LakeTable, options: RollupOptions, versions: Mapping[str, int]) -> dict[str, int]:
+    """The numbers from which `read_version` is known, to be committed with the rows of a batch.
+
+    Args:
+        table: that is written.
+        options: of the batch. One that has read some days only says nothing new, unless it replaced rows of the other
+            kind of counters.
+        versions: of the tables that are read, by path.
+    """
+    found: dict[str, int] = {}
+    for size in options.sizes:
+        for path, version in versions.items():
+            other = f"{_READ[not options.continued]}{size} {path}"
+            if table.last_batch(other):
+                found[other] = 0
+            if options.first is None and options.last is None:
+                found[f"{_READ[options.continued]}{size} {path}"] = version + 1
+    return found
 
 
 def rollup_schema() -> Any:

@@ -25,6 +25,7 @@ pytest.importorskip("duckdb")
 
 from qmf.pipeline.audit.job import audit_lake
 from qmf.pipeline.audit.options import AuditOptions
+from qmf.pipeline.audit.stored_parts import StoredParts
 from qmf.pipeline.audit.stream import AuditStream
 from qmf.pipeline.audit.tables import made_parts
 from qmf.pipeline.runners.process import ProcessRunner
@@ -165,7 +166,7 @@ def test_events_are_added_once_though_a_kill_came_before_the_last_commit(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(AuditStream, "_store", killed)
+        patch.setattr(StoredParts, "store", killed)
         with pytest.raises(KeyboardInterrupt):
             AuditStream(HERE, options).step()
     second_half(shop)  # the next step reads more files than the one that was not completed

@@ -101,6 +101,7 @@ def optimized_and_checked(shop: Shop, tmp_path: Path, name: str, where: str) -> 
 WRITING: Mapping[str, Callable[..., None]] = {
     "rollup": write,
     "audit": write,
+    "history": write,
     "correlate": write,
     "optimize": optimized_and_checked,
     "check": optimized_and_checked,
