@@ -70,6 +70,7 @@ class LakeFiles:
         first: str = "",
         last: str = "9999-12-31",
         runs: Collection[str] | None = None,
+        object: tuple[str, str] | None = None,
     ) -> RowSource:
         """Rows, the oldest day first.
 
@@ -78,6 +79,7 @@ class LakeFiles:
             version: of a class; None for kinds without classes.
             first, last: days, both included.
             runs: only files that may have rows of these runs; None for all.
+            object: only files that may have rows of the object with this agent and name; None for all.
         """
         path = kind_path(kind) if version is None else self._table_of(version)
         files = tuple(
@@ -85,6 +87,7 @@ class LakeFiles:
             for file in self._snapshot(path).files
             if (file.date is None or first <= file.date <= last)
             and (runs is None or file.run is None or file.run in runs)
+            and (object is None or file.may_have_object(*object))
         )
         table, columns = self.lake.table(path), columns_of(kind, version)
         if version is None:

@@ -83,7 +83,7 @@ class SeriesReader:
         # Every column is read of every row nearby, so only what is needed: the columns of statistics are empty in rows
         # without, but rows without properties repeat them.
         flag = "_properties" if repeated else "false"
-        source = self._files.select(RowKind.OBJECTS, version, day(first), day(last))
+        source = self._files.select(RowKind.OBJECTS, version, day(first), day(last), object=(agent, name))
         sql = (
             f"select _ts_ns, _epoch, _create_ns, _delete_ns, {flag}{reading.sql} "
             "from {files} where _object = ? and _agent = ? and _ts_ns between ? and ?"

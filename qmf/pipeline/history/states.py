@@ -140,7 +140,7 @@ class StateReader:
             agents = [item for item in agents if item.agent == query.only[0]]
         runs = sorted({item.run for item in agents})
         last_day, first_day = day(until), "" if since is None else day(since)
-        source = self._files.select(RowKind.OBJECTS, self._version, first_day, last_day, runs)
+        source = self._files.select(RowKind.OBJECTS, self._version, first_day, last_day, runs, query.only)
         if not source or not agents:
             return {}
         where = ["_ts_ns <= ?"]

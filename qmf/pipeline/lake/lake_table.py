@@ -38,8 +38,11 @@ _ATTEMPTS = 8
 
 _T = TypeVar("_T")
 
+#: What an entry of the log says that moves rows, though its operation is that of new rows.
+MOVED = "qmf.moved"
+
 #: Operations in a table's history that move rows to other files: they hold nothing new.
-_MOVES = frozenset({"OPTIMIZE"})
+_MOVES = frozenset({"OPTIMIZE", MOVED})
 
 
 class LakeTable:
@@ -446,7 +449,7 @@ class LakeTable:
         """The versions between two that moved rows only, in order."""
         with delta_errors(self.url):
             history = self._existing().history(int(self._existing().version()) - after)
-        known = {entry["version"]: entry.get("operation") for entry in history}
+        known = {entry["version"]: MOVED if MOVED in entry else entry.get("operation") for entry in history}
         missing = [version for version in range(after + 1, until + 1) if version not in known]
         if missing:
             raise LakeError(f"{self.url}: version {missing[0]} was removed before it was read; begin again")
@@ -475,6 +478,10 @@ class LakeTable:
                 column("max._received_ns"),
                 column(f"min.{HASH}"),
                 column(f"max.{HASH}"),
+                column("min._agent"),
+                column("max._agent"),
+                column("min._object"),
+                column("max._object"),
                 strict=True,
             )
         ]

@@ -75,4 +75,8 @@ def _file(url: str, add: Mapping[str, Any]) -> TableFile:
         last_received_ns=high.get("_received_ns"),
         first_hash=low.get(HASH),
         last_hash=high.get(HASH),
+        first_agent=low.get("_agent"),
+        last_agent=high.get("_agent"),
+        first_object=low.get("_object"),
+        last_object=high.get("_object"),
     )

@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.clustering import clustered_days
 from qmf.pipeline.lake.days import NS_PER_DAY, day
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.delta_lake import DeltaLake
@@ -68,7 +69,7 @@ class MaintenanceCounts:
 def optimize_table(
     table: LakeTable, *, before: str | None = None, target_bytes: int = TARGET_BYTES
 ) -> MaintenanceCounts:
-    """Combine the small files of each day of a table. Rows that one commit wrote stay together.
+    """Combine the small files of each day of a table that is not clustered. Rows that one commit wrote stay together.
 
     Args:
         table: to work on; others may write and read meanwhile.
@@ -85,10 +86,14 @@ def optimize_table(
     if before is not None and not _has_days(table):
         return MaintenanceCounts()
 
+    filters: list[tuple[str, str, Any]] = [] if before is None else [(DATE, "<", before)]
+
     def change() -> dict[str, Any]:
+        left = clustered_days(table.snapshot().files)
+        own = [*filters, (DATE, "not in", left)] if left else filters
         check_space(table.url, sum(file.size for file in table.snapshot().files if file.size < target_bytes))
         found: dict[str, Any] = table.delta().optimize.compact(
-            partition_filters=None if before is None else [(DATE, "<", before)],
+            partition_filters=own or None,
             target_size=target_bytes,
             # A second task would need twice the memory.
             max_concurrent_tasks=1,

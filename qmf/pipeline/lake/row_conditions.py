@@ -29,6 +29,8 @@ _COMPARED = (EQUAL, LESS, AT_MOST, GREATER, AT_LEAST, IN)
 _LIMITS: Mapping[str, tuple[str, str]] = {
     "_ts_ns": ("first_ns", "last_ns"),
     "_received_ns": ("first_received_ns", "last_received_ns"),
+    "_agent": ("first_agent", "last_agent"),
+    "_object": ("first_object", "last_object"),
 }
 
 

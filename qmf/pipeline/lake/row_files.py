@@ -49,7 +49,15 @@ class WrittenRows:
 
 
 def write_rows(
-    table: LakeTable, batches: Iterable[Any], schema: Any, *, by: Sequence[str] = (), counted: Sequence[str] = ()
+    table: LakeTable,
+    batches: Iterable[Any],
+    schema: Any,
+    *,
+    by: Sequence[str] = (),
+    counted: Sequence[str] = (),
+    statistics: Sequence[str] = (),
+    name: str = "part",
+    target_bytes: int | None = None,
 ) -> WrittenRows:
     """Write rows as files into the folder of a table.
 
@@ -59,6 +67,9 @@ def write_rows(
         schema: of these, as an Arrow schema.
         by: columns by which the table is partitioned.
         counted: columns by whose values rows are counted.
+        statistics: columns of whose values each file has the limits; none for those of the table.
+        name: the beginning of the names of the files.
+        target_bytes: size of a file at most, about; None for one file of each partition.
 
     Raises:
         LakeError: the file system or the object store failed.
@@ -79,12 +90,13 @@ def write_rows(
                 pa.RecordBatchReader.from_batches(schema, all_batches),
                 partition_by=list(by) or None,
                 configuration=table_settings(
-                    [name for name in table.statistics or exact_statistics(schema) if name not in by]
+                    [own for own in statistics or table.statistics or exact_statistics(schema) if own not in by]
                 ),
+                target_file_size=target_bytes,
                 writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
             )
             if pulled.error is None:
-                return WrittenRows(tuple(_moved(table, Path(folder), by)), counts)
+                return WrittenRows(tuple(_moved(table, Path(folder), by, name)), counts)
     raise pulled.error
 
 
@@ -132,19 +144,19 @@ def _counted(batch: Any, names: Sequence[str], counts: Counter[tuple[str, ...]])
     return batch
 
 
-def _moved(table: LakeTable, folder: Path, by: Sequence[str]) -> Iterator[WrittenFile]:
+def _moved(table: LakeTable, folder: Path, by: Sequence[str], name: str) -> Iterator[WrittenFile]:
     """Move the files of a table of one commit to another table."""
     store = table.store()
     for line in (folder / LOG / f"{0:020}.json").read_text().splitlines():
         added = json.loads(line).get("add")
         if added is None:
             continue
-        values = {name: added["partitionValues"][name] for name in by}
-        inside = "".join(f"{name}={value}/" for name, value in values.items())
+        values = {column: added["partitionValues"][column] for column in by}
+        inside = "".join(f"{column}={value}/" for column, value in values.items())
         if is_local(table.url):
             Path(table.url, inside).mkdir(parents=True, exist_ok=True)
         # A name of its own for each attempt: what an attempt that failed has written is never committed.
-        path = f"{inside}part-{uuid.uuid4()}.zstd.parquet"
+        path = f"{inside}{name}-{uuid.uuid4()}.zstd.parquet"
         with (folder / added["path"]).open("rb") as source, store.open_output_stream(path) as target:
             shutil.copyfileobj(source, target, _COPIED_BYTES)
         rows = int(json.loads(added["stats"])["numRecords"])

@@ -29,6 +29,8 @@ class TableFile:
         first_received_ns, last_received_ns: the earliest and the latest `_received_ns`; None where not known.
         first_hash, last_hash: the hashes of the class versions of its rows, the smallest and the largest; None in
             tables of other kinds.
+        first_agent, last_agent, first_object, last_object: the limits of the names of agents and objects; None where
+            not known, as of tables that are not clustered.
     """
 
     path: str
@@ -43,6 +45,15 @@ class TableFile:
     last_received_ns: int | None = None
     first_hash: str | None = None
     last_hash: str | None = None
+    first_agent: str | None = None
+    last_agent: str | None = None
+    first_object: str | None = None
+    last_object: str | None = None
+
+    def may_have_object(self, agent: str, name: str) -> bool:
+        """False if no row can be of this object of this agent."""
+        limits = ((self.first_agent, agent, self.last_agent), (self.first_object, name, self.last_object))
+        return all(low is None or high is None or low <= value <= high for low, value, high in limits)
 
 
 FilesByTable = Mapping[str, Sequence[TableFile]]

@@ -24,6 +24,9 @@ LOG_HOURS = 30
 #: Columns of recorded rows with statistics: those that readers choose files by. Some tables lack some of them.
 RECORDED_STATISTICS = ("_run", "_seq", "_ts_ns", "_received_ns", HASH)
 
+#: Those of tables with days that are clustered: readers of one object choose files by it.
+CLUSTERED_STATISTICS = (*RECORDED_STATISTICS, "_agent", "_object")
+
 _RETENTION = "delta.logRetentionDuration"
 
 #: The property of a table that names the columns with statistics.
@@ -59,10 +62,13 @@ def table_settings(statistics: Sequence[str] = ()) -> dict[str, str]:
 
 
 def lacking_settings(configuration: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
-    """The property that names the columns with statistics, where a table has another one; others stay as they are.
+    """The property that names the columns with statistics, where a table lacks some; others stay as they are.
 
     Args:
         configuration: of the table.
         wanted: as of `table_settings`.
     """
-    return {name: text for name, text in wanted.items() if name == _STATISTICS and configuration.get(name) != text}
+    text = wanted.get(_STATISTICS)
+    if text is None or set(text.split(",")) <= set((configuration.get(_STATISTICS) or "").split(",")):
+        return {}
+    return {_STATISTICS: text}
