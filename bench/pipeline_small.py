@@ -4,7 +4,7 @@ Makes a lake of 20,000 rows in 30 files (five classes of samples, one of events,
 rollup, audit, history, correlate, report, optimize and check over it: in this process, on ``local[2]``, and on a
 standalone master with two workers of one core each, started from pyspark's own distribution. Prints seconds for each,
 with the processor seconds of all processes (the driver, Java, executors and their Python) in brackets, and how many
-jobs, stages and tasks of Spark it took. Spark's start is not counted; that of the executors' Python is in the first job.
+jobs, stages and tasks of Spark it took. Spark's start is not counted; that of executors' Python is in the first job.
 
     python bench/pipeline_small.py [--where process,local,standalone] [--profile] [JOB ...]
 """
