@@ -208,7 +208,7 @@ def standalone(folder: Path) -> Iterator[str]:
     }
     common = ("--host", "127.0.0.1", "--webui-port", "0")
     own = "org.apache.spark.deploy"
-    programs = [(f"{own}.master.Master", *common, "--port", str(port))]
+    programs: list[tuple[str, ...]] = [(f"{own}.master.Master", *common, "--port", str(port))]
     for number in range(2):
         place = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"worker-{number}"), url)
         programs.append((f"{own}.worker.Worker", *common, *place))

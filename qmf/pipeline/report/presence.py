@@ -82,7 +82,7 @@ def read_presence(source: ReportSource, state: AuditState, time_range: TimeRange
     with source.errors():
         for name in PRESENCE_PARTS:
             state.insert(name, f"from {made[name]}")
-        beats = dict(source.query(f"select agent, max(last) from {made[_BEATS]} group by agent"))
+        beats: dict[str, int] = dict(source.query(f"select agent, max(last) from {made[_BEATS]} group by agent"))
         # Changes decide about what was before them; agents that were not there, nor came or went, are no matter.
         source.add_audited(state, {"runs": f"last_ns >= {since}", "signs": "true", "changes": "true"})
         _leave_out_absent(source, since, until)

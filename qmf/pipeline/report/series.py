@@ -111,7 +111,8 @@ def make_values(source: ReportSource, options: SeriesOptions) -> tuple[int, int]
             if rolled is not None
         ]
         if tasks or days_stored:
-            made = source.taken(source.runner.mapped([*tasks, *days_stored], _values, arrow_schema(_COLUMNS)))
+            both: list[_ClassTask | _DayTask] = [*tasks, *days_stored]
+            made = source.taken(source.runner.mapped(both, _values, arrow_schema(_COLUMNS)))
             source.connection.execute(f"insert into {VALUES} from {made}")
     _drop_clocks(source)
     return days, sum(len(item.classes) for item in days_stored)
