@@ -139,6 +139,7 @@ INNER_ORDER: dict[str, tuple[str, ...]] = {
         "explanation",
         "findings",
         "reader",
+        "proposals",
     ),
     "qmf/agent": (
         "layout",

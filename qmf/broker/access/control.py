@@ -15,6 +15,7 @@ from qmf.acl.ruleset import Decision, Quotas, RuleSet
 from qmf.acl.words import ALL
 from qmf.broker.access.denials import DeniedRequests
 from qmf.broker.access.policy import AclPolicy, user_id
+from qmf.broker.access.recording import AccessRecord
 from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientSession
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.operations import Operations
@@ -80,13 +81,19 @@ class FileAccessControl(BrokerObserver):
     """
 
     def __init__(
-        self, file: Path, *, realm: str = REALM, connections_per_user: int = 0, queues_per_user: int = 0
+        self,
+        file: Path,
+        *,
+        realm: str = REALM,
+        connections_per_user: int = 0,
+        queues_per_user: int = 0,
+        record: AccessRecord | None = None,
     ) -> None:
         """Read the file.
 
         Args:
-            file, connections_per_user, queues_per_user: see above.
-            realm: of users whose names have none.
+            file, realm, connections_per_user, queues_per_user: see above.
+            record: a dry run: what clients ask for is recorded there, and everything is allowed.
 
         Raises:
             AclError: the file is invalid.
@@ -98,6 +105,7 @@ class FileAccessControl(BrokerObserver):
         self.denials = Denials()
         self.denied = DeniedRequests()
         self.realm = realm
+        self._record = record
         self.watchers: list[AccessWatcher] = []
         self._operations: Operations | None = None
         self._connections: Counter[str] = Counter()
@@ -109,7 +117,8 @@ class FileAccessControl(BrokerObserver):
     def apply(self, operations: Operations) -> None:
         """Let the rules decide on the operations of a broker, from now on and after each `reload`."""
         self._operations = operations
-        operations.policy = AclPolicy(self.rules, self.realm, self)
+        record = None if self._record is None else self._record.add
+        operations.policy = AclPolicy(self.rules, self.realm, self, record)
 
     def reload(self) -> None:
         """Read the file again.

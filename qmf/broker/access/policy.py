@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from qmf.acl.rules import Lookup
@@ -39,17 +39,22 @@ class AccessState(Protocol):
 class AclPolicy:
     """A `Policy` by rules. The broker itself, and programs in its process, may do everything."""
 
-    def __init__(self, rules: RuleSet, realm: str, state: AccessState) -> None:
+    def __init__(
+        self, rules: RuleSet, realm: str, state: AccessState, record: Callable[[Lookup], None] | None = None
+    ) -> None:
         """Args:
 
         rules: that decide.
         realm: of users whose names have none.
         state: numbers of connections and queues, and where decisions are reported.
+        record: takes what clients ask for: a dry run, in which decisions are reported, and everything is allowed.
         """
         self._rules = rules
+        self._record = record
         self._realm = realm
         self._state = state
-        self.has_key_rules = rules.has_publish_rules
+        # A recording has the keys of messages as well, though without rules about them everybody may use them.
+        self.has_key_rules = rules.has_publish_rules or record is not None
         self.keeps_keys = not rules.logs_publishing
         #: Decisions about messages by user, groups, exchange and key: the next message has most often the same.
         self._published: dict[tuple[str, frozenset[str], str, object], tuple[Lookup, Decision]] = {}
@@ -58,6 +63,10 @@ class AclPolicy:
         """See `Policy`."""
         if principal.protocol in ("", LOCAL) or operation.object_type in _WITHOUT_WORD:
             return ""
+        refusal = self._decide(principal, operation)
+        return "" if self._record is not None else refusal
+
+    def _decide(self, principal: Principal, operation: Operation) -> str:
         if operation.action is Action.PUBLISH:
             return self._publishing_refusal(principal, operation)
         lookup = Lookup(
@@ -68,6 +77,8 @@ class AclPolicy:
             _properties(operation),
             groups=principal.groups,
         )
+        if self._record is not None:
+            self._record(lookup)
         decision = self._rules.decide(lookup)
         if operation.held and decision.allows:
             return ""
@@ -85,6 +96,8 @@ class AclPolicy:
             lookup = Lookup(
                 user, "publish", "exchange", operation.name, properties, publishing=True, groups=principal.groups
             )
+            if self._record is not None:
+                self._record(lookup)
             kept = lookup, self._rules.decide(lookup)
             if len(self._published) >= _MAX_KEPT:
                 self._published.clear()

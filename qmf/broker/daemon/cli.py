@@ -16,6 +16,7 @@ from pathlib import Path
 from qmf._event_loop import on_end_signals, on_signals, run
 from qmf.acl.reader import AclError
 from qmf.broker.access.control import AclFileError, FileAccessControl
+from qmf.broker.access.recording import AccessRecord
 from qmf.broker.connection_limits import ConnectionLimits
 from qmf.broker.daemon.background import Ready, start_in_background
 from qmf.broker.daemon.config_file import ConfigFileError
@@ -248,12 +249,15 @@ def _access(options: argparse.Namespace) -> FileAccessControl | None:
     if options.acl_file is None:
         if options.max_queues_per_user:
             raise _OptionsError("--max-queues-per-user needs --acl-file")
+        if options.acl_record is not None:
+            raise _OptionsError("--acl-record needs --acl-file: an empty file will do")
         return None
     return FileAccessControl(
         options.acl_file,
         realm=options.realm,
         connections_per_user=options.connection_limit_per_user,
         queues_per_user=options.max_queues_per_user,
+        record=None if options.acl_record is None else AccessRecord(options.acl_record),
     )
 
 

@@ -232,6 +232,13 @@ def _add_access_options(parser: argparse.ArgumentParser) -> None:
         help="rules that decide who may do what (qmf-acl checks them); without it, everybody who may log in may do all",
     )
     add(
+        "--acl-record",
+        type=Path,
+        metavar="FILE",
+        help="a dry run of --acl-file: append what clients do to this file, report what the rules would decide, and "
+        "allow everything (qmf-acl propose makes rules from the file)",
+    )
+    add(
         "--max-queues-per-user",
         type=whole_number,
         default=0,

@@ -116,6 +116,10 @@ def security_warnings(
         warnings.append(f"{options.users}: {count} plain text; qmf-users passwd {options.users} NAME replaces one")
     if tls is not None and (text := tls.expiry_warning(datetime.datetime.now(datetime.UTC))):
         warnings.append(text)
+    if options.acl_record is not None:
+        warnings.append(
+            f"everything is allowed: --acl-record only records what the rules of {options.acl_file} would do"
+        )
     missing = [
         text
         for absent, text in (

@@ -14,6 +14,7 @@ from qmf._version import __version__
 from qmf.acl.changes import OTHER_USER, Difference, differences
 from qmf.acl.explanation import explain
 from qmf.acl.findings import findings
+from qmf.acl.proposals import propose
 from qmf.acl.reader import AclError, read
 from qmf.acl.ruleset import RuleSet
 from qmf.errors import CallerError
@@ -27,6 +28,7 @@ WHY_HELP = (
     "what a file decides: the rule, those before it with the reason why they don't match, and what would allow it"
 )
 TEST_HELP = "compare decisions with expected ones: lines such as `allow bob@QPID consume queue name=q`"
+PROPOSE_HELP = "write rules that allow what a file of cases has, such as one of `qmf-broker --acl-record`"
 DIFF_HELP = "who may do more, and who less, after a change of a file"
 
 
@@ -82,6 +84,13 @@ def diff(options: argparse.Namespace) -> int:
     return FAILED if found and options.exit_code else OK
 
 
+def propose_rules(options: argparse.Namespace) -> int:
+    """Run ``propose``."""
+    cases = parse_cases(_text(options.cases), str(options.cases))
+    print(propose([case.lookup for case in cases if case.allowed]), end="")
+    return OK
+
+
 def _print_differences(verb: str, found: Iterable[Difference]) -> None:
     for item in found:
         lookup = item.lookup
@@ -133,6 +142,8 @@ def parser() -> ToolParser:
     option("question", nargs="+", metavar="WORD", help="user action object [name=...] [property=...]")
     option = add("test", f"{TEST_HELP}; exits with 1 if one differs", test)
     option("file", type=Path, metavar="FILE")
+    option("cases", type=Path, metavar="CASES")
+    option = add("propose", PROPOSE_HELP, propose_rules)
     option("cases", type=Path, metavar="CASES")
     option = add("diff", DIFF_HELP, diff)
     option("--exit-code", action="store_true", help="exit with 1 if there is a difference")
