@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,3 +36,19 @@ def spark() -> Iterator[SparkSession]:
     spark.sparkContext.setLogLevel("OFF")
     yield spark
     spark.stop()
+
+
+@pytest.fixture
+def local_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Options of a command that runs on two executors with processes of their own."""
+    pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
+    # Executors write their logs into Spark's folder.
+    home = tmp_path / "spark-home"
+    home.mkdir()
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        if entry.name != "work":
+            (home / entry.name).symlink_to(entry)
+    monkeypatch.setenv("SPARK_HOME", str(home))
+    settings = QUICK | {"spark.executor.extraJavaOptions": QUICK["spark.driver.extraJavaOptions"]}
+    conf = [option for key, value in settings.items() for option in ("--conf", f"{key}={value}")]
+    return ["--master", "local-cluster[2,1,1024]", *conf]

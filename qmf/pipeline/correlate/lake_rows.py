@@ -11,9 +11,10 @@ from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChan
 from qmf.pipeline.correlate.signals import event_time_sql
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.counted_rows import CountedRows
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.row_columns import CLASS_KINDS
-from qmf.pipeline.lake.runs import LeftOut, RecordedRuns, counted_expression
+from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.lake.table_paths import kind_path
 
@@ -152,10 +153,10 @@ class LakeRows:
 
 def counted_rows(rows: Mapping[str, Any], uncounted: Sequence[LeftOut]) -> dict[str, Any]:
     """Datasets by path of their table, without rows that do not count."""
-    counted = counted_expression(uncounted)
-    if counted is None:
+    if not uncounted:
         return dict(rows)
-    return {path: own.filter(counted) if _has_class(path) else own for path, own in rows.items()}
+    counted = CountedRows(uncounted)
+    return {path: own.chosen(counted) if _has_class(path) else own for path, own in rows.items()}
 
 
 def _has_class(path: str) -> bool:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, Self
 
 import attrs
 import pyarrow as pa
 from pyarrow import dataset
+
+
+class RowChoice(Protocol):
+    """Chooses rows by some columns."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The columns that decide."""
+
+    def of(self, rows: Any) -> Any:
+        """The rows of a record batch that are chosen."""
 
 
 class FileDataset(dataset.FileSystemDataset):  # type: ignore[misc]  # pyarrow has no types
@@ -16,9 +28,20 @@ class FileDataset(dataset.FileSystemDataset):  # type: ignore[misc]  # pyarrow h
     need the lock to read the files; now and then both wait for ever.
     """
 
+    _choice: RowChoice | None = None
+
+    def chosen(self, choice: RowChoice) -> Self:
+        """The same files, of which readers get some rows only."""
+        found = type(self)(list(self.get_fragments()), self.schema, self.format, self.filesystem)
+        found._choice = choice
+        return found
+
     def scanner(self, **options: Any) -> Any:
         """See pyarrow."""
-        return _Scan(super().scanner(**options))
+        wanted = options.get("columns")
+        if self._choice is not None and wanted is not None:
+            options["columns"] = list(dict.fromkeys([*wanted, *self._choice.columns]))
+        return _Scan(super().scanner(**options), self._choice, wanted)
 
 
 @attrs.frozen
@@ -26,10 +49,37 @@ class _Scan:
     """A scanner of pyarrow with a stream of its own."""
 
     rows: Any
+    choice: RowChoice | None
+    wanted: Sequence[str] | None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.rows, name)
 
+    @property
+    def projected_schema(self) -> Any:
+        """The columns of the rows."""
+        schema = self.rows.projected_schema
+        return schema if self.wanted is None else pa.schema([schema.field(name) for name in self.wanted])
+
+    def to_batches(self) -> Iterator[Any]:
+        """The rows."""
+        if self.choice is None:
+            yield from self.rows.to_batches()
+            return
+        for batch in self.rows.to_batches():
+            found = self.choice.of(batch)
+            yield found if self.wanted is None else found.select(list(self.wanted))
+
+    def to_table(self) -> Any:
+        """The rows together."""
+        return self.rows.to_table() if self.choice is None else self.to_reader().read_all()
+
+    def count_rows(self) -> int:
+        """The number of rows."""
+        return (
+            int(self.rows.count_rows()) if self.choice is None else sum(batch.num_rows for batch in self.to_batches())
+        )
+
     def to_reader(self) -> Any:
         """The rows as a stream, each batch read without the interpreter's lock."""
-        return pa.RecordBatchReader.from_batches(self.rows.projected_schema, self.rows.to_batches())
+        return pa.RecordBatchReader.from_batches(self.projected_schema, self.to_batches())

@@ -11,15 +11,13 @@ import attrs
 
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
+from qmf.pipeline.lake.counted_rows import CountedRows
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import ANY_CLASS_COLUMNS, CLASS_KINDS, DATE, HASH, Columns
 from qmf.pipeline.lake.row_conditions import RowCondition, conjunction, row_groups
-from qmf.pipeline.lake.runs import LeftOut, counted_expression
+from qmf.pipeline.lake.runs import LeftOut
 from qmf.pipeline.lake.table_paths import class_of_path
-
-#: The columns by which rows are left out that another recorder has.
-_COUNTED_BY = ("_run", "_agent", "_ts_ns")
 
 
 @attrs.frozen(kw_only=True)
@@ -60,12 +58,12 @@ def file_rows(table: LakeTable, table_path: str, path: str, wanted: WantedRows) 
     """
     pa = import_pyarrow()
     schema = arrow_schema(wanted.columns)
-    counted = counted_expression(wanted.left_out) if has_classes(table_path) else None
+    counted = CountedRows(wanted.left_out) if wanted.left_out and has_classes(table_path) else None
     with delta_errors(f"{table.url}/{path}"), table.open_file(path) as file:
         names, groups, met = _chosen_parts(file, wanted, is_counted=counted is not None)
         for batch in () if groups == [] else file.iter_batches(columns=names, row_groups=groups):
             chosen = _of_version(batch, wanted.hash)
-            chosen = chosen if counted is None else chosen.filter(counted)
+            chosen = chosen if counted is None else counted.of(chosen)
             chosen = chosen if met is None else chosen.filter(met)
             if not chosen.num_rows:
                 continue
@@ -89,7 +87,7 @@ def _chosen_parts(file: Any, wanted: WantedRows, *, is_counted: bool) -> tuple[l
         return None, [], None
     names = None
     if not wanted.as_json:
-        needed = (*types, HASH, *(_COUNTED_BY if is_counted else ()))
+        needed = (*types, HASH, *(CountedRows.columns if is_counted else ()))
         names = [name for name in dict.fromkeys(needed) if name in present]
     # A column of another type is an error when its values are read.
     conditions = [item for item in wanted.conditions if present.get(item.column) == types[item.column]]

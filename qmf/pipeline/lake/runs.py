@@ -20,7 +20,6 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.heartbeat_spans import agents_since, joined_spans, shared_spans, spans_of_file
@@ -204,20 +203,6 @@ def counted_condition(rows: Sequence[LeftOut]) -> str:
     ]
     # Rows without an agent belong to no one else.
     return f"(_agent IS NULL OR NOT ({' OR '.join(parts)}))" if parts else ""
-
-
-def counted_expression(rows: Sequence[LeftOut]) -> Any:
-    """The same as an expression of pyarrow's datasets; None where all rows count."""
-    if not rows:
-        return None
-    import_pyarrow()
-    from pyarrow import compute, dataset
-
-    run, agent, time = dataset.field("_run"), dataset.field("_agent"), dataset.field("_ts_ns")
-    left = compute.scalar(False)
-    for row in rows:
-        left = left | ((run == row.run) & (agent == row.agent) & (time >= row.first_ns) & (time < row.end_ns))
-    return agent.is_null() | ~left
 
 
 def _shared_days(files: Iterable[TableFile]) -> set[str]:

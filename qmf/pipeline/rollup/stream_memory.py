@@ -16,10 +16,10 @@ import attrs
 
 from qmf.pipeline.duckdb_queries import quoted, text
 from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
+from qmf.pipeline.lake.counted_rows import CountedRows
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.runs import counted_expression
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.rollup.columns import KEY, ROLLUP_COLUMNS, coarser
 from qmf.pipeline.rollup.families import MEMBERS, VALUE, RollupFamily, values_by_family
@@ -214,8 +214,8 @@ class StreamMemory:
         schema = arrow_schema(sample_columns(item.source.versions, item.source.members))
         samples = import_pyarrow().concat_tables([_file_rows(table, file, schema) for table, file in item.files])
         samples = samples.filter(compute.fill_null(samples["_statistics"], False))
-        counts = counted_expression(item.source.left_out) if item.only_counted else None
-        samples = samples if counts is None else samples.filter(counts)
+        if item.only_counted and item.source.left_out:
+            samples = CountedRows(item.source.left_out).of(samples)
         times = samples["_ts_ns"]
         ahead = compute.greater(compute.subtract(times, samples["_received_ns"]), self._ahead_ns)
         counted = samples.filter(compute.invert(compute.fill_null(ahead, False)))

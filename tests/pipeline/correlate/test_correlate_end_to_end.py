@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pipeline.kills import kill_family
 from pipeline.lakes import HERE, Shop
-from pipeline.quick import QUICK, WAIT_LIMIT
+from pipeline.quick import WAIT_LIMIT
 from support.processes import running
 from support.waiting import wait_until
 
@@ -148,22 +148,10 @@ def test_files_that_change_are_read_again_and_broken_ones_are_not(tmp_path: Path
 
 
 @pytest.fixture(params=["process", "spark"])
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Options for a stream in the process, and on two executors with processes of their own."""
-    if request.param == "process":
-        return []
-    import pyspark
-
-    # Executors write their logs into Spark's folder.
-    home = tmp_path / "spark"
-    home.mkdir()
-    for entry in Path(pyspark.__file__).parent.iterdir():
-        if entry.name != "work":
-            (home / entry.name).symlink_to(entry)
-    monkeypatch.setenv("SPARK_HOME", str(home))
-    settings = QUICK | {"spark.executor.extraJavaOptions": QUICK["spark.driver.extraJavaOptions"]}
-    conf = [option for key, value in settings.items() for option in ("--conf", f"{key}={value}")]
-    return ["--master", "local-cluster[2,1,1024]", *conf]
+def place(request: pytest.FixtureRequest) -> list[str]:
+    """Options for a stream in the process, and on a cluster."""
+    found: list[str] = [] if request.param == "process" else request.getfixturevalue("local_cluster")
+    return found
 
 
 @pytest.mark.soak

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pipeline.lakes import HERE, SECOND, Shop, recorded
 
 from qmf.pipeline.correlate.lake_rows import LakeRows
+from qmf.pipeline.lake.counted_rows import CountedRows
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.runs import (
     SILENCE_NS,
@@ -18,7 +19,6 @@ from qmf.pipeline.lake.runs import (
     RecordedRuns,
     RunPresence,
     counted_condition,
-    counted_expression,
     left_out,
 )
 from qmf.pipeline.maintenance.optimizing import optimize_lake
@@ -30,7 +30,7 @@ def counted(lake: DeltaLake, path: str = TILL) -> list[tuple[str, float]]:
     """Run and time of the rows that count, by time; those of both ways to ask agree."""
     table, rows = lake.table(path), RecordedRuns(lake).left_out()
     data = table.dataset(table.snapshot().files)
-    found = data.to_table(filter=counted_expression(rows)).to_pylist()
+    found = data.chosen(CountedRows(rows)).to_table().to_pylist()
     where = f"WHERE {counted_condition(rows)}" if rows else ""
     with duckdb.connect() as connection:
         connection.register("samples", data.to_table())

@@ -13,6 +13,7 @@ import attrs
 import pytest
 from pipeline.kills import kill_family
 from pipeline.lakes import HERE, SECOND, Shop
+from pipeline.quick import WAIT_LIMIT
 from pipeline.shop import TILL
 from support.processes import running
 from support.waiting import wait_until
@@ -194,12 +195,26 @@ def test_whatever_comes_when_and_whenever_it_is_started_again_the_rows_are_those
 
 
 def test_killed_the_command_goes_on_without_loss_or_repetition(shop: Shop, options: RollupOptions) -> None:
+    check_kills(shop, options, [])
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+def test_killed_on_a_cluster_by_relative_paths_the_command_goes_on(
+    shop: Shop, options: RollupOptions, local_cluster: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # the executors have other working directories
+    check_kills(shop, attrs.evolve(options, lake=Path(options.lake).name), local_cluster)
+
+
+def check_kills(shop: Shop, options: RollupOptions, place: list[str]) -> None:
+    """Kill the command at random points, between which files of the lake are combined; compare with a batch."""
     chance = random.Random(random.randrange(1000))  # pytest-randomly prints the seed
     options = attrs.evolve(options, sizes=("10s",), late="0s")
-    command = ("rollup", "--stream", "--late", "0s", "--every", "10ms", "--lake", shop.root, "--size", "10s")
+    command = ("rollup", "--stream", "--late", "0s", "--every", "10ms", "--lake", options.lake, "--size", "10s")
     total, at = 0, 0
     for _kill in range(2):
-        with running(sys.executable, "-c", PROGRAM, *command) as process:
+        with running(sys.executable, "-c", PROGRAM, *command, *place) as process:
             for _ in range(chance.randint(3, 6)):
                 samples = []
                 for _ in range(20):
@@ -207,8 +222,10 @@ def test_killed_the_command_goes_on_without_loss_or_repetition(shop: Shop, optio
                     samples.append((at, total))
                 shop.put(*samples)
                 reached = (at - 20) // 10 * 10
-                wait_until(lambda: _last(options) >= reached, "rows of an earlier window", 60)  # noqa: B023
+                wait_until(lambda: _last(options) >= reached, "rows of an earlier window", WAIT_LIMIT)  # noqa: B023
             kill_family(process)
+        for path in shop.lake.paths():
+            shop.lake.table(path).delta().optimize.compact()
     shop.put((at + 1000, total))
     stream(options)
     streamed, expected = table(options, "stream"), batch(options)
