@@ -20,6 +20,7 @@ from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import DATE
 from qmf.pipeline.lake.row_files import WrittenRows
+from qmf.pipeline.rollup.divided_class import divided_rows
 from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
 from qmf.pipeline.rollup.source import ClassSource, class_sources
 from qmf.pipeline.rollup.stream_memory import MAX_VALUES, NewSamples
@@ -32,8 +33,8 @@ from qmf.pipeline.rollup.tables import (
     rollup_schema,
     rollup_table,
 )
-from qmf.pipeline.rollup.tasks import KeptRows, SmallClassesTask, Task, class_tasks, task_rows
-from qmf.pipeline.runners.runner import Runner
+from qmf.pipeline.rollup.tasks import KeptRows, SmallClassesTask, Task, class_tasks, is_divided, task_rows
+from qmf.pipeline.runners.runner import Rows, Runner
 
 #: By what rows are counted for the user.
 _COUNTED = ("package", "class", "size")
@@ -65,7 +66,8 @@ def roll_up_lake(runner: Runner, options: RollupOptions, print_line: Callable[[s
     table = rollup_table(options, "batch")
     table.conform(rollup_schema())
     replacement = _replacement(table, options, sources)
-    written = written_rows(runner, [*_tasks(runner, options, sources), *replacement.kept], table)
+    tasks, divided = _tasks(runner, options, sources)
+    written = written_rows(runner, [*tasks, *replacement.kept], table, divided)
     chosen = {(source.package, source.name) for source in sources}
     rows = sum(count for (package, name, _size), count in written.counts.items() if (package, name) in chosen)
     if rows:
@@ -116,11 +118,15 @@ class ReplacedRows:
         return cls(version, sizes, sorted({str(task.file.date) for task in kept}), kept)
 
 
-def written_rows(runner: Runner, tasks: Sequence[Task], table: LakeTable) -> WrittenRows:
-    """What tasks wrote into the folder of a table, to be committed."""
-    if not tasks:
+def written_rows(runner: Runner, tasks: Sequence[Task], table: LakeTable, others: Sequence[Rows] = ()) -> WrittenRows:
+    """What tasks wrote into the folder of a table, and other rows, to be committed."""
+    found = [*others, *([runner.mapped(tasks, task_rows, rollup_schema())] if tasks else [])]
+    if not found:
         return WrittenRows()
-    return runner.mapped(tasks, task_rows, rollup_schema()).write(table, by=PARTITIONS, counted=_COUNTED)
+    rows = found[0]
+    for more in found[1:]:
+        rows = rows.joined(more)
+    return rows.write(table, by=PARTITIONS, counted=_COUNTED)
 
 
 def commit_rows(
@@ -165,13 +171,17 @@ def _replacement(table: LakeTable, options: RollupOptions, sources: Sequence[Cla
     return ReplacedRows.of(table, where, options.sizes, days.__contains__)
 
 
-def _tasks(runner: Runner, options: RollupOptions, sources: Sequence[ClassSource]) -> list[Task]:
-    """The pieces of the work: classes with few values together, others by themselves."""
+def _tasks(runner: Runner, options: RollupOptions, sources: Sequence[ClassSource]) -> tuple[list[Task], list[Rows]]:
+    """The pieces of the work: classes with few values together, others by themselves; and rows of divided ones."""
     few = _few_values(options, sources)
     samples = [item for item in (_samples(options, source) for source in few) if item.files and item.source.members]
     others = [source for source in sources if not any(source is one for one in few)]
     small = [SmallClassesTask(options, tuple(samples))] if samples else []
-    return [*small, *class_tasks(options, others, runner.task_rows)]
+    limit = runner.task_rows
+    large = [source for source in others if is_divided(options, source, limit)]
+    divided = [divided_rows(runner, options, source, limit) for source in large if limit is not None]
+    others = [source for source in others if not any(source is one for one in large)]
+    return [*small, *class_tasks(options, others, limit)], divided
 
 
 def _few_values(options: RollupOptions, sources: Sequence[ClassSource]) -> list[ClassSource]:

@@ -159,8 +159,8 @@ def class_tasks(options: RollupOptions, sources: Iterable[ClassSource], limit: i
 
     Args:
         options: of the roll-up.
-        sources: the classes.
-        limit: samples of a task, about; a day that has more is divided by its objects. None for no limit.
+        sources: the classes; a day of none of them `is_divided`.
+        limit: samples of a task, about; None for no limit.
     """
     tasks: list[ClassTask] = []
     for source in sources:
@@ -171,16 +171,18 @@ def class_tasks(options: RollupOptions, sources: Iterable[ClassSource], limit: i
             if days and limit is not None and count + samples > limit:
                 tasks.append(_task(options, source, days))
                 days, count = [], 0
-            if limit is not None and samples > limit:
-                parts = -(-samples // limit)
-                for part in range(parts):
-                    own = attrs.evolve(source, where=f"hash(_object) % {parts} = {part}")
-                    tasks.append(_task(options, own, [day]))
-                continue
             days, count = [*days, day], count + samples
         if days:
             tasks.append(_task(options, source, days))
     return tasks
+
+
+def is_divided(options: RollupOptions, source: ClassSource, limit: int | None) -> bool:
+    """Whether a class has more samples in a day than a task should read, so that its objects are divided."""
+    if limit is None or not source.members:
+        return False
+    days = source.zone_days(options.zone, options.first, options.last)
+    return any(_of_days(source, options.zone, [day]).samples(None, None) > limit for day in days)
 
 
 def _of_days(source: ClassSource, zone: Zone, days: Sequence[str]) -> ClassSource:

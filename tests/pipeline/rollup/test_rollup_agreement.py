@@ -26,7 +26,8 @@ pytest.importorskip("duckdb", reason="duckdb is not installed: pip install 'qmf[
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install 'qmf[pipeline]'")
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.rollup import job
+from qmf.pipeline.rollup import divided_class, job
+from qmf.pipeline.rollup.divided_class import SampleFiles
 from qmf.pipeline.rollup.job import roll_up_lake
 from qmf.pipeline.rollup.stream import RollupStream
 from qmf.pipeline.runners.process import ProcessRunner
@@ -141,8 +142,10 @@ def check_all_ways(samples: list[Sample], stop: int, sizes: tuple[str, ...], tim
         follow(shop, samples, stop, options, from_files)
         expected = batch(options, 300_000)
         assert_equal(batch(attrs.evolve(options, out=f"{folder}/each"), 0), expected)
-        # Each day of a class in a task of its own, or in several.
-        assert_equal(batch(attrs.evolve(options, out=f"{folder}/tasks"), 0, ProcessRunner(task_rows=10)), expected)
+        # Days of a class in tasks of their own, or divided by objects, each sample of which is read once.
+        for rows in (2, 10):
+            divided = attrs.evolve(options, out=f"{folder}/tasks-{rows}")
+            assert_equal(batch(divided, 0, ProcessRunner(task_rows=rows)), expected)
         assert_equal(table(options, "stream"), expected)
         assert_equal(table(from_files, "stream"), expected)
 
@@ -239,5 +242,33 @@ def test_days_of_a_time_zone(tmp_path: Path) -> None:
     assert (days["2026-10-25"]["samples"], days["2026-10-25"]["delta"]) == (25, 25)
     assert sum(row["_date"] == "2026-10-25" and row["size"] == "1h" for row in rows) == 25
     one = attrs.evolve(options, first="2026-10-25", last="2026-10-25", out=f"{tmp_path}/one")
-    for most_values in (0, 300_000):
-        assert_equal(batch(one, most_values), [row for row in batch(options, 0) if row["_date"] == "2026-10-25"])
+    of_day = [row for row in batch(options, 0) if row["_date"] == "2026-10-25"]
+    for most_values, runner in ((0, HERE), (300_000, HERE), (0, ProcessRunner(task_rows=10))):
+        assert_equal(batch(one, most_values, runner), of_day)
+
+
+def test_the_day_before_a_divided_one_is_read_for_its_last_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = Shop(tmp_path / "lake")
+    day, objects = 86_400, ("one", "two", "three")
+    for number, name in enumerate(objects):
+        shop.put((10, 0), table=SCALE, object=name, load=5.0, weighed=Decimal(10 + number))
+        shop.put((20, 0), table=SCALE, object=name, weighed=Decimal(12 + number))
+        shop.put((day + 10, 0), table=SCALE, object=name, load=1.0, weighed=Decimal(20))
+    here = RollupOptions(lake=shop.root, out=f"{tmp_path}/here", first="1970-01-02")
+    there = attrs.evolve(here, out=f"{tmp_path}/there")
+    read: list[int] = []
+
+    def file_samples(connection: Any, task: SampleFiles) -> Iterator[Any]:
+        for found in task.rows(connection):
+            read.append(found.num_rows)
+            yield found
+
+    monkeypatch.setattr(divided_class, "file_samples", file_samples)
+    rows = batch(there, 0, ProcessRunner(task_rows=2))
+    assert_equal(rows, batch(here, 0))
+    # Of each object, its samples of the day, and the last one of each member before.
+    assert sum(read) == 3 * 3
+    assert {row["before_ns"] for row in rows if row["member"] == "load"} == {10 * 10**9}
+    assert [row["delta"] for row in rows if row["member"] == "weighed" and row["object"] == "two"] == [7]
