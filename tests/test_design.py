@@ -169,6 +169,7 @@ INNER_ORDER: dict[str, tuple[str, ...]] = {
         "logins",
         "operations",
         "access",
+        "audit",
         "connection_limits",
         "sessions",
         "transactions",

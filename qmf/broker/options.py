@@ -28,6 +28,7 @@ from qmf.users.users import Users
 
 if TYPE_CHECKING:
     from qmf.broker.access.control import FileAccessControl
+    from qmf.broker.audit import BrokerAudit
 
 #: Seconds between removals of messages whose time to live has ended; the default of qpidd's `--queue-purge-interval`.
 EXPIRY_INTERVAL = 600.0
@@ -106,6 +107,7 @@ class BrokerOptions:
             that others could read.
         policy: decides who may do what; None lets everybody who could log in do everything.
         access: decides by a file of rules instead.
+        audit: writes the audit log; None for none.
         name: container id; unique by default.
         amqp: what AMQP 1.0 allows to clients.
         management: seconds between publications of the broker's own agent, which shows its queues, clients and so on to
@@ -139,6 +141,7 @@ class BrokerOptions:
     mechanisms: tuple[str, ...] | None = attrs.field(default=None, converter=_to_mechanisms)
     policy: Policy | None = None
     access: FileAccessControl | None = None
+    audit: BrokerAudit | None = None
     # Protocols.
     name: str | None = None
     amqp: AmqpOptions = _AMQP_OPTIONS

@@ -16,6 +16,7 @@ from qmf.broker.listener import Listener, ListenError
 from qmf.broker.logins import Logins
 from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.nodes.node_declaration import NodeDeclaration
+from qmf.broker.nodes.observer import BrokerObserver, BrokerObservers
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import QueueSettings
 from qmf.broker.nodes.topics import PolicyKind
@@ -160,9 +161,15 @@ class Broker(AsyncClosable):
         if options.data_dir is not None:
             self._open_data_dir(options.data_dir, self._registry)
         operations = Operations(self._registry, options.policy)
+        observers: list[BrokerObserver] = []
         if options.access is not None:
-            self._registry.observer = options.access
+            observers.append(options.access)
             options.access.apply(operations)
+        if options.audit is not None:
+            observers.append(options.audit)
+            operations.on_refused = options.audit.on_refused
+        if observers:
+            self._registry.observer = BrokerObservers(*observers)
         self._create_nodes(self._registry, operations)
         self._sessions = ClientSessions(operations, options.connection_limits)
         self._registry.on_deleted = self._sessions.on_node_deleted
@@ -225,6 +232,8 @@ class Broker(AsyncClosable):
         if self._registry is not None:
             self._registry.close()
         await self._close_data_dir()
+        if self._options.audit is not None:
+            self._options.audit.close()
         log.info("closed %s", self.url)
 
     async def __aenter__(self) -> Self:

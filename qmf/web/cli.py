@@ -9,11 +9,15 @@ import argparse
 import contextlib
 import datetime
 import logging
+import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from qmf._audit_log import AuditFile
 from qmf._event_loop import run
+from qmf._hangup import hangup_handler
 from qmf.connecting import BrokerTarget, read_connections
 from qmf.errors import CallerError, QmfError
 from qmf.web.arguments import parser
@@ -203,15 +207,25 @@ def _logging(options: argparse.Namespace) -> Iterator[None]:
         yield
         return
     try:
-        handler = logging.FileHandler(options.audit, encoding="utf-8")
+        handler = AuditFile(options.audit)
     except OSError as error:
         raise WebOptionError(f"--audit {options.audit}: {error.strerror or error}") from error
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     audit.addHandler(handler)
     audit.propagate = False
+    handle = hangup_handler(lambda: _reopen(handler), lambda: os.kill(os.getpid(), signal.SIGTERM))
+    before = signal.signal(signal.SIGHUP, lambda *_: handle())
     try:
         yield
     finally:
+        signal.signal(signal.SIGHUP, before)
         audit.removeHandler(handler)
         audit.propagate = True
         handler.close()
+
+
+def _reopen(handler: AuditFile) -> None:
+    """Go on in a new file, after somebody has moved the old one."""
+    try:
+        handler.reopen()
+    except OSError as error:
+        logging.getLogger("qmf.web").error("SIGHUP: the audit log goes on as before: %s", error)

@@ -14,9 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qmf._event_loop import on_end_signals, on_signals, run
+from qmf._hangup import hangup_handler
 from qmf.acl.reader import AclError
 from qmf.broker.access.control import AclFileError, FileAccessControl
 from qmf.broker.access.recording import AccessRecord
+from qmf.broker.audit import BrokerAudit
 from qmf.broker.connection_limits import ConnectionLimits
 from qmf.broker.daemon.background import Ready, start_in_background
 from qmf.broker.daemon.config_file import ConfigFileError
@@ -28,10 +30,11 @@ from qmf.broker.daemon.log_rules import NOTICE, LogRuleError
 from qmf.broker.daemon.options import parse
 from qmf.broker.daemon.pid_files import DaemonError, held, port_file, running, stop
 from qmf.broker.daemon.process_control import DaemonControl
-from qmf.broker.daemon.reloading import Reloader, hangup_handler
+from qmf.broker.daemon.reloading import Reloader
 from qmf.broker.daemon.security import (
     SecurityOptionError,
     check_security,
+    open_audit,
     print_hash,
     security_warnings,
     server_tls,
@@ -143,8 +146,9 @@ def _start(options: argparse.Namespace, warnings: Sequence[str]) -> int:
     tls = server_tls(options)
     tokens = token_verifier(options)
     access = _access(options)
-    broker = _broker(options, host, listening, writer, users, tokens, tls, access)
-    reloader = Reloader(broker, writer, Path(options.users) if options.users else None, tls, access)
+    audit = None if options.audit_log is None else open_audit(options.audit_log)
+    broker = _broker(options, host, listening, writer, users, tokens, tls, access, audited=audit is not None)
+    reloader = Reloader(broker, writer, Path(options.users) if options.users else None, tls, access, audit)
     warnings = [*warnings, *security_warnings(host, options, users=users, tls=tls)]
     if options.daemon and not output.files and not output.syslog:
         warnings.append("there is no syslog, so nothing is logged; use --log-to-file")
@@ -206,6 +210,8 @@ def _broker(
     tokens: TokenVerifier | None,
     tls: BrokerTls | None,
     access: FileAccessControl | None,
+    *,
+    audited: bool,
 ) -> Broker:
     manages = options.management if options.mgmt_enable is None else options.mgmt_enable
     return Broker(
@@ -242,6 +248,7 @@ def _broker(
         topic_patterns=[item.pattern for item in options.topic_patterns],
         process=DaemonControl(writer),
         access=access,
+        audit=BrokerAudit() if audited else None,
     )
 
 

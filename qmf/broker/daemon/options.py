@@ -232,6 +232,12 @@ def _add_access_options(parser: argparse.ArgumentParser) -> None:
         help="rules that decide who may do what (qmf-acl checks them); without it, everybody who may log in may do all",
     )
     add(
+        "--audit-log",
+        type=Path,
+        metavar="FILE",
+        help="append who did what, and what was refused, to this file, as JSON lines; SIGHUP opens it again",
+    )
+    add(
         "--acl-record",
         type=Path,
         metavar="FILE",

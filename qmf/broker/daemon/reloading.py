@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import datetime
 import logging
-import os
-import signal
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
+from qmf._audit_log import AuditFile
 from qmf.acl.reader import AclError
 from qmf.broker.access.control import AclFileError, FileAccessControl
 from qmf.broker.daemon.log_output import LogOutputError, LogWriter
@@ -33,13 +30,15 @@ class Reloader:
         users: Path | None,
         tls: BrokerTls | None,
         access: FileAccessControl | None,
+        audit: AuditFile | None = None,
     ) -> None:
         """Args:
 
         broker: that runs.
         writer: of its log.
-        users, tls, access: None where there are none.
+        users, tls, access, audit: None where there are none.
         """
+        self._audit = audit
         self._broker = broker
         self._writer = writer
         self._users = users
@@ -54,6 +53,12 @@ class Reloader:
                 done.append(f"{count} log {'file' if count == 1 else 'files'}")
         except LogOutputError as error:
             log.error("SIGHUP: the log goes on as before: %s", error)
+        try:
+            if self._audit is not None:
+                self._audit.reopen()
+                done.append("the audit log")
+        except OSError as error:
+            log.error("SIGHUP: the audit log goes on as before: %s", error)
         try:
             if self._users is not None:
                 users = read_users(self._users)
@@ -76,29 +81,3 @@ class Reloader:
         except (AclError, AclFileError) as error:
             log.error("SIGHUP: the rules stay as they were: %s", error)
         log.log(NOTICE, "SIGHUP: read again: %s", ", ".join(done) or "nothing")
-
-
-def hangup_handler(reload: Callable[[], object], end: Callable[[], object]) -> Callable[[], None]:
-    """What to do on SIGHUP. To be called at the start.
-
-    Args:
-        reload: called when somebody sends the signal.
-        end: called when the terminal is closed on which the broker was started, as it would end any program.
-    """
-    interactive = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN and _on_terminal()
-
-    def handle() -> None:
-        if interactive and not _on_terminal():
-            end()
-        else:
-            reload()
-
-    return handle
-
-
-def _on_terminal() -> bool:
-    """True while the standard input is a terminal that is there."""
-    try:
-        return sys.stdin is not None and os.isatty(sys.stdin.fileno())
-    except (OSError, ValueError):  # it has no file, or is closed
-        return False

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import logging
 from collections.abc import Mapping
+from pathlib import Path
 
+from qmf._audit_log import AuditFile
 from qmf.broker.daemon.tls import BrokerTls, TlsOptions
 from qmf.connecting.loopback import is_loopback
 from qmf.connecting.tls import TlsError
@@ -138,6 +141,23 @@ def security_warnings(
     if missing and not is_loopback(host):
         warnings.append(f"listening on {host or 'all addresses'} {', and '.join(missing)}")
     return warnings
+
+
+def open_audit(path: Path) -> AuditFile:
+    """Open the audit log, into which the lines of the broker go from now on.
+
+    Raises:
+        SecurityOptionError: it can't be written.
+    """
+    try:
+        handler = AuditFile(path)
+    except OSError as error:
+        raise SecurityOptionError(f"--audit-log {path}: {error.strerror or error}") from error
+    logger = logging.getLogger("qmf.broker.audit")
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logger.addHandler(handler)
+    return handler
 
 
 def print_hash(name: str) -> None:

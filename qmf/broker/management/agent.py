@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import platform
 
-from qmf.agent import AccessRequest, Agent
+from qmf.agent import AccessRequest, Action, Agent
 from qmf.broker.local_bus import LocalBus
-from qmf.broker.management.callers import decide
+from qmf.broker.management.callers import current_principal, decide
 from qmf.broker.management.events import EVENTS, OWN_EVENTS, EventPublisher
 from qmf.broker.management.objects import CLASSES, ObjectPublisher
 from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
@@ -102,4 +102,14 @@ class ManagementAgent:
     def _access(self, request: AccessRequest) -> bool | str:
         """The agent's access hook."""
         self._sampler.on_request(request)
-        return decide(self._operations, request)
+        decision = decide(self._operations, request)
+        if request.action in (Action.METHOD, Action.SET):
+            client = current_principal(request.user_id).client
+            assert client is not None
+            self._registry.observer.on_called(
+                client.info,
+                request.method or "set properties",
+                "" if request.object_id is None else request.object_id.object_name,
+                "" if decision is True else str(decision),
+            )
+        return decision

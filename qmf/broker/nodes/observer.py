@@ -166,6 +166,16 @@ class BrokerObserver:
     def on_link_revoked(self, client: ClientSession, link: str, reason: str) -> None:
         """A link, by its name, is detached, since it lacks a right under the rules that apply now."""
 
+    def on_called(self, info: ClientInfo, method: str, name: str, reason: str) -> None:
+        """A client calls a method of management, or sets properties.
+
+        Args:
+            info: of the client.
+            method: which.
+            name: of the object.
+            reason: why it may not; empty if it may.
+        """
+
     def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:
         """An exchange was created. Those that exist from the start are not reported."""
 

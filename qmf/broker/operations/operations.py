@@ -39,6 +39,7 @@ class Operations:
 
     Attributes:
         registry: of the broker; its methods that change something are called here alone.
+        on_refused: called when the policy has refused something.
         on_policy_changed: called when another policy applies; what was granted before may be asked for again.
     """
 
@@ -49,6 +50,7 @@ class Operations:
         policy: None to allow everything.
         """
         self.registry = registry
+        self.on_refused: Callable[[OperationRefused], None] = lambda _: None
         self.on_policy_changed: Callable[[], None] = lambda: None
         self._policy: Policy = policy or AllowAll()
         #: What was granted while somebody notes it.
@@ -69,7 +71,9 @@ class Operations:
     def ask(self, principal: Principal, operation: Operation) -> None:
         """Ask the policy."""
         if reason := self._policy.refusal(principal, operation):
-            raise OperationRefused(principal, operation, reason)
+            error = OperationRefused(principal, operation, reason)
+            self.on_refused(error)
+            raise error
         if self._noted is not None and operation.action in _LASTING:
             self._noted.append(operation)
 

@@ -1,21 +1,17 @@
-"""The log of calls, changes, logins and refusals: one JSON object per line, to the logger ``qmf.web.audit``.
-
-JSON, because names and texts come from clients: none can end a line or invent a field. Secrets in arguments, values and
-results are masked.
-"""
+"""The log of calls, changes, logins and refusals, to the logger ``qmf.web.audit``, in lines of `audit_line`."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import time
 from collections.abc import Iterator
 
+from qmf._audit_log import audit_line
+from qmf._masking import without_secrets
 from qmf.errors import ConstraintError, QmfError
 from qmf.web.access.caller import Caller
-from qmf.web.access.masking import masked, without_secrets
 from qmf.web.problems import Problem, problem_of
 
 log = logging.getLogger("qmf.web.audit")
@@ -80,5 +76,4 @@ class AuditLog:
 
 
 def _line(action: str, name: str, address: str, by: str, result: str, details: dict[str, object]) -> str:
-    found = {"action": action, "user": name, "address": address, "by": by, "result": result}
-    return json.dumps({**found, **{key: masked(value) for key, value in details.items()}}, default=str)
+    return audit_line(action, user=name, address=address, by=by, result=result, details=details)

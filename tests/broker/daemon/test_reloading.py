@@ -102,7 +102,9 @@ def test_a_running_broker(tmp_path: Path) -> None:
     users, cert, key, log = (tmp_path / name for name in ("users", "cert", "key", "log"))
     users.write_text("anna:one\n")
     first = write(authority, cert, key)
-    files = ("--users", str(users), "--tls-cert", str(cert), "--tls-key", str(key), "--log-to-file", str(log))
+    audit = tmp_path / "audit"
+    files = ["--users", str(users), "--tls-cert", str(cert), "--tls-key", str(key), "--log-to-file", str(log)]
+    files += ["--audit-log", str(audit)]
     with running(*BROKER, "--port", "0", *files) as broker:
         match = re.fullmatch(r"Listening on amqps://127\.0\.0\.1:(\d+)", broker.wait_for("Listening"))
         assert match is not None
@@ -111,8 +113,12 @@ def test_a_running_broker(tmp_path: Path) -> None:
         second = write(authority, cert, key)
         users.write_text("anna:one\nbert:two\n")
         log.rename(tmp_path / "log.1")
+        audit.rename(tmp_path / "audit.1")
         broker.popen.send_signal(signal.SIGHUP)
-        wait_until(lambda: log.exists() and "1 log file, 2 users, the certificate" in log.read_text(), "the new log")
+        wait_until(
+            lambda: log.exists() and "1 log file, the audit log, 2 users, the certificate" in log.read_text(),
+            "the new log",
+        )
         assert serial(port, authority) == second
         key.write_bytes(authority.issue_cert("localhost").private_key_pem.bytes())
         broker.popen.send_signal(signal.SIGHUP)
@@ -125,6 +131,8 @@ def test_a_running_broker(tmp_path: Path) -> None:
         ) as connection:
             connection.session()
         assert broker.end() == 0
+    assert '"user": "bert"' in audit.read_text()
+    assert (tmp_path / "audit.1").exists()
     assert "started as process" in (tmp_path / "log.1").read_text()
 
 

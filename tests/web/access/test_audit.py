@@ -34,6 +34,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
     caplog.clear()
     for record in found:
         assert record.pop("duration") >= 0
+        assert record.pop("time").endswith("Z")
         assert (record.pop("user"), record.pop("address")) == ("", "127.0.0.1")
     return found
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.web.access.masking import MASK, MAX_ENTRIES, MAX_TEXT, masked, without_secrets
+from qmf._masking import MASK, MAX_ENTRIES, MAX_TEXT, masked, without_secrets
 
 NAMES = ["password", "userPassword", "PASSWD", "secretKey", "client_secret", "apiKey", "token", "pin", "pass", "pwd"]
 
