@@ -88,7 +88,7 @@ def record_quietly(lake: DeltaLake, commits: int) -> None:
         quiet.add(number + 1, tables, followed=frozenset(), all_due=False)
         if quiet.due:
             writer.write(number + 1, quiet.due)
-            quiet.committed()
+            quiet.on_committed()
             writer.combine()
 
 

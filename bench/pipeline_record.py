@@ -85,7 +85,7 @@ def measure(root: Path, commits: int, classes: int, objects: int) -> int:
         buffers.add(RowKind.SCHEMAS, None, 0, (RUN, 0, 0, 0, 0, None, None, *schema))
     print(f"{'commits':>8} {'rows/s':>10} {'commit':>9} {'pyarrow':>9} {'core':>7}")
     times, highest = Times(), 0.0
-    with state.locked():
+    with state.lock():
         for number in range(1, commits + 1):
             one(number, buffers, converters, objects, writer, state, root / "plain.parquet", times)
             if number % BLOCK == 0:

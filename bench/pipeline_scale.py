@@ -120,7 +120,7 @@ def record_samples(lake: DeltaLake, agents: int) -> None:
 
 def find_shared(lake: DeltaLake, _agents: int) -> None:
     """Which recorders had the same agents: none."""
-    assert RecordedRuns(lake).left_out() == ()
+    assert RecordedRuns(lake).left_out_rows() == ()
 
 
 def roll_up(lake: DeltaLake, _agents: int) -> None:

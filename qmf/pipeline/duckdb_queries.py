@@ -65,7 +65,7 @@ def duckdb_errors(lake: str) -> Iterator[None]:
         raise KeyboardInterrupt from None
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A column's name as SQL."""
     return '"' + name.replace('"', '""') + '"'
 

@@ -120,11 +120,13 @@ class Frames:
         if not self._lake.is_local:
             return self._batch({"kind": kind.value})
         versions = [item for item in self._lake.class_versions() if item.event is (kind is RowKind.EVENTS)]
-        if not any(self._selected(self._lake.tables_of(versions))):
+        if not any(self._selected_files(self._lake.tables_of(versions))):
             return self.spark.createDataFrame([], catalog.any_class_schema(kind))
         # A scan per class would have to be planned for each, which costs more than the rows of a small lake.
         groups = [
-            group for group in catalog.readable_groups(versions) if any(self._selected(self._lake.tables_of(group)))
+            group
+            for group in catalog.readable_groups(versions)
+            if any(self._selected_files(self._lake.tables_of(group)))
         ]
         frames = [self._as_json(kind, group) for group in groups]
         return reduce(DataFrame.unionByName, frames)
@@ -172,14 +174,14 @@ class Frames:
         hashes = sorted({version.hash for version in versions})
         rows = self._read(self._lake.tables_of(versions), full).where(F.col(HASH).isin(hashes))
         # Of several recorders of an agent, the rows of one count.
-        condition = counted_condition(RecordedRuns(self._lake).left_out())
+        condition = counted_condition(RecordedRuns(self._lake).left_out_rows())
         return rows.where(condition) if condition else rows
 
     def _read(self, paths: Sequence[str], schema: T.StructType) -> DataFrame:
-        found = [file.url for _path, file in self._selected(paths)]
+        found = [file.url for _path, file in self._selected_files(paths)]
         return self.spark.read.schema(schema).parquet(*found) if found else self.spark.createDataFrame([], schema)
 
-    def _selected(self, paths: Sequence[str]) -> Iterator[tuple[str, TableFile]]:
+    def _selected_files(self, paths: Sequence[str]) -> Iterator[tuple[str, TableFile]]:
         """The files of tables in a batch, with the paths of their tables."""
         lake = self._lake
         for path in paths:

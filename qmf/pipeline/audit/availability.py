@@ -17,7 +17,7 @@ has no state before its first row.
 from __future__ import annotations
 
 from qmf.pipeline.audit.parts import CONNECTED, DISCONNECTED
-from qmf.pipeline.audit.schemas import TABLES, conformed
+from qmf.pipeline.audit.schemas import TABLES, conform
 
 UP, DOWN, UNKNOWN = "up", "down", "unknown"
 
@@ -134,4 +134,4 @@ def availability(runs: str, signs: str, changes: str) -> str:
     points = _POINTS.format(runs=runs, signs=signs, changes=changes)
     # The last one is the unknown interval after the last run; it has no end.
     rows = f"(with {points}, {_INTERVALS}, {_MERGED} select * from kept where end_ns is not null)"
-    return conformed(rows, TABLES["availability"])
+    return conform(rows, TABLES["availability"])

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from qmf.pipeline.audit.call_events import ACL, AUDIT, CALL_EVENTS, METHOD_CALLED, CallEvent
-from qmf.pipeline.audit.schemas import CALLS, conformed
-from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.audit.schemas import CALLS, conform
+from qmf.pipeline.duckdb_queries import quote_name, text
 
 OK, FAILED = "ok", "failed"
 
@@ -35,13 +35,13 @@ def calls(events: str) -> str:
     cases[f"{AUDIT}:{METHOD_CALLED}"] = _OWN
     cells = [
         f"case source {' '.join(f'when {text(kind)} then {fields[name]}' for kind, fields in cases.items())} end "
-        f"as {quoted(name)}"
+        f"as {quote_name(name)}"
         for name in _OWN
     ]
     kinds = ", ".join(text(kind) for kind in cases)
     found = f"(select *, arguments as given, concat(package, ':', class) as source from {events})"
     rows = f"(select event_id, time_ns, agent, source, {', '.join(cells)} from {found} where source in ({kinds}))"
-    return conformed(rows, CALLS)
+    return conform(rows, CALLS)
 
 
 def _argument(name: str) -> str:

@@ -59,10 +59,10 @@ def life_frame(given: Sequence[tuple[FrameClass, DataFrame]]) -> DataFrame:
     ]
     found = reduce(DataFrame.unionAll, made)
     of_recorders = F.col(PART).isin("runs") | F.col("change").isin(parts.DISCONNECTED, parts.CONNECTED)
-    recorders = _folded(found.where(of_recorders).toArrow())
+    recorders = _merge_recorders(found.where(of_recorders).toArrow())
     reduced = _LifeMaker(recorders)
     shares = found.where(F.col(PART) != "runs").repartition("agent")
-    return shares.mapInArrow(reduced.lives, _spark_schema({"lives": TABLES["lives"]})).drop(PART)
+    return shares.mapInArrow(reduced.lifetimes, _spark_schema({"lives": TABLES["lives"]})).drop(PART)
 
 
 @attrs.frozen
@@ -118,7 +118,7 @@ class _LifeMaker:
 
     recorders: Any
 
-    def lives(self, batches: Iterable[Any]) -> Iterator[Any]:
+    def lifetimes(self, batches: Iterable[Any]) -> Iterator[Any]:
         """The function of `mapInArrow`."""
         with closing(task_connection()) as connection:
             state = AuditState(connection)
@@ -138,7 +138,7 @@ def _insert(connection: Any, state: AuditState, rows: Any) -> None:
     connection.unregister(_ROWS)
 
 
-def _folded(recorders: Any) -> Any:
+def _merge_recorders(recorders: Any) -> Any:
     """Parts about recorders, merged."""
     with closing(task_connection()) as connection:
         state = AuditState(connection)

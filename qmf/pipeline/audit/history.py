@@ -8,7 +8,7 @@ property neither overlap nor run backwards, whatever the clocks do.
 
 from __future__ import annotations
 
-from qmf.pipeline.audit.schemas import LIFE_KEY, TABLES, conformed
+from qmf.pipeline.audit.schemas import LIFE_KEY, TABLES, conform
 
 CHANGED = "changed"
 
@@ -42,12 +42,12 @@ changes as (
     from valued where is_first or value is distinct from previous)"""
 
 
-def history(properties: str, lives: str) -> str:
+def history(properties: str, lifetimes: str) -> str:
     """The history of each property, as SQL.
 
     Args:
         properties: parts, merged; a part of ``from``.
-        lives: the table; the same.
+        lifetimes: the table; the same.
 
     Returns:
         `TABLES["history"]`; `ended_by` is "changed", or the end of the object's lifetime.
@@ -57,6 +57,6 @@ def history(properties: str, lives: str) -> str:
         "select changes.*, time_ns as valid_from_ns, "
         "coalesce(next_ns, case when ended_ns is not null then greatest(ended_ns, time_ns) end) as valid_to_ns, "
         f"case when next_ns is not null then '{CHANGED}' else ends.ended_by end as ended_by "
-        f"from changes left join (select {_LIFE}, ended_ns, ended_by from {lives}) as ends using ({_LIFE}))"
+        f"from changes left join (select {_LIFE}, ended_ns, ended_by from {lifetimes}) as ends using ({_LIFE}))"
     )
-    return conformed(rows, TABLES["history"])
+    return conform(rows, TABLES["history"])

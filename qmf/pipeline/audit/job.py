@@ -53,9 +53,9 @@ def audit_lake(runner: Runner, options: AuditOptions, print_line: Callable[[str]
     snapshots = {path: lake.table(path).snapshot() for path in options.paths(lake)}
     files = {path: snapshot.files for path, snapshot in snapshots.items()}
     with ExitStack() as stack:
-        parts = stack.enter_context(made_parts(runner, options, files).kept())
+        parts = stack.enter_context(made_parts(runner, options, files).persist())
         if options.events:
-            events = stack.enter_context(event_tables(parts).kept())
+            events = stack.enter_context(event_tables(parts).persist())
             for name in EVENT_TABLES:
                 counts[name] = replace_table(events, options, name)
                 print_line(f"{name}: {counts[name]} rows")

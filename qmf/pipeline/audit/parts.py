@@ -1,7 +1,7 @@
 """Parts: partial aggregates of a lake's rows, made from a whole lake or from a few new files, as SQL of DuckDB.
 
-`folded` merges parts with the same key. It is idempotent, and the order of rows and of merges doesn't matter. So the
-tables of a stream, whose parts are merged batch by batch, are equal to those of a batch.
+`fold_parts` merges parts with the same key. It is idempotent, and the order of rows and of merges doesn't matter. So
+the tables of a stream, whose parts are merged batch by batch, are equal to those of a batch.
 
 Arguments named `rows` are a part of ``from``: a table, or a query in brackets.
 """
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from qmf.pipeline.audit.schemas import EVENTS, LIFE_KEY, PARTS, conformed
-from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.audit.schemas import EVENTS, LIFE_KEY, PARTS, conform
+from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
 
 #: Reasons in the table of gaps that are about the recorder's own connection.
@@ -31,7 +31,7 @@ _NUMBERED = f"_run as run, _seq as seq, _received_ns as received_ns, _agent as a
 def runs(rows: str) -> str:
     """The time of each recorder's run, from rows of any kind."""
     found = f"select _run as run, min(_received_ns) as first_ns, max(_received_ns) as last_ns from {rows} group by _run"
-    return conformed(f"({found})", PARTS["runs"])
+    return conform(f"({found})", PARTS["runs"])
 
 
 def signs(rows: str) -> str:
@@ -41,12 +41,12 @@ def signs(rows: str) -> str:
         "arg_min(_received_ns, _seq) as first_ns, arg_max(_received_ns, _seq) as last_ns "
         f"from {rows} group by _agent, epoch, _run"
     )
-    return conformed(f"({found})", PARTS["signs"])
+    return conform(f"({found})", PARTS["signs"])
 
 
 def arrivals(rows: str) -> str:
     """Agents that were added, removed or restarted, from rows of agents."""
-    return conformed(f'(select {_NUMBERED}, change, reason, "interval" from {rows})', PARTS["changes"])
+    return conform(f'(select {_NUMBERED}, change, reason, "interval" from {rows})', PARTS["changes"])
 
 
 def breaks(rows: str) -> str:
@@ -55,7 +55,7 @@ def breaks(rows: str) -> str:
         f"select {_NUMBERED}, reason as change, subject as reason, null as interval "
         f"from {rows} where reason in ({text(DISCONNECTED)}, {text(CONNECTED)})"
     )
-    return conformed(f"({found})", PARTS["changes"])
+    return conform(f"({found})", PARTS["changes"])
 
 
 def objects(rows: str, version: ClassVersion) -> str:
@@ -65,7 +65,7 @@ def objects(rows: str, version: ClassVersion) -> str:
         "max(_ts_ns) as last_ns, max(_received_ns) as received_ns, min(nullif(_delete_ns, 0)) as deleted_ns "
         f"from {rows} group by all"
     )
-    return conformed(f"({found})", PARTS["objects"])
+    return conform(f"({found})", PARTS["objects"])
 
 
 def properties(rows: str, version: ClassVersion) -> str:
@@ -75,11 +75,11 @@ def properties(rows: str, version: ClassVersion) -> str:
         f"select {life(version)}, _run as run, _seq as seq, _ts_ns as time_ns, _received_ns as received_ns, "
         f'{values} as "values" from {rows} where _properties'
     )
-    return conformed(f"({found})", PARTS["properties"])
+    return conform(f"({found})", PARTS["properties"])
 
 
 def events(rows: str, version: ClassVersion) -> str:
-    """Events, as often as they were recorded, see `deduplicated`; from those of a class version."""
+    """Events, as often as they were recorded, see `distinct_events`; from those of a class version."""
     entries = f"list_filter([{_entries(version)}], lambda entry: entry.v is not null)"
     arguments = f"cast(to_json(map_from_entries({entries})) as varchar)" if _arguments(version) else "'{}'"
     found = (
@@ -98,7 +98,7 @@ def untyped_events(rows: str) -> str:
     return _events(found)
 
 
-def deduplicated(rows: str) -> str:
+def distinct_events(rows: str) -> str:
     """Each event once: its first record.
 
     An event arrives twice when an agent repeats it after a lost connection, and when two recorders write one lake.
@@ -107,9 +107,9 @@ def deduplicated(rows: str) -> str:
     return f"select * from {rows} qualify row_number() over (partition by event_id order by {_ARRIVAL}) = 1"
 
 
-def folded(name: str, rows: str) -> str:
+def fold_parts(name: str, rows: str) -> str:
     """Parts of one name, merged to one row per key."""
-    return conformed(f"({_FOLDS[name].format(rows=rows)})", PARTS[name])
+    return conform(f"({_FOLDS[name].format(rows=rows)})", PARTS[name])
 
 
 _EACH_ROW_ONCE = "select distinct on (run, seq) * from {rows}"
@@ -155,14 +155,16 @@ def _arguments(version: ClassVersion) -> list[LakeColumn]:
 
 def _entries(version: ClassVersion) -> str:
     """Names and values as text of all properties or arguments of a class, null or not."""
-    each = [f"{{'k': {text(_property(at))}, 'v': cast({quoted(at.name)} as varchar)}}" for at in _arguments(version)]
+    each = [
+        f"{{'k': {text(_property(at))}, 'v': cast({quote_name(at.name)} as varchar)}}" for at in _arguments(version)
+    ]
     return ", ".join(each)
 
 
 def _events(found: str) -> str:
     """Events with their id."""
     identity = ", ".join(f"coalesce(cast({name} as varchar), '')" for name in _IDENTITY)
-    return conformed(f"(select *, sha256(cast(to_json([{identity}]) as varchar)) as event_id from ({found}))", EVENTS)
+    return conform(f"(select *, sha256(cast(to_json([{identity}]) as varchar)) as event_id from ({found}))", EVENTS)
 
 
 def _property(column: LakeColumn) -> str:

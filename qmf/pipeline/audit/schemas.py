@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from qmf.pipeline.duckdb_queries import quoted
+from qmf.pipeline.duckdb_queries import quote_name
 from qmf.pipeline.lake.arrow import import_pyarrow
 
 _TEXT, _LONG, _BOOL, _TIME = "varchar", "bigint", "boolean", "timestamptz"
@@ -128,33 +128,35 @@ TABLES: Mapping[str, Columns] = MappingProxyType(
 ALL_TABLES: Mapping[str, Columns] = MappingProxyType({**TABLES, "events": EVENTS, "calls": CALLS})
 
 
-def conformed(rows: str, columns: Columns) -> str:
+def conform(rows: str, columns: Columns) -> str:
     """Bring rows into the order and types of a schema, as SQL; a timestamp ``x`` is made from ``x_ns``.
 
     Args:
         rows: a part of ``from``.
         columns: of the result.
     """
-    cells = [f"cast({_cell(name, type)} as {type}) as {quoted(name)}" for name, type in columns.items()]
+    cells = [f"cast({_cell(name, type)} as {type}) as {quote_name(name)}" for name, type in columns.items()]
     return f"select {', '.join(cells)} from {rows}"
 
 
 def _cell(name: str, type: str) -> str:
     if type != _TIME:
-        return quoted(name)
-    time_ns = quoted(f"{name}_ns")
+        return quote_name(name)
+    time_ns = quote_name(f"{name}_ns")
     # Objects whose agent doesn't publish when they were created have 0 there.
     return f"make_timestamptz(nullif({time_ns}, 0) // 1000)"
 
 
 def names(columns: Columns) -> str:
     """The names of columns, as SQL."""
-    return ", ".join(quoted(name) for name in columns)
+    return ", ".join(quote_name(name) for name in columns)
 
 
 def empty(columns: Columns) -> str:
     """A table without rows, as a query."""
-    return f"select {', '.join(f'cast(null as {type}) as {quoted(name)}' for name, type in columns.items())} limit 0"
+    return (
+        f"select {', '.join(f'cast(null as {type}) as {quote_name(name)}' for name, type in columns.items())} limit 0"
+    )
 
 
 def arrow_schema(columns: Columns) -> Any:

@@ -9,9 +9,9 @@ from qmf.pipeline.audit import parts
 from qmf.pipeline.audit.availability import availability
 from qmf.pipeline.audit.calls import calls
 from qmf.pipeline.audit.history import history
-from qmf.pipeline.audit.lives import lives
+from qmf.pipeline.audit.lifetimes import lifetimes
 from qmf.pipeline.audit.schemas import EVENTS, PARTS, Columns, empty, names
-from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import columns_of
@@ -38,7 +38,8 @@ class AuditState:
     """Parts and events as tables of one connection. Belongs to one thread; SQL errors are DuckDB's."""
 
     def __init__(self, connection: Any) -> None:
-        """
+        """Make the tables of parts, without rows.
+
         Args:
             connection: to DuckDB, with times in UTC.
         """
@@ -105,8 +106,8 @@ class AuditState:
         """Add parts and events, told apart by the column `PART`, as an Arrow record batch or anything like it."""
         self._connection.register("qmf_audit_given", batch)
         for name in PARTS:
-            self.insert(name, chosen("qmf_audit_given", name, PARTS[name]))
-        self._insert(EVENT_ROWS, chosen("qmf_audit_given", EVENT_PART, EVENTS))
+            self.insert(name, select_part("qmf_audit_given", name, PARTS[name]))
+        self._insert(EVENT_ROWS, select_part("qmf_audit_given", EVENT_PART, EVENTS))
         self._connection.unregister("qmf_audit_given")
 
     def insert_events(self, query: str) -> None:
@@ -116,13 +117,13 @@ class AuditState:
     def fold(self, names: Iterable[str] = tuple(PARTS)) -> None:
         """Merge the parts, so that they are not larger than they must be."""
         for name in names:
-            self._replace(part_table(name), parts.folded(name, part_table(name)))
+            self._replace(part_table(name), parts.fold_parts(name, part_table(name)))
 
     # -- tables
 
     def events(self) -> str:
         """The name of a table with the events that were added, each once."""
-        self._replace(EVENT_ROWS, f"{parts.deduplicated(EVENT_ROWS)} order by time_ns, event_id")
+        self._replace(EVENT_ROWS, f"{parts.distinct_events(EVENT_ROWS)} order by time_ns, event_id")
         return EVENT_ROWS
 
     def calls(self, events: str) -> str:
@@ -135,7 +136,7 @@ class AuditState:
 
     def object_tables(self, availability: str) -> dict[str, str]:
         """The names of the other `TABLES`, by name; `availability` is that of the first. The parts must be folded."""
-        made = self._make("lives", lives(part_table("objects"), availability))
+        made = self._make("lives", lifetimes(part_table("objects"), availability))
         return {"lives": made, "history": self._make("history", history(part_table("properties"), made))}
 
     def _make(self, name: str, query: str) -> str:
@@ -144,7 +145,7 @@ class AuditState:
         return table
 
     def _create(self, table: str, columns: Columns) -> None:
-        types = ", ".join(f"{quoted(name)} {type}" for name, type in columns.items())
+        types = ", ".join(f"{quote_name(name)} {type}" for name, type in columns.items())
         self._connection.execute(f"create or replace temp table {table} ({types})")
 
     def _insert(self, table: str, query: str) -> None:
@@ -156,7 +157,7 @@ class AuditState:
         self._connection.execute("drop table qmf_audit_made")
 
 
-def chosen(rows: str, name: str, columns: Columns) -> str:
+def select_part(rows: str, name: str, columns: Columns) -> str:
     """The rows of one name, as a query."""
     return f"select {names(columns)} from {rows} where {PART} = {text(name)}"
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.audit.schemas import PARTS, arrow_schema
-from qmf.pipeline.audit.state import OBJECT_PARTS, PART, chosen, columns_together
+from qmf.pipeline.audit.state import OBJECT_PARTS, PART, columns_together, select_part
 from qmf.pipeline.audit.tables import conformed_parts, with_bucket
 from qmf.pipeline.duckdb_queries import text
 from qmf.pipeline.runners.runner import STORED, Rows, Runner, stored_rows
@@ -40,7 +40,7 @@ class StoredParts:
             name: f"select {text(name)} as {PART}, * from "
             + (with_bucket(f"({own})") if name in OBJECT_PARTS else f"({own})")
             for name, own in (
-                (name, f"{chosen(STORED, name, PARTS[name])} and ({where})") for name, where in wanted.items()
+                (name, f"{select_part(STORED, name, PARTS[name])} and ({where})") for name, where in wanted.items()
             )
         }
         query, schema = conformed_parts(queries)

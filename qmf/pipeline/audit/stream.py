@@ -80,7 +80,7 @@ class AuditStream:
         paths = self._options.paths(self.lake)
         if until is not None:
             paths = [path for path in paths if path in until.versions]
-        start = {path: self._read(path) for path in paths}
+        start = {path: self._position_of(path) for path in paths}
         end = self._feed.next_position(start, paths, end=None if until is None else until.versions)
         files: dict[str, list[TableFile]] = defaultdict(list)
         for item in self._feed.files(start, end):
@@ -93,21 +93,21 @@ class AuditStream:
 
     def _write(self, files: FilesByTable, end: Mapping[str, TablePosition]) -> None:
         with ExitStack() as stack:
-            new = stack.enter_context(made_parts(self._runner, self._options, files).kept())
+            new = stack.enter_context(made_parts(self._runner, self._options, files).persist())
             if self._options.events:
                 days = {file.date for found in files.values() for file in found}
-                known = [self._known(name, days) for name in EVENT_TABLES]
-                events = stack.enter_context(event_tables(new.joined(known[0]).joined(known[1])).kept())
+                known = [self._known_events(name, days) for name in EVENT_TABLES]
+                events = stack.enter_context(event_tables(new.union(known[0]).union(known[1])).persist())
                 for name in EVENT_TABLES:
                     self._append(name, events)
-            parts = stack.enter_context(merged_parts(new.joined(self._parts.rows(self._runner))).kept())
+            parts = stack.enter_context(merged_parts(new.union(self._parts.rows(self._runner))).persist())
             for name, rows in presence_and_object_tables(parts):
                 replace_table(rows, self._options, name)
             self._parts.store(parts, {path: item.version for path, item in end.items() if item.version is not None})
 
     # -- events
 
-    def _known(self, name: str, days: set[str | None]) -> Rows:
+    def _known_events(self, name: str, days: set[str | None]) -> Rows:
         """The ids of the events of some days that are in a table."""
         table = self._options.table(name)
         files = () if table.version() is None else table.snapshot().files
@@ -125,7 +125,7 @@ class AuditStream:
             schema = arrow_schema(columns)
             table.commit_files(written.files, schema, partition_by=(DATE,), writer=WRITER, batch=batch)
 
-    def _read(self, path: str) -> TablePosition:
+    def _position_of(self, path: str) -> TablePosition:
         """How much of a table was read."""
         if path not in self._position:
             self._position[path] = TablePosition(self._parts.read(path))

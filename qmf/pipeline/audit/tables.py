@@ -20,9 +20,9 @@ from qmf.pipeline.audit.state import (
     PART,
     PRESENCE_PARTS,
     AuditState,
-    chosen,
     columns_together,
     part_table,
+    select_part,
     together,
 )
 from qmf.pipeline.duckdb_queries import duckdb_errors
@@ -74,29 +74,29 @@ def made_parts(runner: Runner, options: AuditOptions, files: FilesByTable) -> Ro
         LakeError: when the rows are used: a table or a file of the lake is not on this machine, or cannot be read.
     """
     work = partial(_parts, absolute(options.lake), dict(options.storage))
-    return runner.mapped(runner.portions(files), work, _schema(_MADE))
+    return runner.map(runner.portions(files), work, _schema(_MADE))
 
 
 def event_tables(parts: Rows) -> Rows:
     """The `EVENT_TABLES`: each event once, and calls, but for those that are `KNOWN`."""
     own = parts.where(PART, [EVENT_PART, *KNOWN.values()])
-    return own.reduced(["event_id"], _events, _schema(EVENT_TABLES))
+    return own.reduce(["event_id"], _events, _schema(EVENT_TABLES))
 
 
 def merged_parts(parts: Rows) -> Rows:
     """The parts, so that they are not more than they must be."""
-    return parts.where(PART, list(PARTS)).reduced(_MERGED_BY, _merged, _schema(_MADE))
+    return parts.where(PART, list(PARTS)).reduce(_MERGED_BY, _merge_parts, _schema(_MADE))
 
 
 def presence_and_object_tables(parts: Rows) -> Iterator[tuple[str, Rows]]:
     """The `TABLES` by name, each among rows of others; to be used before the next one is asked for."""
     # A few rows for each run of a recorder, which all agents need.
-    recorders = parts.where(PART, ["runs"]).joined(parts.where("change", [DISCONNECTED, CONNECTED])).table()
+    recorders = parts.where(PART, ["runs"]).union(parts.where("change", [DISCONNECTED, CONNECTED])).table()
     presence = parts.where(PART, PRESENCE_PARTS)
-    with presence.reduced(["agent"], partial(_available, recorders), _schema(_MADE)).kept() as available:
+    with presence.reduce(["agent"], partial(_available, recorders), _schema(_MADE)).persist() as available:
         yield "availability", available
-        own = parts.where(PART, OBJECT_PARTS).joined(available.where(PART, [_STATES]))
-        with own.reduced(["agent", _BUCKET], _objects, _schema(_OBJECT_TABLES)).kept() as found:
+        own = parts.where(PART, OBJECT_PARTS).union(available.where(PART, [_STATES]))
+        with own.reduce(["agent", _BUCKET], _objects, _schema(_OBJECT_TABLES)).persist() as found:
             yield from ((name, found) for name in _OBJECT_TABLES)
 
 
@@ -125,7 +125,7 @@ def _parts(lake: str, storage: Mapping[str, str], connection: Any, files: FilesB
         raise LakeError(f"{lake}: {error}") from error
 
 
-def _merged(connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
+def _merge_parts(connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
     _state(connection, batches).fold()
     yield from _part_batches(connection)
 
@@ -138,7 +138,7 @@ def _part_batches(connection: Any, others: Mapping[str, str] | None = None) -> I
 
 def _events(connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
     connection.execute("create temp table qmf_known (part varchar, event_id varchar)")
-    state = _state(connection, _collected(connection, batches, "qmf_known", "select part, event_id from {rows}"))
+    state = _state(connection, _add_to_table(connection, batches, "qmf_known", "select part, event_id from {rows}"))
     events = state.events()
     made = {"events": events, "calls": state.calls(events)}
     tables = {
@@ -160,8 +160,8 @@ def _available(recorders: Any, connection: Any, batches: Iterator[Any]) -> Itera
 
 def _objects(connection: Any, batches: Iterator[Any]) -> Iterator[Any]:
     connection.execute(f"create temp table qmf_available as {empty(TABLES['availability'])}")
-    states = chosen("{rows}", _STATES, TABLES["availability"])
-    state = _state(connection, _collected(connection, batches, "qmf_available", states))
+    states = select_part("{rows}", _STATES, TABLES["availability"])
+    state = _state(connection, _add_to_table(connection, batches, "qmf_available", states))
     state.fold(OBJECT_PARTS)
     # There may be several shares of an agent here.
     connection.execute("create temp table qmf_states as select distinct * from qmf_available")
@@ -175,7 +175,7 @@ def _state(connection: Any, batches: Iterator[Any]) -> AuditState:
     return state
 
 
-def _collected(connection: Any, batches: Iterator[Any], table: str, query: str) -> Iterator[Any]:
+def _add_to_table(connection: Any, batches: Iterator[Any], table: str, query: str) -> Iterator[Any]:
     """The same batches; what a query finds in them is added to a table."""
     for batch in batches:
         connection.register("qmf_given", batch)

@@ -50,7 +50,7 @@ def _set_defaults(
         if toml is None:
             raise PipelineError(f"cannot read {file}: no such file")
         _check_tables(toml, commands)
-        known = _known(command)
+        known = _options_by_name(command)
         tables = {_ALL: toml.content.get(_ALL, {}), name: toml.content.get(name, {})}
         for table, options in tables.items():
             for key, value in options.items():
@@ -64,7 +64,7 @@ def _set_defaults(
     except PipelineError as error:
         command.error(str(error))
     if "conf" in known:
-        known["conf"].default = [(key, str(value)) for key, value in _flattened(toml.content.get(_SPARK, {}), "spark.")]
+        known["conf"].default = [(key, str(value)) for key, value in _flatten(toml.content.get(_SPARK, {}), "spark.")]
 
 
 def _check_tables(toml: TomlFile, commands: Mapping[str, argparse.ArgumentParser]) -> None:
@@ -78,14 +78,14 @@ def _check_tables(toml: TomlFile, commands: Mapping[str, argparse.ArgumentParser
 
 def _check_foreign_option(key: str, name: str, commands: Mapping[str, argparse.ArgumentParser], *, own: bool) -> None:
     """Check an option that the command `name` does not have: others must have it, in its own table its subcommands."""
-    having = [full for full, other in commands.items() if key in _known(other)]
+    having = [full for full, other in commands.items() if key in _options_by_name(other)]
     if own and not any(full.startswith(f"{name} ") for full in having):
         raise PipelineError(f"{name} has no option {key!r}")
     if not having:
         raise PipelineError(f"no command has an option {key!r}")
 
 
-def _known(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+def _options_by_name(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     """The options of a command by their names."""
     return {option[2:]: action for action in command._actions for option in action.option_strings}
 
@@ -107,10 +107,10 @@ def _set_default(action: argparse.Action, key: str, value: object) -> None:
     action.required = False
 
 
-def _flattened(table: Mapping[str, Any], prefix: str) -> list[tuple[str, object]]:
+def _flatten(table: Mapping[str, Any], prefix: str) -> list[tuple[str, object]]:
     """Nested tables as dotted names: TOML reads `a.b = 1` as a table in a table."""
     found: list[tuple[str, object]] = []
     for key, value in table.items():
         name = f"{prefix}{key}"
-        found += _flattened(value, f"{name}.") if isinstance(value, dict) else [(name, value)]
+        found += _flatten(value, f"{name}.") if isinstance(value, dict) else [(name, value)]
     return found

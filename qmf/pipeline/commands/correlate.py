@@ -65,7 +65,7 @@ def _run(options: argparse.Namespace) -> None:
         stop = stack.enter_context(stop_on_signals())
         notifier = open_notifier(stack, options, correlate_options, stop)
         if options.stream:
-            stream = _opened(stack, runner if runs_on_spark(options) else None, correlate_options)
+            stream = _open_stream(stack, runner if runs_on_spark(options) else None, correlate_options)
             follower = _Follower(stream, notifier, _watch(stack, options), stop)
             print_line(f"Following {options.lake} with {len(rules)} rules")
             follower.follow(runner, parse_duration(options.every) / 10**9, once=options.once)
@@ -98,7 +98,7 @@ def _watch(stack: ExitStack, options: argparse.Namespace) -> RuleWatch:
     return watch
 
 
-def _opened(
+def _open_stream(
     stack: ExitStack, runner: Runner | None, options: CorrelateOptions
 ) -> CorrelationStream | TaskCorrelationStream:
     """The stream; `runner` makes its steps, None for this process."""
@@ -163,7 +163,7 @@ def _reload(stream: CorrelationStream | TaskCorrelationStream, notifier: JobNoti
     """Take over the rules of the file, if it was changed."""
     from qmf.pipeline.correlate.rule_table import RuleError
 
-    rules = watch.changed()
+    rules = watch.changed_rules()
     if rules is None:
         return
     try:

@@ -77,7 +77,7 @@ def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
 
     output = None if options.verbose else JavaOutput()
     with spark_failures(output):
-        with output.taken() if output is not None else nullcontext():
+        with output.capture() if output is not None else nullcontext():
             spark = session(options.master or DEFAULT_MASTER, settings=dict(options.conf), progress=sys.stderr.isatty())
         try:
             spark.sparkContext.setLogLevel("ERROR")

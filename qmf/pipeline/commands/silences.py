@@ -16,7 +16,7 @@ from qmf.views.times import duration_text, parse_duration
 _SECOND = 10**9
 
 
-def _checked(parse: Callable[[str], int]) -> Callable[[str], int]:
+def _argument_type(parse: Callable[[str], int]) -> Callable[[str], int]:
     def read(text: str) -> int:
         try:
             return parse(text)
@@ -38,12 +38,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-c", "--comment", required=True, metavar="TEXT", help="why")
     parser.add_argument("-a", "--author", metavar="NAME", help="who; default: this user")
     parser.add_argument(
-        "-d", "--duration", type=_checked(parse_duration), metavar="TIME", help="how long, e.g. 2h; default: 1h"
+        "-d", "--duration", type=_argument_type(parse_duration), metavar="TIME", help="how long, e.g. 2h; default: 1h"
     )
     parser.add_argument(
-        "--start", type=_checked(_time), metavar="TIME", help="from when, e.g. 2030-01-31T12:00:00Z; default: now"
+        "--start", type=_argument_type(_time), metavar="TIME", help="from when, e.g. 2030-01-31T12:00:00Z; default: now"
     )
-    parser.add_argument("--end", type=_checked(_time), metavar="TIME", help="until when, instead of --duration")
+    parser.add_argument("--end", type=_argument_type(_time), metavar="TIME", help="until when, instead of --duration")
 
 
 def _add(options: argparse.Namespace) -> None:

@@ -39,7 +39,7 @@ class JavaOutput:
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
+    def capture(self) -> Iterator[None]:
         """Java that is started in this block writes here, until it ends."""
         read, write = os.pipe()
         own = os.dup(2)

@@ -161,16 +161,16 @@ class AlertAgent:
         Raises:
             PipelineError: the broker refused events.
         """
-        settled = self._settled()
-        refused = self._refused()
+        settled = self._settled_count()
+        refused = self._refused_count()
         for alert in alerts:
             if not alert.cleared:
                 self._add_object(alert)  # before the event: consoles may look for the object at once
             self._agent.raise_event(_event(alert, again=again), severity=_severity(alert))
-        while self._settled() - settled < len(alerts):
+        while self._settled_count() - settled < len(alerts):
             if stop.wait(_TICK):
                 return False
-        if self._refused() > refused:
+        if self._refused_count() > refused:
             raise PipelineError("the broker refuses events of alerts; its log has the reason")
         for alert in alerts:
             self._count(alert)
@@ -191,10 +191,10 @@ class AlertAgent:
         """Close the agent."""
         self._thread.close()
 
-    def _settled(self) -> int:
-        return self._agent.statistics.events_sent + self._refused()
+    def _settled_count(self) -> int:
+        return self._agent.statistics.events_sent + self._refused_count()
 
-    def _refused(self) -> int:
+    def _refused_count(self) -> int:
         return self._agent.statistics.events_dropped + self._agent.statistics.unencodable
 
     def _count(self, alert: AlertRow) -> None:

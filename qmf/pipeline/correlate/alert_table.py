@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
-from qmf.pipeline.duckdb_queries import connect, duckdb_errors, quoted
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors, quote_name
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.location import is_local, local_path
@@ -98,7 +98,7 @@ class AlertTable:
         """The alerts by time, as of `in_order`, few of them in memory."""
         if self.table.version() is None:
             return
-        names = ", ".join(quoted(name) for name in _NAMES)
+        names = ", ".join(quote_name(name) for name in _NAMES)
         with duckdb_errors(self.table.url), closing(connect()) as connection:
             connection.register("alerts", self.table.dataset(self.table.snapshot().files))
             connection.execute(

@@ -19,7 +19,7 @@ import attrs
 from qmf.pipeline.correlate.alert_table import COLUMNS, AlertTable, arrow_table
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
 from qmf.pipeline.correlate.batch_input import BatchInput, batch_input, merged_arrivals, whole_pass
-from qmf.pipeline.correlate.evaluation import AT, EvaluationCounts, EvaluationPass, counted
+from qmf.pipeline.correlate.evaluation import AT, EvaluationCounts, EvaluationPass, count_portions
 from qmf.pipeline.correlate.file_signals import FAILURE, file_signals, signal_schema, signal_table
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow, signal_rows
@@ -106,7 +106,7 @@ def correlate_batch(
         LakeError: no lake, or the table cannot be written.
     """
     table = AlertTable(options.out, "batch")
-    with _evaluated(runner, options, print_line, until) as evaluation:
+    with _open_evaluation(runner, options, print_line, until) as evaluation:
         rows = table.replace(evaluation.alerts())
         return BatchResult(table, rows, *evaluation.others())
 
@@ -115,14 +115,14 @@ def evaluate_lake(
     runner: Runner, options: CorrelateOptions, print_line: Callable[[str], None], *, until: int | None = None
 ) -> LakeAlerts:
     """Evaluate the rules over a lake, and write nothing; otherwise as `correlate_batch`."""
-    with _evaluated(runner, options, print_line, until) as evaluation:
+    with _open_evaluation(runner, options, print_line, until) as evaluation:
         names = [name for name, _type in COLUMNS]
         alerts = [AlertRow(**row) for row in evaluation.alerts().select(names).table().to_pylist()]
         return LakeAlerts(in_order(alerts), *evaluation.others())
 
 
 @contextmanager
-def _evaluated(
+def _open_evaluation(
     runner: Runner, options: CorrelateOptions, print_line: Callable[[str], None], until: int | None
 ) -> Iterator[_Evaluation]:
     given, files = batch_input(options, print_line)
@@ -131,12 +131,12 @@ def _evaluated(
     tasks = runner.portions(files)
     # A few rows for each run of a recorder and each goodbye of an agent: what places all rows in time.
     over = whole_pass(merged_arrivals(runner.each(tasks, given.times)), given.late, until)
-    signals = runner.mapped(tasks, partial(file_signals, given), signal_schema())
-    expected = [(*row, None) for row in given.evaluator(left_out).expected(over)]
+    signals = runner.map(tasks, partial(file_signals, given), signal_schema())
+    expected = [(*row, None) for row in given.evaluator(left_out).expected_signals(over)]
     if expected:
-        signals = signals.joined(runner.given(signal_table(expected)))
+        signals = signals.union(runner.from_arrow(signal_table(expected)))
     work = partial(_alerts, given, left_out, over)
-    with signals.reduced(_KEY, work, _alert_schema(), order=_ORDER).kept() as found:
+    with signals.reduce(_KEY, work, _alert_schema(), order=_ORDER).persist() as found:
         yield _Evaluation(found, options, errors)
 
 
@@ -157,7 +157,7 @@ def _alerts(
             yield [row[:-1] for row in rows if row[AT] is not None]
 
     counts = [EvaluationCounts()]
-    alerts = given.evaluator(left_out).batch(counted(portions(), over, counts), over, divided=True)
+    alerts = given.evaluator(left_out).batch(count_portions(portions(), over, counts), over, divided=True)
     schema = _alert_schema()
     while portion := list(islice(alerts, _ALERTS)):
         table = arrow_table(portion, None)

@@ -17,7 +17,7 @@ from qmf.pipeline.correlate.event_time import merged_runs, outages
 from qmf.pipeline.correlate.followed_snapshot import read_objects
 from qmf.pipeline.correlate.lake_rows import TIME_PATHS, Arrivals, LakeRows, counted_rows
 from qmf.pipeline.correlate.options import CorrelateOptions
-from qmf.pipeline.correlate.plan import ReadPlan, completed, read_plan
+from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader
 from qmf.pipeline.errors import LakeError
@@ -122,10 +122,10 @@ def batch_input(options: CorrelateOptions, print_line: Callable[[str], None]) ->
             storage=lake.options,
             late=options.late,
             plan=plan,
-            rules=completed(options.rules, plan),
+            rules=complete_rules(options.rules, plan),
             hashes=tuple(rule.hash for rule in options.rules),
             schemas=rows.schemas(paths),
-            uncounted=rows.uncounted(),
+            uncounted=rows.uncounted_rows(),
             followed={path: own for path, own in files.items() if path in followed},
         )
     return found, files

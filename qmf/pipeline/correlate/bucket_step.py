@@ -147,10 +147,10 @@ class BucketStep:
             return bucket_of(self.given.hashes[number], key, self.buckets) == bucket
 
         detectors.restore(filter(has, evaluator.expected_subjects()))
-        alerts = [*orphans, *evaluator.step(detectors.restored(portions), self.over, has=has)]
+        alerts = [*orphans, *evaluator.step(detectors.restore_each(portions), self.over, has=has)]
         if stored["whole"]:
             evaluator.touched.update(evaluator.detectors)
-        states, due = detectors.dumped(self.over.end)
+        states, due = detectors.dump_touched(self.over.end)
         waiting = [self._waiting(row) for row in portions.waiting]
         shared = {BUCKET: bucket, "step": self.step}
         yield from _alert_batches(alerts, self.step, ALERT)
@@ -170,7 +170,8 @@ class _StoredBucket:
     """What earlier steps have stored of a bucket."""
 
     def __init__(self, connection: Any, table: LakeTable, paths: Sequence[str], last_step: int) -> None:
-        """
+        """Read what is stored.
+
         Args:
             connection: to DuckDB; holds a temporary table until the next bucket.
             table: with the files.
@@ -253,13 +254,13 @@ class _Detectors:
         if missing:
             self._restore(self._stored.states_of(sorted(missing)))
 
-    def restored(self, portions: Iterable[Sequence[SignalRow]]) -> Iterator[Sequence[SignalRow]]:
+    def restore_each(self, portions: Iterable[Sequence[SignalRow]]) -> Iterator[Sequence[SignalRow]]:
         """The same portions, before each of which its detectors are restored."""
         for portion in portions:
             self.restore({(row[RULE], row[KEY]) for row in portion})
             yield portion
 
-    def dumped(self, now: int) -> tuple[list[dict[str, Any]], int]:
+    def dump_touched(self, now: int) -> tuple[list[dict[str, Any]], int]:
         """The rows of states that may have changed, and when a detector has something to do."""
         rows, due = list(self._orphans), self._stored.next_due(now)
         for number, key in self.evaluator.touched:

@@ -115,7 +115,7 @@ class Evaluator:
             for change in detector.pending():
                 yield attrs.evolve(self._row(number, change), change=PENDING)
 
-    def expected(self, over: EvaluationPass) -> list[SignalRow]:
+    def expected_signals(self, over: EvaluationPass) -> list[SignalRow]:
         """A row for each subject that is expected, before the time of the pass: the first one of its signals.
 
         For a batch that is divided by subjects: the subjects of these rows are evaluated though they have no other.
@@ -131,7 +131,7 @@ class Evaluator:
         Args:
             portions: the signals, sorted.
             over: the pass.
-            divided: these are the signals of some subjects, those of `expected` among them.
+            divided: these are the signals of some subjects, those of `expected_signals` among them.
         """
         self._start(over)
         seeds = self._seeds(over)
@@ -139,16 +139,16 @@ class Evaluator:
         for portion in portions:
             for subject, rows in _groups(portion):
                 if last is not None and subject != last:
-                    yield from self._finished(last, over)
+                    yield from self._finish_detector(last, over)
                 last = subject
                 if subject in seeds:
                     self._detector(subject).feed(seeds.pop(subject))
                 self._feed(subject, [row for row in rows if over.begin <= row[AT] < over.end], over)
         if last is not None:
-            yield from self._finished(last, over)
+            yield from self._finish_detector(last, over)
         for subject, seed in () if divided else seeds.items():
             self._detector(subject).feed(seed)
-            yield from self._finished(subject, over)
+            yield from self._finish_detector(subject, over)
 
     def expected_subjects(self) -> list[Subject]:
         """The subjects that are expected from the beginning."""
@@ -241,7 +241,7 @@ class Evaluator:
             detector.goodbye(agent, at)
         self._told[subject] = end
 
-    def _finished(self, subject: Subject, over: EvaluationPass) -> Iterator[AlertRow]:
+    def _finish_detector(self, subject: Subject, over: EvaluationPass) -> Iterator[AlertRow]:
         """Bring a detector to the end of a pass, and forget it."""
         detector = self.detectors.pop(subject)
         self._tell(subject, detector, over, NEVER)
@@ -265,10 +265,12 @@ def orphans_cleared(name: str, kind: str, hash: str, key: str, state: str, at: i
         at: the time.
     """
     reason = "the rule was changed or removed"
-    return [alert_row(name, kind, hash, alert.cleared(own, at, reason)) for own, alert in open_alerts(key, state)]
+    return [
+        alert_row(name, kind, hash, alert.clearing_change(own, at, reason)) for own, alert in open_alerts(key, state)
+    ]
 
 
-def counted(
+def count_portions(
     portions: Iterable[Sequence[SignalRow]], over: EvaluationPass, counts: list[EvaluationCounts]
 ) -> Iterator[Sequence[SignalRow]]:
     """The same portions; what is in them is added to the only item of `counts`."""

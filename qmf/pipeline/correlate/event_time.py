@@ -63,7 +63,7 @@ def outages(runs: Runs, changes: Iterable[ConnectionChange] = ()) -> list[tuple[
     recorded = sorted(
         interval
         for run, (first, last) in runs.items()
-        for interval in _connected(first, last, changes_by_run.get(run, ()))
+        for interval in _connected_intervals(first, last, changes_by_run.get(run, ()))
     )
     found: list[tuple[int, int]] = []
     end: int | None = None
@@ -76,7 +76,7 @@ def outages(runs: Runs, changes: Iterable[ConnectionChange] = ()) -> list[tuple[
     return found
 
 
-def _connected(first: int, last: int, changes: Iterable[ConnectionChange]) -> list[tuple[int, int]]:
+def _connected_intervals(first: int, last: int, changes: Iterable[ConnectionChange]) -> list[tuple[int, int]]:
     """The intervals in which one run was connected."""
     found: list[tuple[int, int]] = []
     begin: int | None = first

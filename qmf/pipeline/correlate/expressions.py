@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from qmf.pipeline.duckdb_queries import quoted
+from qmf.pipeline.duckdb_queries import quote_name
 from qmf.pipeline.errors import MissingExtraError
 
 _CALL = re.compile(r"([A-Za-z_]\w*)\(")
@@ -64,7 +64,7 @@ def to_duckdb(text: str, names: Mapping[str, str], relation: str) -> str:
     """
     expressions = _sqlglot().exp
 
-    def spelled(node: Any) -> Any:
+    def spell_column(node: Any) -> Any:
         if not isinstance(node, expressions.Column):
             return node
         *prefix, name = _names(node)
@@ -72,7 +72,7 @@ def to_duckdb(text: str, names: Mapping[str, str], relation: str) -> str:
             return expressions.column(name, table=prefix[0], quoted=True)
         return expressions.column(names.get(name.lower(), name), table=relation, quoted=True)
 
-    return str(_parse(text).copy().transform(spelled).sql(dialect="duckdb"))
+    return str(_parse(text).copy().transform(spell_column).sql(dialect="duckdb"))
 
 
 def pattern_condition(column: str, pattern: str) -> str:
@@ -87,7 +87,7 @@ def pattern_condition(column: str, pattern: str) -> str:
 
 def reference_alias(reference: str) -> str:
     """The relation of the objects that a reference is about, quoted."""
-    return quoted(reference)
+    return quote_name(reference)
 
 
 def _names(column: Any) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from qmf.pipeline.correlate.batch_input import whole_pass
 from qmf.pipeline.correlate.evaluation import EvaluationPass, Evaluator
 from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChange
 from qmf.pipeline.correlate.lake_rows import Arrivals
-from qmf.pipeline.correlate.plan import ReadPlan, completed, read_plan
+from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
 from qmf.pipeline.correlate.signals import SIGNAL_COLUMNS, event_time_sql, followed_columns
@@ -73,13 +73,13 @@ def alert_frame(given: Sequence[tuple[FrameClass, DataFrame]], rules: Sequence[R
     with closing(SignalReader(plan, late, schemas)):
         pass  # raises where rules don't fit their classes
     over = whole_pass(_arrivals(frames, late), late)
-    make = _SignalMaker(plan, late, schemas, _followed(plan, rules, frames))
+    make = _SignalMaker(plan, late, schemas, _followed_objects(plan, rules, frames))
     parts = [
         frames[table.path].mapInArrow(make.of(table.path), _SIGNALS) for table in plan.tables if table.path in frames
     ]
-    evaluate = _Evaluation(completed(rules, plan), tuple(rule.hash for rule in rules), over)
+    evaluate = _Evaluation(complete_rules(rules, plan), tuple(rule.hash for rule in rules), over)
     spark = given[0][1].sparkSession
-    expected = evaluate.evaluator().expected(over)
+    expected = evaluate.evaluator().expected_signals(over)
     if expected:
         parts.append(spark.createDataFrame(expected, _SIGNALS))
     schema = arrow_table([], None).schema
@@ -177,7 +177,7 @@ def _arrivals(frames: Mapping[str, DataFrame], late: int) -> Arrivals:
     return Arrivals(runs, changes, goodbyes)
 
 
-def _followed(plan: ReadPlan, rules: Sequence[Rule], frames: Mapping[str, DataFrame]) -> dict[str, Any]:
+def _followed_objects(plan: ReadPlan, rules: Sequence[Rule], frames: Mapping[str, DataFrame]) -> dict[str, Any]:
     """The objects that rules follow references to, with the columns that the rules need."""
     found: dict[str, Any] = {}
     for name, tables in plan.followed.items():

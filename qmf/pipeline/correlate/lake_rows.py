@@ -71,15 +71,15 @@ class LakeRows:
             for path in self.lake.versions(paths)
         }
 
-    def uncounted(self) -> tuple[LeftOut, ...]:
+    def uncounted_rows(self) -> tuple[LeftOut, ...]:
         """Rows that do not count, since another recorder of the agent has them too."""
-        return self._runs.left_out()
+        return self._runs.left_out_rows()
 
     def versions(self, paths: Iterable[str]) -> dict[str, int]:
         """The position of the present."""
         return self.lake.versions(paths)
 
-    def added(self, after: Position, until: Position, *, since: int = 0) -> dict[str, Any]:
+    def added_rows(self, after: Position, until: Position, *, since: int = 0) -> dict[str, Any]:
         """The rows of `added_files`, as a dataset for each table that has any."""
         return self.datasets(self.added_files(after, until, since=since))
 
@@ -93,7 +93,7 @@ class LakeRows:
         files = {
             path: [
                 file
-                for file in self.lake.table(path).added(after.get(path), version)
+                for file in self.lake.table(path).added_files(after.get(path), version)
                 if path in after or file.last_received_ns is None or file.last_received_ns >= since
             ]
             for path, version in until.items()
@@ -104,7 +104,7 @@ class LakeRows:
     def datasets(self, files: Mapping[str, Sequence[TableFile]]) -> dict[str, Any]:
         """A dataset for each table with files; of several recorders of an agent, the rows of one count."""
         found = {path: self.lake.table(path).dataset(own) for path, own in files.items() if own}
-        return counted_rows(found, self.uncounted())
+        return counted_rows(found, self.uncounted_rows())
 
     def arrivals(self, rows: Mapping[str, Any]) -> Arrivals:
         """What rows tell about their arrival."""

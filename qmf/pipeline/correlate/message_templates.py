@@ -139,19 +139,19 @@ def default_message(rule: Rule) -> str:
         case ThresholdRule() | RateRule():
             verb = "changes by" if isinstance(rule, RateRule) else "is"
             whole = f"{rule.aggregate.value} of {rule.value}" if rule.aggregate else rule.value
-            return _escaped(f"{whole} {verb} ") + _beyond(rule)
+            return _escape(f"{whole} {verb} ") + _beyond(rule)
         case RatioRule():
-            return _escaped(f"{rule.dividend.value} / {rule.divisor.value} is ") + _beyond(rule)
+            return _escape(f"{rule.dividend.value} / {rule.divisor.value} is ") + _beyond(rule)
         case AbsenceRule():
             never = rule.per is Per.RULE or rule.expect
-            return _escaped(f"no {rule.of.class_text} for ") + "{duration}" + (" or ever" if never else "")
+            return _escape(f"no {rule.of.class_text} for ") + "{duration}" + (" or ever" if never else "")
         case SequenceRule():
-            return _escaped(", then ".join(step.class_text for step in rule.steps)) + " within {duration}"
+            return _escape(", then ".join(step.class_text for step in rule.steps)) + " within {duration}"
         case CountRule():
-            return "{count} times " + _escaped(rule.of.class_text) + " within {duration}"
+            return "{count} times " + _escape(rule.of.class_text) + " within {duration}"
         case JoinRule():
             state = f": {rule.object.where}" if rule.object.where else ""
-            return _escaped(f"{rule.event.class_text} while {rule.object.class_text}{state}")
+            return _escape(f"{rule.event.class_text} while {rule.object.class_text}{state}")
         case _:
             return "{subject}"
 
@@ -162,6 +162,6 @@ def _beyond(rule: ValueRule | RatioRule) -> str:
     return "{value:human}, " + side + " {limit:human}" + lasting
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """A text as a template, with its braces escaped."""
     return text.replace("{", "{{").replace("}", "}}")

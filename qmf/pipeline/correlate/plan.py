@@ -105,7 +105,9 @@ def read_plan(rules: Sequence[Rule], known: Sequence[RecordedClass], where: str 
         tables: list[list[InputTable]] = []
         try:
             tables = [list(_tables(rule, selector, known, missing)) for selector in rule.selectors]
-            followed |= {name: tuple(_tables(rule, _followed(name), known, missing)) for name in rule.follow.values()}
+            followed |= {
+                name: tuple(_tables(rule, _selector_of_class(name), known, missing)) for name in rule.follow.values()
+            }
         except RuleError as error:
             errors[number], tables = str(error), []
         for role, own in enumerate(tables):
@@ -121,7 +123,7 @@ def read_plan(rules: Sequence[Rule], known: Sequence[RecordedClass], where: str 
     return ReadPlan(tuple(inputs), followed, texts, tuple(complete), errors)
 
 
-def _followed(name: str) -> RuleSelector:
+def _selector_of_class(name: str) -> RuleSelector:
     """The objects of a class that a rule follows."""
     package, _, own = name.rpartition(":")
     return RuleSelector(source=SelectedTable.SAMPLES, package=package or None, name=own)
@@ -155,12 +157,12 @@ def _class_key(selector: RuleSelector) -> str:
     return "event" if selector.source is SelectedTable.EVENTS else "class"
 
 
-def completed(rules: Sequence[Rule], plan: ReadPlan) -> tuple[Rule, ...]:
+def complete_rules(rules: Sequence[Rule], plan: ReadPlan) -> tuple[Rule, ...]:
     """The rules with what the schema says where they don't: whether values are counters, and their unit."""
-    return tuple(_completed(rule, plan.tables_of(number)) for number, rule in enumerate(rules))
+    return tuple(_complete_rule(rule, plan.tables_of(number)) for number, rule in enumerate(rules))
 
 
-def _completed(rule: Rule, tables: Sequence[InputTable]) -> Rule:
+def _complete_rule(rule: Rule, tables: Sequence[InputTable]) -> Rule:
     columns = {name: column for table in tables for name, column in table.columns.items()}
     if isinstance(rule, RateRule) and rule.counter is None:
         plain = columns.get(rule.value.lower())

@@ -32,7 +32,7 @@ from qmf._toml import key_lines
 from qmf.pipeline.correlate.alerts import Alert, AlertState
 from qmf.pipeline.correlate.case_rows import CaseLake, CaseSeries, read_series
 from qmf.pipeline.correlate.evaluation import AT, EvaluationPass, Evaluator
-from qmf.pipeline.correlate.plan import completed, read_plan
+from qmf.pipeline.correlate.plan import complete_rules, read_plan
 from qmf.pipeline.correlate.rule_file import load_rules, parse_tables, read_text
 from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
 from qmf.pipeline.correlate.rules import SECOND, Rule
@@ -68,7 +68,7 @@ class ExpectedAlert:
         )
 
     def __str__(self) -> str:
-        return _shown(self.state, self.severity, self.labels, self.annotations)
+        return _state_text(self.state, self.severity, self.labels, self.annotations)
 
 
 @attrs.frozen
@@ -189,14 +189,14 @@ def _check(table: RuleTable) -> Check:
     at = table.duration("eval_time", needed=True, zero=True) or 0
     name = table.text("alertname", needed=True) or ""
     expected = [
-        _expected(table.inner("exp_alerts", item, place))
+        _expected_alert(table.inner("exp_alerts", item, place))
         for place, item in enumerate(_list(table.read("exp_alerts") or []), 1)
     ]
     table.end()
     return Check(at, name, tuple(expected), table.line())
 
 
-def _expected(table: RuleTable) -> ExpectedAlert:
+def _expected_alert(table: RuleTable) -> ExpectedAlert:
     labels, annotations = table.named_texts("exp_labels"), table.named_texts("exp_annotations")
     severity = table.text("severity") or labels.pop("severity", None)
     states = (AlertState.PENDING.value, AlertState.FIRING.value)
@@ -225,7 +225,7 @@ def _states(rules: Sequence[Rule], test: RuleTest) -> Iterator[tuple[Check, list
         waiting = [row for portion in reader.signals(lake.rows) for row in portion]
     finally:
         reader.close()
-    evaluator = Evaluator(completed(rules, plan), [rule.hash for rule in rules])
+    evaluator = Evaluator(complete_rules(rules, plan), [rule.hash for rule in rules])
     firing: dict[str, Alert] = {}
     begin = 0
     for check in test.checks:
@@ -264,10 +264,10 @@ def _differences(check: Check, alerts: Sequence[Alert]) -> Iterator[str]:
 
 def _alert_text(alert: Alert) -> str:
     labels = {name: text for name, text in alert.labels.items() if name != "alertname"}
-    return _shown(alert.state.value, alert.severity.name.lower(), labels, alert.annotations)
+    return _state_text(alert.state.value, alert.severity.name.lower(), labels, alert.annotations)
 
 
-def _shown(state: str, severity: str | None, labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+def _state_text(state: str, severity: str | None, labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
     parts = [state, *([severity] if severity else [])]
     parts += [f"{name}={text!r}" for name, text in (*labels.items(), *annotations.items())]
     return " ".join(parts)

@@ -27,7 +27,7 @@ class RuleWatch:
         self._seen = _version(file)
         self.asked = False
 
-    def changed(self) -> tuple[Rule, ...] | None:
+    def changed_rules(self) -> tuple[Rule, ...] | None:
         """The rules, if the file was changed or it was asked for; None otherwise, and for a file with errors."""
         found = _version(self._file)
         if not self.asked and found in (self._seen, None):

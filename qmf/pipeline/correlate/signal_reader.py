@@ -21,7 +21,7 @@ from qmf.pipeline.correlate.signals import (
     followed_columns,
     rule_signals,
 )
-from qmf.pipeline.duckdb_queries import connect, duckdb_errors, import_duckdb, quoted
+from qmf.pipeline.duckdb_queries import connect, duckdb_errors, import_duckdb, quote_name
 from qmf.pipeline.lake.arrow import import_pyarrow
 
 #: Signals that are fetched at once.
@@ -126,7 +126,7 @@ class SignalReader:
             for table in self.plan.followed[name]:
                 if table.path in rows:
                     columns = self._columns(table, followed.columns)
-                    with self._registered("added", rows[table.path]):
+                    with self._register("added", rows[table.path]):
                         self._execute(
                             f"INSERT INTO {followed.relation} SELECT {columns}, {event_time_sql(self._late)} FROM added"
                         )
@@ -155,7 +155,7 @@ class SignalReader:
     def restore_followed(self, objects: Mapping[str, Any]) -> None:
         """Learn about objects that another reader with the same `followed_columns` knew."""
         for name, rows in objects.items():
-            with self._registered("added", rows):
+            with self._register("added", rows):
                 self._execute(f"INSERT INTO {self._followed[name].relation} BY NAME FROM added")
 
     def signals(self, rows: Mapping[str, Any]) -> Iterator[list[SignalRow]]:
@@ -182,14 +182,14 @@ class SignalReader:
             return
         with duckdb_errors("rules"):
             try:
-                batches = self._sorted(select.of(relation) for select, relation in parts.items())
+                batches = self._sorted_signals(select.of(relation) for select, relation in parts.items())
             except import_duckdb().Error:
                 failed = {select for select, relation in parts.items() if self._failure(select.of(relation))}
                 if not failed:
                     raise
                 for select in failed:
                     self._note_failure(select, parts[select])
-                batches = self._sorted(
+                batches = self._sorted_signals(
                     self._sql(select.item, select.table, relation, tolerant=True)
                     if select in failed
                     else select.of(relation)
@@ -197,7 +197,7 @@ class SignalReader:
                 )
             yield from batches
 
-    def _sorted(self, parts: Iterable[str]) -> Iterator[Any]:
+    def _sorted_signals(self, parts: Iterable[str]) -> Iterator[Any]:
         """All signals; as they are sorted before, an expression that cannot be computed fails here."""
         rows = self._connection.sql(f"{' UNION ALL '.join(parts)} ORDER BY {_ORDER}").to_arrow_reader(_CHUNK)
         first = next(rows, None)
@@ -237,7 +237,7 @@ class SignalReader:
             if not tables:
                 continue
             table = tables[-1]
-            with self._registered("sample", self._schemas[table.path].empty_table()):
+            with self._register("sample", self._schemas[table.path].empty_table()):
                 self._execute(
                     f"CREATE TEMP TABLE {followed.relation} AS "
                     f"SELECT {self._columns(table, followed.columns)}, 0::BIGINT AS _at FROM sample"
@@ -248,7 +248,8 @@ class SignalReader:
     def _columns(self, table: InputTable, wanted: Sequence[str]) -> str:
         names = {name.lower(): name for name in self._schemas[table.path].names}
         own = (
-            f"{quoted(names[name.lower()]) if name.lower() in names else 'NULL'} AS {quoted(name)}" for name in wanted
+            f"{quote_name(names[name.lower()]) if name.lower() in names else 'NULL'} AS {quote_name(name)}"
+            for name in wanted
         )
         return ", ".join(["_agent", "_object", *own])
 
@@ -336,10 +337,11 @@ class SignalReader:
         if any(len(column) == 2 and column[0] not in relations for column in columns_of(text)):
             return None  # nothing is known of the followed objects yet
         sources = "".join(
-            f" LEFT JOIN (FROM {relation} LIMIT 0) AS {quoted(name)} ON true" for name, relation in relations.items()
+            f" LEFT JOIN (FROM {relation} LIMIT 0) AS {quote_name(name)} ON true"
+            for name, relation in relations.items()
         )
         # A row of nulls: what fails for it fails for all, such as the conversion of a text that is no number.
-        with self._registered("sample", _row_of_nulls(self._schemas[table.path])):
+        with self._register("sample", _row_of_nulls(self._schemas[table.path])):
             query = f"SELECT {to_duckdb(text, names, ROWS)} AS x FROM sample AS {ROWS}{sources}"
             try:
                 self._connection.execute(f"DESCRIBE {query}")
@@ -359,7 +361,7 @@ class SignalReader:
         with duckdb_errors("rules"):
             self._connection.execute(sql)
 
-    def _registered(self, name: str, rows: Any) -> _Registration:
+    def _register(self, name: str, rows: Any) -> _Registration:
         return _Registration(self._connection, name, rows)
 
 

@@ -25,7 +25,7 @@ from qmf.pipeline.correlate.rules import (
     SequenceRule,
     ValueRule,
 )
-from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.kinds import RowKind
 
 #: The relation of the rows in a query.
@@ -84,9 +84,9 @@ class RowTable:
         self.deleted = f"coalesce({ROWS}._delete_ns, 0) > 0" if self.is_sample else "false"
         selectors = [self.rule.selectors[role] for role in self.roles]
         #: For each role: agent and object have the names that are wanted.
-        self.named = [self._named(selector) for selector in selectors]
+        self.named = [self._name_condition(selector) for selector in selectors]
         #: For each role: the row is selected.
-        self.selected = [self._selected(*item) for item in zip(selectors, self.named, strict=True)]
+        self.selected = [self._selection_condition(*item) for item in zip(selectors, self.named, strict=True)]
 
     def expression(self, expression: str) -> str:
         """An expression of the rule."""
@@ -102,7 +102,7 @@ class RowTable:
         """An expression of the rule that is a number."""
         return f"CAST({self.expression(expression)} AS DOUBLE)"
 
-    def _named(self, selector: RuleSelector) -> str:
+    def _name_condition(self, selector: RuleSelector) -> str:
         found = ["true"]
         if selector.agent is not None:
             found.append(pattern_condition(self.agent, selector.agent))
@@ -110,7 +110,7 @@ class RowTable:
             found.append(pattern_condition(self.object, selector.object))
         return " AND ".join(found)
 
-    def _selected(self, selector: RuleSelector, named: str) -> str:
+    def _selection_condition(self, selector: RuleSelector, named: str) -> str:
         if selector.where is None:
             return named
         return f"{named} AND coalesce({self.expression(selector.where)}, false)"
@@ -196,8 +196,8 @@ def rule_signals(
         "object": rows.object,
         "fields": _fields(rule, rows),
     }
-    selected = ", ".join(f"CAST({columns[name]} AS {type}) AS {quoted(name)}" for name, type in SIGNAL_COLUMNS)
-    joined = _joined(rule, rows, late, source, relations)
+    selected = ", ".join(f"CAST({columns[name]} AS {type}) AS {quote_name(name)}" for name, type in SIGNAL_COLUMNS)
+    joined = _join_followed(rule, rows, late, source, relations)
     return f"SELECT {selected} FROM {joined} WHERE ({own.selected}) AND {rows.is_grouped()}"
 
 
@@ -217,7 +217,9 @@ def expression_values(
         text: the expression.
     """
     rows = RowTable(rule_input, table, names)
-    return f"SELECT count({rows.expression(text)}) FROM {_joined(rule_input.rule, rows, late, source, relations)}"
+    return (
+        f"SELECT count({rows.expression(text)}) FROM {_join_followed(rule_input.rule, rows, late, source, relations)}"
+    )
 
 
 def event_time_sql(late: int) -> str:
@@ -225,17 +227,17 @@ def event_time_sql(late: int) -> str:
     return f"CASE WHEN _ts_ns BETWEEN _received_ns - {late} AND _received_ns THEN _ts_ns ELSE _received_ns END"
 
 
-def _joined(rule: Rule, rows: RowTable, late: int, source: str, relations: Mapping[str, str]) -> str:
+def _join_followed(rule: Rule, rows: RowTable, late: int, source: str, relations: Mapping[str, str]) -> str:
     """Rows with their time for rules, and the objects that the rule follows."""
     found = f"(SELECT *, {event_time_sql(late)} AS _at FROM {source}) AS {ROWS}"
     for reference in followed_columns(rule):
         name = rows.names.get(reference.lower())
         if name is None or reference not in relations:
             continue
-        alias, owner = quoted(reference), rows.names.get(f"{name}_agent".lower())
-        agent = f"coalesce({ROWS}.{quoted(owner)}, {ROWS}._agent)" if owner else f"{ROWS}._agent"
+        alias, owner = quote_name(reference), rows.names.get(f"{name}_agent".lower())
+        agent = f"coalesce({ROWS}.{quote_name(owner)}, {ROWS}._agent)" if owner else f"{ROWS}._agent"
         found += (
-            f" ASOF LEFT JOIN {relations[reference]} AS {alias} ON {ROWS}.{quoted(name)} = {alias}._object"
+            f" ASOF LEFT JOIN {relations[reference]} AS {alias} ON {ROWS}.{quote_name(name)} = {alias}._object"
             f" AND {agent} = {alias}._agent AND {ROWS}._at >= {alias}._at"
         )
     return found
@@ -325,7 +327,7 @@ def _is_number(value: str) -> str:
 def _event_identity(table: InputTable, rows: RowTable) -> str:
     """A text that is the same for an event that was recorded twice."""
     own = sorted(rows.names[name] for name in table.columns if name in rows.names)
-    columns = [quoted(name) for name in ("_agent", "_epoch", "_ts_ns", *own)]
+    columns = [quote_name(name) for name in ("_agent", "_epoch", "_ts_ns", *own)]
     parts = ", ".join(f"coalesce(CAST({ROWS}.{name} AS VARCHAR), '')" for name in columns)
     return f"md5(concat_ws(chr(31), {parts}))"
 
@@ -336,7 +338,7 @@ def _fields(rule: Rule, rows: RowTable) -> str:
     for name in field_names(rule):
         reference, dot, column = name.partition(".")
         if dot and reference.lower() in rows.names:
-            found.append(f"{text(name)}, {quoted(reference)}.{quoted(column)}")
+            found.append(f"{text(name)}, {quote_name(reference)}.{quote_name(column)}")
         elif not dot and name.lower() in rows.names:
-            found.append(f"{text(name)}, {ROWS}.{quoted(rows.names[name.lower()])}")
+            found.append(f"{text(name)}, {ROWS}.{quote_name(rows.names[name.lower()])}")
     return f"json_object({', '.join(found)})" if found else "NULL"

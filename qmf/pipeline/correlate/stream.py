@@ -19,7 +19,7 @@ from qmf.pipeline.correlate.detector_table import detector_table, refuse_state
 from qmf.pipeline.correlate.evaluation import AT, Evaluator, Subject, orphans_cleared
 from qmf.pipeline.correlate.lake_rows import TIME_PATHS, LakeRows, Position
 from qmf.pipeline.correlate.options import CorrelateOptions
-from qmf.pipeline.correlate.plan import completed, read_plan
+from qmf.pipeline.correlate.plan import complete_rules, read_plan
 from qmf.pipeline.correlate.rules import SECOND, Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
 from qmf.pipeline.correlate.steps import GRACE, StepPortions, StepResult, signal_order, step_pass
@@ -149,9 +149,9 @@ class CorrelationStream:
         known = find_versions(self.lake, self._find, self._clock) if until is None else until
         paths = self._paths()
         read = {path: known.versions[path] for path in paths if path in known.versions}
-        rows = self._rows.added(before.read, read, since=before.begin - GRACE)
+        rows = self._rows.added_rows(before.read, read, since=before.begin - GRACE)
         arrivals = self._rows.arrivals(rows)
-        after, goodbyes = self._time.advanced(before, read, arrivals, known.complete_until(paths))
+        after, goodbyes = self._time.progress_after(before, read, arrivals, known.complete_until(paths))
         if not (rows or after.begin > before.begin or self._ended or self._removed):
             self._save(after)
             return None
@@ -205,10 +205,10 @@ class CorrelationStream:
         if self._reader is not None:
             self._reader.close()
         self._reader, self._known = reader, known
-        self._evaluator.rules = completed(self._options.rules, plan)
+        self._evaluator.rules = complete_rules(self._options.rules, plan)
         self._evaluator.left_out = reader.left_out
         read = self._progress.read
-        reader.follow(self._rows.added({}, {path: read[path] for path in reader.followed_paths if path in read}))
+        reader.follow(self._rows.added_rows({}, {path: read[path] for path in reader.followed_paths if path in read}))
         reader.forget_followed()
         self._report(plan.missing)
 
@@ -253,7 +253,7 @@ class CorrelationStream:
         """Read the rows that waited for their time when the process before ended."""
         assert self._reader is not None
         progress = self._progress
-        rows = self._rows.added(self._progress.again, progress.read)
+        rows = self._rows.added_rows(self._progress.again, progress.read)
         self._waiting = [row for portion in self._reader.signals(rows) for row in portion if row[AT] >= progress.begin]
         goodbyes = self._rows.arrivals(rows).goodbyes
         self._time.waiting_goodbyes = [item for item in goodbyes if item[0] >= progress.begin]
@@ -273,7 +273,7 @@ class CorrelationStream:
         if not progress.step % _SWEEP:
             self._evaluator.touched.update(self._evaluator.detectors)
         changed, removed = [], list(self._removed)
-        for subject, state in self._dumped(progress.begin):
+        for subject, state in self._dump_touched(progress.begin):
             hash = self._hashes[subject[0]]
             rule = self._options.rules[subject[0]]
             if state is None:
@@ -284,7 +284,7 @@ class CorrelationStream:
         self._ended, self._removed, self._saved = [], [], self._clock()
         self._state.publish()
 
-    def _dumped(self, now: int) -> Iterator[tuple[Subject, str | None]]:
+    def _dump_touched(self, now: int) -> Iterator[tuple[Subject, str | None]]:
         """The states of the detectors that the step touched; those without a state are forgotten."""
         for subject in self._evaluator.touched:
             state = self._evaluator.detectors[subject].dump(now)

@@ -49,7 +49,7 @@ class StreamTime:
         """Name the tables that are followed for recorders, which don't hold back rows of them then."""
         self._note.renew(paths)
 
-    def advanced(
+    def progress_after(
         self, before: StreamProgress, until: Position, arrivals: Arrivals, complete: int | None
     ) -> tuple[StreamProgress, list[tuple[int, str]]]:
         """The progress after reading rows, and the goodbyes that are known.

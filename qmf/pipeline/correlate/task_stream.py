@@ -47,7 +47,7 @@ from qmf.pipeline.correlate.file_signals import FAILURE
 from qmf.pipeline.correlate.followed_snapshot import FollowedSnapshot, columns_key, remove_others, write_objects
 from qmf.pipeline.correlate.lake_rows import TIME_PATHS, LakeRows, Position
 from qmf.pipeline.correlate.options import CorrelateOptions
-from qmf.pipeline.correlate.plan import completed, read_plan
+from qmf.pipeline.correlate.plan import complete_rules, read_plan
 from qmf.pipeline.correlate.rules import SECOND, Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader
 from qmf.pipeline.correlate.steps import GRACE, StepResult, step_pass
@@ -171,7 +171,7 @@ class TaskCorrelationStream:
         before = self._stored.stream
         if until is None:
             until = find_versions(self.lake, self._find, self._clock)
-        given = self._given()
+        given = self._make_input()
         paths = self._paths(given)
         self._time.renew(paths)
         versions = {path: until.versions[path] for path in paths if path in until.versions}
@@ -180,7 +180,7 @@ class TaskCorrelationStream:
         given = self._with_followed(given, before.read, read)
         tasks = self._runner.portions(files)
         arrivals = merged_arrivals(self._runner.each(tasks, given.times))
-        after, goodbyes = self._time.advanced(before, read, arrivals, until.complete_until(paths))
+        after, goodbyes = self._time.progress_after(before, read, arrivals, until.complete_until(paths))
         over = attrs.evolve(step_pass(before, after, goodbyes), dated=self._options.late > 0)
         is_due = self._has_other_rules or bool(over.goodbyes) or self._stored.due < over.end
         if not (files or is_due):
@@ -195,7 +195,7 @@ class TaskCorrelationStream:
             table=self._detectors.table,
         )
         waiting_goodbyes = [item for item in goodbyes if item[0] >= over.end]
-        found = self._evaluated(tasks, reduce, after, waiting_goodbyes)
+        found = self._evaluate(tasks, reduce, after, waiting_goodbyes)
         self._has_other_rules = False
         if found is None:
             return None
@@ -205,12 +205,12 @@ class TaskCorrelationStream:
 
     def _find(self) -> Mapping[str, int]:
         # Classes that are new in a batch are found before their rows are looked for.
-        return self._rows.versions(self._paths(self._given()))
+        return self._rows.versions(self._paths(self._make_input()))
 
     def _paths(self, given: BatchInput) -> list[str]:
         return list(dict.fromkeys([*SignalReader.paths(given.plan), *TIME_PATHS]))
 
-    def _given(self) -> BatchInput:
+    def _make_input(self) -> BatchInput:
         """What the rules read, by the classes that the lake has now."""
         known = self.lake.classes()
         plan = read_plan(self._options.rules, known)
@@ -226,7 +226,7 @@ class TaskCorrelationStream:
                 storage=self.lake.options,
                 late=self._options.late,
                 plan=plan,
-                rules=completed(self._options.rules, plan),
+                rules=complete_rules(self._options.rules, plan),
                 hashes=tuple(rule.hash for rule in self._options.rules),
                 schemas=schemas,
                 uncounted=(),
@@ -238,7 +238,7 @@ class TaskCorrelationStream:
 
     def _with_followed(self, given: BatchInput, before: Position, read: Position) -> BatchInput:
         """What is read now: the rows that do not count, and the objects that rules follow."""
-        given = attrs.evolve(given, uncounted=self._rows.uncounted())
+        given = attrs.evolve(given, uncounted=self._rows.uncounted_rows())
         paths = {table.path for tables in given.plan.followed.values() for table in tables}
         if not paths:
             return given
@@ -273,7 +273,7 @@ class TaskCorrelationStream:
 
     # -- the step
 
-    def _evaluated(
+    def _evaluate(
         self,
         tasks: Sequence[FilesByTable],
         reduce: BucketStep,
@@ -287,9 +287,9 @@ class TaskCorrelationStream:
             for bucket in bucket_names(reduce.buckets)
         ]
         work = partial(step_signals, reduce.given, reduce.buckets)
-        signals = self._runner.mapped(tasks, work, step_schema())
-        signals = signals.joined(self._runner.given(import_pyarrow().Table.from_pylist(seeds, step_schema())))
-        with signals.reduced((BUCKET,), reduce, result_schema(), order=ORDER).kept() as found:
+        signals = self._runner.map(tasks, work, step_schema())
+        signals = signals.union(self._runner.from_arrow(import_pyarrow().Table.from_pylist(seeds, step_schema())))
+        with signals.reduce((BUCKET,), reduce, result_schema(), order=ORDER).persist() as found:
             rows = found.where(ROW, [FIGURES, PENDING, ALERT]).table()
             counts, due, waits = self._figures(_of(rows, FIGURES))
             self._pending = [row.alert() for row in _alerts(rows, PENDING)]

@@ -93,13 +93,13 @@ class LakeFiles:
         if version is None:
             return RowSource(table, files, columns)
         source = RowSource.of_versions(table, files, columns, [version])
-        return attrs.evolve(source, condition=counted_condition(self._left_out(source.files)))
+        return attrs.evolve(source, condition=counted_condition(self._left_out_rows(source.files)))
 
-    def _left_out(self, files: Sequence[TableFile]) -> list[LeftOut]:
+    def _left_out_rows(self, files: Sequence[TableFile]) -> list[LeftOut]:
         """The rows of files that don't count, since another recorder has them too."""
         first = min((file.first_ns or 0 for file in files), default=0)
         last = max((file.last_ns or 0 for file in files), default=0)
-        return [row for row in self._runs.left_out() if row.first_ns <= last and row.end_ns > first]
+        return [row for row in self._runs.left_out_rows() if row.first_ns <= last and row.end_ns > first]
 
     def days(self, kind: RowKind) -> list[str]:
         """The days of which there are rows of a kind without classes, in order."""

@@ -94,7 +94,7 @@ def presences(
     by_run: dict[str, dict[str, Presence]] = {}
     for item in changes:
         _apply(by_run.setdefault(item.run, {}), item)
-    runs = sorted(run for run in {*by_run, *beats} if started(run) <= at)
+    runs = sorted(run for run in {*by_run, *beats} if start_of_run(run) <= at)
     if not runs:
         return Presences({})
     latest = runs[-1]
@@ -111,7 +111,7 @@ def presences(
     return Presences(agents)
 
 
-def started(run: str) -> int:
+def start_of_run(run: str) -> int:
     """When a run began."""
     return int(run.partition("_")[0])
 
@@ -121,7 +121,7 @@ def _is_parallel(run: str, latest: str, at: int, beats: dict[str, tuple[int, int
     if run not in beats:
         return False
     _, before, after = beats[run]
-    return after > started(latest) and at - before <= SILENT
+    return after > start_of_run(latest) and at - before <= SILENT
 
 
 def _apply(present: dict[str, Presence], item: RecordedAgentChange) -> None:

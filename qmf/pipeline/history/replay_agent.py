@@ -58,7 +58,8 @@ class ReplayAgent:
     def __init__(
         self, bus: Bus, domain: str, name: str, epoch: int, interval: float, schemas: Sequence[AnySchema]
     ) -> None:
-        """
+        """Make an agent, which `open` announces.
+
         Args:
             bus: open already.
             domain: QMF domain.
@@ -90,7 +91,7 @@ class ReplayAgent:
             Binding(self._topic, "console.#"),
             Binding(self._direct, self.info.name, ExchangeKind.DIRECT),
         ):
-            self._subscriptions.append(await self._bus.subscribe(binding, self._received))
+            self._subscriptions.append(await self._bus.subscribe(binding, self._on_message))
 
     async def close(self) -> None:
         """Receive nothing any more."""
@@ -151,7 +152,7 @@ class ReplayAgent:
 
     # -- requests
 
-    def _received(self, received: ReceivedMessage) -> None:
+    def _on_message(self, received: ReceivedMessage) -> None:
         received.settle()
         try:
             message = decode(received.data)
@@ -185,11 +186,11 @@ class ReplayAgent:
             case QueryRequest(what=What.SCHEMA, class_key=key) if key is not None:
                 return [(SchemasResponse([schema for own, schema in self._schemas.items() if _fits(own, key)]), False)]
             case QueryRequest(what=What.OBJECT):
-                return self._found(content)
+                return self._object_answers(content)
             case _:
                 return [(ExceptionResponse(text=_REFUSED, code=1), False)]
 
-    def _found(self, query: QueryRequest) -> list[tuple[Content, bool]]:
+    def _object_answers(self, query: QueryRequest) -> list[tuple[Content, bool]]:
         found = [item for item in self._objects.values() if self._is_wanted(item, query)]
         parts = [found[at : at + MOST_OBJECTS] for at in range(0, len(found), MOST_OBJECTS)] or [[]]
         return [(ObjectsResponse(part), at < len(parts) - 1) for at, part in enumerate(parts)]

@@ -57,7 +57,8 @@ class Replay:
         domain: str = "default",
         on_progress: Callable[[ReplayProgress], None] = lambda _: None,
     ) -> None:
-        """
+        """Prepare a replay; nothing is read yet.
+
         Args:
             reader: of the lake.
             bus: open already; nothing else on it has the names of these agents.
@@ -93,7 +94,7 @@ class Replay:
             NetworkError: the bus failed.
             LakeError: the lake cannot be read.
         """
-        self._asking = await self._bus.subscribe(Binding(topic_exchange(self._domain), "console.#"), self._received)
+        self._asking = await self._bus.subscribe(Binding(topic_exchange(self._domain), "console.#"), self._on_message)
         present = self._reader.presences(self._first)
         for agent in present.agents.values():
             await self._appear(agent.agent, agent.epoch, agent.interval)
@@ -128,7 +129,7 @@ class Replay:
 
     # -- inside
 
-    def _received(self, received: ReceivedMessage) -> None:
+    def _on_message(self, received: ReceivedMessage) -> None:
         received.settle()
         self.asked.set()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from qmf.pipeline.duckdb_queries import quoted
+from qmf.pipeline.duckdb_queries import quote_name
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberPart
 from qmf.protocol import ObjectId
 
@@ -18,7 +18,8 @@ class ClassRows:
     """Makes values of the cells of a class version."""
 
     def __init__(self, columns: Sequence[LakeColumn]) -> None:
-        """
+        """Prepare the reading of a class version's cells.
+
         Args:
             columns: those to read; the agent of a reference is read beside it.
         """
@@ -39,7 +40,7 @@ class ClassRows:
     @property
     def sql(self) -> str:
         """The columns as a part of a query, beginning with a comma; they don't contain the rounded times."""
-        return "".join(f", {quoted(column.name)}" for column in self.columns)
+        return "".join(f", {quote_name(column.name)}" for column in self.columns)
 
     def values(self, cells: Sequence[Any], agent: str) -> dict[str, object]:
         """The values of a row by wire name, without those that are null.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from qmf.pipeline.history.database import Database, Row
 from qmf.pipeline.history.files import LakeFiles
-from qmf.pipeline.history.presence import AGAIN, started
+from qmf.pipeline.history.presence import AGAIN, start_of_run
 from qmf.pipeline.history.records import Incident, RecordedSeries, Sample
 from qmf.pipeline.history.rows import ClassRows
 from qmf.pipeline.kinds import RowKind
@@ -113,8 +113,8 @@ class SeriesReader:
                 found.append(Incident(time, "agent restarted"))
             elif change == "removed":
                 found.append(Incident(time, _REMOVED.get(reason, "agent removed"), ends=True))
-            elif started(run) > first and run not in runs:
-                found.append(Incident(started(run), "recorder started"))
+            elif start_of_run(run) > first and run not in runs:
+                found.append(Incident(start_of_run(run), "recorder started"))
             else:
                 found.append(Incident(time, "agent found"))
             runs.add(run)

@@ -15,7 +15,7 @@ import attrs
 
 from qmf.console.aio.objects.class_fields import ClassFields
 from qmf.console.aio.objects.remote_object import RemoteObject
-from qmf.pipeline.duckdb_queries import quoted
+from qmf.pipeline.duckdb_queries import quote_name
 from qmf.pipeline.history.database import Database, Row, marks
 from qmf.pipeline.history.files import LakeFiles
 from qmf.pipeline.history.presence import Presence
@@ -72,7 +72,7 @@ class StateReader:
             return RecordedState(())
         described = self._last(query, self._properties, ("_properties", "_delete_ns > 0"))
         gone = {name for name, row in described.items() if 0 < row[5] <= query.at}
-        measured = self._measured(query, [name for name in described if name not in gone])
+        measured = self._last_statistics(query, [name for name in described if name not in gone])
         found: list[RemoteObject] = []
         for name in sorted({*described, *measured}):
             rows = [row for row in (described.get(name), measured.get(name)) if row is not None]
@@ -103,12 +103,12 @@ class StateReader:
         )
         return RemoteObject(data, object_id, agent, self._fields, None)
 
-    def _measured(self, query: StateQuery, existing: Sequence[ObjectName]) -> dict[ObjectName, Row]:
+    def _last_statistics(self, query: StateQuery, existing: Sequence[ObjectName]) -> dict[ObjectName, Row]:
         """The last rows with statistics."""
         if not self._statistics.columns:
             return {}
         # An answer has statistics that are no sample.
-        values = " or ".join(f"{quoted(item.name)} is not null" for item in self._statistics.columns)
+        values = " or ".join(f"{quote_name(item.name)} is not null" for item in self._statistics.columns)
         which = ("_statistics", f"_properties and not _statistics and ({values})")
         found: dict[ObjectName, Row] = {}
         until = query.at

@@ -89,7 +89,7 @@ def cluster(table: LakeTable, files: Sequence[TableFile], target_bytes: int) -> 
         connection.execute("set temp_directory = ?", [folder])
         connection.register(_ROWS, table.dataset(files))
         with duckdb_errors(table.url):
-            batches = _sorted(connection, schema)
+            batches = _sorted_rows(connection, schema)
             written = write_rows(
                 table,
                 batches,
@@ -103,7 +103,7 @@ def cluster(table: LakeTable, files: Sequence[TableFile], target_bytes: int) -> 
     return len(written.files)
 
 
-def _sorted(connection: Any, schema: Any) -> Iterator[Any]:
+def _sorted_rows(connection: Any, schema: Any) -> Iterator[Any]:
     rows = connection.sql(f"from {_ROWS} order by _agent, _object, _ts_ns, _run, _seq").to_arrow_reader(GROUP_ROWS // 4)
     for batch in rows:
         yield from import_pyarrow().Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()
@@ -118,7 +118,7 @@ def _note_statistics(table: LakeTable) -> None:
         if lacking:
             table.delta().alter.set_table_properties(lacking)
 
-    table.retried(change)
+    table.retry(change)
 
 
 def _move(table: LakeTable, files: Sequence[TableFile], written: Sequence[WrittenFile]) -> None:
@@ -142,4 +142,4 @@ def _move(table: LakeTable, files: Sequence[TableFile], written: Sequence[Writte
         schema = delta.Schema.from_arrow(table.schema())
         table.delta().create_write_transaction(actions, "append", schema, [DATE], commit_properties=properties)
 
-    table.retried(commit)
+    table.retry(commit)

@@ -25,11 +25,11 @@ def safe_names(wires: Sequence[str]) -> list[str]:
         for index, wire in enumerate(wires):
             safe = _safe(wire)
             if names[index] is None and (not good or (safe == wire and safe.lower() not in taken)):
-                names[index] = unused(safe, taken)
+                names[index] = take_unused_name(safe, taken)
     return [name for name in names if name is not None]
 
 
-def unused(name: str, taken: set[str]) -> str:
+def take_unused_name(name: str, taken: set[str]) -> str:
     """The name, or a longer one where it is taken; it is taken then.
 
     Args:

@@ -22,7 +22,7 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.lake.column_names import safe_names, unused
+from qmf.pipeline.lake.column_names import safe_names, take_unused_name
 from qmf.schema import TYPES, ClassSchema, EventSchema, QmfType, Statistic, Style
 
 
@@ -119,7 +119,7 @@ class ClassVersion:
             name=key.name,
             hash=str(key.hash) if key.hash else "",
             event=isinstance(schema, EventSchema),
-            columns=named(_ColumnMaker(schema).columns()),
+            columns=name_columns(_ColumnMaker(schema).columns()),
         )
 
     @classmethod
@@ -193,7 +193,7 @@ def _parse_column(item: Mapping[str, Any]) -> LakeColumn:
     )
 
 
-def named(columns: Iterable[LakeColumn]) -> tuple[LakeColumn, ...]:
+def name_columns(columns: Iterable[LakeColumn]) -> tuple[LakeColumn, ...]:
     """Columns of a class with names that files can have, all different in any case.
 
     Args:
@@ -206,11 +206,11 @@ def named(columns: Iterable[LakeColumn]) -> tuple[LakeColumn, ...]:
     for index, column in enumerate(given):
         if index not in names:
             # After the column of the same value.
-            names[index] = unused(f"{names[index - 1]}{_SECOND_PARTS[column.part]}", taken)
+            names[index] = take_unused_name(f"{names[index - 1]}{_SECOND_PARTS[column.part]}", taken)
     return tuple(attrs.evolve(column, name=names[index]) for index, column in enumerate(given))
 
 
-def aligned(version: ClassVersion, known: Iterable[ClassVersion]) -> ClassVersion:
+def align_columns(version: ClassVersion, known: Iterable[ClassVersion]) -> ClassVersion:
     """A version whose columns have the names that other versions of the class have.
 
     A column has the name that another version has for the same value on the wire, or the same name in another case;

@@ -67,7 +67,8 @@ class LakeFeed:
     """Follows tables of a lake. Belongs to one thread at a time."""
 
     def __init__(self, lake: DeltaLake) -> None:
-        """
+        """Follow a lake, of which nothing was read yet.
+
         Args:
             lake: to follow.
         """
@@ -115,7 +116,7 @@ class LakeFeed:
             total = sum(item.path == path for item in waiting)
             if total and not count:
                 continue  # the position stays, so that nothing seems to be new
-            found[path] = _advanced(start.get(path, TablePosition()), version, count, total)
+            found[path] = _advance_position(start.get(path, TablePosition()), version, count, total)
         return found
 
     def files(self, start: Position, end: Position) -> list[FeedFile]:
@@ -141,23 +142,23 @@ class LakeFeed:
     def _unread(self, path: str, start: TablePosition, until: int, count: int | None = None) -> list[FeedFile]:
         """The files of a table from a position up to a commit, or the first of those up to `count` files of it."""
         if start.ahead is None:
-            return self._added(path, start.version, until)[:count]
-        begun = self._added(path, start.version, start.ahead)
+            return self._added_files(path, start.version, until)[:count]
+        begun = self._added_files(path, start.version, start.ahead)
         if start.ahead == until:
             return begun[start.count : count]
-        return [*begun[start.count :], *self._added(path, start.ahead, until)[:count]]
+        return [*begun[start.count :], *self._added_files(path, start.ahead, until)[:count]]
 
-    def _added(self, path: str, after: int | None, until: int) -> list[FeedFile]:
+    def _added_files(self, path: str, after: int | None, until: int) -> list[FeedFile]:
         if after is not None and until <= after:
             return []
         key = json.dumps([after, until])
         known = self._known.get(path)
         if known is None or known[0] != key:
-            known = self._known[path] = (key, self._lake.table(path).added(after, until))
+            known = self._known[path] = (key, self._lake.table(path).added_files(after, until))
         return sorted((FeedFile(path, file) for file in known[1]), key=lambda item: item.order)
 
 
-def _advanced(start: TablePosition, version: int, count: int, total: int) -> TablePosition:
+def _advance_position(start: TablePosition, version: int, count: int, total: int) -> TablePosition:
     """The position in a table after some of the files up to a commit, of which there were `total`."""
     if count == total:
         return TablePosition(version if start.version is None else max(version, start.version))

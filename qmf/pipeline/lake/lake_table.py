@@ -76,7 +76,7 @@ class LakeTable:
 
     def version(self) -> int | None:
         """The number of the last commit; None where there is no table yet."""
-        table = self._refreshed()
+        table = self._refresh()
         return None if table is None else int(table.version())
 
     def schema(self) -> Any:
@@ -89,7 +89,7 @@ class LakeTable:
 
     def last_batch(self, writer: str) -> int | None:
         """The number of the last batch of a writer that was committed; None for none."""
-        table = self._refreshed()
+        table = self._refresh()
         number = None if table is None else table.transaction_version(writer)
         return None if number is None else int(number)
 
@@ -120,7 +120,7 @@ class LakeTable:
             table.load_as_version(at)
         return TableSnapshot(int(table.version()), self._files(table))
 
-    def added(self, after: int | None, until: int) -> tuple[TableFile, ...]:
+    def added_files(self, after: int | None, until: int) -> tuple[TableFile, ...]:
         """The files whose rows came after a version, up to another one.
 
         Rows that were only moved, because small files were combined, are not among them; those that came and were
@@ -186,7 +186,7 @@ class LakeTable:
             schema: its columns, as an Arrow schema.
             partition_by: columns of the folders.
         """
-        if self._refreshed() is not None:
+        if self._refresh() is not None:
             return
         delta = import_deltalake()
 
@@ -200,7 +200,7 @@ class LakeTable:
                 storage_options=self._options or None,
             )
 
-        self.retried(make)
+        self.retry(make)
 
     @property
     def configuration(self) -> dict[str, str]:
@@ -213,7 +213,7 @@ class LakeTable:
         Raises:
             LakeError: a column has another type in the table.
         """
-        if self._refreshed() is not None:
+        if self._refresh() is not None:
             self._add_columns(schema)
             with delta_errors(self.url):
                 self._declare_properties()
@@ -277,7 +277,7 @@ class LakeTable:
             writer, batch, partition_by, numbers: as of `append`; None for a job that commits whatever was committed
                 before.
         """
-        if self._refreshed() is None:
+        if self._refresh() is None:
             where = None
         return self._commit(
             rows,
@@ -383,13 +383,13 @@ class LakeTable:
             )
             return True
 
-        written = self.retried(write)
+        written = self.retry(write)
         self._commits += 1
         if self._commits % _OPEN_COMMITS == 0:
             self._opened = None
         return written
 
-    def retried(self, change: Callable[[], _T]) -> _T:
+    def retry(self, change: Callable[[], _T]) -> _T:
         """What a change of the table returns, which is tried again where another process was first.
 
         Args:
@@ -423,7 +423,7 @@ class LakeTable:
         import_pyarrow()
         return file_system(self.url, self._options)
 
-    def _refreshed(self) -> Any:
+    def _refresh(self) -> Any:
         delta = import_deltalake()
         try:
             with delta_errors(self.url):
@@ -440,7 +440,7 @@ class LakeTable:
         return self._opened
 
     def _existing(self) -> Any:
-        table = self._refreshed()
+        table = self._refresh()
         if table is None:
             raise LakeError(f"{self.url}: no such table")
         return table

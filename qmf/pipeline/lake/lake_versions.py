@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 import attrs
 
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.lake.recorders import settled
+from qmf.pipeline.lake.recorders import find_settled
 from qmf.pipeline.lake.waiting import waiting_since
 
 
@@ -40,7 +40,7 @@ def find_versions(lake: DeltaLake, find: Callable[[], Mapping[str, int]], now_ns
         LakeError: the file system failed.
     """
     before = waiting_since(lake, now_ns())
-    versions = settled(lake, find)
+    versions = find_settled(lake, find)
     after = waiting_since(lake, now_ns())
     # What was held back before was so when the versions were found, or is in them.
     return LakeVersions(

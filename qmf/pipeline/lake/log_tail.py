@@ -22,7 +22,7 @@ from qmf.pipeline.lake.table_log import LOG
 _ADDING = frozenset({"commitInfo", "txn", "add"})
 
 
-def added_since(url: str, version: int, until: int | None = None) -> tuple[int, list[TableFile]] | None:
+def files_added_since(url: str, version: int, until: int | None = None) -> tuple[int, list[TableFile]] | None:
     """The files that commits after a version added, and the number of the last commit.
 
     Args:

@@ -101,7 +101,7 @@ def optimize_table(
         )
         return found
 
-    metrics = table.retried(change)
+    metrics = table.retry(change)
     return MaintenanceCounts(combined=metrics["numFilesRemoved"], written=metrics["numFilesAdded"])
 
 
@@ -190,7 +190,7 @@ def _vacuum(table: LakeTable, grace_days: float, *, full: bool) -> list[str]:
         )
         return found
 
-    return table.retried(change)
+    return table.retry(change)
 
 
 def _kept_version(table: LakeTable, grace_days: float) -> int | None:
@@ -216,7 +216,7 @@ def _drop(table: LakeTable, limit: str) -> None:
         )
         table.delta().delete(f"{DATE} < '{limit}'", commit_properties=properties)
 
-    table.retried(change)
+    table.retry(change)
 
 
 def _has_days(table: LakeTable) -> bool:

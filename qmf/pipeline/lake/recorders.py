@@ -31,7 +31,7 @@ def is_committing(lake: DeltaLake) -> bool:
     return bool(_writer_files(lake, "*.arrow"))
 
 
-def settled(lake: DeltaLake, find: Callable[[], _Found]) -> _Found:
+def find_settled(lake: DeltaLake, find: Callable[[], _Found]) -> _Found:
     """What a function finds at a moment at which no batch of a recorder is in some of its tables only.
 
     Args:

@@ -76,13 +76,13 @@ def write_rows(
     """
     delta, pa = import_deltalake(), import_pyarrow()
     counts: Counter[tuple[str, ...]] = Counter()
-    with _Pulled(_conformed(batch, schema) for batch in batches if batch.num_rows) as pulled:
+    with _Pulled(_conform(batch, schema) for batch in batches if batch.num_rows) as pulled:
         first = next(pulled, None)
         if pulled.error is not None:
             raise pulled.error
         if first is None:
             return WrittenRows()
-        all_batches = (_counted(batch, counted, counts) for batch in itertools.chain([first], pulled))
+        all_batches = (_count_rows(batch, counted, counts) for batch in itertools.chain([first], pulled))
         with delta_errors(table.url), tempfile.TemporaryDirectory(prefix="qmf-rows-") as folder:
             # The library's writer makes the statistics, which only it brings to the form that its readers want.
             delta.write_deltalake(
@@ -96,7 +96,7 @@ def write_rows(
                 writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
             )
             if pulled.error is None:
-                return WrittenRows(tuple(_moved(table, Path(folder), by, name)), counts)
+                return WrittenRows(tuple(_move_files(table, Path(folder), by, name)), counts)
     raise pulled.error
 
 
@@ -131,11 +131,11 @@ class _Pulled:
         return future.result()
 
 
-def _conformed(batch: Any, schema: Any) -> Any:
+def _conform(batch: Any, schema: Any) -> Any:
     return batch if batch.schema == schema else batch.select(schema.names).cast(schema)
 
 
-def _counted(batch: Any, names: Sequence[str], counts: Counter[tuple[str, ...]]) -> Any:
+def _count_rows(batch: Any, names: Sequence[str], counts: Counter[tuple[str, ...]]) -> Any:
     """The batch, whose rows are added to the counts."""
     if names:
         table = import_pyarrow().Table.from_batches([batch]).select(list(names))
@@ -144,7 +144,7 @@ def _counted(batch: Any, names: Sequence[str], counts: Counter[tuple[str, ...]])
     return batch
 
 
-def _moved(table: LakeTable, folder: Path, by: Sequence[str], name: str) -> Iterator[WrittenFile]:
+def _move_files(table: LakeTable, folder: Path, by: Sequence[str], name: str) -> Iterator[WrittenFile]:
     """Move the files of a table of one commit to another table."""
     store = table.store()
     for line in (folder / LOG / f"{0:020}.json").read_text().splitlines():

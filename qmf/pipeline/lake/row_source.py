@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import parquet_files, quoted, text
+from qmf.pipeline.duckdb_queries import parquet_files, quote_name, text
 from qmf.pipeline.lake.arrow import arrow_schema
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType
 from qmf.pipeline.lake.lake_table import LakeTable
@@ -74,7 +74,7 @@ class RowSource:
         Args:
             connection: to DuckDB, that the query runs on; rows of an object store are made known to it.
         """
-        parts = [] if self.hash is None or self._is_pure else [f"{quoted(HASH)} = {text(self.hash)}"]
+        parts = [] if self.hash is None or self._is_pure else [f"{quote_name(HASH)} = {text(self.hash)}"]
         parts += [self.condition] if self.condition else []
         where = f" where {' and '.join(parts)}" if parts else ""
         if not is_local(self.table.url):
@@ -86,7 +86,7 @@ class RowSource:
         if self._is_pure:
             # Each file has all of the columns: they need not be opened before the query runs.
             return f"(select * from {parquet_files(paths)}{where})" if where else parquet_files(paths)
-        nulls = ", ".join(f"cast(null as {_SQL_TYPES[kind]}) as {quoted(name)}" for name, kind in self.columns)
+        nulls = ", ".join(f"cast(null as {_SQL_TYPES[kind]}) as {quote_name(name)}" for name, kind in self.columns)
         files = parquet_files(paths, ", union_by_name = true")
         return f"(select * from (select {nulls} limit 0) union all by name select * from {files}{where})"
 

@@ -76,7 +76,7 @@ class RecordedRuns:
         self._spans_of: frozenset[str] = frozenset()
         self._spans: list[Any] = []
 
-    def left_out(self, first_ns: int | None = None, last_ns: int | None = None) -> tuple[LeftOut, ...]:
+    def left_out_rows(self, first_ns: int | None = None, last_ns: int | None = None) -> tuple[LeftOut, ...]:
         """The rows to leave out, sorted by agent, run and time; none, mostly, and then nothing was read.
 
         Args:
@@ -91,7 +91,7 @@ class RecordedRuns:
         key = (version, first_ns, last_ns)
         if key not in self._known:
             self._known = {known: value for known, value in self._known.items() if known[0] == version}
-            self._known[key] = left_out(self.presences(first_ns, last_ns))
+            self._known[key] = find_left_out(self.presences(first_ns, last_ns))
         return self._known[key]
 
     def decided_until(self, now_ns: int) -> int | None:
@@ -162,7 +162,7 @@ def agents_of_others(lake: DeltaLake, run: str, since_ns: int) -> dict[str, set[
     return dict(found)
 
 
-def left_out(presences: Iterable[RunPresence]) -> tuple[LeftOut, ...]:
+def find_left_out(presences: Iterable[RunPresence]) -> tuple[LeftOut, ...]:
     """The rows to leave out. Pure.
 
     Args:

@@ -213,7 +213,7 @@ class LakeCheck:
             done = f"taken out of the table, {file.rows} rows are lost" if self._repair else ""
             yield Finding(file.url, reason, done)
         if self._repair:
-            table.retried(lambda: table.delta().repair())
+            table.retry(lambda: table.delta().repair())
             self._gaps += [(f"{path}/{file.path}", file.rows) for file, _reason in damaged]
 
     # -- rows
@@ -275,15 +275,15 @@ class LakeCheck:
             for path in paths
         }
         numbers = partial(_row_numbers, self._lake.url, self._lake.options, None if ends is None else dict(ends))
-        rows = self._runner.mapped(self._runner.portions(files), numbers, _number_schema())
+        rows = self._runner.map(self._runner.portions(files), numbers, _number_schema())
         # A run may have most of the rows of a lake, so that its numbers are counted in parts.
-        parts = rows.reduced(["_run", "part"], _counted_numbers, _count_schema())
-        found = parts.reduced(["_run"], _summed_counts, _count_schema()).table().to_pylist()
+        parts = rows.reduce(["_run", "part"], _counted_numbers, _count_schema())
+        found = parts.reduce(["_run"], _summed_counts, _count_schema()).table().to_pylist()
         return sorted((row["_run"], row["rows"], row["numbers"], row["last"]) for row in found)
 
     def _check_runs(self) -> Iterator[Finding]:
         agents: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for row in RecordedRuns(self._lake).left_out():
+        for row in RecordedRuns(self._lake).left_out_rows():
             agents[row.counted, row.run].add(row.agent)
         for (counted, run), names in sorted(agents.items()):
             text = f"recorded {len(names)} agents at the same time as {counted}, whose rows count there"

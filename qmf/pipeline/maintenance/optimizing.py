@@ -40,7 +40,7 @@ def optimize_lake(
     Raises:
         LakeError: the file system failed.
     """
-    work = _Optimize(lake.url, lake.options, before, target_bytes, cluster_rows).optimized
+    work = _Optimize(lake.url, lake.options, before, target_bytes, cluster_rows).optimize
     return sum(runner.each(all_paths(lake), work), MaintenanceCounts())
 
 
@@ -54,7 +54,7 @@ class _Optimize:
     target_bytes: int
     cluster_rows: int
 
-    def optimized(self, path: str) -> MaintenanceCounts:
+    def optimize(self, path: str) -> MaintenanceCounts:
         """Combine, or sort, the files of the table with a path."""
         table = DeltaLake(self.lake, self.options).table(path)
         if not path.startswith(f"{RowKind.OBJECTS.value}/"):

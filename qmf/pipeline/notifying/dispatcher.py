@@ -153,7 +153,7 @@ class Dispatcher:
                 if alert.id in self._state.alerts:
                     self._state.tell(alert.id, key, told)
         if group is not None:
-            self._delivered(group, key, now)
+            self._on_delivered(group, key, now)
         for alert in notification.alerts:
             if (known := self._state.alerts.get(alert.id)) is not None:
                 self._drop_if_done(known)
@@ -237,7 +237,7 @@ class Dispatcher:
             return
         for group in self._groups.of(alert):
             group.add(alert, now)
-            if group.missed(alert):
+            if group.was_missed(alert):
                 for integration in self._integrations(group):
                     self._owe(alert, integration.key)
 
@@ -263,7 +263,7 @@ class Dispatcher:
         key = integration.key
         for alert_id in group.alerts:
             alert = self._state.alerts[alert_id]
-            told = self._state.told_of(alert_id, key)
+            told = self._state.sent_state(alert_id, key)
             if alert.is_firing:
                 if not muting.of(alert):
                     self._owe(alert, key)
@@ -289,7 +289,7 @@ class Dispatcher:
         if notification is not None:
             line.under_way.add(group.key)
             for alert in notification.firing:
-                if self._state.told_of(alert.id, key) is SentState.OWED:
+                if self._state.sent_state(alert.id, key) is SentState.OWED:
                     self._state.tell(alert.id, key, SentState.SENT)
         return notification
 
@@ -300,7 +300,7 @@ class Dispatcher:
         changed = False
         for alert_id in group.alerts:
             alert = self._state.alerts[alert_id]
-            told = self._state.told_of(alert_id, integration.key)
+            told = self._state.sent_state(alert_id, integration.key)
             if alert.is_firing:
                 if not muting.of(alert):
                     firing.append(alert)
@@ -330,10 +330,10 @@ class Dispatcher:
         return now - self._state.sent.get((integration.key, group.key), -NEVER) >= interval
 
     def _owe(self, alert: ActiveAlert, key: str) -> None:
-        if self._state.told_of(alert.id, key) is None:
+        if self._state.sent_state(alert.id, key) is None:
             self._state.tell(alert.id, key, SentState.OWED)
 
-    def _delivered(self, group: Group, key: str, now: int) -> None:
+    def _on_delivered(self, group: Group, key: str, now: int) -> None:
         self._state.sent.put((key, group.key), now)
         group.refused.pop(key, None)
         integration = next((item for item in self._integrations(group) if item.key == key), None)

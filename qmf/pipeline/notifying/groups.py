@@ -59,7 +59,7 @@ class Group:
         elif not self.route.group_interval:
             self.flush_at = now
 
-    def missed(self, alert: ActiveAlert) -> bool:
+    def was_missed(self, alert: ActiveAlert) -> bool:
         """True for an alert that lasted long enough to be notified, but was found after its end."""
         return (
             alert.ends_ns is not None

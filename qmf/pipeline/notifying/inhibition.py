@@ -114,7 +114,7 @@ class Inhibitor:
                     found.setdefault(_values(rule, alert.labels), []).append(_Source(alert, both))
             self._sources.append(found)
 
-    def inhibited_by(self, alert: ActiveAlert) -> ActiveAlert | None:
+    def source_of(self, alert: ActiveAlert) -> ActiveAlert | None:
         """The first source of an alert, or None.
 
         An alert that matches both sides of a rule is not inhibited by another one that does, so alerts never inhibit

@@ -81,7 +81,7 @@ def parse_matcher(text: str) -> Matcher:
         raise ValueError(f'{text!r} is not a matcher such as severity="crit" or agent=~"qmf:host:.*"')
     name, operator, value = found.groups()
     try:
-        return Matcher(name, _unquoted(value), operator.endswith("~"), not operator.startswith("!"))
+        return Matcher(name, _unquote(value), operator.endswith("~"), not operator.startswith("!"))
     except re.error as error:
         raise ValueError(f"{text!r}: not a regular expression: {error}") from error
 
@@ -111,7 +111,7 @@ def all_match(matchers: Iterable[Matcher], labels: Mapping[str, str]) -> bool:
     return all(matcher.matches(labels) for matcher in matchers)
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     if not text.startswith('"'):
         if '"' in text:
             raise ValueError(f"{text!r}: a value with quotes must be in quotes itself")

@@ -8,7 +8,7 @@ import attrs
 
 from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.inhibition import Inhibitor
-from qmf.pipeline.notifying.silences import Silence, silenced_by
+from qmf.pipeline.notifying.silences import Silence, find_silence
 
 
 @attrs.frozen
@@ -41,6 +41,6 @@ class Muting:
         """What mutes an alert."""
         found = self._known.get(alert.id)
         if found is None:
-            silence = silenced_by(self._silences, alert.labels, self._now)
-            found = self._known[alert.id] = Mute(silence, self._inhibitor.inhibited_by(alert))
+            silence = find_silence(self._silences, alert.labels, self._now)
+            found = self._known[alert.id] = Mute(silence, self._inhibitor.source_of(alert))
         return found

@@ -131,9 +131,9 @@ class Notifier:
             if step is not None and step <= self._step:
                 return
             if step is None:
-                finished = self._store.finished([alert.incident for alert in alerts])
+                finished = self._store.finished_incidents([alert.incident for alert in alerts])
                 alerts = [alert for alert in alerts if alert.incident not in finished]
-            self._dispatcher.update(self._linked(alerts), self._clock())
+            self._dispatcher.update(self._link_incidents(alerts), self._clock())
             ended = [alert.incident for alert in alerts if alert.ends_ns is not None]
             texts = {} if step is None else {STEP_TEXT: str(step)}
             if ended and self._dispatcher.ended:
@@ -258,11 +258,11 @@ class Notifier:
                 self._dispatcher.reconfigure(self._notification_plan(), self._clock(), replaced=replaced)
             self._start_workers()
 
-    def _finished(self, notification: AlertNotification, outcome: NotificationOutcome, text: str) -> None:
+    def _on_outcome(self, notification: AlertNotification, outcome: NotificationOutcome, text: str) -> None:
         """Called by workers."""
         if text:
             told = "told" if outcome is NotificationOutcome.DELIVERED else "not told"
-            self._print_line(f"{notification.integration}: {told} of {_described(notification)}: {text}")
+            self._print_line(f"{notification.integration}: {told} of {_describe(notification)}: {text}")
         with self._lock:
             self._dispatcher.finish(notification, outcome, self._clock(), text)
             try:
@@ -296,9 +296,9 @@ class Notifier:
     def _start_workers(self) -> None:
         for key, config in self._plan.config.integrations.items():
             if key not in self._workers:
-                self._workers[key] = config, Worker(key, self._make_sender(config), self._finished)
+                self._workers[key] = config, Worker(key, self._make_sender(config), self._on_outcome)
 
-    def _linked(self, alerts: Sequence[ActiveAlert]) -> list[ActiveAlert]:
+    def _link_incidents(self, alerts: Sequence[ActiveAlert]) -> list[ActiveAlert]:
         """Changes as the dispatcher takes them: an incident has one open alert, which knows it from its beginning.
 
         Another severity ends the alert of the one before; the end of the incident ends the alert that is open.
@@ -327,7 +327,7 @@ def read_ended(text: str) -> list[tuple[ActiveAlert, int]]:
     return [(ActiveAlert.from_json(content), int(at)) for content, at in json.loads(text or "[]")]
 
 
-def _described(notification: AlertNotification) -> str:
+def _describe(notification: AlertNotification) -> str:
     parts = [f"{len(notification.firing)} firing"] if notification.firing else []
     parts += [f"{len(notification.resolved)} resolved"] if notification.resolved else []
     names = sorted({alert.name for alert in notification.alerts})

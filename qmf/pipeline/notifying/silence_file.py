@@ -107,7 +107,7 @@ class SilenceFile:
             raise PipelineError(f"{id}: {'several silences begin with this' if found else 'no such silence'}")
         if found[0].state(now) is SilenceState.EXPIRED:
             raise PipelineError(f"{found[0].id}: ended already at {format_time(found[0].ends_ns)}")
-        expired = found[0].expired(now)
+        expired = found[0].expire(now)
         self._append(expired)
         return expired
 

@@ -50,7 +50,7 @@ class Silence:
             return SilenceState.EXPIRED
         return SilenceState.PENDING if now < self.starts_ns else SilenceState.ACTIVE
 
-    def expired(self, now: int) -> Silence:
+    def expire(self, now: int) -> Silence:
         """The version that ends now; one that did not start yet never does."""
         return attrs.evolve(self, starts_ns=min(self.starts_ns, now), ends_ns=min(self.ends_ns, now), updated_ns=now)
 
@@ -84,7 +84,7 @@ class Silence:
         )
 
 
-def silenced_by(silences: Iterable[Silence], labels: Mapping[str, str], now: int) -> Silence | None:
+def find_silence(silences: Iterable[Silence], labels: Mapping[str, str], now: int) -> Silence | None:
     """The first active silence that matches, or None."""
     for silence in silences:
         if silence.state(now) is SilenceState.ACTIVE and all_match(silence.matchers, labels):

@@ -87,7 +87,7 @@ class NotificationState:
         self.sent: TrackedDict[tuple[str, str], int] = TrackedDict()
         self.counts: TrackedDict[str, IntegrationCounts] = TrackedDict()
 
-    def told_of(self, alert_id: str, integration: str) -> SentState | None:
+    def sent_state(self, alert_id: str, integration: str) -> SentState | None:
         """What an integration was told of an alert."""
         return self.told.get(alert_id, {}).get(integration)
 

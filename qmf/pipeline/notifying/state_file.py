@@ -82,7 +82,7 @@ class StateFile:
         """A text that was stored with `save`; empty where there is none."""
         return _text(self._connection, self.path, name)
 
-    def finished(self, ids: Sequence[str]) -> set[str]:
+    def finished_incidents(self, ids: Sequence[str]) -> set[str]:
         """Which of some incidents have ended."""
         with _database_errors(self.path):
             return {

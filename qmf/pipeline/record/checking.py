@@ -28,7 +28,7 @@ def check_pending(lake: DeltaLake, *, repair: bool = False) -> Iterator[Finding]
     for folder in sorted(path for path in root.iterdir() if path.is_dir()):
         state = WriterState(folder)
         try:
-            with state.locked():
+            with state.lock():
                 yield from _check_state(lake, state, repair=repair)
         except LakeError as error:
             yield Finding(str(folder), str(error), is_damage=False)
@@ -39,7 +39,8 @@ def _check_state(lake: DeltaLake, state: WriterState, *, repair: bool) -> Iterat
     if interruption is not None:
         yield from _check_interruption(lake, state, interruption, repair=repair)
     if (state.folder / HELD).exists() and (interruption is None or HELD not in interruption.damaged):
-        text = f"{len(state.held())} messages wait for the schemas of their classes; the recorder's next start goes on"
+        count = len(state.held_messages())
+        text = f"{count} messages wait for the schemas of their classes; the recorder's next start goes on"
         yield Finding(str(state.folder / HELD), text, is_damage=False)
 
 

@@ -171,7 +171,7 @@ class HeldMessages:
         if key in self._held:
             self._release(key, schema, "")
 
-    def changed(self) -> list[HeldMessage] | None:
+    def messages_if_changed(self) -> list[HeldMessage] | None:
         """All that wait, in order of each class, to be stored; None if they are those of the last call."""
         if self._changed_at is None:
             return None

@@ -26,7 +26,8 @@ class LakeNotes:
     """
 
     def __init__(self, lake: DeltaLake, name: str, clock: Callable[[], int], share: Share | None = None) -> None:
-        """
+        """Make the notes of a recorder.
+
         Args:
             lake: that is recorded into.
             name: of the recorder.

@@ -152,7 +152,7 @@ class LakeRecorder:
             ConnectError: no connection to the bus at the start. After later losses it waits for the connection, and
                 records a gap.
         """
-        with self._state.locked():
+        with self._state.lock():
             await self._record()
             await asyncio.to_thread(self._state.end)
 
@@ -222,7 +222,7 @@ class LakeRecorder:
             self._reported_invalid = invalid_values
         if self._unwritten is not None and not await self._write(self._unwritten, again=True):
             return
-        waiting, held = self._buffers.take(), self._rows.held.changed()
+        waiting, held = self._buffers.take(), self._rows.held.messages_if_changed()
         is_due = self._quiet.is_due(self._notes.followed) or (self._stop.is_set() and bool(self._quiet.batches))
         if not waiting and held is None and not is_due:
             return
@@ -271,7 +271,7 @@ class LakeRecorder:
             # What waited is committed.
             self._notes.write({}, always=True)
         if interruption is None or HELD not in interruption.damaged:
-            self._restored = self._state.held()
+            self._restored = self._state.held_messages()
         self._first_batch = self._batch = self._writer.next_batch()
         self._rows.versions[:] = [item.version for item in self._lake.classes()]
         return interruption
@@ -293,7 +293,7 @@ class LakeRecorder:
         before = self._quiet.batches
         self._notes.write(self._quiet.held_back)
         written = self._writer.write(batch.number, due, again=again)
-        self._quiet.committed()
+        self._quiet.on_committed()
         still = self._quiet.batches
         waiting = self._quiet.waiting_of(batch.number)
         if waiting and sum(rows.nbytes for rows in batch.tables.values()) > _KEPT_BYTES:

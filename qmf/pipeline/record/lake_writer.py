@@ -86,7 +86,7 @@ class LakeWriter:
         parts: dict[str, list[Any]] = defaultdict(list)
         for item in sorted(waiting, key=lambda item: item.group.kind is not RowKind.SCHEMAS):
             kind, version = item.group.kind, item.group.version
-            rows = [self._placed(row) for row in item.rows] if kind is RowKind.SCHEMAS else item.rows
+            rows = [self._with_table(row) for row in item.rows] if kind is RowKind.SCHEMAS else item.rows
             arrow = with_text(arrow_table(item.columns, rows), DATE, item.dates)
             if version is None:
                 parts[kind_path(kind)].append(arrow)
@@ -140,7 +140,7 @@ class LakeWriter:
             known = sum(file.size < _SMALL_BYTES for file in files) - 1
         return known
 
-    def _placed(self, row: Cells) -> Cells:
+    def _with_table(self, row: Cells) -> Cells:
         """The row of a schema, with the table of its class as the last cell."""
         package, name, hash, event, columns = row[len(COMMON_COLUMNS) : len(COMMON_COLUMNS) + 5]
         version = ClassVersion.from_json(str(package), str(name), str(hash), bool(event), str(columns))

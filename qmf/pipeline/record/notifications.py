@@ -31,7 +31,7 @@ from qmf.console.aio import (
 )
 from qmf.console.aio.objects.remote_event import EventArguments, argument_types
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import ClassVersion, LakeColumn, aligned
+from qmf.pipeline.lake.columns import ClassVersion, LakeColumn, align_columns
 from qmf.pipeline.record.buffers import Cells, RowBuffers, RowConverter
 from qmf.pipeline.record.conversion import to_json
 from qmf.pipeline.record.held_messages import WAIT_LIMIT, HeldMessage, HeldMessages
@@ -180,7 +180,7 @@ class NotificationRows:
         values = dict(self._properties.of(obj.agent, name))
         if statistics or answered:
             values |= obj.statistics
-        self._properties.recorded(obj.agent, name, key, measured=statistics or answered)
+        self._properties.on_row_recorded(obj.agent, name, key, measured=statistics or answered)
         stamps = obj.timestamps
         if obj.is_deleted:
             self._properties.delete(obj.agent, name)
@@ -301,8 +301,8 @@ class NotificationRows:
         key = (version.package, version.name, version.hash, version.event)
         for item in self.versions:
             if (item.package, item.name, item.hash, item.event) == key:
-                return item if _same_but_names(item, version) else aligned(version, self.versions)
-        found = aligned(version, self.versions)
+                return item if _same_but_names(item, version) else align_columns(version, self.versions)
+        found = align_columns(version, self.versions)
         self.versions.append(found)
         return found
 

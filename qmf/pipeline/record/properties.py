@@ -87,7 +87,7 @@ class KnownProperties:
         self._known[agent][name] = dict(properties)
         self._deleted[agent].discard(name)
 
-    def recorded(self, agent: str, name: str, key: ClassKey, *, measured: bool) -> None:
+    def on_row_recorded(self, agent: str, name: str, key: ClassKey, *, measured: bool) -> None:
         """A row of an object was made; `measured` if it has statistics."""
         known = self._recorded[agent].get(name)
         if known is None:
@@ -109,7 +109,7 @@ class KnownProperties:
             self._used[agent.name][key] = agent
             task = asyncio.get_running_loop().create_task(self._learn(key, agent))
             self._requests[task] = agent.name
-            task.add_done_callback(self._finished)
+            task.add_done_callback(self._on_request_done)
 
     def refresh(self) -> None:
         """Ask for the objects that had no row for so long. To be called often; mostly it does nothing."""
@@ -147,7 +147,7 @@ class KnownProperties:
         for task in self._requests:
             task.cancel()
 
-    def _finished(self, task: asyncio.Task[None]) -> None:
+    def _on_request_done(self, task: asyncio.Task[None]) -> None:
         agent = self._requests.pop(task)
         if agent not in self._requests.values():
             self._deleted.pop(agent, None)

@@ -42,7 +42,8 @@ class QuietTables:
     """The rows of one recorder between their batch and their commit. Belongs to one thread at a time."""
 
     def __init__(self, interval: float = QUIET_INTERVAL, clock: Callable[[], float] = time.monotonic) -> None:
-        """
+        """Begin without rows.
+
         Args:
             interval: seconds that rows of a quiet table wait at most; 0 for no quiet tables.
             clock: seconds.
@@ -93,7 +94,7 @@ class QuietTables:
             if path in self._waiting
         }
 
-    def committed(self) -> None:
+    def on_committed(self) -> None:
         """The rows that were due are in their tables."""
         for path in self._chosen[1]:
             self._waiting.pop(path, None)

@@ -111,7 +111,7 @@ class WriterState:
         self.folder = folder
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Hold the writer's name until the block ends, or the process.
 
         Raises:
@@ -142,7 +142,7 @@ class WriterState:
             except (LakeError, ValueError, KeyError, OSError):
                 damaged.append(path.name)
         try:
-            self.held()
+            self.held_messages()
         except ValueError:
             damaged.append(HELD)
         if run is None and not stored and not damaged:
@@ -191,7 +191,7 @@ class WriterState:
             else:
                 (self.folder / HELD).unlink(missing_ok=True)
 
-    def held(self) -> list[HeldMessage]:
+    def held_messages(self) -> list[HeldMessage]:
         """The messages that are held.
 
         Raises:

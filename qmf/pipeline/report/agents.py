@@ -12,7 +12,7 @@ from qmf.pipeline.report.time_range import NS, TimeRange
 
 def intervals(found: Sequence[Interval], time_range: TimeRange) -> tuple[AvailabilityInterval, ...]:
     """The intervals that overlap a range, cut to it, by agent and time."""
-    cuts = ((item, time_range.clipped(item.start_ns, item.end_ns)) for item in found)
+    cuts = ((item, time_range.clip(item.start_ns, item.end_ns)) for item in found)
     return tuple(
         AvailabilityInterval(
             agent=item.agent, state=item.state, epoch=item.epoch, cause=item.cause, start_ns=cut[0], end_ns=cut[1]

@@ -59,7 +59,7 @@ def alert_rows(rows: Iterable[Mapping[str, Any]], time_range: TimeRange) -> tupl
         end = ends.get(own)
         row = latest.get(own) or ends[own]
         cleared = None if end is None else end["at_ns"]
-        if time_range.clipped(row["began_ns"], None if cleared is None else cleared + 1) is None:
+        if time_range.clip(row["began_ns"], None if cleared is None else cleared + 1) is None:
             continue
         found.append(
             ReportedAlert(

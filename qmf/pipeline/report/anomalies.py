@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import quoted
+from qmf.pipeline.duckdb_queries import quote_name
 
 #: Days with values at an hour of the day, from which on an hour is compared with the same hour of other days.
 MIN_DAYS = 5
@@ -66,7 +66,7 @@ def find_anomalies(
         since: from when on values say what is usual, until `last`.
         step: seconds of a window.
     """
-    names = ", ".join(quoted(name) for name in key)
+    names = ", ".join(quote_name(name) for name in key)
     sql = f"""
         with known as (
             select {names}, t, value, floor(t / 3600) % 24 as hour, floor(t / 86400) as day from {values}
@@ -89,7 +89,7 @@ def find_anomalies(
                     case when u.by_hour then {_TAILS} else {_LEVELS} end * {_PER_MEAN} * s.mean,
                     abs(u.middle) * {_LEVEL / LIMIT}) as spread
             from usual as u join spreads as s
-                on {" and ".join(f"u.{quoted(name)} is not distinct from s.{quoted(name)}" for name in key)}
+                on {" and ".join(f"u.{quote_name(name)} is not distinct from s.{quote_name(name)}" for name in key)}
                 and s.slot = case when u.by_hour then u.hour else -1 end
         ), flagged as (
             select *, sign(value - middle) as side, abs(value - middle) / spread as score,

@@ -13,7 +13,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.classes import choose_classes
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.delta_lake import DeltaLake
-from qmf.pipeline.report import anomalies, events, lives, selection
+from qmf.pipeline.report import anomalies, events, lifetimes, selection
 from qmf.pipeline.report.agents import agent_rows, intervals
 from qmf.pipeline.report.alerts import read_alerts
 from qmf.pipeline.report.job_tables import AuditedRows
@@ -102,7 +102,7 @@ def collect(runner: Runner, options: ReportOptions, time_range: TimeRange, print
             asked=asked,
             own_left_out=not options.own,
         )
-        report = _audited(source, state, presence, options, report)
+        report = _add_audit(source, state, presence, options, report)
         used = "" if source.audited is None else f", as far as they are not in {source.audited.options.out}"
         print_line(f"Agents, objects and events audited{used}")
         report = _with_series(source, options, report, other, print_line)
@@ -110,7 +110,7 @@ def collect(runner: Runner, options: ReportOptions, time_range: TimeRange, print
         with ReportSource(runner, options.lake, options.storage, find) as source:
             state = AuditState(source.connection)
             known = read_presence(source, state, other)
-            then = _audited(source, state, known, options, attrs.evolve(report, time_range=other))
+            then = _add_audit(source, state, known, options, attrs.evolve(report, time_range=other))
         assert report.comparison is not None
         numbers = _numbers(then, report)
         report = attrs.evolve(report, comparison=attrs.evolve(report.comparison, numbers=numbers))
@@ -123,7 +123,7 @@ def _check_classes(source: ReportSource, options: ReportOptions) -> None:
 
 def _recorded_range(source: ReportSource, presence: PresenceRows, time_range: TimeRange) -> TimeRange:
     """The part of a range in which something was recorded."""
-    times = [cut for first, last in presence.recorded if (cut := time_range.clipped(first, last + 1)) is not None]
+    times = [cut for first, last in presence.recorded if (cut := time_range.clip(first, last + 1)) is not None]
     if not times:
         limits = source.limits()
         found = "it is empty" if limits is None else f"it has {time_text(limits[0])} to {time_text(limits[1])} UTC"
@@ -139,7 +139,7 @@ def _recorded_range(source: ReportSource, presence: PresenceRows, time_range: Ti
 # -- the parts of a report
 
 
-def _audited(
+def _add_audit(
     source: ReportSource, state: AuditState, presence: PresenceRows, options: ReportOptions, report: Report
 ) -> Report:
     """With all that is known of agents, objects and events; without values over time."""
@@ -147,26 +147,26 @@ def _audited(
     since = time_range.first_ns - NS_PER_DAY
     own = None if options.own else own_connections(source, since, time_range.last_ns)
     shown = intervals(presence.intervals, time_range)
-    known_until = max(cut[1] for item in presence.recorded if (cut := time_range.clipped(item[0], item[1] + 1)))
-    lives.make_lives(source, state, time_range, since, presence.table, own)
+    known_until = max(cut[1] for item in presence.recorded if (cut := time_range.clip(item[0], item[1] + 1)))
+    lifetimes.make_lifetimes(source, state, time_range, since, presence.table, own)
     events.make_events(source, state, time_range, own=options.own)
-    samples, objects = lives.counts(source)
-    ended, ended_left = lives.last_ended(source, time_range, top)
-    changes, changes_left = lives.last_changes(source, time_range, top)
+    samples, objects = lifetimes.counts(source)
+    ended, ended_left = lifetimes.last_ended(source, time_range, top)
+    changes, changes_left = lifetimes.last_changes(source, time_range, top)
     calls, calls_left = events.last_calls(source, state, top)
     kinds, kinds_left = events.class_counts(source, top)
     alerts = options.alerts or f"{options.lake.rstrip('/')}/_tables/correlate"
     return attrs.evolve(
         report,
         known_until_ns=known_until,
-        unrecorded=_unrecorded(presence.recorded, time_range),
+        unrecorded=_unrecorded_times(presence.recorded, time_range),
         samples=samples,
         objects=objects,
         presence=shown,
         agents=agent_rows(shown, presence.beats, known_until),
         alerts=read_alerts(alerts, time_range, options.storage),
-        classes=lives.class_rows(source, time_range),
-        lifetimes=lives.lifetimes(source, time_range),
+        classes=lifetimes.class_rows(source, time_range),
+        lifetimes=lifetimes.lifetimes_by_window(source, time_range),
         ended=ended,
         ended_left=ended_left,
         events=events.event_counts(source, time_range),
@@ -180,13 +180,11 @@ def _audited(
     )
 
 
-def _unrecorded(recorded: Sequence[tuple[int, int]], time_range: TimeRange) -> tuple[tuple[int, int], ...]:
+def _unrecorded_times(recorded: Sequence[tuple[int, int]], time_range: TimeRange) -> tuple[tuple[int, int], ...]:
     """Longer times of a range in which nothing was recorded."""
     least = max(2 * time_range.step * NS, (time_range.last_ns - time_range.first_ns) // _GAP)
     edges = [time_range.first_ns, *(time for item in recorded for time in item), time_range.last_ns]
-    found = (
-        time_range.clipped(first, last) for first, last in zip(edges[::2], edges[1::2], strict=True) if first < last
-    )
+    found = (time_range.clip(first, last) for first, last in zip(edges[::2], edges[1::2], strict=True) if first < last)
     return tuple(item for item in found if item is not None and item[1] - item[0] >= least)
 
 
@@ -198,7 +196,7 @@ def _gaps(source: ReportSource, time_range: TimeRange) -> tuple[tuple[str, int],
         return ()
     missed = 'cast(sum(greatest(coalesce("count", 1), 1)) as bigint) as missed'
     query = FileQueries(rows, {_MISSED: f"select reason, {missed} from {ROWS} where {where} group by reason"})
-    made = source.made([query], {_MISSED: {"reason": "varchar", "missed": "bigint"}})
+    made = source.tables_of_queries([query], {_MISSED: {"reason": "varchar", "missed": "bigint"}})
     found = source.query(f"select reason, sum(missed) from {made[_MISSED]} group by reason order by reason")
     return tuple((reason, int(count)) for reason, count in found)
 
@@ -223,7 +221,7 @@ def _with_series(
     taken = f"; {stored} of {days} days of classes were rolled up already" if stored else ""
     print_line(f"Samples rolled up{taken}")
     known_until = {row.agent: row.known_until_ns for row in report.agents}
-    spans = KnownSpans.of(time_range, report.presence, known_until, lives.ends(source))
+    spans = KnownSpans.of(time_range, report.presence, known_until, lifetimes.ends(source))
     report = attrs.evolve(
         report,
         charts=selection.charts(source, spans),
@@ -231,7 +229,7 @@ def _with_series(
     )
     report = _with_anomalies(source, options, report, spans)
     if other is not None:
-        series, left = selection.compared(source, time_range, other, options.top)
+        series, left = selection.compare_series(source, time_range, other, options.top)
         report = attrs.evolve(report, comparison=RangeComparison(other=other, numbers=(), series=series, left=left))
     return report
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from qmf.pipeline.audit import parts
 from qmf.pipeline.audit.schemas import EVENTS, arrow_schema, names
 from qmf.pipeline.audit.state import EVENT_PART, EVENT_ROWS, AuditState
-from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType
 from qmf.pipeline.lake.days import day
@@ -37,7 +37,7 @@ def make_events(source: ReportSource, state: AuditState, time_range: TimeRange, 
         version = item.version
         rows = source.rows(RowKind.EVENTS, first, last, version) if version.event else None
         if rows is not None:
-            left_out = None if own else own_event(version.package, version.name, _arguments(version, quoted))
+            left_out = None if own else own_event(version.package, version.name, _arguments(version, quote_name))
             where = f"{inside} and not {left_out}" if left_out else inside
             sql = parts.events(f"(select * from {ROWS} where {where})", version)
             queries.append(FileQueries(_unread(source, rows), {EVENT_PART: sql}))
@@ -46,9 +46,9 @@ def make_events(source: ReportSource, state: AuditState, time_range: TimeRange, 
         sql = parts.untyped_events(f"(select * from {ROWS} where {inside})")
         queries.append(FileQueries(_unread(source, untyped), {EVENT_PART: sql}))
     with source.errors():
-        state.insert_events(f"from {source.made(queries, {EVENT_PART: EVENTS})[EVENT_PART]}")
+        state.insert_events(f"from {source.tables_of_queries(queries, {EVENT_PART: EVENTS})[EVENT_PART]}")
         if _audit_has_events(source):
-            state.insert_events(f"from {source.taken(_audited(source, time_range, own=own))}")
+            state.insert_events(f"from {source.table_of_rows(_audited_rows(source, time_range, own=own))}")
         state.events()
 
 
@@ -58,10 +58,10 @@ def _audit_has_events(source: ReportSource) -> bool:
 
 
 def _unread(source: ReportSource, rows: RowSource) -> RowSource:
-    return source.unread(rows) if _audit_has_events(source) else rows
+    return source.unread_rows(rows) if _audit_has_events(source) else rows
 
 
-def _audited(source: ReportSource, time_range: TimeRange, *, own: bool) -> Rows:
+def _audited_rows(source: ReportSource, time_range: TimeRange, *, own: bool) -> Rows:
     """The events of a time in the table of the audit."""
     assert source.audited is not None
     table = source.audited.options.table("events")

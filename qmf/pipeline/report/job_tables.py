@@ -43,7 +43,7 @@ def unread_files(table: LakeTable, read: int | None) -> tuple[TableFile, ...] | 
     if read is None or version == read:
         return files if read is None else ()
     try:
-        added = table.added(read, version)
+        added = table.added_files(read, version)
     except LakeError:
         return None
     return added if {file.path for file in added} <= {file.path for file in files} else None

@@ -79,7 +79,7 @@ def _without_common_end(names: Sequence[str]) -> list[str]:
 
 def _fitting(names: Sequence[str], limit: int) -> list[str]:
     """Names of limited length that are as different as before."""
-    found = [abbreviated(name, limit) for name in names]
+    found = [abbreviate(name, limit) for name in names]
     if len(set(found)) == len(set(names)):
         return found
     numbers: dict[str, dict[str, int]] = {}
@@ -90,7 +90,7 @@ def _fitting(names: Sequence[str], limit: int) -> list[str]:
     return made
 
 
-def abbreviated(text: str, limit: int) -> str:
+def abbreviate(text: str, limit: int) -> str:
     """A text of limited length, made safe: its middle is cut out, since names differ at their ends."""
     text = clean(text)
     if len(text) <= limit:

@@ -34,7 +34,7 @@ def own_connections(source: ReportSource, first_ns: int, last_ns: int) -> list[s
                 queries.append(FileQueries(rows, {_OWN: sql}))
     if not queries:
         return []
-    made = source.made(queries, {_OWN: {"object": "varchar"}})
+    made = source.tables_of_queries(queries, {_OWN: {"object": "varchar"}})
     found = source.query(f"select distinct object from {made[_OWN]} where object is not null order by object")
     return [name for (name,) in found]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from qmf.pipeline.report import svg
 from qmf.pipeline.report.model import Anomaly, AvailabilityInterval, Chart, Report, ReportedAlert, Series
-from qmf.pipeline.report.naming import abbreviated
+from qmf.pipeline.report.naming import abbreviate
 from qmf.pipeline.report.svg import MARKS
 from qmf.pipeline.report.texts import GROUPS, scale_texts, severity_mark, value_text
 from qmf.pipeline.report.time_range import NS, TimeRange
@@ -121,7 +121,7 @@ class Plots:
         hatches = {mark: hatch for _, mark, hatch, _ in GROUPS}
         bars = []
         for item in found:
-            cut = self._range.clipped(item.began_ns, item.cleared_ns)
+            cut = self._range.clip(item.began_ns, item.cleared_ns)
             if cut is not None:
                 mark = severity_mark(item.severity)
                 hint = f"{item.subject}: {item.message} ({severity_name(item.severity)})"
@@ -154,7 +154,7 @@ class Plots:
                 axes.plot([at, at], [row, row + 0.44], color=MARKS["ink"], linewidth=1.4)
             for row, text in enumerate(rows):
                 axes.text(
-                    self._first, row - 0.06, abbreviated(text, _ROW_NAME), color=MARKS["ink"], fontsize=8.5, va="bottom"
+                    self._first, row - 0.06, abbreviate(text, _ROW_NAME), color=MARKS["ink"], fontsize=8.5, va="bottom"
                 )
             axes.set_yticks([])
             axes.spines["left"].set_visible(False)

@@ -73,12 +73,14 @@ def read_presence(source: ReportSource, state: AuditState, time_range: TimeRange
     for kind, makers in _MAKERS.items():
         source_rows = source.rows(kind, since, time_range.last_ns)
         if source_rows is not None:
-            found.append(FileQueries(source.unread(source_rows), {name: make(rows) for name, make in makers.items()}))
+            found.append(
+                FileQueries(source.unread_rows(source_rows), {name: make(rows) for name, make in makers.items()})
+            )
             if kind is RowKind.HEARTBEATS:
                 inside = f"{rows} where _received_ns < {time_range.last_ns}"
                 last = f"select _agent as agent, max(_received_ns) as last from {inside} group by _agent"
                 found.append(FileQueries(source_rows, {_BEATS: last}))
-    made = source.made(found, {**{name: PARTS[name] for name in PRESENCE_PARTS}, _BEATS: _BEAT_COLUMNS})
+    made = source.tables_of_queries(found, {**{name: PARTS[name] for name in PRESENCE_PARTS}, _BEATS: _BEAT_COLUMNS})
     with source.errors():
         for name in PRESENCE_PARTS:
             state.insert(name, f"from {made[name]}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import quoted
+from qmf.pipeline.duckdb_queries import quote_name
 from qmf.pipeline.report.known_spans import KnownSpans
 from qmf.pipeline.report.model import ChangedSeries, Chart, ComparedSeries, Series
 from qmf.pipeline.report.naming import labels
@@ -23,7 +23,7 @@ _CHARTS, _LINES = 3, 5
 #: Units that say most, in this order; then come the members in the order of the schema.
 _FIRST_UNITS = ("percent", "octet", "message")
 
-_KEY_SQL = ", ".join(quoted(name) for name in KEY)
+_KEY_SQL = ", ".join(quote_name(name) for name in KEY)
 _SERIES_SQL = f"{_KEY_SQL}, unit, counter"
 
 
@@ -81,7 +81,7 @@ def charts(source: ReportSource, spans: KnownSpans) -> tuple[Chart, ...]:
             Chart(
                 title=f"{own[0].name} {own[0].member}",
                 unit=own[0].unit,
-                series=tuple(_labelled(own)),
+                series=tuple(_label(own)),
                 more=objects[name] - len(own),
                 is_rate=own[0].is_rate,
             )
@@ -89,7 +89,7 @@ def charts(source: ReportSource, spans: KnownSpans) -> tuple[Chart, ...]:
     return tuple(charts)
 
 
-def _labelled(series: Sequence[Series]) -> Iterable[Series]:
+def _label(series: Sequence[Series]) -> Iterable[Series]:
     names = labels([(item.agent, item.object) for item in series])
     return (attrs.evolve(item, label=label) for item, label in zip(series, names, strict=True))
 
@@ -121,7 +121,7 @@ def movers(source: ReportSource, spans: KnownSpans, top: int) -> tuple[ChangedSe
     )
 
 
-def compared(
+def compare_series(
     source: ReportSource, time_range: TimeRange, other: TimeRange, top: int
 ) -> tuple[tuple[ComparedSeries, ...], int]:
     """The series whose means differ most from those in another range, and the number of others that differ."""

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.audit.schemas import arrow_schema, empty
-from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.report.job_tables import StoredRollups
@@ -23,7 +23,7 @@ from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS, coarser
 from qmf.pipeline.rollup.day import ClassRollup
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.source import ClassSource, class_sources
-from qmf.pipeline.rollup.windows import rolled_up
+from qmf.pipeline.rollup.windows import roll_up
 from qmf.pipeline.runners.runner import duckdb_batches
 from qmf.schema import TYPES, ClassSchema, Style
 from qmf.views.counters import is_counter
@@ -94,7 +94,7 @@ def make_values(source: ReportSource, options: SeriesOptions) -> tuple[int, int]
         stored: dict[str, list[_ClassTask]] = {}
         rolled = StoredRollups.find(source.lake, options.rollups, options.size, continued=options.continued)
         for own in class_sources(source.lake, options.classes):
-            chosen = _restricted(options, own)
+            chosen = _restrict(options, own)
             if not own.members or not chosen.days:
                 continue
             days += len(chosen.days)
@@ -112,7 +112,7 @@ def make_values(source: ReportSource, options: SeriesOptions) -> tuple[int, int]
         ]
         if tasks or days_stored:
             both: list[_ClassTask | _DayTask] = [*tasks, *days_stored]
-            made = source.taken(source.runner.mapped(both, _values, arrow_schema(_COLUMNS)))
+            made = source.table_of_rows(source.runner.map(both, _values, arrow_schema(_COLUMNS)))
             source.connection.execute(f"insert into {VALUES} from {made}")
     _drop_clocks(source)
     return days, sum(len(item.classes) for item in days_stored)
@@ -128,7 +128,7 @@ class _ClassTask:
 
     def values(self, connection: Any) -> Iterator[Any]:
         """The values as record batches."""
-        yield from _computed(connection, self)
+        yield from _compute(connection, self)
 
 
 @attrs.frozen
@@ -149,7 +149,7 @@ class _DayTask:
 
     def values(self, connection: Any) -> Iterator[Any]:
         """As of `_ClassTask`."""
-        names = ", ".join(quoted(name) for name in ROLLUP_COLUMNS)
+        names = ", ".join(quote_name(name) for name in ROLLUP_COLUMNS)
         connection.register("report_rollups", self.table.dataset(self.files))
         of_classes = " or ".join(f"({_of_class(task)})" for task in self.classes)
         connection.execute(
@@ -161,7 +161,7 @@ class _DayTask:
             rows = f"(select * from {_ROLLED} where {_of_class(task)})"
             if window_seconds(self.size) != seconds:
                 rows = f"({coarser(rows, seconds)})"
-            yield from duckdb_batches(connection, _selected(rows, task))
+            yield from duckdb_batches(connection, _rollup_query(rows, task))
 
 
 def _of_class(task: _ClassTask) -> str:
@@ -177,7 +177,7 @@ def _values(connection: Any, task: _ClassTask | _DayTask) -> Iterator[Any]:
     return task.values(connection)
 
 
-def _computed(connection: Any, task: _ClassTask) -> Iterator[Any]:
+def _compute(connection: Any, task: _ClassTask) -> Iterator[Any]:
     """The values of a class from its samples."""
     options, samples = task.options, task.samples
     if samples.samples(None, None) > _MOST_LOADED:
@@ -185,12 +185,12 @@ def _computed(connection: Any, task: _ClassTask) -> Iterator[Any]:
             for day in sorted(samples.days):
                 with rollup.day(day) as tables:
                     for table in tables.values():
-                        yield from duckdb_batches(connection, _selected(table, task))
+                        yield from duckdb_batches(connection, _rollup_query(table, task))
         return
     # Planning costs more than the rows: all days at once, from a table, since the kernel reads them several times.
     rows = samples.sql(connection, sorted(samples.days))
     connection.execute(f"create or replace temp table {_SAMPLES} as select * from {rows}")
-    with rolled_up(
+    with roll_up(
         connection,
         _SAMPLES,
         samples.members,
@@ -200,10 +200,10 @@ def _computed(connection: Any, task: _ClassTask) -> Iterator[Any]:
         continued=options.continued,
     ) as found:
         if found is not None:
-            yield from duckdb_batches(connection, _selected(f"({found})", task))
+            yield from duckdb_batches(connection, _rollup_query(f"({found})", task))
 
 
-def _restricted(options: SeriesOptions, samples: ClassSource) -> ClassSource:
+def _restrict(options: SeriesOptions, samples: ClassSource) -> ClassSource:
     """Only the rows of the ranges, and the files that may have such."""
     times = [(item.first_ns - _BEFORE_NS, item.last_ns) for item in options.ranges]
     days = {
@@ -238,7 +238,7 @@ def _counters(source: ReportSource, samples: ClassSource) -> list[str]:
     return [name for name, counts in found.items() if counts]
 
 
-def _selected(table: str, task: _ClassTask) -> str:
+def _rollup_query(table: str, task: _ClassTask) -> str:
     """The values of roll-ups, as a query."""
     samples, counters, options = task.samples, task.counters, task.options
     members, durations = samples.members, _durations(samples)

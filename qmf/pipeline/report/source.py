@@ -14,7 +14,7 @@ from typing import Any, Self
 import attrs
 
 from qmf.pipeline.audit.schemas import PARTS, Columns, arrow_schema
-from qmf.pipeline.audit.state import AuditState, chosen, columns_together, together
+from qmf.pipeline.audit.state import AuditState, columns_together, select_part, together
 from qmf.pipeline.audit.stored_parts import StoredParts
 from qmf.pipeline.duckdb_queries import connect, duckdb_errors
 from qmf.pipeline.errors import LakeError
@@ -68,8 +68,8 @@ class _Finder:
 
     columns: Mapping[str, Columns]
 
-    def found(self, connection: Any, queries: Sequence[FileQueries]) -> Iterator[Any]:
-        """The function of `Runner.mapped`."""
+    def find(self, connection: Any, queries: Sequence[FileQueries]) -> Iterator[Any]:
+        """The function of `Runner.map`."""
         for query in queries:
             rows = query.source.sql(connection)
             for name, sql in query.sql.items():
@@ -149,7 +149,7 @@ class ReportSource:
         """
         return self._select(kind, first_ns, last_ns, version) or None
 
-    def made(self, queries: Sequence[FileQueries], columns: Mapping[str, Columns]) -> dict[str, str]:
+    def tables_of_queries(self, queries: Sequence[FileQueries], columns: Mapping[str, Columns]) -> dict[str, str]:
         """What queries on files find, as names of tables on the connection: one job of the runner.
 
         Args:
@@ -168,15 +168,15 @@ class ReportSource:
         schema = arrow_schema(columns_together(columns))
         with self.errors():
             if not tasks:
-                return self.parted(ProcessRows(schema, lambda: iter(())), columns)
-            return self.parted(self.runner.mapped(tasks, _Finder(columns).found, schema), columns)
+                return self.tables_of_parts(ProcessRows(schema, lambda: iter(())), columns)
+            return self.tables_of_parts(self.runner.map(tasks, _Finder(columns).find, schema), columns)
 
-    def parted(self, rows: Rows, columns: Mapping[str, Columns]) -> dict[str, str]:
+    def tables_of_parts(self, rows: Rows, columns: Mapping[str, Columns]) -> dict[str, str]:
         """Rows that `PART` tells apart, as names of tables on the connection, by the name of the part."""
-        given = self.taken(rows)
-        return {name: f"({chosen(given, name, own)})" for name, own in columns.items()}
+        given = self.table_of_rows(rows)
+        return {name: f"({select_part(given, name, own)})" for name, own in columns.items()}
 
-    def taken(self, rows: Rows) -> str:
+    def table_of_rows(self, rows: Rows) -> str:
         """Rows of a runner, as the name of a table on the connection."""
         name = f"report_made_{next(self._numbers)}"
         self.connection.register("report_given", rows.table())
@@ -184,7 +184,7 @@ class ReportSource:
         self.connection.unregister("report_given")
         return name
 
-    def unread(self, rows: RowSource) -> RowSource:
+    def unread_rows(self, rows: RowSource) -> RowSource:
         """The rows of files that the audit has not read; all where there is none."""
         if self.audited is None:
             return rows
@@ -201,7 +201,7 @@ class ReportSource:
         if self.audited is not None:
             with self.errors():
                 rows = StoredParts(self.audited.options).rows(self.runner, conditions)
-                for name, found in self.parted(rows, {name: PARTS[name] for name in conditions}).items():
+                for name, found in self.tables_of_parts(rows, {name: PARTS[name] for name in conditions}).items():
                     state.insert(name, f"from {found}")
 
     def _select(self, kind: RowKind, first_ns: int, last_ns: int, version: ClassVersion | None) -> RowSource:
@@ -223,7 +223,7 @@ class ReportSource:
                 source = self._files.select(kind, first=edge, last=edge)
                 sql = f"select min(_received_ns) as first, max(_received_ns) as last from {ROWS}"
                 queries.append(FileQueries(source, {_LIMITS: sql}))
-        found = self.made(queries, {_LIMITS: {"first": "bigint", "last": "bigint"}})
+        found = self.tables_of_queries(queries, {_LIMITS: {"first": "bigint", "last": "bigint"}})
         ((first, last),) = self.query(f"select min(first), max(last) from {found[_LIMITS]}")
         return None if first is None else (first, last)
 

@@ -55,7 +55,7 @@ class TimeRange:
         """Its length."""
         return (self.last_ns - self.first_ns) / NS
 
-    def clipped(self, first_ns: int, last_ns: int | None) -> tuple[int, int] | None:
+    def clip(self, first_ns: int, last_ns: int | None) -> tuple[int, int] | None:
         """The part of an interval that lies in the time range; None for no part."""
         first = max(first_ns, self.first_ns)
         last = self.last_ns if last_ns is None else min(last_ns, self.last_ns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from qmf.pipeline.duckdb_queries import quoted
+from qmf.pipeline.duckdb_queries import quote_name
 from qmf.pipeline.rollup.zones import Span, WindowGrid
 
 #: The member that a row describes.
@@ -51,7 +51,7 @@ ROLLUP_COLUMNS: Mapping[str, str] = MappingProxyType(
 )
 
 
-def derived(values: Mapping[str, str], start_ns: str, end_ns: str) -> dict[str, str]:
+def derived_columns(values: Mapping[str, str], start_ns: str, end_ns: str) -> dict[str, str]:
     """The columns that follow from others of the same row.
 
     Args:
@@ -69,7 +69,7 @@ def derived(values: Mapping[str, str], start_ns: str, end_ns: str) -> dict[str, 
     # The value before holds from the start of the window to the first sample, the last one to the end of the window.
     head = f"case when {values['before']} is null then 0 else {first} - {start_ns} end"
     tail = f"case when {values['deleted']} then 0 else {end_ns} - {last} end"
-    area = f"({values['area']} + {held(values['before'], head)} + {held(values['last'], tail)})"
+    area = f"({values['area']} + {value_seconds(values['before'], head)} + {value_seconds(values['last'], tail)})"
     time = f"({values['held_ns']} + ({head}) + ({tail}))"
     timed = f"case when {time} > 0 then {area} / ({time} / 1e9) end"
     return {
@@ -80,7 +80,7 @@ def derived(values: Mapping[str, str], start_ns: str, end_ns: str) -> dict[str, 
     }
 
 
-def held(value: str, nanoseconds: str) -> str:
+def value_seconds(value: str, nanoseconds: str) -> str:
     """A value times the seconds that it held, as SQL: 0 for no time, also of an infinite value."""
     return f"case when ({nanoseconds}) > 0 then {value} * (({nanoseconds}) / 1e9) else 0 end"
 
@@ -99,8 +99,8 @@ def coarser(rows: str, seconds: int, spans: Sequence[Span] = ()) -> str:
     firsts = ("first_ns", "first_epoch", "first_exact", "first", "before_ns", "before")
     lasts = ("last_ns", "last_epoch", "last_created_ns", "last_exact", "last", "deleted")
     pack = {
-        "_first": f"arg_min({packed(firsts)}, window_start)",
-        "_last": f"arg_max({packed(lasts)}, window_start)",
+        "_first": f"arg_min({pack_columns(firsts)}, window_start)",
+        "_last": f"arg_max({pack_columns(lasts)}, window_start)",
     }
     # A row whose sample before lies in the same larger window: its value was held until the first sample.
     gap = "case when before is not null and before_ns >= _start then first_ns - before_ns else 0 end"
@@ -115,29 +115,29 @@ def coarser(rows: str, seconds: int, spans: Sequence[Span] = ()) -> str:
         "total": "coalesce(cast(sum(total_exact) as double), sum(total))",
         "low": "min(low)",
         "high": "max(high)",
-        "area": f"sum(area + {held('before', gap)})",
+        "area": f"sum(area + {value_seconds('before', gap)})",
         "held_ns": f"sum(held_ns + ({gap}))",
     }
-    key = ", ".join(quoted(name) for name in KEY)
-    columns = ", ".join(f"{value} as {quoted(name)}" for name, value in {**pack, **sums}.items())
+    key = ", ".join(quote_name(name) for name in KEY)
+    columns = ", ".join(f"{value} as {quote_name(name)}" for name, value in {**pack, **sums}.items())
     finer = f"(select *, {start} as _start from {rows})"
     grouped = f"select {key}, _start, {columns} from {finer} as finer group by {key}, _start"
     end = f"({grid.end(f'(_start // {10**9})')} * {10**9})"
     values = {
         "window_start": "make_timestamptz(_start // 1000)",
         "window_end": f"make_timestamptz({end} // 1000)",
-        **{name: quoted(name) for name in (*KEY, *sums)},
-        **{name: f"_first.{quoted(name)}" for name in firsts},
-        **{name: f"_last.{quoted(name)}" for name in lasts},
+        **{name: quote_name(name) for name in (*KEY, *sums)},
+        **{name: f"_first.{quote_name(name)}" for name in firsts},
+        **{name: f"_last.{quote_name(name)}" for name in lasts},
     }
-    return f"select {selection({**values, **derived(values, '_start', end)})} from ({grouped}) as larger"
+    return f"select {selection({**values, **derived_columns(values, '_start', end)})} from ({grouped}) as larger"
 
 
-def packed(names: Iterable[str]) -> str:
+def pack_columns(names: Iterable[str]) -> str:
     """Columns as one value, as SQL."""
-    return "{" + ", ".join(f"'{name}': {quoted(name)}" for name in names) + "}"
+    return "{" + ", ".join(f"'{name}': {quote_name(name)}" for name in names) + "}"
 
 
 def selection(values: Mapping[str, str]) -> str:
     """All columns of the table in their order and types, from their values as SQL."""
-    return ", ".join(f"cast({values[name]} as {type}) as {quoted(name)}" for name, type in ROLLUP_COLUMNS.items())
+    return ", ".join(f"cast({values[name]} as {type}) as {quote_name(name)}" for name, type in ROLLUP_COLUMNS.items())

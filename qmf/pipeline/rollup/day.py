@@ -8,13 +8,13 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.rollup.columns import coarser
 from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS, carry
 from qmf.pipeline.rollup.source import ClassSource, day_start_ns
-from qmf.pipeline.rollup.windows import rolled_up
+from qmf.pipeline.rollup.windows import roll_up
 from qmf.pipeline.rollup.zones import UTC, Span, Zone, base_seconds
 
 _ROWS, _BASE, _CARRIED, _NEXT = "qmf_rows", "qmf_rows_base", "qmf_carried", "qmf_next"
@@ -88,7 +88,7 @@ class ClassRollup:
         if not source.days:
             return False
         samples = source.sql(self.connection)
-        with rolled_up(
+        with roll_up(
             self.connection,
             f"(select * from {samples} as s where {where})" if where else samples,
             source.members,
@@ -118,7 +118,7 @@ class ClassRollup:
         if not ranges or not own.days:
             return
         present = ", ".join(
-            f"case when bool_or({quoted(member.value)} is not null) then {text(member.name)} end"
+            f"case when bool_or({quote_name(member.value)} is not null) then {text(member.name)} end"
             for member in self.source.members
             if member.linked
         )

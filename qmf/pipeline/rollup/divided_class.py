@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import quoted
+from qmf.pipeline.duckdb_queries import quote_name
 from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.lake_table import LakeTable
@@ -61,7 +61,7 @@ class SampleFiles:
             LakeError: a file cannot be read.
         """
         source = self.source
-        columns = ", ".join(quoted(name) for name, _type in sample_columns(source.versions, source.members))
+        columns = ", ".join(quote_name(name) for name, _type in sample_columns(source.versions, source.members))
         samples = f"(select {columns} from {source.sql(connection)} where _statistics)"
         if not self.ends:
             yield from duckdb_batches(connection, f"from {samples}")
@@ -69,7 +69,7 @@ class SampleFiles:
         connection.execute(f"create or replace temp table {_SAMPLES} as from {samples}")
         last = "qualify row_number() over (partition by _agent, _object order by _ts_ns desc, _run desc, _seq desc) = 1"
         each = [
-            f"(from {_SAMPLES} where {quoted(member.value)} is not null {last})"
+            f"(from {_SAMPLES} where {quote_name(member.value)} is not null {last})"
             for member in source.members
             if member.linked
         ]
@@ -96,8 +96,8 @@ def divided_rows(runner: Runner, options: RollupOptions, source: ClassSource, li
     known = {date: [_any_file(*source.days[date][0])] for date in source.days if source.days[date]}
     own = ShareSource(source.versions, source.members, known)
     schema = arrow_schema(sample_columns(source.versions, source.members))
-    samples = runner.mapped(tasks, file_samples, schema)
-    return samples.reduced(_OBJECT, partial(_share_rows, ClassTask(options, own, tuple(days))), rollup_schema())
+    samples = runner.map(tasks, file_samples, schema)
+    return samples.reduce(_OBJECT, partial(_share_rows, ClassTask(options, own, tuple(days))), rollup_schema())
 
 
 def file_samples(connection: Any, task: SampleFiles) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from qmf.pipeline.lake.classes import choose_classes
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.log_tail import added_since
+from qmf.pipeline.lake.log_tail import files_added_since
 from qmf.pipeline.lake.runs import LeftOut, RecordedRuns
 from qmf.pipeline.lake.table_files import TableFile
 from qmf.pipeline.rollup.source import ClassSource
@@ -83,7 +83,7 @@ class LakeFollower:
                 for versions in chosen
                 if self._is_wanted(versions[0])
             ]
-        left_out = self._runs.left_out() if self._sources else ()
+        left_out = self._runs.left_out_rows() if self._sources else ()
         return [self._class(source, paths, left_out, until) for source, paths in self._sources]
 
     def _is_wanted(self, version: ClassVersion) -> bool:
@@ -110,7 +110,7 @@ class LakeFollower:
 
     def _look_until(self, path: str, version: int | None) -> Sequence[TableFile]:
         """As of `_look_at` up to a version; to where it was read before, if that is later."""
-        read = self._read(path)
+        read = self._position_of(path)
         if version is None or (read is not None and read > version):
             version = read
         if version is None or (version == read and path in self._files):
@@ -120,7 +120,7 @@ class LakeFollower:
     def _look_at(self, path: str, until: int | None = None) -> Sequence[TableFile]:
         """Find the files of a table, up to a version or all; returns the new ones."""
         url, known = f"{self._delta.url}/{path}", self.positions.get(path)
-        tail = None if known is None else added_since(url, known, until)
+        tail = None if known is None else files_added_since(url, known, until)
         if tail is not None:
             self.positions[path], added = tail
             self._files[path] += added
@@ -133,10 +133,10 @@ class LakeFollower:
         if version == known:
             return ()
         snapshot = table.snapshot(until)
-        found = table.added(self._read(path), snapshot.version)
+        found = table.added_files(self._position_of(path), snapshot.version)
         self.positions[path] = snapshot.version
         self._files[path] = list(snapshot.files)
         return found
 
-    def _read(self, key: str) -> int | None:
+    def _position_of(self, key: str) -> int | None:
         return self.positions[key] if key in self.positions else self._position(key)

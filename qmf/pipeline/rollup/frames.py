@@ -17,7 +17,7 @@ from qmf.pipeline.rollup.columns import KEY, ROLLUP_COLUMNS
 from qmf.pipeline.rollup.columns import coarser as coarser_rows
 from qmf.pipeline.rollup.members import number_members, window_seconds
 from qmf.pipeline.rollup.source import sample_columns
-from qmf.pipeline.rollup.windows import rolled_up
+from qmf.pipeline.rollup.windows import roll_up
 from qmf.pipeline.rollup.zones import UTC, base_seconds
 from qmf.pipeline.runners.runner import duckdb_batches
 from qmf.pipeline.runners.spark import task_connection
@@ -60,9 +60,7 @@ def rollup_sizes(
     package, name = versions[0].package, versions[0].name
 
     def work(connection: Any) -> Iterator[Any]:
-        with rolled_up(
-            connection, _INPUT, members, package=package, name=name, seconds=base, continued=continued
-        ) as sql:
+        with roll_up(connection, _INPUT, members, package=package, name=name, seconds=base, continued=continued) as sql:
             if sql is None:
                 return
             connection.execute(f"create temp table {_BASE} as {sql}")

@@ -120,12 +120,12 @@ class ReplacedRows:
 
 def written_rows(runner: Runner, tasks: Sequence[Task], table: LakeTable, others: Sequence[Rows] = ()) -> WrittenRows:
     """What tasks wrote into the folder of a table, and other rows, to be committed."""
-    found = [*others, *([runner.mapped(tasks, task_rows, rollup_schema())] if tasks else [])]
+    found = [*others, *([runner.map(tasks, task_rows, rollup_schema())] if tasks else [])]
     if not found:
         return WrittenRows()
     rows = found[0]
     for more in found[1:]:
-        rows = rows.joined(more)
+        rows = rows.union(more)
     return rows.write(table, by=PARTITIONS, counted=_COUNTED)
 
 

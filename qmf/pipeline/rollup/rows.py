@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import quoted, text
-from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS, derived, packed, selection
+from qmf.pipeline.duckdb_queries import quote_name, text
+from qmf.pipeline.rollup.columns import ROLLUP_COLUMNS, derived_columns, pack_columns, selection
 from qmf.pipeline.rollup.statements import ClassSamples, Life
 from qmf.schema import Style
 
@@ -46,7 +46,7 @@ def rows(samples: ClassSamples, package: str, name: str, table: str, carried: st
         carried: a table with `CARRIED_COLUMNS`: what was last known from samples before those of `table`, each member
             once; None for nothing.
     """
-    linked = _linked(samples, table, carried)
+    linked = _link_windows(samples, table, carried)
     each = [
         _member(samples, package, name, number, is_carried=carried is not None)
         for number in range(len(samples.members))
@@ -54,8 +54,8 @@ def rows(samples: ClassSamples, package: str, name: str, table: str, carried: st
     # What follows from other columns is stated once for all members: planning it for each would take longer than the
     # rows of a small class.
     start, end = (f"({time} * {10**9})" for time in ("_window", samples.grid.end("_window")))
-    known = {column: quoted(column) for column in ROLLUP_COLUMNS}
-    columns = selection({**known, **derived(known, start, end)})
+    known = {column: quote_name(column) for column in ROLLUP_COLUMNS}
+    columns = selection({**known, **derived_columns(known, start, end)})
     return (
         f"with linked as ({linked}), known as ({' union all '.join(each)}) "
         f"select {columns} from known order by window_start"
@@ -73,7 +73,7 @@ def carry(rows: str, carried: str | None, oldest_ns: int) -> str:
     columns = ", ".join(CARRIED_COLUMNS)
     both = f"select {columns} from {rows}" + (f" union all select {columns} from {carried}" if carried else "")
     return (
-        f"select unnest(arg_max({packed(CARRIED_COLUMNS)}, last_ns)) from ({both}) where last_ns >= {oldest_ns} "
+        f"select unnest(arg_max({pack_columns(CARRIED_COLUMNS)}, last_ns)) from ({both}) where last_ns >= {oldest_ns} "
         "group by agent, object, member"
     )
 
@@ -87,7 +87,7 @@ _ENDS = {
 }
 
 
-def _linked(samples: ClassSamples, table: str, carried: str | None) -> str:
+def _link_windows(samples: ClassSamples, table: str, carried: str | None) -> str:
     """The windows, each with the last sample before it: ``before_ns`` and others, and ``before3`` of member 3."""
     columns = [
         *("windows.*", "_agent", "_object"),
@@ -102,7 +102,7 @@ def _linked(samples: ClassSamples, table: str, carried: str | None) -> str:
             columns.append(f"lag(last{number}) over p as before{number}")
     source = f"{table} as windows join (select distinct _series, _agent, _object from {samples.keys}) using (_series)"
     if carried:
-        source += f" left join ({_pivoted(samples, carried)}) as known using (_series)"
+        source += f" left join ({_pivot(samples, carried)}) as known using (_series)"
         columns.append("known.* exclude (_series)")
     return f"select {', '.join(columns)} from {source} window p as (partition by _series order by _window)"
 
@@ -112,7 +112,7 @@ def _packed_ends(created: str, at: str, value: str) -> str:
     return f"{{'n': last_ns{at}, 'e': last_epoch{at}, 'c': {created}, 'd': deleted{at}, 'v': {value}}}"
 
 
-def _pivoted(samples: ClassSamples, carried: str) -> str:
+def _pivot(samples: ClassSamples, carried: str) -> str:
     """A row per object of what was last known, a column per member."""
     columns = []
     for number, member in enumerate(samples.members):
@@ -168,7 +168,7 @@ def _member(samples: ClassSamples, package: str, name: str, number: int, *, is_c
         **_neighbours(samples, number, is_carried=is_carried),
     }
     columns = ", ".join(
-        f"cast({value} as {ROLLUP_COLUMNS[column]}) as {quoted(column)}" for column, value in values.items()
+        f"cast({value} as {ROLLUP_COLUMNS[column]}) as {quote_name(column)}" for column, value in values.items()
     )
     return f"select _window, {columns} from linked where samples{at} > 0"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import parquet_files, quoted
+from qmf.pipeline.duckdb_queries import parquet_files, quote_name
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema
 from qmf.pipeline.lake.classes import choose_classes, columns_of_versions
@@ -141,7 +141,7 @@ class ClassSource:
 
     def _sql(self, connection: Any, days: Sequence[str]) -> str:
         columns = dict(sample_columns(self.versions, self.members))
-        names = ", ".join(quoted(name) for name in columns)
+        names = ", ".join(quote_name(name) for name in columns)
         files = [item for day in days for item in self.days[day]]
         where = self._where(days)
         if all(is_local(table.url) for table, _ in files):
@@ -192,7 +192,7 @@ def class_sources(lake: DeltaLake, names: Iterable[str] = ()) -> list[ClassSourc
     Raises:
         LakeError: no lake, no such class, or versions disagree about a type.
     """
-    left_out = RecordedRuns(lake).left_out()
+    left_out = RecordedRuns(lake).left_out_rows()
     return [
         ClassSource.of(
             versions,

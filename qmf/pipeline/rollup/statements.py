@@ -17,8 +17,8 @@ from collections.abc import Callable, Collection, Sequence
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import quoted
-from qmf.pipeline.rollup.columns import held
+from qmf.pipeline.duckdb_queries import quote_name
+from qmf.pipeline.rollup.columns import value_seconds
 from qmf.pipeline.rollup.members import NumberMember
 from qmf.pipeline.rollup.zones import WindowGrid
 from qmf.schema import Style
@@ -139,7 +139,7 @@ def went_back(samples: ClassSamples) -> str:
     return " or ".join(f"back{at}" for at in samples.clocks)
 
 
-def corrected(samples: ClassSamples, table: str, corrections_table: str) -> str:
+def correction_update(samples: ClassSamples, table: str, corrections_table: str) -> str:
     """The update of a table of `windows` by one of `corrections`."""
     changes = ", ".join(
         f"{field}{number} = case when t.back{samples.suffix(number)} and c.resets{number} < t.resets{number} "
@@ -271,7 +271,7 @@ def _aggregates(samples: ClassSamples, number: int) -> list[str]:
     if member.style is Style.COUNT:
         columns += _growth(samples, number)
     elif member.gauge:
-        columns.append(f"coalesce(sum({held(value, f'_held{at}')}), 0) as area{number}")
+        columns.append(f"coalesce(sum({value_seconds(value, f'_held{at}')}), 0) as area{number}")
     return columns
 
 
@@ -322,4 +322,4 @@ def _growth(samples: ClassSamples, number: int) -> list[str]:
 def _number(samples: ClassSamples, name: str) -> str:
     whole = next(member.whole or name == member.count for member in samples.members if name in member.columns)
     type = "double" if not whole else "hugeint" if samples.large else "bigint"
-    return f"cast({quoted(name)} as {type})"
+    return f"cast({quote_name(name)} as {type})"

@@ -200,7 +200,7 @@ class RollupStream:
         samples = NewSamples(source, files, first=True)
         if not files or samples.values > room or start < self._late_until.get(item.name, start):
             return None
-        carried = self._windows.known(WindowRange(source, size, start, start, last=False))
+        carried = self._windows.last_known_table(WindowRange(source, size, start, start, last=False))
         # What an earlier stream had read of windows that are not complete is read again, together with what is new:
         # new rows may be in the same files as others, if files were combined.
         since = None if set(files) == set(item.new) else start

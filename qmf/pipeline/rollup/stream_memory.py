@@ -14,7 +14,7 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
 from qmf.pipeline.lake.counted_rows import CountedRows
 from qmf.pipeline.lake.days import NS_PER_DAY
@@ -28,7 +28,7 @@ from qmf.pipeline.rollup.rows import CARRIED_COLUMNS, LOOK_BACK_DAYS, carry
 from qmf.pipeline.rollup.source import ClassSource, sample_columns
 from qmf.pipeline.rollup.stream_windows import WindowRange
 from qmf.pipeline.rollup.tables import OUT, add_rows
-from qmf.pipeline.rollup.windows import rolled_up
+from qmf.pipeline.rollup.windows import roll_up
 from qmf.pipeline.rollup.zones import UTC, Span, Zone, base_seconds
 
 #: Values that are taken into memory at once, and values and rows that are kept, at most.
@@ -125,10 +125,10 @@ class StreamMemory:
         #: Samples came of windows of which other classes have rows already.
         self._is_behind = False
         connection.execute(f"create temp table {_OBJECTS} (number bigint, class bigint, agent varchar, object varchar)")
-        texts = ", ".join(f"{quoted(name)} varchar" for name in ("package", "class", "member", "style", "unit"))
+        texts = ", ".join(f"{quote_name(name)} varchar" for name in ("package", "class", "member", "style", "unit"))
         connection.execute(f"create temp table {_MEMBERS} (_class bigint, _member bigint, {texts})")
         for table, names in ((_ROWS, tuple(ROLLUP_COLUMNS)), (_CARRIED, CARRIED_COLUMNS)):
-            columns = ", ".join(f"{quoted(name)} {ROLLUP_COLUMNS[name]}" for name in names)
+            columns = ", ".join(f"{quote_name(name)} {ROLLUP_COLUMNS[name]}" for name in names)
             connection.execute(f"create temp table {table} ({columns})")
 
     # -- adding
@@ -280,7 +280,7 @@ class StreamMemory:
         connection.execute(f"create or replace temp table {_NEW} as from {_ROWS} limit 0")
         for family in sorted(self._families, key=lambda item: item.name):
             table = _values(family)
-            with rolled_up(
+            with roll_up(
                 connection,
                 f"(select * from {table} where _ts_ns < {until})",
                 [family.member],
@@ -312,7 +312,7 @@ class StreamMemory:
         if seconds != self._seconds:
             chosen = f"({coarser(chosen, seconds, self._spans(_ROWS))})"
         columns = ", ".join(
-            f"{'o' if name in ('agent', 'object') else 'm' if name in KEY else 'r'}.{quoted(name)}"
+            f"{'o' if name in ('agent', 'object') else 'm' if name in KEY else 'r'}.{quote_name(name)}"
             for name in ROLLUP_COLUMNS
         )
         named = (

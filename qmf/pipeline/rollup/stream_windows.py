@@ -14,7 +14,7 @@ from qmf.pipeline.rollup.members import window_seconds
 from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS, carry
 from qmf.pipeline.rollup.source import ClassSource
 from qmf.pipeline.rollup.tables import OUT, RollupOptions, add_rows, rollup_table
-from qmf.pipeline.rollup.windows import rolled_up
+from qmf.pipeline.rollup.windows import roll_up
 from qmf.views.times import parse_duration
 
 #: Later than any sample.
@@ -124,8 +124,8 @@ class WindowRollup:
         if not source.days:
             return 0
         spans, day_start = zone.spans(first, until), zone.start_ns(date)
-        carried = self.known(windows)
-        with rolled_up(
+        carried = self.last_known_table(windows)
+        with roll_up(
             self._connection,
             f"(select * from {source.sql(self._connection)} where not {is_ahead(self._options.late)})",
             source.members,
@@ -144,7 +144,7 @@ class WindowRollup:
         rows = _ROWS if seconds == self._options.base_seconds else f"({coarser(_ROWS, seconds, spans)})"
         return add_rows(self._connection, OUT, rows, windows.size, zone)
 
-    def known(self, windows: WindowRange) -> str | None:
+    def last_known_table(self, windows: WindowRange) -> str | None:
         """The table of what is last known before some windows; None for nothing.
 
         Raises:

@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import quoted, text
+from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.lake_table import LakeTable
@@ -160,7 +160,7 @@ def add_rows(connection: Any, out: str, table: str, size: str, zone: Zone = UTC)
         size: of the windows.
         zone: of their days.
     """
-    columns = ", ".join(f"{quoted(name)} {type}" for name, type in ROLLUP_COLUMNS.items())
+    columns = ", ".join(f"{quote_name(name)} {type}" for name, type in ROLLUP_COLUMNS.items())
     connection.execute(f"create temp table if not exists {out} (size varchar, {DATE} varchar, {columns})")
     local = "window_start" if zone.is_utc else f"timezone({text(zone.name)}, window_start)"
     rows = f"select {text(size)} as size, strftime({local}, '%Y-%m-%d') as {DATE}, * from {table}"

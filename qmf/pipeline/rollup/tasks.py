@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import duckdb_errors, quoted, text
+from qmf.pipeline.duckdb_queries import duckdb_errors, quote_name, text
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.lake.days import NS_PER_DAY
 from qmf.pipeline.lake.days import day as utc_day
@@ -59,7 +59,7 @@ class ClassTask:
                     for size, table in tables.items():
                         add_rows(connection, OUT, table, size, zone)
                     if tables:
-                        yield from _taken(connection)
+                        yield from _take_rows(connection)
 
 
 @attrs.frozen
@@ -86,7 +86,7 @@ class SmallClassesTask:
             for size in options.sizes:
                 ranges = [WindowRange(item.source, size, start, end, last=False) for item in self.samples]
                 memory.roll_up(size, ranges)
-            yield from _taken(connection)
+            yield from _take_rows(connection)
 
 
 @attrs.frozen
@@ -113,7 +113,7 @@ class WindowTask:
             rollup_table(self.options, "stream").delta()  # refuses what isn't there
         with _errors(self.options.lake):
             if WindowRollup(connection, self.options).roll_up(self.windows):
-                yield from _taken(connection)
+                yield from _take_rows(connection)
 
 
 @attrs.frozen
@@ -136,7 +136,7 @@ class KeptRows:
         """As of `ClassTask`."""
         with duckdb_errors(self.table.url):
             connection.register("qmf_kept", self.table.dataset([self.file]))
-            columns = ", ".join(quoted(name) for name in ROLLUP_COLUMNS)
+            columns = ", ".join(quote_name(name) for name in ROLLUP_COLUMNS)
             partitions = f"{text(self.size)} as size, {text(str(self.file.date))} as {DATE}"
             stored = f"(select * replace ({partitions}) from qmf_kept)"
             yield from duckdb_batches(
@@ -197,7 +197,7 @@ def _task(options: RollupOptions, source: ClassSource, days: Sequence[str]) -> C
     return ClassTask(options, attrs.evolve(source, days=files), tuple(days))
 
 
-def _taken(connection: Any) -> Iterator[Any]:
+def _take_rows(connection: Any) -> Iterator[Any]:
     """The rows of `OUT`, which is dropped; none where it is not there."""
     if connection.execute(f"select 1 from duckdb_tables() where table_name = {text(OUT)}").fetchall():
         yield from duckdb_batches(connection, f"from {OUT}")

@@ -18,7 +18,7 @@ _KEYS, _WINDOWS, _CORRECTIONS = "qmf_keys", "qmf_windows", "qmf_corrections"
 
 
 @contextmanager
-def rolled_up(
+def roll_up(
     connection: Any,
     source: str,
     members: Sequence[NumberMember],
@@ -92,4 +92,4 @@ def _correct(connection: Any, samples: ClassSamples) -> None:
     ((back,),) = connection.execute(f"select count(*) from {_WINDOWS} where {statements.went_back(samples)}").fetchall()
     if back:
         connection.execute(f"create temp table {_CORRECTIONS} as {statements.corrections(samples, _WINDOWS)}")
-        connection.execute(statements.corrected(samples, _WINDOWS, _CORRECTIONS))
+        connection.execute(statements.correction_update(samples, _WINDOWS, _CORRECTIONS))

@@ -14,7 +14,7 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.duckdb_queries import connect, quoted
+from qmf.pipeline.duckdb_queries import connect, quote_name
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
@@ -44,13 +44,13 @@ class ProcessRows:
 
         wanted = pa.array(list(values))
 
-        def chosen() -> Iterator[Any]:
+        def select_rows() -> Iterator[Any]:
             for batch in self.open():
                 found = batch.filter(compute.is_in(batch[column], value_set=wanted))
                 if found.num_rows:
                     yield found
 
-        return ProcessRows(self.schema, chosen)
+        return ProcessRows(self.schema, select_rows)
 
     def select(self, columns: Sequence[str]) -> Rows:
         """As of `Rows`."""
@@ -58,7 +58,7 @@ class ProcessRows:
         schema = import_pyarrow().schema([self.schema.field(name) for name in names])
         return ProcessRows(schema, lambda: (batch.select(names) for batch in self.open()))
 
-    def joined(self, other: Rows) -> Rows:
+    def union(self, other: Rows) -> Rows:
         """As of `Rows`."""
         assert isinstance(other, ProcessRows)
 
@@ -68,18 +68,18 @@ class ProcessRows:
 
         return ProcessRows(self.schema, both)
 
-    def reduced(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
+    def reduce(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
         """As of `Rows`: one share has all keys."""
 
-        def made() -> Iterator[Any]:
-            rows = self._sorted((*key, *order)) if order else self.open()
+        def batches() -> Iterator[Any]:
+            rows = self._sort((*key, *order)) if order else self.open()
             with closing(connection()) as own:
                 yield from conformed_batches(work(own, rows), schema)
 
-        return ProcessRows(schema, made)
+        return ProcessRows(schema, batches)
 
     @contextmanager
-    def kept(self) -> Iterator[Rows]:
+    def persist(self) -> Iterator[Rows]:
         """As of `Rows`: in a temporary file, since they may be more than fits in memory."""
         ipc = import_pyarrow().ipc
         with tempfile.TemporaryDirectory(prefix="qmf-rows-") as folder:
@@ -88,11 +88,11 @@ class ProcessRows:
                 for batch in conformed_batches(self.open(), self.schema):
                     stream.write_batch(batch)
 
-            def stored() -> Iterator[Any]:
+            def read_file() -> Iterator[Any]:
                 with import_pyarrow().memory_map(path) as source:
                     yield from ipc.open_stream(source)
 
-            yield ProcessRows(self.schema, stored)
+            yield ProcessRows(self.schema, read_file)
 
     def table(self) -> Any:
         """As of `Rows`."""
@@ -102,11 +102,11 @@ class ProcessRows:
         self, table: LakeTable, *, by: Sequence[str] = (), order: Sequence[str] = (), counted: Sequence[str] = ()
     ) -> WrittenRows:
         """As of `Rows`."""
-        rows = self._sorted(order) if order else self.open()
+        rows = self._sort(order) if order else self.open()
         return write_rows(table, rows, self.schema, by=by, counted=counted)
 
-    def _sorted(self, columns: Sequence[str]) -> Iterator[Any]:
-        by = ", ".join(quoted(name) for name in columns)
+    def _sort(self, columns: Sequence[str]) -> Iterator[Any]:
+        by = ", ".join(quote_name(name) for name in columns)
         with closing(connection()) as own:
             batches = conformed_batches(self.open(), self.schema)
             own.register(_SORTED, import_pyarrow().RecordBatchReader.from_batches(self.schema, batches))
@@ -117,7 +117,8 @@ class ProcessRunner:
     """Runs jobs in this process; see `Runner`."""
 
     def __init__(self, task_rows: int | None = None) -> None:
-        """
+        """Make a runner in this process.
+
         Args:
             task_rows: rows of the files of a task; None for all files in one, which DuckDB divides itself.
         """
@@ -141,17 +142,17 @@ class ProcessRunner:
             return [files] if any(files.values()) else []
         return list(in_portions(files, self._task_rows))
 
-    def mapped(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
+    def map(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
         """As of `Runner`: one task after the other, since each has all processors."""
 
-        def made() -> Iterator[Any]:
+        def batches() -> Iterator[Any]:
             for task in tasks:
                 with closing(self._cursor()) as own:
                     yield from conformed_batches(work(own, task), schema)
 
-        return ProcessRows(schema, made)
+        return ProcessRows(schema, batches)
 
-    def given(self, table: Any) -> Rows:
+    def from_arrow(self, table: Any) -> Rows:
         """As of `Runner`."""
         return ProcessRows(table.schema, lambda: iter(table.to_batches()))
 

@@ -2,9 +2,9 @@
 
 A job gives these functions to a runner and knows nothing else about it::
 
-    parts = runner.mapped(runner.portions(files), make_parts, PARTS)
-    lives = parts.where("part", ["objects"]).reduced(["object"], make_lives, LIVES)
-    table.commit_files(lives.write(table).files, LIVES, replace=True)
+    parts = runner.map(runner.portions(files), make_parts, PARTS)
+    lifetimes = parts.where("part", ["objects"]).reduce(["object"], make_lifetimes, LIFETIMES)
+    table.commit_files(lifetimes.write(table).files, LIFETIMES, replace=True)
 
 Functions and tasks are values that other processes can have. They get a connection to DuckDB of their own, whose times
 are in UTC, and make Arrow record batches.
@@ -62,7 +62,7 @@ class Pace:
 
 
 class Rows(Protocol):
-    """Rows that a job has made, wherever they are. They are computed when they are used, each time, unless `kept`."""
+    """Rows that a job has made, wherever they are. They are computed each time that they are used, see `persist`."""
 
     def where(self, column: str, values: Sequence[str]) -> Rows:
         """The rows with one of some values in a column."""
@@ -70,10 +70,10 @@ class Rows(Protocol):
     def select(self, columns: Sequence[str]) -> Rows:
         """Some columns of the rows."""
 
-    def joined(self, other: Rows) -> Rows:
+    def union(self, other: Rows) -> Rows:
         """These rows and others with the same columns."""
 
-    def reduced(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
+    def reduce(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
         """What a function makes of all rows with the same key.
 
         Args:
@@ -83,7 +83,7 @@ class Rows(Protocol):
             order: columns by which the rows of a share are sorted, `key` before them; none for any order.
         """
 
-    def kept(self) -> AbstractContextManager[Rows]:
+    def persist(self) -> AbstractContextManager[Rows]:
         """The same rows, computed once, until the end of the block."""
 
     def table(self) -> Any:
@@ -119,7 +119,7 @@ class Runner(Protocol):
     def portions(self, files: FilesByTable) -> list[FilesByTable]:
         """The files of a lake as tasks, by their size."""
 
-    def mapped(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
+    def map(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
         """What a function makes of each task.
 
         Args:
@@ -128,7 +128,7 @@ class Runner(Protocol):
             schema: of what it makes, as an Arrow schema.
         """
 
-    def given(self, table: Any) -> Rows:
+    def from_arrow(self, table: Any) -> Rows:
         """Rows of an Arrow table, which are few."""
 
     def each(self, tasks: Sequence[Task], work: Callable[[Task], Mapped]) -> list[Mapped]:
@@ -172,7 +172,7 @@ def stored_rows(
         connection.register(STORED, own.dataset(chosen))
         yield from duckdb_batches(connection, sql)
 
-    return runner.mapped(tasks, read, schema)
+    return runner.map(tasks, read, schema)
 
 
 def duckdb_batches(connection: Any, sql: str, rows: int = 50_000) -> Iterator[Any]:

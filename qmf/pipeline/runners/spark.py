@@ -47,12 +47,12 @@ class SparkRows:
         """As of `Rows`."""
         return attrs.evolve(self, frame=self.frame.select(*(F.col(f"`{name}`") for name in columns)))
 
-    def joined(self, other: Rows) -> Rows:
+    def union(self, other: Rows) -> Rows:
         """As of `Rows`."""
         assert isinstance(other, SparkRows)
         return SparkRows(self.frame.unionAll(other.frame), max(self.shares, other.shares))
 
-    def reduced(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
+    def reduce(self, key: Sequence[str], work: Reduce, schema: Any, *, order: Sequence[str] = ()) -> Rows:
         """As of `Rows`."""
 
         def run(batches: Iterable[Any]) -> Iterator[Any]:
@@ -65,7 +65,7 @@ class SparkRows:
         return attrs.evolve(self, frame=shares.mapInArrow(run, from_arrow_schema(schema)))
 
     @contextmanager
-    def kept(self) -> Iterator[Rows]:
+    def persist(self) -> Iterator[Rows]:
         """As of `Rows`."""
         frame = self.frame.persist()
         try:
@@ -89,7 +89,8 @@ class SparkRunner:
     """Runs jobs on Spark; see `Runner`."""
 
     def __init__(self, spark: SparkSession, task_rows: int = TASK_ROWS) -> None:
-        """
+        """Make a runner on a Spark session.
+
         Args:
             spark: to run on; its executors read the lake and write the tables themselves.
             task_rows: rows of the files of a task.
@@ -111,18 +112,18 @@ class SparkRunner:
         """As of `Runner`."""
         return list(in_portions(files, self._task_rows))
 
-    def mapped(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
+    def map(self, tasks: Sequence[Task], work: Map[Task], schema: Any) -> Rows:
         """As of `Runner`: each task in a partition of its own, which Spark runs again where one is lost."""
 
         def run(batches: Iterable[Any]) -> Iterator[Any]:
-            for task in _unpickled(batches):
+            for task in _unpickle_tasks(batches):
                 with closing(task_connection()) as own:
                     yield from conformed_batches(work(own, task), schema)
 
-        frame = self._pickled(tasks).mapInArrow(run, from_arrow_schema(schema))
+        frame = self._pickle_tasks(tasks).mapInArrow(run, from_arrow_schema(schema))
         return SparkRows(frame, max(1, len(tasks)))
 
-    def given(self, table: Any) -> Rows:
+    def from_arrow(self, table: Any) -> Rows:
         """As of `Runner`."""
         return SparkRows(self.spark.createDataFrame(table, from_arrow_schema(table.schema)), 1)
 
@@ -131,23 +132,23 @@ class SparkRunner:
 
         def run(batches: Iterable[Any]) -> Iterator[Any]:
             pa = import_pyarrow()
-            for number, task in _unpickled(batches):
+            for number, task in _unpickle_tasks(batches):
                 found = [pa.array([number], pa.int64()), pa.array([pickle.dumps(work(task))], pa.binary())]
                 yield pa.RecordBatch.from_arrays(found, ["number", "found"])
 
-        rows = self._pickled(list(enumerate(tasks))).mapInArrow(run, "number long, found binary").collect()
+        rows = self._pickle_tasks(list(enumerate(tasks))).mapInArrow(run, "number long, found binary").collect()
         return [pickle.loads(found) for _number, found in sorted((row[0], bytes(row[1])) for row in rows)]
 
     def follow(self, lake: DeltaLake, checkpoint: str, step: Step, pace: Pace, stop: threading.Event) -> None:
         """As of `Runner`: a query of Structured Streaming, with a step for each micro-batch; see `spark_stream`."""
         follow_lake(self.spark, lake, checkpoint, step, pace, stop)
 
-    def _pickled(self, tasks: Sequence[Any]) -> DataFrame:
+    def _pickle_tasks(self, tasks: Sequence[Any]) -> DataFrame:
         frame = self.spark.createDataFrame([(pickle.dumps(task),) for task in tasks], "task binary")
         return frame.repartition(len(tasks) or 1)
 
 
-def _unpickled(batches: Iterable[Any]) -> Iterator[Any]:
+def _unpickle_tasks(batches: Iterable[Any]) -> Iterator[Any]:
     for batch in batches:
         for data in batch.column(0):
             yield pickle.loads(data.as_py())

@@ -72,7 +72,7 @@ def follow_lake(
     register(spark)
     with _place(checkpoint) as place:
         attempt = 1
-        while (made := _followed(spark, lake, place, step, pace, stop)) is None and attempt < _ATTEMPTS:
+        while (made := _follow(spark, lake, place, step, pace, stop)) is None and attempt < _ATTEMPTS:
             attempt += 1
     if made is None:
         raise PipelineError(f"Spark could not start Python for the stream, {_ATTEMPTS} times: is the machine too busy?")
@@ -82,7 +82,7 @@ def follow_lake(
             pass
 
 
-def _followed(
+def _follow(
     spark: SparkSession, lake: DeltaLake, checkpoint: str, step: Step, pace: Pace, stop: threading.Event
 ) -> int | None:
     """Run a query, and return how many micro-batches there were; None where Spark could not start Python for it."""

@@ -123,7 +123,7 @@ class FrameClass:
         return class_path(self.kind, self.versions[0].package, self.versions[0].name)
 
 
-def marked(schema: T.StructType, own: FrameClass) -> T.StructType:
+def mark_schema(schema: T.StructType, own: FrameClass) -> T.StructType:
     """A schema whose metadata say what the rows are, for `recorded_class`."""
     versions = [[item.package, item.name, item.hash, item.event, item.to_json()] for item in own.versions]
     text = json.dumps({"kind": own.kind.value, "versions": versions})

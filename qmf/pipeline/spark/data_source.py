@@ -64,13 +64,13 @@ class QmfDataSource(DataSource):
         """The columns of the class, as the lake or the bus has them now; those of later versions join at a restart."""
         if self._is_of_versions():
             return lake_versions.SCHEMA
-        kind, versions = self._selected()
+        kind, versions = self._selected_class()
         if kind in CLASS_KINDS and not versions:
             return catalog.any_class_schema(kind)
-        schema = self._chosen(catalog.kind_schema(kind, versions), kind)
-        return catalog.marked(schema, catalog.FrameClass(kind, tuple(versions)))
+        schema = self._choose_columns(catalog.kind_schema(kind, versions), kind)
+        return catalog.mark_schema(schema, catalog.FrameClass(kind, tuple(versions)))
 
-    def _chosen(self, schema: T.StructType, kind: RowKind) -> T.StructType:
+    def _choose_columns(self, schema: T.StructType, kind: RowKind) -> T.StructType:
         """The columns of every row, and those that the options name."""
         names = [name.strip() for name in self.options.get("columns", "").split(",") if name.strip()]
         if not names:
@@ -92,7 +92,7 @@ class QmfDataSource(DataSource):
             from qmf.pipeline.spark.bus_snapshot import SnapshotReader
 
             return SnapshotReader(options)
-        wanted, includes = self._wanted(schema)
+        wanted, includes = self._wanted_rows(schema)
         place = _place(options["lake"], options)
         lake = place.open()
         if not lake.exists():
@@ -108,7 +108,7 @@ class QmfDataSource(DataSource):
         if self._is_of_versions():
             tick = float(options["tick"]) if options.get("tick") else None
             return LakeVersionsReader(absolute(options["lake"]), storage_options(options), tick)
-        wanted, includes = self._wanted(schema)
+        wanted, includes = self._wanted_rows(schema)
         return LakeStreamReader(
             _place(options.get("spool") or options["lake"], options),
             wanted,
@@ -120,9 +120,9 @@ class QmfDataSource(DataSource):
     def _is_of_versions(self) -> bool:
         return bool(self.options.get("kind") == lake_versions.VERSIONS and self.options.get("lake"))
 
-    def _wanted(self, schema: T.StructType) -> tuple[WantedRows, PathFilter]:
+    def _wanted_rows(self, schema: T.StructType) -> tuple[WantedRows, PathFilter]:
         """Rows and columns of a lake, and its tables."""
-        kind, versions = self._selected()
+        kind, versions = self._selected_class()
         if kind not in CLASS_KINDS:
             return WantedRows(columns=columns_of(kind, None)), TablesOf(kind)
         if not versions:
@@ -132,7 +132,7 @@ class QmfDataSource(DataSource):
         own = TablesOf(kind, versions[0].package, versions[0].name)
         return WantedRows(columns=columns, hash=self.options.get("hash") or None), own
 
-    def _selected(self) -> tuple[RowKind, list[ClassVersion]]:
+    def _selected_class(self) -> tuple[RowKind, list[ClassVersion]]:
         """The kind of rows, and the versions of their class where the options name one."""
         options = self.options
         name = options.get("class")

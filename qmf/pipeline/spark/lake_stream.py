@@ -112,7 +112,8 @@ class LakeBatchReader(DataSourceReader):
     """Reads what is in some tables of a lake."""
 
     def __init__(self, place: LakePlace, files: Sequence[FeedFile], wanted: WantedRows) -> None:
-        """
+        """Prepare the reading of the files of some tables.
+
         Args:
             place: where the lake is.
             files: to read.
@@ -126,7 +127,7 @@ class LakeBatchReader(DataSourceReader):
         """A few files for each task; Spark asks for one part at least."""
         files = [item for item in self._files if may_have(item.file, self._wanted.conditions)]
         has_rows = any(has_classes(item.path) for item in files)
-        left_out = RecordedRuns(self._place.open()).left_out() if has_rows else ()
+        left_out = RecordedRuns(self._place.open()).left_out_rows() if has_rows else ()
         return partitions_of(files, left_out) or [FilesPartition([])]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
@@ -193,7 +194,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Remember the last commits as the end."""
-        self._end = self._opened()[0].versions(self._paths())
+        self._end = self._open()[0].versions(self._paths())
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The end of the next micro-batch."""
@@ -202,7 +203,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
             self._spool = Spool(self._spooled[0], self._place.url, self._spooled[1])
         files = None if isinstance(limit, ReadAllAvailable) else self._limit
-        feed, paths = self._opened()[1], self._paths()
+        feed, paths = self._open()[1], self._paths()
         # All that is there is read at the end, so there is nothing to wait for.
         until = None if self._end is not None else self._known_until(paths)
         position = feed.next_position(_position(start), paths, limit=files, end=self._end, until_ns=until)
@@ -210,11 +211,11 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """The files that came between two offsets, a few for each task."""
-        found = self._opened()[1].files(_position(start), _position(end))
+        found = self._open()[1].files(_position(start), _position(end))
         if not any(has_classes(item.path) for item in found):
             return partitions_of(found, ())
         assert self._runs is not None
-        return partitions_of(found, self._runs.left_out())
+        return partitions_of(found, self._runs.left_out_rows())
 
     def commit(self, end: Offset) -> None:
         """Nothing to release: files are removed by the lake's retention."""
@@ -226,7 +227,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._spool is not None:
             self._spool.close()
 
-    def _opened(self) -> tuple[DeltaLake, LakeFeed]:
+    def _open(self) -> tuple[DeltaLake, LakeFeed]:
         if self._lake is None or self._feed is None:
             self._lake = self._place.open()
             self._feed = LakeFeed(self._lake)
@@ -250,7 +251,7 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._runs.decided_until(time.time_ns())
 
     def _paths(self) -> list[str]:
-        return [path for path in self._opened()[0].paths() if self._includes(path)]
+        return [path for path in self._open()[0].paths() if self._includes(path)]
 
     # -- in an executor
 

@@ -56,7 +56,8 @@ class LakeVersionsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         *,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        """
+        """Prepare the reading of a lake, which may not be there yet.
+
         Args:
             lake: absolute path, or URL.
             storage: options of its object store.

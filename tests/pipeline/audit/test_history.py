@@ -13,7 +13,7 @@ pytest.importorskip("duckdb")
 from pipeline.audit_parts import audit_tables
 
 from qmf.pipeline.audit.history import history
-from qmf.pipeline.audit.lives import lives
+from qmf.pipeline.audit.lifetimes import lifetimes
 from qmf.pipeline.audit.schemas import LIFE_KEY, PARTS, TABLES
 from qmf.pipeline.audit.state import part_table
 
@@ -56,7 +56,7 @@ def thing(
 
 
 #: Parts of each object's life, then how it ended and when.
-LIVES: dict[str, tuple[list[tuple[Any, ...]], list[tuple[str | None, float | None]]]] = {
+LIFETIMES: dict[str, tuple[list[tuple[Any, ...]], list[tuple[str | None, float | None]]]] = {
     "destroyed": ([thing("d", "destroyed", 1, 50), thing("d", "destroyed", 60, 70, deleted=65)], [("destroyed", 65)]),
     "alive": ([thing("d", "alive", 1, 50)], [(None, None)]),
     "ended": ([thing("a", "ended", 1, 50)], [("agent ended", 100)]),
@@ -86,13 +86,13 @@ def lived(objects: list[tuple[Any, ...]]) -> list[Mapping[str, Any]]:
         tables.add("objects", PARTS["objects"], objects)
         tables.state.fold(["objects"])
         states = tables.put("states", TABLES["availability"], STATES)
-        query = f"select * from ({lives(part_table('objects'), states)}) order by object, first_seen_ns"
+        query = f"select * from ({lifetimes(part_table('objects'), states)}) order by object, first_seen_ns"
         return tables.rows(query, TABLES["lives"])
 
 
 def test_ends_of_lifetimes() -> None:
-    found = lived([part for given, _ in LIVES.values() for part in given])
-    for name, (given, ends) in LIVES.items():
+    found = lived([part for given, _ in LIFETIMES.values() for part in given])
+    for name, (given, ends) in LIFETIMES.items():
         own = [row for row in found if row["object"] == name]
         assert [
             (row["ended_by"], None if row["ended_ns"] is None else row["ended_ns"] / SECOND) for row in own

@@ -51,7 +51,7 @@ def test_a_required_option_may_be_in_the_file(config: Path) -> None:
         ("[retain]\ndais = 3\n", "pipeline.toml:2: retain has no option 'dais'"),
         ("[retained]\ndays = 3\n", "there is no subcommand 'retained'"),
         ("days = 3\n", "there is no subcommand 'days'"),
-        ("[retain]\ndays = 'x'\n", "pipeline.toml:2: days: invalid literal"),
+        ("[retain]\ndays = 'x'\n", "pipeline.toml:2: days: 'x' is not a whole number"),
         ("[all]\nverbose = 'yes'\n", "verbose: must be true or false"),
         ("retain = 3\n", "retain must be a table"),
         ("[retain\n", "pipeline.toml:1: "),

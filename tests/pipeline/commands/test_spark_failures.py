@@ -52,7 +52,7 @@ def test_the_cause(text: str, output: str, expected: str) -> None:
 
 def test_what_java_writes_is_kept_but_for_progress(capfd: pytest.CaptureFixture[str]) -> None:
     output = JavaOutput()
-    with output.taken():
+    with output.capture():
         subprocess.run(["sh", "-c", "printf 'one\\r[Stage 1: 2/3]\\rtwo\\n' >&2"], check=True)
     assert output.text().splitlines() == ["one", "two"]
     os.write(2, b"three")

@@ -435,18 +435,18 @@ def test_a_file_of_rules_is_read_again_when_it_changes(tmp_path: Path) -> None:
     file.write_text(text)
     lines: list[str] = []
     watch = RuleWatch(str(file), lines.append)
-    assert watch.changed() is None
+    assert watch.changed_rules() is None
     file.write_text(text + "x = 1\n")
-    assert watch.changed() is None
+    assert watch.changed_rules() is None
     assert lines == [f"{file}:6: r: x: no such key; the rules that were read before stay"]
-    assert watch.changed() is None
+    assert watch.changed_rules() is None
     file.write_text(f"{text}[s]{text[3:]}")
-    rules = watch.changed()
+    rules = watch.changed_rules()
     assert rules is not None
     assert [rule.name for rule in rules] == ["r", "s"]
-    assert watch.changed() is None
+    assert watch.changed_rules() is None
     watch.asked = True
-    assert watch.changed() == rules
+    assert watch.changed_rules() == rules
 
 
 def test_rows_that_a_recorder_held_back_are_not_too_late(shop: Shop) -> None:

@@ -17,7 +17,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.clustering import cluster, days_to_cluster
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.log_tail import added_since
+from qmf.pipeline.lake.log_tail import files_added_since
 from qmf.pipeline.lake.maintenance import MaintenanceCounts, optimize_table
 from qmf.pipeline.lake.row_conditions import EQUAL, RowCondition, may_have
 from qmf.pipeline.maintenance.optimizing import optimize_lake
@@ -103,10 +103,10 @@ def test_sorted_rows_are_no_news(lake: DeltaLake) -> None:
     assert position is not None
     optimized(lake)
     other = LakeTable(table.url)
-    assert other.added(position, other.version() or 0) == ()
-    assert added_since(table.url, position) is None  # the library is asked
+    assert other.added_files(position, other.version() or 0) == ()
+    assert files_added_since(table.url, position) is None  # the library is asked
     Shop(lake.url, run="2").put((DAY + 5, 1), object="late")
-    (late,) = LakeTable(table.url).added(position, LakeTable(table.url).version() or 0)
+    (late,) = LakeTable(table.url).added_files(position, LakeTable(table.url).version() or 0)
     assert (late.rows, late.first_object, late.last_object) == (1, "late", "late")
 
 

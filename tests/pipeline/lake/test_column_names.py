@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema, columns_of
-from qmf.pipeline.lake.columns import ClassVersion, aligned
+from qmf.pipeline.lake.columns import ClassVersion, align_columns
 from qmf.pipeline.lake.lake_table import LakeTable
 from qmf.pipeline.lake.row_columns import DATE, HASH
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
@@ -55,7 +55,7 @@ def test_versions_of_a_class_agree_about_the_case_of_names(schemas: list[ClassSc
     known: list[ClassVersion] = []
     spelled: dict[str, str] = {}
     for number, schema in enumerate(schemas):
-        version = aligned(attrs.evolve(ClassVersion.from_schema(schema), hash=str(number)), known)
+        version = align_columns(attrs.evolve(ClassVersion.from_schema(schema), hash=str(number)), known)
         known.append(version)
         for name in check(version):
             assert spelled.setdefault(name.lower(), name) == name
@@ -100,5 +100,5 @@ def test_a_name_of_another_case_in_a_later_version() -> None:
         schema = ClassSchema(package="p", name="c", properties=(Property(name=name, type=TYPES["uint8"]),))
         return attrs.evolve(ClassVersion.from_schema(schema), hash=hash)
 
-    (column,) = aligned(version("COUNT", "2"), [version("count", "1")]).columns
+    (column,) = align_columns(version("COUNT", "2"), [version("count", "1")]).columns
     assert (column.name, column.wire) == ("count", "COUNT")

@@ -76,9 +76,9 @@ def test_what_came_between_two_versions(table: LakeTable) -> None:
     table.append(rows(1), writer="a", batch=1)
     table.append(rows(2), writer="a", batch=2)
     table.append(rows(3), writer="a", batch=3)
-    assert [file.first_ns for file in table.added(0, 2)] == [2, 3]
-    assert [file.first_ns for file in table.added(None, 1)] == [1, 2]
-    assert table.added(2, 2) == ()
+    assert [file.first_ns for file in table.added_files(0, 2)] == [2, 3]
+    assert [file.first_ns for file in table.added_files(None, 1)] == [1, 2]
+    assert table.added_files(2, 2) == ()
 
 
 def test_moved_rows_are_not_new(table: LakeTable) -> None:
@@ -88,8 +88,8 @@ def test_moved_rows_are_not_new(table: LakeTable) -> None:
     table.append(rows(9), writer="a", batch=9)
     last = table.version()
     assert last == 5
-    assert [file.first_ns for file in table.added(3, last)] == [9]
-    assert [file.first_ns for file in table.added(1, last)] == [2, 3, 9]
+    assert [file.first_ns for file in table.added_files(3, last)] == [9]
+    assert [file.first_ns for file in table.added_files(1, last)] == [2, 3, 9]
     assert len(table.snapshot().files) == 2
 
 

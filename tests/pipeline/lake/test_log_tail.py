@@ -14,7 +14,7 @@ from qmf.pipeline.maintenance.optimizing import optimize_lake
 pytest.importorskip("deltalake", reason="deltalake is not installed: pip install 'qmf[pipeline]'")
 
 from qmf.pipeline.lake.lake_table import LakeTable
-from qmf.pipeline.lake.log_tail import added_since
+from qmf.pipeline.lake.log_tail import files_added_since
 from qmf.pipeline.lake.maintenance import retain, vacuum
 
 
@@ -32,10 +32,10 @@ def table(shop: Shop) -> LakeTable:
 
 def test_files_are_those_of_the_library(shop: Shop) -> None:
     url, before = table(shop).url, table(shop).snapshot()
-    assert added_since(url, before.version) == (before.version, [])
+    assert files_added_since(url, before.version) == (before.version, [])
     shop.put((2, 3), (86_402, 4), object="two")
     shop.put((3, 5))
-    found = added_since(url, before.version)
+    found = files_added_since(url, before.version)
     assert found is not None
     after = table(shop).snapshot()
     assert found[0] == after.version == before.version + 2
@@ -49,11 +49,11 @@ def test_other_changes_are_left_to_the_library(shop: Shop) -> None:
     url, version = table(shop).url, table(shop).snapshot().version
     shop.put((2, 3))
     optimize_lake(HERE, shop.lake)
-    assert added_since(url, version) is None
+    assert files_added_since(url, version) is None
     version = table(shop).snapshot().version
-    assert added_since(url, version) == (version, [])
+    assert files_added_since(url, version) == (version, [])
     retain(shop.lake, 0)
-    assert added_since(url, version) is None
+    assert files_added_since(url, version) is None
 
 
 def test_removed_entries_are_noticed(shop: Shop) -> None:
@@ -62,11 +62,11 @@ def test_removed_entries_are_noticed(shop: Shop) -> None:
     vacuum(shop.lake)  # makes a checkpoint
     for entry in Path(url, "_delta_log").glob("*.json"):
         entry.unlink()
-    assert added_since(url, version) is None
+    assert files_added_since(url, version) is None
 
 
 def test_damage_and_urls_are_left_to_the_library(shop: Shop) -> None:
-    assert added_since("s3://bucket/lake/objects/a/b", 3) is None
+    assert files_added_since("s3://bucket/lake/objects/a/b", 3) is None
     url, version = table(shop).url, table(shop).snapshot().version
     Path(url, "_delta_log", f"{version + 1:020}.json").write_text('{"add": ')
-    assert added_since(url, version) is None
+    assert files_added_since(url, version) is None

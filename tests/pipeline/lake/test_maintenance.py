@@ -43,7 +43,7 @@ def test_small_files_of_each_day_are_combined_once(lake: DeltaLake) -> None:
     assert [file.rows for file in table.snapshot().files] == [5, 5, 1]
     assert optimize_lake(HERE, lake) == MaintenanceCounts()
     assert position is not None
-    assert table.added(position, table.version() or 0) == ()
+    assert table.added_files(position, table.version() or 0) == ()
     assert table.snapshot(position).rows == 11
 
 
@@ -185,11 +185,11 @@ def test_what_is_gone_from_a_log_is_told(lake: DeltaLake) -> None:
             maintenance.vacuum(lake, grace_days=0)
     table = lake.table("heartbeats")
     assert table.snapshot(4).rows == 5
-    assert [file.rows for file in table.added(3, 5)] == [1, 1]
+    assert [file.rows for file in table.added_files(3, 5)] == [1, 1]
     with pytest.raises(LakeError, match="version 2 is not in the log any more; the oldest one is 3"):
         table.snapshot(2)
     with pytest.raises(LakeError, match="version 2 was removed before it was read; begin again"):
-        table.added(1, 5)
+        table.added_files(1, 5)
 
 
 def test_entries_stay_until_they_are_old_enough(lake: DeltaLake) -> None:

@@ -19,7 +19,7 @@ from qmf.pipeline.lake.runs import (
     RecordedRuns,
     RunPresence,
     counted_condition,
-    left_out,
+    find_left_out,
 )
 from qmf.pipeline.maintenance.optimizing import optimize_lake
 
@@ -28,7 +28,7 @@ TILL = "objects/org.example.shop/till"
 
 def counted(lake: DeltaLake, path: str = TILL) -> list[tuple[str, float]]:
     """Run and time of the rows that count, by time; those of both ways to ask agree."""
-    table, rows = lake.table(path), RecordedRuns(lake).left_out()
+    table, rows = lake.table(path), RecordedRuns(lake).left_out_rows()
     data = table.dataset(table.snapshot().files)
     found = data.chosen(CountedRows(rows)).to_table().to_pylist()
     where = f"WHERE {counted_condition(rows)}" if rows else ""
@@ -61,10 +61,10 @@ def test_each_sample_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_runs_that_follow_each_other_are_whole(tmp_path: Path) -> None:
     lake = two(tmp_path, range(1000, 2000), range(2005, 3000))
-    assert RecordedRuns(lake).left_out() == ()
+    assert RecordedRuns(lake).left_out_rows() == ()
     assert len(counted(lake)) == 100 + 100
     optimize_lake(HERE, lake)
-    assert RecordedRuns(lake).left_out() == ()
+    assert RecordedRuns(lake).left_out_rows() == ()
 
 
 def test_small_files_that_were_combined_tell_the_same(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_recorders_of_different_agents_leave_each_other_alone(tmp_path: Path) ->
         shop.beat(1000, 1010, agent=name)
         shop.put((1000, 1), agent=name)
     lake = DeltaLake(str(tmp_path))
-    assert RecordedRuns(lake).left_out() == ()
+    assert RecordedRuns(lake).left_out_rows() == ()
     assert len(recorded(lake, TILL)) == 2
 
 
@@ -89,7 +89,7 @@ def test_a_recorder_that_lost_the_bus_is_followed_by_the_other_and_comes_back(tm
     one.beat(*range(1000, 1200, 10), *range(1600, 2000, 10))
     other = Shop(tmp_path, run="run_two", name="two")
     other.beat(*range(1000, 2000, 10))
-    found = RecordedRuns(DeltaLake(str(tmp_path))).left_out()
+    found = RecordedRuns(DeltaLake(str(tmp_path))).left_out_rows()
     assert [(row.run, row.first_ns // SECOND, row.end_ns // SECOND) for row in found] == [
         ("run_one", 1190, 2050),
         ("run_two", 940, 1190),
@@ -101,12 +101,12 @@ def test_days_without_a_second_run_are_not_read(tmp_path: Path, monkeypatch: pyt
     shop.beat(*range(1000, 1200, 10))
     lake = DeltaLake(str(tmp_path))
     monkeypatch.setattr("qmf.pipeline.lake.runs.spans_of_file", None)
-    assert RecordedRuns(lake).left_out(0, 10**18) == ()
+    assert RecordedRuns(lake).left_out_rows(0, 10**18) == ()
 
 
 def test_a_lake_without_heartbeats(tmp_path: Path) -> None:
     lake = DeltaLake(str(tmp_path))
-    assert RecordedRuns(lake).left_out() == ()
+    assert RecordedRuns(lake).left_out_rows() == ()
     assert RecordedRuns(lake).presences() == []
 
 
@@ -124,7 +124,7 @@ def test_text_in_conditions_is_quoted() -> None:
     )
 )
 def test_at_each_time_one_run_at_most_counts_of_those_that_have_the_agent(presences: list[RunPresence]) -> None:
-    rows = left_out(presences)
+    rows = find_left_out(presences)
     for time in {item.first_ns for item in presences} | {item.last_ns for item in presences}:
         having = {item.run for item in presences if item.first_ns <= time <= item.last_ns}
         left = {row.run for row in rows if row.first_ns <= time < row.end_ns}
@@ -146,7 +146,7 @@ def test_rules_read_each_sample_once(tmp_path: Path) -> None:
         other.put((1192, 5))
         one = Shop(tmp_path, run="run_one", name="later_still")
         one.put((1192, 5))
-        new = rows.added(position, rows.versions([TILL]))
+        new = rows.added_rows(position, rows.versions([TILL]))
         assert new[TILL].to_table()["_run"].to_pylist() == ["run_two"]
         with duckdb.connect() as connection:
             connection.register("samples", found[TILL])

@@ -132,7 +132,7 @@ def test_a_file_that_is_missing_or_truncated(lake: DeltaLake, keep: int | None) 
 def test_what_a_recorder_is_committing_is_not_missing(lake: DeltaLake, monkeypatch: pytest.MonkeyPatch) -> None:
     writer, state = LakeWriter(lake, "recorder"), WriterState(state_folder(lake, "recorder"))
     pending = PendingBatch(7, RUN, 5, {"gaps": gap(7), **writer.tables(beats((8, 0)).take())})
-    with state.locked():
+    with state.lock():
         state.store(pending)
         writer.write(7, {"heartbeats": pending.tables["heartbeats"]})
         monkeypatch.setattr("qmf.pipeline.maintenance.checking.WAIT_LIMIT", 0.0)
@@ -165,7 +165,7 @@ def test_dropped_days_are_no_damage(lake: DeltaLake) -> None:
 
 def test_the_batch_of_a_killed_recorder(lake: DeltaLake, capsys: pytest.CaptureFixture[str]) -> None:
     state = WriterState(state_folder(lake, "recorder"))
-    with state.locked():
+    with state.lock():
         state.store(PendingBatch(7, RUN, 5, LakeWriter(lake, "recorder").tables(beats((7, 0)).take())))
         assert main(["check", "--lake", lake.url]) == 0
         assert "another process records as 'recorder'" in capsys.readouterr().out

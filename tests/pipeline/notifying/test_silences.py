@@ -12,10 +12,10 @@ from qmf.pipeline.notifying.matchers import parse_matchers
 from qmf.pipeline.notifying.silences import (
     Silence,
     SilenceState,
+    find_silence,
     format_time,
     next_change,
     parse_time,
-    silenced_by,
 )
 
 
@@ -31,10 +31,10 @@ def test_the_states_of_a_silence() -> None:
     assert [of.state(now) for now in (9, 10, 19, 20)] == [
         SilenceState.PENDING, SilenceState.ACTIVE, SilenceState.ACTIVE, SilenceState.EXPIRED,
     ]  # fmt: skip
-    assert [silenced_by([of], {"a": "1"}, now) is of for now in (9, 10, 20)] == [False, True, False]
-    assert silenced_by([of], {"a": "2"}, 15) is None
-    assert of.expired(15).state(15) is of.expired(5).state(5) is SilenceState.EXPIRED
-    assert of.expired(30).ends_ns == 20
+    assert [find_silence([of], {"a": "1"}, now) is of for now in (9, 10, 20)] == [False, True, False]
+    assert find_silence([of], {"a": "2"}, 15) is None
+    assert of.expire(15).state(15) is of.expire(5).state(5) is SilenceState.EXPIRED
+    assert of.expire(30).ends_ns == 20
     assert (next_change([of], 5), next_change([of], 10), next_change([of], 20)) == (10, 20, None)
 
 

@@ -42,11 +42,11 @@ def test_the_state_survives(tmp_path: Path) -> None:
     of.sent.discard(("one", "group"))
     of.counts.discard("one")
     file.save(of, ["2"])
-    assert file.finished(["1", "2", "3"]) == {"2"}
+    assert file.finished_incidents(["1", "2", "3"]) == {"2"}
     file.forget_finished(0)
-    assert file.finished(["2"]) == {"2"}
+    assert file.finished_incidents(["2"]) == {"2"}
     file.forget_finished(1 << 60)
-    assert file.finished(["2"]) == set()
+    assert file.finished_incidents(["2"]) == set()
     file.close()
     file = StateFile(tmp_path / "s")
     assert content(file.load()) == content(of)

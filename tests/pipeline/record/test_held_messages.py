@@ -93,7 +93,7 @@ def rows(lake: DeltaLake, path: str) -> list[dict[str, Any]]:
 
 
 def held(lake: DeltaLake) -> int:
-    return len(WriterState(Path(lake.url) / "_pending" / "recorder").held())
+    return len(WriterState(Path(lake.url) / "_pending" / "recorder").held_messages())
 
 
 async def test_messages_wait_for_the_schema_and_keep_their_order(
@@ -241,9 +241,9 @@ def test_a_batch_has_what_was_held_when_it_was_collected(tmp_path: Path) -> None
     (batch,) = found.batches
     assert batch.held == messages[1:]
     state.complete(batch)
-    assert state.held() == messages[1:]
+    assert state.held_messages() == messages[1:]
     state.complete(PendingBatch(2, RUN, 5, {}))
-    assert state.held() == messages[1:]
+    assert state.held_messages() == messages[1:]
     state.complete(PendingBatch(3, RUN, 5, {}, []))
     assert list(tmp_path.iterdir()) == []
 

@@ -55,7 +55,7 @@ def quiet(clock: Clock) -> QuietTables:
         clock.now = number * 10
         quiet.add(number, {CLASS: rows(number * 10)}, followed=NOBODY, all_due=False)
         assert list(quiet.due) == [CLASS]
-        quiet.committed()
+        quiet.on_committed()
     clock.now = 400
     return quiet
 
@@ -64,7 +64,7 @@ def add(quiet: QuietTables, number: int, tables: dict[str, Any], **options: Any)
     """The tables that are committed with a batch, with the number of their rows."""
     quiet.add(number, tables, **{"followed": NOBODY, "all_due": False, **options})
     found = [(path, table.num_rows) for path, table in quiet.due.items()]
-    quiet.committed()
+    quiet.on_committed()
     return found
 
 

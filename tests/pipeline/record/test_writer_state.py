@@ -78,9 +78,9 @@ def test_a_mark_that_was_cut_off_is_an_interruption(state: WriterState) -> None:
 
 def test_a_name_is_locked(state: WriterState) -> None:
     other = WriterState(state.folder)
-    with state.locked(), pytest.raises(LakeError, match="another process records as 'state'"), other.locked():
+    with state.lock(), pytest.raises(LakeError, match="another process records as 'state'"), other.lock():
         pass
-    with state.locked():
+    with state.lock():
         pass
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.pipeline.report.naming import abbreviated, labels, object_name
+from qmf.pipeline.report.naming import abbreviate, labels, object_name
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,6 @@ def test_different_objects_have_different_labels(names: list[tuple[str, str]]) -
 
 
 def test_the_middle_of_a_long_text_is_left_out() -> None:
-    assert abbreviated("short", 5) == "short"
-    assert abbreviated("0123456789", 5) == "01…89"
-    assert abbreviated("a\nb", 9) == "a\\nb"
+    assert abbreviate("short", 5) == "short"
+    assert abbreviate("0123456789", 5) == "01…89"
+    assert abbreviate("a\nb", 9) == "a\\nb"

@@ -23,7 +23,7 @@ from qmf.pipeline.duckdb_queries import connect
 from qmf.pipeline.lake.arrow import arrow_table, columns_of
 from qmf.pipeline.rollup.columns import coarser
 from qmf.pipeline.rollup.rows import carry
-from qmf.pipeline.rollup.windows import rolled_up
+from qmf.pipeline.rollup.windows import roll_up
 
 TABLE = ClassVersion.from_schema(TILL)
 COLUMNS = columns_of(RowKind.OBJECTS, TABLE)
@@ -64,7 +64,7 @@ def make_rows(
     """Make a table of the roll-up of samples."""
     cells = [tuple(row["_ts_ns"] // 1000 if name == "_ts" else row.get(name) for name, _ in COLUMNS) for row in samples]
     connection.register("samples", arrow_table(COLUMNS, cells))
-    with rolled_up(
+    with roll_up(
         connection,
         "samples",
         MEMBERS,
@@ -279,7 +279,5 @@ def test_no_samples() -> None:
             "create table nothing as select '' as _agent, '' as _object, '' as _run, 1 as _epoch, 0 as _create_ns, "
             "0 as _delete_ns, false as _statistics"
         )
-        with rolled_up(
-            connection, "nothing", MEMBERS, package=PACKAGE, name="till", seconds=60, continued=False
-        ) as rows:
+        with roll_up(connection, "nothing", MEMBERS, package=PACKAGE, name="till", seconds=60, continued=False) as rows:
             assert rows is None

@@ -53,10 +53,10 @@ def doubled(task: int) -> int:
 
 
 def test_rows_are_mapped_chosen_brought_together_and_sorted(runner: Runner, tmp_path: Path) -> None:
-    rows = runner.mapped(ROWS, made, SCHEMA)
-    more = rows.joined(runner.given(pa.table({"key": ["d"], "at": [2]}, SCHEMA)))
-    with more.kept() as kept:
-        sums = kept.reduced(["key"], listed, SUMS, order=["at"]).table().to_pylist()
+    rows = runner.map(ROWS, made, SCHEMA)
+    more = rows.union(runner.from_arrow(pa.table({"key": ["d"], "at": [2]}, SCHEMA)))
+    with more.persist() as kept:
+        sums = kept.reduce(["key"], listed, SUMS, order=["at"]).table().to_pylist()
         assert sorted((row["key"], row["ats"]) for row in sums) == [("a", "1 3"), ("b", "0 1"), ("c", "7"), ("d", "2")]
         chosen = kept.where("key", ["c", "d"]).select(["at"]).table()
         assert (sorted(chosen["at"].to_pylist()), chosen.schema.names) == ([2, 7], ["at"])
@@ -93,14 +93,14 @@ def test_an_error_of_a_task_is_raised_as_it_is(tmp_path: Path) -> None:
 
     table = LakeTable(str(tmp_path / "table"))
     with pytest.raises(LakeError, match=r"^the file is gone$"):
-        ProcessRunner().mapped([1], failing, SCHEMA).write(table)
+        ProcessRunner().map([1], failing, SCHEMA).write(table)
     assert not list(tmp_path.rglob("*.parquet"))
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("qmf-rows")]
 
 
 @given(tasks=st.lists(st.lists(st.tuples(st.sampled_from("abc"), st.integers(-9, 9)), max_size=5), max_size=5))
 def test_a_reduce_gets_each_row_once(tasks: list[list[tuple[str, int]]]) -> None:
-    rows = ProcessRunner().mapped(tasks, made, SCHEMA).reduced(["key"], listed, SUMS, order=["at"]).table()
+    rows = ProcessRunner().map(tasks, made, SCHEMA).reduce(["key"], listed, SUMS, order=["at"]).table()
     expected: dict[str, list[int]] = {}
     for key, at in (row for task in tasks for row in task):
         expected.setdefault(key, []).append(at)

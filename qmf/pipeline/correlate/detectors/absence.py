@@ -33,7 +33,7 @@ class AbsenceDetector(Detector):
 
     def feed(self, signal: Signal) -> None:
         if signal.role == GONE:
-            self._left(signal.at, "the object was deleted")
+            self._on_goodbye(signal.at, "the object was deleted")
             return
         if signal.role == BEGIN:
             if self._seen is None:
@@ -71,9 +71,9 @@ class AbsenceDetector(Detector):
 
     def goodbye(self, agent: str, at: int) -> None:
         if agent == self._origin[0]:
-            self._left(at, GOODBYE)
+            self._on_goodbye(at, GOODBYE)
 
-    def _left(self, at: int, reason: str) -> None:
+    def _on_goodbye(self, at: int, reason: str) -> None:
         """The subject went away on purpose."""
         if not self._of.goodbye:
             if self._open is not None:

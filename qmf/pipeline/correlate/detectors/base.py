@@ -135,7 +135,7 @@ class OpenAlert:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
 
-    def cleared(self, key: str, at: int, reason: str) -> AlertChange:
+    def clearing_change(self, key: str, at: int, reason: str) -> AlertChange:
         """The end of the alert."""
         end = max(at, self.at)
         return AlertChange(
@@ -172,7 +172,7 @@ def fields_of(evidence: Evidence) -> dict[str, Any]:
     return found
 
 
-def published(evidence: Evidence) -> dict[str, Any]:
+def published_evidence(evidence: Evidence) -> dict[str, Any]:
     """Evidence as it is published."""
     at, ts, run, seq, value, _fields = evidence
     shown: dict[str, Any] = {"time": iso(ts), "run": run, "seq": seq}
@@ -271,7 +271,7 @@ class Detector:
             severity: of the alert; None for that of the rule.
             values: for the templates: `value`, `count`, `limit`.
         """
-        change = self._changed(at, began, evidence, origin, severity, values)
+        change = self._alert_change(at, began, evidence, origin, severity, values)
         if self._open is not None:
             # Labels identify the alert, so they stay as they were.
             change = attrs.evolve(change, change=AlertTransition.CHANGED, labels=self._open.labels)
@@ -287,7 +287,7 @@ class Detector:
         )
         self.changes.append(change)
 
-    def _changed(
+    def _alert_change(
         self,
         at: int,
         began: int,
@@ -328,7 +328,7 @@ class Detector:
                 name: render_template(self._rule, template, known) for name, template in self._rule.annotations.items()
             },
             reason="",
-            evidence=[published(item) for item in evidence],
+            evidence=[published_evidence(item) for item in evidence],
         )
 
     def _labels(self, origin: tuple[str | None, str | None], values: Mapping[str, Any]) -> dict[str, str]:
@@ -347,9 +347,11 @@ class Detector:
     def _clear_alert(self, at: int, reason: str, evidence: Sequence[Evidence], value: float | None = None) -> None:
         """Clear the open alert."""
         assert self._open is not None
-        cleared = self._open.cleared(self._key, at, reason)
+        cleared = self._open.clearing_change(self._key, at, reason)
         self._open = None
-        self.changes.append(attrs.evolve(cleared, value=value, evidence=[published(item) for item in evidence]))
+        self.changes.append(
+            attrs.evolve(cleared, value=value, evidence=[published_evidence(item) for item in evidence])
+        )
 
 
 _GROUP_LABELS: Mapping[str, str] = {"_agent": "agent", "_object": "object"}

@@ -64,7 +64,7 @@ class LimitDetector(Detector):
         self._activate(at)
         self._set_due()
 
-    def gone(self, at: int, reason: str) -> None:
+    def on_value_gone(self, at: int, reason: str) -> None:
         """The number doesn't exist any more."""
         if self._open is not None:
             self._clear_alert(at, reason, [])
@@ -79,7 +79,7 @@ class LimitDetector(Detector):
             at = self.due
             if self._stale_at() == at:
                 assert self._limits.stale is not None
-                self.gone(at, f"no sample for {duration_text(self._limits.stale)}")
+                self.on_value_gone(at, f"no sample for {duration_text(self._limits.stale)}")
             else:
                 self._activate(at)
                 self._set_due()
@@ -87,7 +87,7 @@ class LimitDetector(Detector):
     def pending(self) -> Iterable[AlertChange]:
         if self._open is None and self._kept:
             (index,) = [n for n, since in enumerate(self._since) if since is not None][-1:]
-            yield self._changed(
+            yield self._alert_change(
                 self._last_at,
                 self._began(),
                 self._evidence(),

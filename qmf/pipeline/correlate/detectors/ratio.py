@@ -65,11 +65,11 @@ class RatioDetector(Detector):
         divisor = sum(signal.value or 0.0 for signal in self._divisors.values())
         if not divisor:
             if quotient is not None:
-                quotient.gone(at, "there is nothing to divide by")
+                quotient.on_value_gone(at, "there is nothing to divide by")
             return
         if quotient is None:
             quotient = self._quotients[name] = _Quotient(self._of, name)
-        fields = _merged(*(signal.fields for signal in (*self._divisors.values(), dividend)))
+        fields = _merge_fields(*(signal.fields for signal in (*self._divisors.values(), dividend)))
         quotient.feed(dividend._replace(at=at, fields=fields, value=(dividend.value or 0.0) / divisor))
 
     def _remove(self, name: str, at: int, reason: str) -> None:
@@ -79,7 +79,7 @@ class RatioDetector(Detector):
         self._dividends.pop(name, None)
         quotient = self._quotients.get(name)
         if quotient is not None:
-            quotient.gone(at, reason)
+            quotient.on_value_gone(at, reason)
         self._collect()
 
     def _collect(self) -> None:
@@ -111,7 +111,7 @@ class RatioDetector(Detector):
         self._collect()
 
 
-def _merged(*fields: str | None) -> str | None:
+def _merge_fields(*fields: str | None) -> str | None:
     """Columns of several samples as one; of columns of one name, the last."""
     found: dict[str, Any] = {}
     for text in fields:

@@ -43,7 +43,7 @@ class ValueDetector(LimitDetector):
     def _forget(self, at: int, reason: str) -> None:
         if self._meter is not None:
             self._meter.forget()
-        self.gone(at, reason)
+        self.on_value_gone(at, reason)
 
     def _state(self, now: int) -> dict[str, Any]:
         meter = {} if self._meter is None else self._meter.state(now)
@@ -118,7 +118,7 @@ class AggregateDetector(LimitDetector):
             whose = signal.agent if self._of.by == ("_agent",) else None
             self.compare(signal._replace(agent=whose, object=None), self._compute(numbers))
         else:
-            self.gone(signal.at, reason)
+            self.on_value_gone(signal.at, reason)
 
     def _drop_stale(self, now: int) -> None:
         stale = self._limits.stale

@@ -14,7 +14,7 @@ An object without an end existed at the end of the recording.
 from __future__ import annotations
 
 from qmf.pipeline.audit.availability import DOWN, UP
-from qmf.pipeline.audit.schemas import TABLES, conformed
+from qmf.pipeline.audit.schemas import TABLES, conform
 
 DESTROYED, REPLACED = "destroyed", "replaced"
 RESTARTED, ENDED, LOST = "agent restarted", "agent ended", "agent lost"
@@ -63,7 +63,7 @@ candidates as (
     from ended where is_life)"""
 
 
-def lives(objects: str, availability: str) -> str:
+def lifetimes(objects: str, availability: str) -> str:
     """The lifetime of each object, as SQL.
 
     Args:
@@ -81,4 +81,4 @@ def lives(objects: str, availability: str) -> str:
         f"case when deleted_ns is not null then '{DESTROYED}' when {by_agent} then end_by "
         f"when next_at is not null then '{REPLACED}' end as ended_by from candidates)"
     )
-    return conformed(rows, TABLES["lives"])
+    return conform(rows, TABLES["lives"])

@@ -17,12 +17,12 @@ from qmf.pipeline.report.source import ROWS, FileQueries, ReportSource
 from qmf.pipeline.report.time_range import NS, TimeRange
 
 #: The tables of lifetimes, of changed properties, and of the number of rows in the range.
-LIVES, _CHANGES, _INSIDE = "report_lives", "report_changes", "report_inside"
+LIFETIMES, _CHANGES, _INSIDE = "report_lifetimes", "report_changes", "report_inside"
 
 _INSIDE_COLUMNS = {name: PARTS["objects"][name] for name in LIFE_KEY} | {"inside": "bigint"}
 
 
-def make_lives(
+def make_lifetimes(
     source: ReportSource,
     state: AuditState,
     time_range: TimeRange,
@@ -30,7 +30,7 @@ def make_lives(
     availability: str,
     own: Sequence[str] | None,
 ) -> None:
-    """Make the tables `LIVES` and `_CHANGES`, with the objects that had rows in the range or since a time before it.
+    """Make the tables `LIFETIMES` and `_CHANGES`, of the objects that had rows in the range or since a time before.
 
     Args:
         source: the lake.
@@ -53,12 +53,14 @@ def make_lives(
             )
             queries += [
                 FileQueries(
-                    source.unread(found),
+                    source.unread_rows(found),
                     {"objects": parts.objects(rows, version), "properties": parts.properties(rows, version)},
                 ),
                 FileQueries(found, {_INSIDE: counted}),
             ]
-        made = source.made(queries, {**{name: PARTS[name] for name in OBJECT_PARTS}, _INSIDE: _INSIDE_COLUMNS})
+        made = source.tables_of_queries(
+            queries, {**{name: PARTS[name] for name in OBJECT_PARTS}, _INSIDE: _INSIDE_COLUMNS}
+        )
         for name in OBJECT_PARTS:
             state.insert(name, f"from {made[name]}")
         run(f"create or replace temp table {_INSIDE} as from {made[_INSIDE]}")
@@ -73,7 +75,7 @@ def make_lives(
         state.fold(OBJECT_PARTS)
         tables = state.object_tables(availability)
         run(
-            f"create or replace temp table {LIVES} as "
+            f"create or replace temp table {LIFETIMES} as "
             f"with counted as (select {key}, sum(inside) as inside from {_INSIDE} group by all) "
             f"select {key}, ended_ns, ended_by, coalesce(c.inside, 0) as inside, "
             "case when created_ns > 0 then created_ns else first_seen_ns end as began "
@@ -122,7 +124,7 @@ def class_rows(source: ReportSource, time_range: TimeRange) -> tuple[ClassObject
     first, last = time_range.first_ns, time_range.last_ns
     rows = source.query(
         f"select class, case when ended_ns >= {first} and ended_ns < {last} then ended_by end as ended, count(*), "
-        f"count(*) filter (began >= {first} and began < {last}) from {LIVES} "
+        f"count(*) filter (began >= {first} and began < {last}) from {LIFETIMES} "
         f"where began < {last} and coalesce(ended_ns, {last}) >= {first} group by class, ended order by class, ended"
     )
     by_class: dict[str, list[tuple[str | None, int, int]]] = {}
@@ -143,7 +145,7 @@ def counts(source: ReportSource) -> tuple[int, int]:
     """Number of rows of objects in the range, and of their objects."""
     ((rows, objects),) = source.query(
         "select coalesce(sum(inside), 0), count(distinct (package, class, agent, object)) "
-        f"from {LIVES} where inside > 0"
+        f"from {LIFETIMES} where inside > 0"
     )
     return int(rows), int(objects)
 
@@ -151,18 +153,19 @@ def counts(source: ReportSource) -> tuple[int, int]:
 def ends(source: ReportSource) -> dict[tuple[str, str, str], float]:
     """When objects ended that don't exist any more, by class, agent and object, in seconds."""
     rows = source.query(
-        f"select class, coalesce(agent, ''), coalesce(object, ''), max(ended_ns) / 1e9 from {LIVES} "
+        f"select class, coalesce(agent, ''), coalesce(object, ''), max(ended_ns) / 1e9 from {LIFETIMES} "
         "group by all having bool_and(ended_ns is not null)"
     )
     return {(name, agent, own): float(at) for name, agent, own, at in rows}
 
 
-def lifetimes(source: ReportSource, time_range: TimeRange) -> tuple[tuple[float, int, int], ...]:
+def lifetimes_by_window(source: ReportSource, time_range: TimeRange) -> tuple[tuple[float, int, int], ...]:
     """Start of the window in seconds, objects created, and objects ended."""
     first, last, size = time_range.first_ns, time_range.last_ns, time_range.step * NS
     rows = source.query(
         f"select moment // {size} * {time_range.step} as t, sum(born), sum(gone) from ("
-        f"select began as moment, 1 as born, 0 as gone from {LIVES} union all select ended_ns, 0, 1 from {LIVES}"
+        f"select began as moment, 1 as born, 0 as gone from {LIFETIMES} "
+        f"union all select ended_ns, 0, 1 from {LIFETIMES}"
         f") where moment >= {first} and moment < {last} group by t order by t"
     )
     return tuple((float(t), int(born), int(gone)) for t, born, gone in rows)
@@ -171,9 +174,9 @@ def lifetimes(source: ReportSource, time_range: TimeRange) -> tuple[tuple[float,
 def last_ended(source: ReportSource, time_range: TimeRange, top: int) -> tuple[tuple[EndedObjectRow, ...], int]:
     """The objects that ended last, and the number of others that ended."""
     where = f"ended_ns >= {time_range.first_ns} and ended_ns < {time_range.last_ns}"
-    ((total,),) = source.query(f"select count(*) from {LIVES} where {where}")
+    ((total,),) = source.query(f"select count(*) from {LIFETIMES} where {where}")
     rows = source.query(
-        f"select class, agent, object, created_ns, ended_ns, ended_by from {LIVES} where {where} "
+        f"select class, agent, object, created_ns, ended_ns, ended_by from {LIFETIMES} where {where} "
         f"order by ended_ns desc, class, object limit {top}"
     )
     return tuple(
