@@ -31,7 +31,7 @@ help:
 
 setup: $(STAMP)
 
-$(VENV)/.installed-%: pyproject.toml scripts/setup.sh scripts/java.sh scripts/build_hook.py $(wildcard qmf/bus/engine/native* qmf/bus/frames/walker* qmf/codec/plain_maps* qmf/agent/model/unknown_names*)
+$(VENV)/.installed-%: pyproject.toml scripts/setup.sh scripts/java.sh scripts/build_hook.py scripts/c_extensions.py $(wildcard qmf/bus/engine/native* qmf/bus/frames/walker* qmf/codec/plain_maps* qmf/agent/model/unknown_names*)
 	@sh scripts/setup.sh $(VENV) $*
 	@touch $@
 

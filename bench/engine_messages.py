@@ -86,7 +86,7 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=300, help=f"rounds of {BATCH} messages (%(default)s)")
     arguments = options.parse_args()
     if native() is None:
-        sys.exit("the engine's compiled functions are not installed (qmf/bus/engine/native_build.py)")
+        sys.exit("the engine's compiled functions are not installed (scripts/c_extensions.py)")
     compiled = [costs(arguments.rounds, native) for _ in range(REPEATS)]
     pure = [costs(arguments.rounds, lambda: None) for _ in range(REPEATS)]
     names = (f"send {SIZE} B, learn the outcome", f"read {SIZE} B, accept")

@@ -12,14 +12,6 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 #: Set to leave the modules out.
 NO_NATIVE = "QMF_NO_NATIVE"
 
-#: What compiles a module, and what it means if that fails.
-MODULES = {
-    "qmf/bus/engine/native_build.py": "The AMQP engine is not compiled, and slower without",
-    "qmf/bus/frames/walker_build.py": "The walker of AMQP frames is not compiled, and slower without",
-    "qmf/codec/plain_maps_build.py": "Maps of AMQP 0-10 are not compiled, and slower without",
-    "qmf/agent/model/unknown_names_build.py": "Errors of unknown attributes name no similar ones",
-}
-
 
 class NativeBuildHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ignore]  # hatchling is there while building only
     """Adds the compiled modules where there is a compiler; all works without them."""
@@ -29,9 +21,10 @@ class NativeBuildHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
         root = Path(self.root)
         if self.target_name != "wheel" or os.environ.get(NO_NATIVE):
             return
-        for script, missing in MODULES.items():
+        extensions = _c_extensions(root / "scripts" / "c_extensions.py")
+        for source, missing in extensions.SOURCES.items():
             try:
-                module = _builder(root / script).build(root)
+                module = extensions.build(root, source)
             except Exception as error:  # noqa: BLE001 - whatever cffi, setuptools and the compiler raise
                 self.app.display_warning(f"{missing}: {error}")
                 continue
@@ -40,8 +33,8 @@ class NativeBuildHook(BuildHookInterface[Any]):  # type: ignore[misc, unused-ign
             build_data["artifacts"].append(str(module.relative_to(root)))
 
 
-def _builder(script: Path) -> Any:
-    """A script that has the function `build`."""
+def _c_extensions(script: Path) -> Any:
+    """The module beside this one, which is loaded from its path as well."""
     spec = importlib.util.spec_from_file_location(script.stem, script)
     assert spec is not None
     assert spec.loader is not None

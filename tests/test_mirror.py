@@ -51,12 +51,9 @@ OF_THE_REPOSITORY = {
 
 #: Modules that are tested through others, in other rooms or in programs of their own, and the tests that do it.
 TESTED_ELSEWHERE = {
-    "qmf/agent/model/unknown_names_build.py": "tests/agent/model/test_unknown_names.py",
     "qmf/agent/publishing/event_raiser.py": "tests/agent/publishing/test_object_writer.py",
     "qmf/broker/nodes/xquery_worker.py": "tests/broker/nodes/test_xquery_process.py",
-    "qmf/bus/frames/walker_build.py": "tests/bus/frames/test_walker.py",
     "qmf/bus/waiting.py": "tests/agent/test_agent_waiting.py",
-    "qmf/codec/plain_maps_build.py": "tests/codec/test_plain_maps.py",
     "qmf/connecting/arguments.py": "tests/connecting/test_options.py",
     "qmf/connecting/loopback.py": "tests/broker/daemon/test_cli.py",
     "qmf/connecting/process_list.py": "tests/connecting/test_options.py",

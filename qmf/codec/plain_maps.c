@@ -1,7 +1,7 @@
 /*
  * Maps of AMQP 0-10 whose values are plain: numbers, text, binary, maps and lists of these. What is not plain, or not
  * valid, is left to the functions in Python, which know all types and make the errors. See plain_maps.py, which uses
- * this, and plain_maps_build.py.
+ * this, and scripts/c_extensions.py.
  */
 
 #define PY_SSIZE_T_CLEAN

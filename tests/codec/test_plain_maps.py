@@ -30,7 +30,7 @@ from qmf.codec.types import (
 )
 from qmf.errors import DecodeError
 
-pytestmark = pytest.mark.skipif(plain_maps() is None, reason="not compiled (qmf/codec/plain_maps_build.py)")
+pytestmark = pytest.mark.skipif(plain_maps() is None, reason="not compiled (scripts/c_extensions.py)")
 
 INTEGERS = st.integers(-(2**65), 2**65)
 SIZED = st.builds(

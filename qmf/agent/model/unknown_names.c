@@ -1,7 +1,7 @@
 /*
  * A base of managed objects that sets attributes as `object` does, and asks the class for the error when an object has
  * no such attribute. A `__setattr__` in Python would be called for every assignment; this costs nothing until one fails.
- * See unknown_names.py, which uses it, and unknown_names_build.py.
+ * See unknown_names.py, which uses it, and scripts/c_extensions.py.
  */
 
 #define PY_SSIZE_T_CLEAN

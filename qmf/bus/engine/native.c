@@ -1,7 +1,7 @@
 /*
  * What happens to every message, for many messages in one call: bytes of the peer are given to proton and its events of
  * simple messages are read; messages are sent, or accepted; output is taken. See native.py, which calls this, and
- * native_build.py.
+ * scripts/c_extensions.py.
  *
  * proton is not linked. Its functions are in the library that its Python package has loaded: native.py gives their
  * addresses once, in the order of `struct functions`. Connections and links are addresses, as numbers.

@@ -1,6 +1,6 @@
 /*
  * Walks the frames of a connection in one direction, and stops at those that the engine has to know of. The same as
- * `PythonWalker` in walker.py, which says more; see also walker_build.py.
+ * `PythonWalker` in walker.py, which says more; see also scripts/c_extensions.py.
  */
 
 #include <stddef.h>

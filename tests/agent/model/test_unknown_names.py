@@ -20,7 +20,7 @@ from qmf.models.host import agent as model
 
 #: The compiled module is there.
 COMPILED = base_of_objects(native=True, development=False).__name__ == "NamesSimilar"
-compiled = pytest.mark.skipif(not COMPILED, reason="not compiled (qmf/agent/model/unknown_names_build.py)")
+compiled = pytest.mark.skipif(not COMPILED, reason="not compiled (scripts/c_extensions.py)")
 
 
 def assign(obj: Any, name: str, value: object) -> None:

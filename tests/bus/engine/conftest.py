@@ -14,4 +14,4 @@ def _compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr("qmf.bus.engine.engine.native", lambda: None)
         monkeypatch.setattr("qmf.bus.frames.walker.compiled_walker", lambda: None)
     elif native() is None or compiled_walker() is None:
-        pytest.skip("the engine's compiled functions are not installed (qmf/bus/engine/native_build.py)")
+        pytest.skip("the engine's compiled functions are not installed (scripts/c_extensions.py)")

@@ -35,7 +35,7 @@ def _python(outgoing: bool) -> Walker:
 def _compiled(outgoing: bool) -> Walker:
     module = compiled_walker()
     if module is None:
-        pytest.skip("the compiled walker is not installed (qmf/bus/frames/walker_build.py)")
+        pytest.skip("the compiled walker is not installed (scripts/c_extensions.py)")
     return CompiledWalker(module, outgoing=outgoing)
 
 
