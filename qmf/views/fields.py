@@ -138,10 +138,15 @@ def find_field(schemas: Sequence[ClassSchema], name: str) -> ObjectField | None:
     )
 
 
-def sort_key(value: object) -> tuple[int, object]:
+SortKey = tuple[int, object]
+#: The key of what is missing.
+NO_VALUE: SortKey = (0, 0)
+
+
+def sort_key(value: object) -> SortKey:
     """A key that orders values of any type: what is missing, numbers, then texts in natural order, in any case."""
     if value is None:
-        return 0, 0
+        return NO_VALUE
     if isinstance(value, int | float):
         return 1, value if value == value else float("-inf")  # NaN is not equal to itself
     return 2, natural_key(str(value).lower())

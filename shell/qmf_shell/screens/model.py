@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from qmf.views.fields import sort_key
-from qmf_shell.screens.rows import Rank, Row, ScreenColumn
+from qmf.views.fields import SortKey, sort_key
+from qmf_shell.screens.rows import Row, ScreenColumn
 
 RowTest = Callable[[Row], bool]
 
@@ -137,7 +137,7 @@ class TableModel:
                 rows = sorted(rows, key=attrgetter("order"), reverse=True)
             return rows
         value = column.value
-        ranked: list[tuple[Rank, Row]] = []
+        ranked: list[tuple[SortKey, Row]] = []
         missing: list[Row] = []
         for row in rows:
             rank = row.rank
@@ -253,5 +253,5 @@ class TableModel:
         self.left = max(0, min(self.left + step, most))
 
 
-def _value(pair: tuple[Rank, Row]) -> Any:
+def _value(pair: tuple[SortKey, Row]) -> Any:
     return pair[0][1]

@@ -8,11 +8,9 @@ from typing import Any
 
 import attrs
 
+from qmf.views.fields import SortKey
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import CellForm, Role, TableColumn
-
-#: A value made comparable with all others, see `qmf.views.fields.sort_key`.
-Rank = tuple[int, object]
 
 
 class Mark(enum.Enum):
@@ -59,7 +57,7 @@ class Row:
     search: str = ""
     mark: Mark = Mark.NONE
     since: int = 0
-    rank: Rank | None = None
+    rank: SortKey | None = None
     passes: bool | None = None
 
 

@@ -10,13 +10,12 @@ import asyncio
 import time
 from collections.abc import Callable
 from operator import itemgetter
-from typing import Any
 
 import attrs
 
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.views.conditions import Test
-from qmf.views.fields import sort_key
+from qmf.views.fields import NO_VALUE, SortKey, sort_key
 from qmf.views.objects import ObjectView, object_view
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.views.value_columns import PageColumn
@@ -29,6 +28,9 @@ STEP = 100
 PART = 5000
 #: The time that ordering took, times this, is the time until it is done again.
 REST = 5.0
+
+
+_Keyed = tuple[tuple[SortKey, object], ObjectId]
 
 
 @attrs.frozen
@@ -79,7 +81,7 @@ class ObjectOrder:
         self._lock = asyncio.Lock()
         self._version = -1
         self._not_before = 0.0
-        self._names: dict[ObjectId, tuple[int, object]] = {}
+        self._names: dict[ObjectId, SortKey] = {}
         self.ids: list[ObjectId] = []
         """The objects in order, as of the last `refresh`."""
         self.own_left_out = 0
@@ -100,20 +102,26 @@ class ObjectOrder:
             self._not_before = time.monotonic() + REST * (time.monotonic() - start)
             return True
 
-    async def _sorted(self, keys: list[tuple[tuple[object, object], ObjectId]]) -> list[Any]:
-        """Sorted in parts first, between which others have their turn: to merge them takes a fraction of the time."""
-        found: list[Any] = []
-        for at in range(0, len(keys), PART):
-            found += sorted(keys[at : at + PART], key=itemgetter(0), reverse=self._spec.descending)
+    async def _sorted(self, keys: list[_Keyed]) -> list[_Keyed]:
+        """Sorted in parts first, between which others have their turn: to merge them takes a fraction of the time.
+
+        What has no value comes last in either direction.
+        """
+        missing = [item for item in keys if item[0][0] == NO_VALUE]
+        valued = [item for item in keys if item[0][0] != NO_VALUE] if missing else keys
+        found: list[_Keyed] = []
+        for at in range(0, len(valued), PART):
+            found += sorted(valued[at : at + PART], key=itemgetter(0), reverse=self._spec.descending)
             await asyncio.sleep(0)
         found.sort(key=itemgetter(0), reverse=self._spec.descending)
-        return found
+        return found + sorted(missing, key=itemgetter(0))
 
-    async def _keys(self) -> list[tuple[tuple[object, object], ObjectId]]:
-        spec, found = self._spec, []
+    async def _keys(self) -> list[_Keyed]:
+        spec = self._spec
+        found: list[_Keyed] = []
         own = 0
         until = time.monotonic() + SLICE
-        names: dict[ObjectId, tuple[int, object]] = {}
+        names: dict[ObjectId, SortKey] = {}
         for at, object_id in enumerate(self._objects.ids):
             if at % STEP == 0 and time.monotonic() > until:
                 await asyncio.sleep(0)
@@ -133,8 +141,8 @@ class ObjectOrder:
         return found
 
     def _key(
-        self, obj: ObjectView, object_id: ObjectId, names: dict[ObjectId, tuple[int, object]]
-    ) -> tuple[object, object]:
+        self, obj: ObjectView, object_id: ObjectId, names: dict[ObjectId, SortKey]
+    ) -> tuple[SortKey, object]:
         """The value of the column, then the name: objects that are alike keep their places."""
         name = self._names.get(object_id)
         if name is None:

@@ -171,3 +171,18 @@ async def test_objects_stay_while_the_broker_is_lost_and_those_that_do_not_retur
 
     await until(without_the_removed)
     assert opened.site.connection.losses == 1
+
+
+@pytest.mark.parametrize("descending", [False, True])
+async def test_objects_without_a_value_come_last_in_either_direction(opened: World, *, descending: bool) -> None:
+    opened.agent.add("Shelf", name="b/0", label="x")
+    opened.agent.add("Shelf", name="b/1", label="y")
+    url = attrs.evolve(SHELVES, sort="label", descending=descending)
+    page = await awaited(lambda: shown(opened, url), lambda page: page.total == 5)
+    labelled = ["b/0", "b/1"]
+    assert names(page) == [*(reversed(labelled) if descending else labelled), "a/0", "a/1", "a/2"]
+
+
+async def shown(opened: World, url: ObjectsUrl) -> TablePage:
+    objects, _ = opened.site.follow_class(PACKAGE, "shelf")
+    return await ClassTable(opened.site, objects, PACKAGE, "shelf").page(url)
