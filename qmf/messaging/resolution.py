@@ -18,7 +18,7 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Terminus
 from qmf.messaging.addresses import Address
-from qmf.messaging.addresses.options import AddressPolicy, BindingOptions, Mode, NodeType, Reliability
+from qmf.messaging.addresses.options import AddressPolicy, BindingOptions, LinkOptions, Mode, NodeType, Reliability
 from qmf.messaging.bindings import check_bindings, declared, has_bindings, link_properties, own_binding
 from qmf.messaging.exceptions import AssertionFailed, InvalidOption, ResolutionError
 
@@ -93,37 +93,48 @@ def resolve(address: Address, *, sending: bool, product: str, capabilities: Coll
     """
     options = address.options
     name = options.link.name or f"{'null' if address.anonymous else address.name}_{uuid.uuid4()}"
-    if options.link.reliability is Reliability.EXACTLY_ONCE:
-        _check_exactly_once(address, product, capabilities)
-    if options.link.subscribe:
-        raise _refusal(address, product, "link.x-subscribe")
-    _check_declaration(address, product, sending=sending)
-    if product not in _BINDING and has_bindings(address):
-        raise _refusal(address, product, "x-bindings")
-    terminus = _RESOLVERS.get(product, _qpid)(address, sending)
+    _check_link_options(address, product, capabilities, sending=sending)
+    terminus = _with_timeout(_RESOLVERS.get(product, _qpid)(address, sending), options.link)
     _check_properties(address)
-    if options.link.durable:
-        # Without a timeout it stays until it is ended, as the subscriptions of JMS do.
-        timeout = 0 if options.link.timeout is None else round(options.link.timeout)
-        expiry = ExpiryPolicy.NEVER if options.link.timeout is None else terminus.expiry
-        terminus = attrs.evolve(terminus, durability=Durability.UNSETTLED_STATE, timeout=timeout, expiry=expiry)
-    elif options.link.timeout is not None:
-        terminus = attrs.evolve(terminus, timeout=round(options.link.timeout))
     unreliable = _is_unreliable(address, sending=sending)
+    durable = bool(options.link.durable)
+    lasting = durable
     if not sending:
         terminus = attrs.evolve(terminus, capabilities=(*terminus.capabilities, *_subscription(address, product)))
-    asked = not sending and _asks_for_lasting(address)
-    if asked and not options.link.durable:
+        lasting = durable or _asks_for_lasting(address)
+    if lasting and not durable:
         terminus = _lasting(terminus, product)
     check_bindings(address)
     return LinkRequest(
         name,
         terminus,
         unreliable,
-        unsettled=not sending and not unreliable and (asked or bool(options.link.durable)),
-        lasting=asked or bool(options.link.durable),
+        unsettled=lasting and not sending and not unreliable,
+        lasting=lasting,
         properties=link_properties(address, sending=sending) if product == EMBEDDED else {},
     )
+
+
+def _check_link_options(address: Address, product: str, capabilities: Collection[str], *, sending: bool) -> None:
+    """Refuse what a broker cannot do for a link."""
+    link = address.options.link
+    if link.reliability is Reliability.EXACTLY_ONCE:
+        _check_exactly_once(address, product, capabilities)
+    if link.subscribe:
+        raise _refusal(address, product, "link.x-subscribe")
+    _check_declaration(address, product, sending=sending)
+    if product not in _BINDING and has_bindings(address):
+        raise _refusal(address, product, "x-bindings")
+
+
+def _with_timeout(terminus: Terminus, link: LinkOptions) -> Terminus:
+    """A terminus that is kept without connection as long as the options of the link say."""
+    if link.timeout is not None:
+        terminus = attrs.evolve(terminus, timeout=round(link.timeout))
+    elif link.durable:
+        # It stays until it is ended, as the subscriptions of JMS do.
+        terminus = attrs.evolve(terminus, timeout=0, expiry=ExpiryPolicy.NEVER)
+    return attrs.evolve(terminus, durability=Durability.UNSETTLED_STATE) if link.durable else terminus
 
 
 def _check_declaration(address: Address, product: str, *, sending: bool) -> None:

@@ -305,10 +305,8 @@ class OutgoingLink(AddressedLink):
         """See `LinkOwner`."""
         if self.waits_for_credit:
             self.waits_for_credit = False
-        if not self._waiting:
-            return
         link, network, transactions = self._link, self._network, self._transactions
-        if link is None or network is None or not self.attached:
+        if not self._waiting or link is None or network is None or not self.attached:
             return
         transaction = None if transactions is None else transactions.current
         if transactions is not None and transaction is None:
@@ -316,27 +314,34 @@ class OutgoingLink(AddressedLink):
         waiting = self._waiting
         sent = False
         while waiting:
-            wanted = 1
             if len(waiting) == 1:
-                count = self._send_one(network, link, waiting[0], transaction)
+                wanted, count = 1, self._send_one(network, link, waiting[0], transaction)
             else:
-                # By their places, since other threads append meanwhile, which would end an iteration with an error.
-                batch = [*map(waiting.__getitem__, range(min(len(waiting), _BATCH)))]
-                messages = [item.data if isinstance(item, Outgoing) else item for item in batch]
-                if self.resumable or not are_plain(messages, link.max_message):
-                    count = self._send_one(network, link, batch[0], transaction)
-                else:
-                    wanted = len(messages)
-                    count = self._send_batch(network, link, messages, transaction)
+                wanted, count = self._send_several(network, link, transaction)
             sent = sent or count > 0
             if count < wanted:
                 self.waits_for_credit = True
                 break
         if sent:
-            if transactions is not None:
-                transactions.used()
-            if self._settled:
-                self._session.condition.notify_answered()
+            self._note_sent()
+
+    def _note_sent(self) -> None:
+        """Messages were sent: the transaction has work, and those that need no answer are done with."""
+        if self._transactions is not None:
+            self._transactions.used()
+        if self._settled:
+            self._session.condition.notify_answered()
+
+    def _send_several(self, network: NetworkConnection, link: Link, transaction: bytes | None) -> tuple[int, int]:
+        """Send the first messages that wait together, or the first if it needs more; returns how many were to be sent,
+        and how many were."""
+        waiting = self._waiting
+        # By their places, since other threads append meanwhile, which would end an iteration with an error.
+        batch = [*map(waiting.__getitem__, range(min(len(waiting), _BATCH)))]
+        messages = [item.data if isinstance(item, Outgoing) else item for item in batch]
+        if self.resumable or not are_plain(messages, link.max_message):
+            return 1, self._send_one(network, link, batch[0], transaction)
+        return len(messages), self._send_batch(network, link, messages, transaction)
 
     def _send_batch(
         self, network: NetworkConnection, link: Link, messages: list[bytes], transaction: bytes | None

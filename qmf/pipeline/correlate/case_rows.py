@@ -119,6 +119,20 @@ def _rows(
     if not isinstance(given, dict) or not given:
         table.fail("values", 'must be a table of columns, or a text such as "1x10" for rows without any')
         return (), (), ()
+    columns, constants = _columns(table, given)
+    cells, times, deleted = [], [], []
+    for number, row in enumerate(itertools.zip_longest(*columns.values(), fillvalue=_NOTHING) if columns else [()]):
+        if columns and all(item is _NOTHING for item in row):
+            continue
+        values = {name: item for name, item in zip(columns, row, strict=True) if item not in (_NOTHING, _DELETED)}
+        cells.append({**constants, **values})
+        times.append(start + number * interval)
+        deleted.append(_DELETED in row)
+    return tuple(cells), tuple(times), tuple(deleted)
+
+
+def _columns(table: RuleTable, given: Mapping[str, Any]) -> tuple[dict[str, list[object]], dict[str, Any]]:
+    """The values of columns that differ from row to row, and those that are the same in all."""
     columns: dict[str, list[object]] = {}
     constants: dict[str, Any] = {}
     for name, value in given.items():
@@ -131,17 +145,7 @@ def _rows(
                 constants[name] = value
         except ValueError as error:
             table.fail(f"values.{name}", str(error))
-    length = max((len(items) for items in columns.values()), default=1)
-    cells, times, deleted = [], [], []
-    for number, row in enumerate(itertools.zip_longest(*columns.values(), fillvalue=_NOTHING) if columns else [()]):
-        if columns and all(item is _NOTHING for item in row):
-            continue
-        values = {name: item for name, item in zip(columns, row, strict=True) if item not in (_NOTHING, _DELETED)}
-        cells.append({**constants, **values})
-        times.append(start + number * interval)
-        deleted.append(_DELETED in row)
-    assert len(cells) <= length
-    return tuple(cells), tuple(times), tuple(deleted)
+    return columns, constants
 
 
 def _is_notation(text: str) -> bool:

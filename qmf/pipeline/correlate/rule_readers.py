@@ -240,13 +240,7 @@ def _ratio_side(table: RuleTable, name: str) -> RatioSide:
 
 def _absence(table: RuleTable, common: dict[str, Any], *, absent: bool = False) -> Rule:
     source = _source(table, None) or SelectedTable.HEARTBEATS
-    default = Per.RULE if absent else Per.OBJECT if source is SelectedTable.SAMPLES else Per.AGENT
-    per = Per.RULE if absent else Per(table.choice("per", tuple(item.value for item in Per)) or default)
-    if per is Per.OBJECT and source is not SelectedTable.SAMPLES:
-        table.fail("per", f"must be agent, or object for samples, not {per.value!r}")
-    expect = () if absent else table.texts("expect") or ()
-    if expect and per is not Per.AGENT:
-        table.fail("expect", 'needs per = "agent"')
+    per, expect = (Per.RULE, ()) if absent else _absent_things(table, source)
     duration, forget = table.duration("for", needed=True) or 1, table.duration("forget")
     if forget is not None and forget <= duration:
         table.fail("forget", "must be longer than for")
@@ -260,6 +254,18 @@ def _absence(table: RuleTable, common: dict[str, Any], *, absent: bool = False) 
         forget=forget,
         **common,
     )
+
+
+def _absent_things(table: RuleTable, source: SelectedTable) -> tuple[Per, tuple[str, ...]]:
+    """What may be absent, and which agents are expected."""
+    default = Per.OBJECT if source is SelectedTable.SAMPLES else Per.AGENT
+    per = Per(table.choice("per", tuple(item.value for item in Per)) or default)
+    if per is Per.OBJECT and source is not SelectedTable.SAMPLES:
+        table.fail("per", f"must be agent, or object for samples, not {per.value!r}")
+    expect = table.texts("expect") or ()
+    if expect and per is not Per.AGENT:
+        table.fail("expect", 'needs per = "agent"')
+    return per, expect
 
 
 def _absent(table: RuleTable, common: dict[str, Any]) -> Rule:

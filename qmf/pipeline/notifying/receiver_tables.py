@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import httpx
 
@@ -88,24 +88,15 @@ def _bus(_table: ConfigTable) -> Settings | None:
 def _mail(table: ConfigTable) -> Settings | None:
     to, sender = table.texts("to", needed=True, empty=True) or (), table.text("from", needed=True)
     host, port = _smarthost(table)
-    for key, addresses in (("to", to), ("from", (sender,) if sender else ())):
-        for address in addresses:
-            if "@" not in address or any(sign in address for sign in "\r\n"):
-                table.fail(key, f"{address!r} is not an address")
+    _check_addresses(table, "to", to)
+    _check_addresses(table, "from", (sender,) if sender else ())
     username = table.text("auth_username")
     password = table.secret("auth_password")
     if (username is None) != (password is None):
         table.fail("", "auth_username and auth_password_file or auth_password_env belong together")
     tls = table.table("tls_config")
     headers = _headers(table.table("headers"))
-    texts = {
-        "subject": table.text("subject") or SUBJECT,
-        "text": table.text("text") or TEXT,
-        "html": table.text("html"),
-    }
-    for key, template in texts.items():
-        if template is not None and (error := template_error(template)):
-            table.fail(key, f"template: {error}")
+    subject, text, html = _template(table, "subject"), _template(table, "text"), _template(table, "html")
     config = MailConfig(
         to=tuple(address.strip() for item in to for address in item.split(",")),
         sender=sender or "",
@@ -122,13 +113,26 @@ def _mail(table: ConfigTable) -> Settings | None:
         insecure_skip_verify=or_default(tls.flag("insecure_skip_verify"), False),
         send_resolved=or_default(table.flag("send_resolved"), False),
         headers=headers,
-        subject=texts["subject"] or SUBJECT,
-        text=texts["text"] or TEXT,
-        html=texts["html"],
+        subject=subject or SUBJECT,
+        text=text or TEXT,
+        html=html,
         timeout=(table.duration("timeout") or MAIL_TIMEOUT * _SECOND) / _SECOND,
     )
     tls.end("ca_file, cert_file, key_file, insecure_skip_verify")
     return config
+
+
+def _check_addresses(table: ConfigTable, key: str, addresses: Iterable[str]) -> None:
+    for address in addresses:
+        if "@" not in address or any(sign in address for sign in "\r\n"):
+            table.fail(key, f"{address!r} is not an address")
+
+
+def _template(table: ConfigTable, key: str) -> str | None:
+    text = table.text(key)
+    if text and (error := template_error(text)):
+        table.fail(key, f"template: {error}")
+    return text
 
 
 def _headers(table: ConfigTable) -> tuple[tuple[str, str], ...]:

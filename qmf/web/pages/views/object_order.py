@@ -140,9 +140,7 @@ class ObjectOrder:
         self.own_left_out = own
         return found
 
-    def _key(
-        self, obj: ObjectView, object_id: ObjectId, names: dict[ObjectId, SortKey]
-    ) -> tuple[SortKey, object]:
+    def _key(self, obj: ObjectView, object_id: ObjectId, names: dict[ObjectId, SortKey]) -> tuple[SortKey, object]:
         """The value of the column, then the name: objects that are alike keep their places."""
         name = self._names.get(object_id)
         if name is None:
