@@ -123,23 +123,8 @@ def security_warnings(
         warnings.append(
             f"everything is allowed: --acl-record only records what the rules of {options.acl_file} would do"
         )
-    missing = [
-        text
-        for absent, text in (
-            (
-                users is None and not options.token_keys and not options.tls_client_ca,
-                "without users (--users FILE), so that anybody who reaches it may use it",
-            ),
-            (tls is None, "without TLS (--tls-cert FILE), so that passwords and messages can be read on the way"),
-            (
-                tls is not None and options.tls_port is not None and not options.require_encryption,
-                "on a port without TLS as well (--require-encryption closes it)",
-            ),
-        )
-        if absent
-    ]
-    if missing and not is_loopback(host):
-        warnings.append(f"listening on {host or 'all addresses'} {', and '.join(missing)}")
+    if not is_loopback(host) and (open_to := _exposures(options, known_users=users is not None, tls=tls is not None)):
+        warnings.append(f"listening on {host or 'all addresses'} {', and '.join(open_to)}")
     return warnings
 
 
@@ -158,6 +143,18 @@ def open_audit(path: Path) -> AuditFile:
     logger.propagate = False
     logger.addHandler(handler)
     return handler
+
+
+def _exposures(options: argparse.Namespace, *, known_users: bool, tls: bool) -> list[str]:
+    """How others can reach a broker that listens on a network."""
+    found = []
+    if not known_users and not options.token_keys and not options.tls_client_ca:
+        found.append("without users (--users FILE), so that anybody who reaches it may use it")
+    if not tls:
+        found.append("without TLS (--tls-cert FILE), so that passwords and messages can be read on the way")
+    elif options.tls_port is not None and not options.require_encryption:
+        found.append("on a port without TLS as well (--require-encryption closes it)")
+    return found
 
 
 def print_hash(name: str) -> None:
