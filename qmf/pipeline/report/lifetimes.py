@@ -40,24 +40,11 @@ def make_lifetimes(
         availability: the audit's table of that name.
         own: names of own connections; None to include own objects.
     """
-    first, last = time_range.first_ns, time_range.last_ns
+    last = time_range.last_ns
     key = ", ".join(LIFE_KEY)
     with source.errors():
         run = source.connection.execute
-        queries: list[FileQueries] = []
-        for version, found in _object_rows(source, since_ns, last):
-            where = f"_ts_ns >= {since_ns} and _ts_ns < {last}{_without(version, own)}"
-            rows = f"(select * from {ROWS} where {where})"
-            counted = (
-                f"select {parts.life(version)}, count(*) as inside from {rows} where _ts_ns >= {first} group by all"
-            )
-            queries += [
-                FileQueries(
-                    source.unread_rows(found),
-                    {"objects": parts.objects(rows, version), "properties": parts.properties(rows, version)},
-                ),
-                FileQueries(found, {_INSIDE: counted}),
-            ]
+        queries = _object_queries(source, time_range, since_ns, own)
         made = source.tables_of_queries(
             queries, {**{name: PARTS[name] for name in OBJECT_PARTS}, _INSIDE: _INSIDE_COLUMNS}
         )
@@ -85,6 +72,21 @@ def make_lifetimes(
             f"create or replace temp table {_CHANGES} as select class, agent, object, valid_from_ns as time_ns, "
             f"property, previous, value from {tables['history']} where previous is not null"
         )
+
+
+def _object_queries(
+    source: ReportSource, time_range: TimeRange, since_ns: int, own: Sequence[str] | None
+) -> list[FileQueries]:
+    """What is read of the rows of objects: parts of the tables, and how many rows each lifetime has in the range."""
+    first, last = time_range.first_ns, time_range.last_ns
+    queries: list[FileQueries] = []
+    for version, found in _object_rows(source, since_ns, last):
+        where = f"_ts_ns >= {since_ns} and _ts_ns < {last}{_without(version, own)}"
+        rows = f"(select * from {ROWS} where {where})"
+        counted = f"select {parts.life(version)}, count(*) as inside from {rows} where _ts_ns >= {first} group by all"
+        audited = {"objects": parts.objects(rows, version), "properties": parts.properties(rows, version)}
+        queries += [FileQueries(source.unread_rows(found), audited), FileQueries(found, {_INSIDE: counted})]
+    return queries
 
 
 def _object_rows(source: ReportSource, first_ns: int, last_ns: int) -> list[tuple[ClassVersion, RowSource]]:

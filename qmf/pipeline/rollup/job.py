@@ -174,14 +174,21 @@ def _replacement(table: LakeTable, options: RollupOptions, sources: Sequence[Cla
 def _tasks(runner: Runner, options: RollupOptions, sources: Sequence[ClassSource]) -> tuple[list[Task], list[Rows]]:
     """The pieces of the work: classes with few values together, others by themselves; and rows of divided ones."""
     few = _few_values(options, sources)
-    samples = [item for item in (_samples(options, source) for source in few) if item.files and item.source.members]
-    others = [source for source in sources if not any(source is one for one in few)]
-    small = [SmallClassesTask(options, tuple(samples))] if samples else []
     limit = runner.task_rows
+    others = _without(sources, few)
     large = [source for source in others if is_divided(options, source, limit)]
     divided = [divided_rows(runner, options, source, limit) for source in large if limit is not None]
-    others = [source for source in others if not any(source is one for one in large)]
-    return [*small, *class_tasks(options, others, limit)], divided
+    return [*_small_tasks(options, few), *class_tasks(options, _without(others, large), limit)], divided
+
+
+def _small_tasks(options: RollupOptions, few: Sequence[ClassSource]) -> list[Task]:
+    """The piece of the work with the classes that have few values, if they have any."""
+    samples = [item for item in (_samples(options, source) for source in few) if item.files and item.source.members]
+    return [SmallClassesTask(options, tuple(samples))] if samples else []
+
+
+def _without(sources: Sequence[ClassSource], left_out: Sequence[ClassSource]) -> list[ClassSource]:
+    return [source for source in sources if not any(source is one for one in left_out)]
 
 
 def _few_values(options: RollupOptions, sources: Sequence[ClassSource]) -> list[ClassSource]:
