@@ -161,15 +161,7 @@ class Broker(AsyncClosable):
         if options.data_dir is not None:
             self._open_data_dir(options.data_dir, self._registry)
         operations = Operations(self._registry, options.policy)
-        observers: list[BrokerObserver] = []
-        if options.access is not None:
-            observers.append(options.access)
-            options.access.apply(operations)
-        if options.audit is not None:
-            observers.append(options.audit)
-            operations.on_refused = options.audit.on_refused
-        if observers:
-            self._registry.observer = BrokerObservers(*observers)
+        self._add_observers(self._registry, operations)
         self._create_nodes(self._registry, operations)
         self._sessions = ClientSessions(operations, options.connection_limits)
         self._registry.on_deleted = self._sessions.on_node_deleted
@@ -200,6 +192,18 @@ class Broker(AsyncClosable):
             except BaseException:
                 await self.close()
                 raise
+
+    def _add_observers(self, registry: NodeRegistry, operations: Operations) -> None:
+        """Have what decides who may, and what records it, know what happens."""
+        observers: list[BrokerObserver] = []
+        if (access := self._options.access) is not None:
+            observers.append(access)
+            access.apply(operations)
+        if (audit := self._options.audit) is not None:
+            observers.append(audit)
+            operations.on_refused = audit.on_refused
+        if observers:
+            registry.observer = BrokerObservers(*observers)
 
     async def serve(self, connected: socket.socket) -> None:
         """Serve a client on a socket that is connected to it.
