@@ -364,7 +364,7 @@ class IncomingLink(AddressedLink):
         """Have the broker send what it has for the credit given, and take the rest of the credit back."""
         condition = self._session.condition
         await condition.wait_for(lambda: self._failed() or not self.attaching, deadline_of(DRAIN_TIMEOUT))
-        if self._link is None or self._network is None or self._arrived:
+        if self._link is None or self._network is None or not self.attached or self._arrived:
             return
         if not can_drain(self._network.peer.product):
             await self._poll()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from messaging.scripted_peer import scripted_peer
 from support.proxy import Proxy
 from support.waiting import wait_until
 
@@ -136,3 +137,20 @@ def test_a_subscription_that_the_last_link_still_has_is_waited_for(
         other.sender("amq.topic/a").send("one")
         session.close()
         assert receiver.fetch(timeout=20).content == "one"
+
+
+def test_a_fetch_while_the_link_is_asked_for_does_not_spoil_the_one_that_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("qmf.messaging.core.incoming_link.DRAIN_TIMEOUT", 0.05)
+    with scripted_peer() as peer, Connection.establish(peer.url, timeout=10, **QUICK) as connection:
+        receiver = connection.session().receiver("q; {link: {name: mine, durable: True}}")
+        peer.silent_links = True
+        peer.do(lambda lost: lost.transport.close())
+        wait_until(lambda: len(peer.links) == 2)
+        with pytest.raises(Empty):
+            receiver.fetch(timeout=0.05)
+        peer.silent_links = False
+        peer.to_send.append("one")
+        peer.do(lambda again: again.engine.links.refuse(peer.links[1], "amqp:resource-locked", "held"))
+        assert receiver.fetch(timeout=20).content == b"one"
