@@ -62,6 +62,7 @@ ALLOWED: dict[str, set[str]] = {
         "qmf.broker",
         "qmf.hostagent",
         "qmf.users",
+        "qmf.acl",
     },
     "qmf/hostagent": {"qmf.agent", "qmf.models", "qmf.bus", "qmf.connecting"},
     "qmf/testing": {

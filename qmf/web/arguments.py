@@ -95,7 +95,15 @@ def _add_access(group: argparse._ArgumentGroup) -> None:
         metavar="USER=SCOPES",
         action="append",
         default=[],
-        help="scopes of a user: read, call, set, messages, separated by commas; default: all. May be repeated",
+        help="scopes of a user, or of a group of --acl-file: read, call, set, messages, separated by commas; default: "
+        "all. May be repeated",
+    )
+    add(
+        "--acl-file",
+        metavar="FILE",
+        type=Path,
+        help="rules that decide who may call which methods: lines such as `acl allow GROUP access method name=purge "
+        "schemaclass=queue`; read again when it changes",
     )
     add("--tokens", metavar="FILE", type=Path, help="API tokens: lines of --new-token; read again when it changes")
     add("--new-token", metavar="NAME", help="print a new token and its line for the file of tokens, then end")

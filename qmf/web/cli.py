@@ -12,7 +12,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qmf._audit_log import AuditFile
@@ -21,7 +22,7 @@ from qmf._hangup import hangup_handler
 from qmf.connecting import BrokerTarget, read_connections
 from qmf.errors import CallerError, QmfError
 from qmf.web.arguments import parser
-from qmf.web.scopes import Scope, parse_scopes
+from qmf.web.scopes import Scope, parse_scopes, read_grants
 
 if TYPE_CHECKING:
     from qmf.web.options import WebOptions
@@ -111,8 +112,9 @@ def _web_options(options: argparse.Namespace, target: BrokerTarget, port: int, l
         host=options.host,
         port=port,
         users=users,
-        grants=_grants(options.grant, users),
+        grants=_grants(options, users),
         tokens=options.tokens,
+        rules=options.acl_file,
         tls=options.tls_cert is not None,
         hosts=tuple(options.server_name),
         trusted_proxies=tuple(options.trusted_proxy),
@@ -163,16 +165,20 @@ def _check_protection(options: argparse.Namespace) -> None:
     print(f"qmf-web: warning: {text}", file=sys.stderr)
 
 
-def _grants(texts: Sequence[str], users: Mapping[str, str] | None) -> dict[str, frozenset[Scope]]:
-    found = {}
-    for text in texts:
-        user, equals, scopes = text.partition("=")
-        if not equals:
-            raise WebOptionError(f"--grant {text}: expected USER=SCOPES")
-        if users is None or user not in users:
-            raise WebOptionError(f"--grant {text}: no such user in the file of --users")
-        found[user] = _scopes(scopes, "--grant")
-    return found
+def _groups(path: Path | None) -> Mapping[str, Collection[str]]:
+    """The users of the groups of a file of rules, without their realm."""
+    if path is None:
+        return {}
+    from qmf.web.access.rules import read_rules
+
+    return {name: {user.partition("@")[0] for user in users} for name, users in read_rules(path).groups.items()}
+
+
+def _grants(options: argparse.Namespace, users: Mapping[str, str] | None) -> Mapping[str, frozenset[Scope]]:
+    try:
+        return read_grants(options.grant, users or {}, _groups(options.acl_file))
+    except ValueError as error:
+        raise WebOptionError(f"--grant {error}") from None
 
 
 def _scopes(text: str, option: str) -> frozenset[Scope]:

@@ -91,6 +91,7 @@ class WebOptions:
             server may do everything.
         grants: scopes of users; a user who is not in it has all.
         tokens: file of API tokens, or None.
+        rules: file of rules about methods, or None.
         tls: the server speaks TLS.
         hosts: more names under which clients may address the server, besides `host`.
         trusted_proxies: addresses that may say by ``X-Forwarded-For`` for whom they ask; `WebServer` is told, too.
@@ -110,6 +111,7 @@ class WebOptions:
     users: Mapping[str, str] | None = attrs.field(default=None, repr=False)
     grants: Mapping[str, frozenset[Scope]] = attrs.field(factory=dict)
     tokens: Path | None = None
+    rules: Path | None = None
     tls: bool = False
     hosts: tuple[str, ...] = ()
     trusted_proxies: tuple[Network, ...] = ()

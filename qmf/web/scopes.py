@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Collection, Iterable, Mapping
 
 
 class Scope(enum.Enum):
@@ -31,3 +32,36 @@ def parse_scopes(text: str) -> frozenset[Scope]:
     if wrong or not names:
         raise ValueError(f"scopes are {', '.join(known)} or all, separated by commas, not {text!r}")
     return frozenset(known[name] for name in names)
+
+
+def read_grants(
+    texts: Iterable[str], users: Collection[str], groups: Mapping[str, Collection[str]]
+) -> Mapping[str, frozenset[Scope]]:
+    """Scopes by user: those of a user's groups together, unless the user is named itself.
+
+    Args:
+        texts: such as ``ann=read,call`` or ``operators=all``.
+        users: that there are.
+        groups: users by the names of groups.
+
+    Raises:
+        ValueError: a text is wrong; begins with it.
+    """
+    of_groups: dict[str, frozenset[Scope]] = {}
+    of_users: dict[str, frozenset[Scope]] = {}
+    for text in texts:
+        name, equals, scopes = text.partition("=")
+        if not equals:
+            raise ValueError(f"{text}: expected USER=SCOPES")
+        try:
+            found = parse_scopes(scopes)
+        except ValueError as error:
+            raise ValueError(f"{text}: {error}") from None
+        if name in users:
+            of_users[name] = found
+        elif name in groups and users:
+            for user in groups[name]:
+                of_groups[user] = of_groups.get(user, frozenset()) | found
+        else:
+            raise ValueError(f"{text}: no such user in the file of --users, nor group in that of --acl-file")
+    return {**of_groups, **of_users}

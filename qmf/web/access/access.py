@@ -16,6 +16,7 @@ from qmf.users.users import Users
 from qmf.web.access.audit import AuditLog
 from qmf.web.access.caller import Caller, Proof
 from qmf.web.access.limits import CountLimit, FailureDelays, RateLimit, retry_after
+from qmf.web.access.rules import MethodRules
 from qmf.web.access.sessions import Sessions
 from qmf.web.access.tokens import ApiTokens
 from qmf.web.options import WebOptions
@@ -42,13 +43,14 @@ class WebAccess:
         audit: the log of calls and refusals.
         streams: counts the open streams of each client.
         requests: counts the requests of each client.
+        methods: rules about methods.
     """
 
     def __init__(self, options: WebOptions) -> None:
-        """Read users and tokens.
+        """Read users, tokens and rules.
 
         Raises:
-            UsersError, TokensError: they cannot be used.
+            UsersError, TokensError, AclError, WebRulesError: they cannot be used.
         """
         self.audit = AuditLog()
         limits = options.limits
@@ -57,6 +59,7 @@ class WebAccess:
         self._options = options
         self._users = None if options.users is None else Users(options.users)
         self._tokens = ApiTokens(options.tokens)
+        self.methods = MethodRules(options.rules)
         self._sessions = Sessions(options.session_time, options.session_life)
         self._failures = FailureDelays(limits.logins)
         # A hash takes a while on purpose; one at a time, so that guessing costs one processor at most. Those of one

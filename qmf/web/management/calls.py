@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from qmf.console.aio import RemoteObject
 from qmf.errors import ConstraintError, NotFoundError
-from qmf.web.access.audit import AuditLog
+from qmf.web.access.access import WebAccess
 from qmf.web.access.caller import Caller
+from qmf.web.access.rules import SET_PROPERTIES
 from qmf.web.json_values import from_json, to_json
 
 
@@ -17,7 +18,7 @@ async def call(
     arguments: Mapping[str, object],
     *,
     caller: Caller,
-    audit: AuditLog,
+    access: WebAccess,
     timeout: float | None = None,
 ) -> dict[str, object]:
     """Call a method of an object for a caller; the agent learns the caller's name.
@@ -27,18 +28,20 @@ async def call(
         method: its name.
         arguments: by name, as JSON.
         caller: who calls.
-        audit: gets the call and its result.
+        access: has the rules, and the log, which gets the call and its result.
         timeout: seconds to wait; None for the console's.
 
     Returns:
         the outputs as JSON.
 
     Raises:
+        Problem: 403, the rules deny it.
         QmfError: as of `RemoteObject.call`.
     """
-    with audit.attempt(
+    with access.audit.attempt(
         caller, "call", agent=obj.agent, object=obj.object_id.object_name, method=method, arguments=arguments
     ) as record:
+        access.methods.check(caller, method, obj.class_key)
         inputs = _inputs(obj, method, arguments)
         called = obj.on_behalf_of(caller.name) if caller.name else obj
         outputs = _outputs(obj, method, await called.call(method, _timeout=timeout, **inputs))
@@ -51,7 +54,7 @@ async def set_properties(
     values: Mapping[str, object],
     *,
     caller: Caller,
-    audit: AuditLog,
+    access: WebAccess,
     timeout: float | None = None,
 ) -> None:
     """Set properties of an object for a caller, all or none; the agent learns the caller's name.
@@ -59,12 +62,14 @@ async def set_properties(
     Args:
         obj: the object; its values stay as they were.
         values: by name, as JSON.
-        caller, audit, timeout: as of `call`.
+        caller, access, timeout: as of `call`.
 
     Raises:
+        Problem: 403, the rules deny it.
         QmfError: as of `RemoteObject.set`.
     """
-    with audit.attempt(caller, "set", agent=obj.agent, object=obj.object_id.object_name, properties=values):
+    with access.audit.attempt(caller, "set", agent=obj.agent, object=obj.object_id.object_name, properties=values):
+        access.methods.check(caller, SET_PROPERTIES, obj.class_key)
         checked = _values(obj, values)
         changed = obj.on_behalf_of(caller.name) if caller.name else obj
         await changed.set(_timeout=timeout, **checked)

@@ -54,7 +54,7 @@ def _json(content: object, headers: Mapping[str, str] | None = None) -> Response
 def router(management: Management) -> APIRouter:
     """The routes."""
     services = management.services
-    client, access, audit = management.client, services.access, services.audit
+    client, access = management.client, services.access
     routes = APIRouter(prefix=API, tags=["objects"], responses=problems(*AGENT_PROBLEMS))
     read = [Depends(access.require(Scope.READ))]
     largest, write = services.limits.page, management.writer.json
@@ -133,7 +133,7 @@ def router(management: Management) -> APIRouter:
         timeout: Timeout = None,
     ) -> Response:
         found = await management.object(name(agent), name(object_name), timeout)
-        await calls.set_properties(found, values, caller=caller, audit=audit, timeout=timeout)
+        await calls.set_properties(found, values, caller=caller, access=access, timeout=timeout)
         await found.update(timeout)
         return _json(write(found))
 
@@ -167,7 +167,7 @@ def router(management: Management) -> APIRouter:
         inputs = dict(arguments or {})
 
         async def work() -> dict[str, object]:
-            return await calls.call(found, called, inputs, caller=caller, audit=audit, timeout=seconds)
+            return await calls.call(found, called, inputs, caller=caller, access=access, timeout=seconds)
 
         if "respond-async" not in wanted:
             return await work()

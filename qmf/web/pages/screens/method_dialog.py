@@ -25,6 +25,7 @@ from qmf.web.pages.views.method_form import (
     property_form,
 )
 from qmf.web.pages.views.value_texts import object_index, value_text
+from qmf.web.problems import Problem
 from qmf.web.scopes import Scope
 
 Values = Mapping[str, object]
@@ -226,6 +227,8 @@ class _Form:
         problem, answer = "", []
         try:
             answer = await self._carry_out(values)
+        except Problem as error:
+            problem = error.detail
         except QmfError as error:
             problem = ". ".join([str(error), *await explain(self._visit.site.client, error)])
         if self._area.is_deleted:

@@ -11,6 +11,7 @@ from nicegui import ui
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.schema import Access
 from qmf.views.text import clean, one_line, plural
+from qmf.web.access.rules import SET_PROPERTIES
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.series import TooManySeriesError
 from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTable, Part
@@ -30,7 +31,6 @@ from qmf.web.pages.views.object_view import (
 )
 from qmf.web.pages.views.page_urls import GraphUrl, PlotsUrl, agent_url, class_url, object_url
 from qmf.web.pages.views.value_texts import ago_text, instant_text, object_index
-from qmf.web.scopes import Scope
 
 #: Objects that refer to this one, and its events, that are shown.
 MOST_REFERRERS = 100
@@ -135,14 +135,14 @@ class _ObjectPage:
                 button = ui.button(
                     clean(name), on_click=lambda method=method: open_method_dialog(visit, self._object(), method)
                 )
-                button.props("outline dense no-caps").set_enabled(visit.may(Scope.CALL))
+                button.props("outline dense no-caps").set_enabled(visit.may_call(obj, name))
                 if is_dangerous(method):
                     button.props("color=negative icon=warning")
                 if method.desc:
                     button.tooltip(one_line(method.desc))
             if settable:
                 setter = ui.button("Set properties", on_click=lambda: open_properties_dialog(visit, self._object()))
-                setter.props("outline dense no-caps icon=edit").set_enabled(visit.may(Scope.SET))
+                setter.props("outline dense no-caps icon=edit").set_enabled(visit.may_call(obj, SET_PROPERTIES))
 
     def _object(self) -> RemoteObject:
         assert self._obj is not None

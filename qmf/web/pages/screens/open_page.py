@@ -19,6 +19,7 @@ from qmf._version import __version__
 from qmf.console.aio import ObjectId, RemoteObject
 from qmf.views.text import clean
 from qmf.web.access.caller import Caller
+from qmf.web.access.rules import SET_PROPERTIES
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.references import References
 from qmf.web.pages.live.series import SeriesKey
@@ -133,6 +134,11 @@ class OpenPage:
         """Whether the visitor may do that."""
         return self.caller.may(scope)
 
+    def may_call(self, obj: RemoteObject, method: str) -> bool:
+        """Whether the visitor may call a method of an object, or set its properties (`SET_PROPERTIES`)."""
+        scope = Scope.SET if method == SET_PROPERTIES else Scope.CALL
+        return self.may(scope) and not self.services.access.methods.refusal(self.caller, method, obj.class_key)
+
     def still_in(self) -> bool:
         """Whether the visitor's session goes on; if not, the browser is sent to log in."""
         if self.services.access.still(self.caller):
@@ -214,12 +220,14 @@ class OpenPage:
         """Call a method for the visitor.
 
         Raises:
+            Problem: 403, the rules deny it.
             QmfError: see `RemoteObject.call`.
         """
         caller, target = self.caller, obj.object_id.object_name
         with self.services.audit.attempt(
             caller, "call", agent=obj.agent, object=target, method=method, arguments=inputs
         ) as record:
+            self.services.access.methods.check(caller, method, obj.class_key)
             outputs: Mapping[str, object] = await self._for_caller(obj).call(method, **inputs)
             record["outputs"] = outputs
         return outputs
@@ -228,10 +236,12 @@ class OpenPage:
         """Set properties for the visitor.
 
         Raises:
+            Problem: 403, the rules deny it.
             QmfError: see `RemoteObject.set`.
         """
         target = obj.object_id.object_name
         with self.services.audit.attempt(self.caller, "set", agent=obj.agent, object=target, properties=values):
+            self.services.access.methods.check(self.caller, SET_PROPERTIES, obj.class_key)
             await self._for_caller(obj).set(**values)
 
     def _for_caller(self, obj: RemoteObject) -> RemoteObject:

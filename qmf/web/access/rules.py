@@ -1,0 +1,114 @@
+"""Rules about methods, in the language of the broker's access control: which caller may call what on which class.
+
+Scopes say whether a caller may call at all; rules divide that. They are looked up as the broker does it for its own
+methods: ``access method NAME`` with ``schemapackage`` and ``schemaclass``; setting properties is the method
+``_set_properties``.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from qmf.acl.reader import AclError, read
+from qmf.acl.rules import Lookup
+from qmf.acl.ruleset import RuleSet
+from qmf.errors import CallerError
+from qmf.schema import ClassKey
+from qmf.web.access.caller import Caller, Proof
+from qmf.web.problems import Problem
+
+log = logging.getLogger("qmf.web.access")
+
+#: The realm of users whose names have none, as with the broker.
+REALM = "QPID"
+#: The realm of API tokens: no user can have the name of a token.
+TOKEN_REALM = "token"
+#: Stands for the method that sets properties.
+SET_PROPERTIES = "_set_properties"
+
+
+class WebRulesError(CallerError):
+    """A file of rules can't be read; the text names it and the reason."""
+
+
+class MethodRules:
+    """The rules of a file, which is read again when it changes; or none, so that scopes alone decide."""
+
+    def __init__(self, path: Path | None) -> None:
+        """Read the file.
+
+        Raises:
+            AclError: it is invalid.
+            WebRulesError: it can't be read.
+        """
+        self._path = path
+        self._stamp = self._stamped()
+        self._rules = None if path is None else read_rules(path)
+
+    def refusal(self, caller: Caller, method: str, key: ClassKey | None) -> str:
+        """Why a caller may not call a method of a class; empty if it may."""
+        self._reload()
+        if self._rules is None:
+            return ""
+        properties = {} if key is None else {"schemapackage": key.package, "schemaclass": key.name}
+        decision = self._rules.decide(Lookup(user_of(caller), "access", "method", method, properties))
+        if decision.allows:
+            return ""
+        where = "" if key is None else f" of {key.package}:{key.name}"
+        return f"{caller.client} may not call {method}{where}: the rules deny it"
+
+    def check(self, caller: Caller, method: str, key: ClassKey | None) -> None:
+        """Raise an error if a caller may not call a method.
+
+        Raises:
+            Problem: 403.
+        """
+        if reason := self.refusal(caller, method, key):
+            raise Problem(403, reason)
+
+    def _stamped(self) -> tuple[int, int] | None:
+        if self._path is None:
+            return None
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size
+
+    def _reload(self) -> None:
+        stamp = self._stamped()
+        if self._path is None or stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self._rules = read_rules(self._path)
+        except (AclError, WebRulesError) as error:
+            log.error("the rules stay as they were: %s", error)
+
+
+def user_of(caller: Caller) -> str:
+    """A caller as rules name it."""
+    if not caller.name:
+        return "anonymous"
+    if caller.proof is Proof.TOKEN:
+        return f"{caller.name}@{TOKEN_REALM}"
+    return caller.name if "@" in caller.name else f"{caller.name}@{REALM}"
+
+
+def read_rules(path: Path) -> RuleSet:
+    """The rules of a file.
+
+    Raises:
+        AclError: it is invalid.
+        WebRulesError: it can't be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise WebRulesError(f"{path}: {reason}") from error
+    found = read(text, str(path))
+    for problem in found.warnings:
+        log.warning("%s", problem)
+    return found
