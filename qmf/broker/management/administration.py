@@ -281,7 +281,7 @@ class Administration:
         if not exchange:
             raise MethodError(f"invalid-argument: {what} not allowed for default exchange")
         target, source = self._registry.queue(queue), self._registry.exchange(exchange)
-        locked = target is not None and target.settings.exclusive and target.delivery.consumers
+        locked = target is not None and target.exclusive and target.delivery.consumers
         if target is None or not isinstance(source, Exchange) or locked:
             action = Action.BIND if what == "Bind" else Action.UNBIND
             properties = {"queuename": queue, "routingkey": key}
@@ -311,7 +311,7 @@ def _check_deletable(queue: Queue, options: Mapping[str, object]) -> None:
         raise MethodError(f"precondition-failed: Cannot delete queue {name}; queue not empty")
     if options.get("if_unused") and (queue.delivery.consumers or queue.delivery.browsers):
         raise MethodError(f"precondition-failed: Cannot delete queue {name}; queue in use")
-    if queue.settings.exclusive and queue.delivery.consumers:
+    if queue.exclusive and queue.delivery.consumers:
         # Consoles and the broker's own agent receive from such queues.
         raise MethodError(f"resource-locked: Cannot delete queue {name}; it is exclusive to another session")
 

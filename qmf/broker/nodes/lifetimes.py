@@ -69,7 +69,8 @@ def _is_due(queue: Queue) -> bool:
     settings = queue.settings
     if not settings.auto_delete:
         return False
-    unused, empty = not queue.delivery.consumers and not queue.delivery.browsers, not queue.contents.depth.count
+    used = queue.owner is not None or queue.delivery.consumers or queue.delivery.browsers
+    unused, empty = not used, not queue.contents.depth.count
     match settings.lifetime:
         case Lifetime.UNUSED:
             return unused

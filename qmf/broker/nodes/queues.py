@@ -8,7 +8,7 @@ AMQP.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from qmf.broker.nodes.consumers import AlternateExchange
 from qmf.broker.nodes.contents import Contents
@@ -33,6 +33,8 @@ class Queue:
         contents: its entries.
         delivery: gives them to consumers and browsers.
         counters: those of the contents: read them, but don't write.
+        exclusive: only one consumer is allowed, or with an `owner` those of that; at first as the settings say.
+        owner: the session that has the queue for itself: others may send and browse. None for no such session.
         flow: flow control of its senders; None where there is none.
         alternate: where messages go that are rejected, dropped or orphaned; None for nowhere.
         redirected: the queue that gets the messages of this one, and this one its messages; None for none.
@@ -72,6 +74,8 @@ class Queue:
         self.counters = self.contents.counters
         self.delivery = QueueDelivery(self.contents, settings, broker_counters, alternate)
         self.alternate = alternate
+        self.exclusive = settings.exclusive
+        self.owner: Hashable = None
         self.redirected: Queue | None = None
         self.redirect_source = False
         self.recorder: Recorder | None = None

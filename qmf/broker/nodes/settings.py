@@ -71,7 +71,7 @@ class QueueSettings:
 
     Attributes:
         durable: it outlives the broker's process.
-        exclusive: only one consumer is allowed.
+        exclusive: only one consumer, or those of one session, are allowed.
         auto_delete: the broker deletes it, as `lifetime` says.
         lifetime: when.
         delete_delay: seconds for which it is kept, though it could be deleted.

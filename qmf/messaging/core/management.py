@@ -16,7 +16,14 @@ from qmf.messaging.addresses import Address
 from qmf.messaging.addresses.options import NodeType
 from qmf.messaging.bindings import BrokerBinding
 from qmf.messaging.contents import APP_ID, decode, encode
-from qmf.messaging.exceptions import DecodeError, MessagingError, NotFound, ResolutionError, UnauthorizedAccess
+from qmf.messaging.exceptions import (
+    DecodeError,
+    MessagingError,
+    NotFound,
+    ResolutionError,
+    SessionError,
+    UnauthorizedAccess,
+)
 from qmf.messaging.message import Message
 
 #: Seconds that a broker has to answer a call.
@@ -24,7 +31,14 @@ CALL_TIMEOUT = 10.0
 
 _EXCHANGE, _SUBJECT = "qmf.default.direct", "broker"
 _OBJECT = "org.apache.qpid.broker:broker:amqp-broker"
-_KINDS: Mapping[str, type[MessagingError]] = {"not-found": NotFound, "unauthorized-access": UnauthorizedAccess}
+#: Errors by the word that a refusal begins with. It is the name of the condition, too.
+_KINDS: Mapping[str, type[MessagingError]] = {
+    "not-found": NotFound,
+    "unauthorized-access": UnauthorizedAccess,
+    "not-allowed": SessionError,
+    "resource-locked": ResolutionError,
+    "precondition-failed": ResolutionError,
+}
 
 
 async def bind(network: NetworkConnection, binding: BrokerBinding) -> None:
@@ -157,5 +171,6 @@ def _refusal(answer: Message, what: str) -> MessagingError:
         raise DecodeError(text=f"{what}: the answer of the broker's management is not understood") from error
     text = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
     text = text.partition(" (/")[0]  # without the source file
-    kind = next((kind for name, kind in _KINDS.items() if text.startswith(name)), ResolutionError)
-    return kind(text=f"{what} refused by the broker: {text}")
+    word = text.partition(":")[0]
+    condition = f"amqp:{word}" if word in _KINDS else None
+    return _KINDS.get(word, ResolutionError)(condition, f"{what} refused by the broker: {text}")

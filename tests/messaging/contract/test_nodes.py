@@ -11,10 +11,12 @@ from support.waiting import wait_until
 from qmf.messaging import (
     Address,
     AssertionFailed,
+    Connection,
     Message,
     NotFound,
     ResolutionError,
     Session,
+    SessionError,
 )
 
 
@@ -89,3 +91,53 @@ def test_an_exchange_is_deleted_when_the_link_is_closed(session: Session) -> Non
     session.sender(f"{name}; {{create: always, node: {{type: topic}}}}")
     session.receiver(f"{name}; {{delete: receiver}}").close()
     wait_until(lambda: is_gone(session, name))
+
+
+EXCLUSIVE = "node: {type: queue, x-declare: {exclusive: True, auto-delete: True}}"
+
+
+@qpid_addresses
+def test_an_exclusive_queue_is_consumed_by_its_session_alone(
+    broker: Target, connection: Connection, session: Session, queue: MakeQueue
+) -> None:
+    name = queue().split(";")[0]
+    session.sender(f"{name}; {{create: always, {EXCLUSIVE}}}")
+    with broker.Connection.establish(broker.url, timeout=10) as other:
+        for stranger in (connection.session(), other.session()):
+            with pytest.raises(ResolutionError, match=f"Cannot consume from exclusive queue {name}") as caught:
+                stranger.receiver(name)
+            assert caught.value.code == "amqp:precondition-failed"
+            with pytest.raises(ResolutionError, match=f"Cannot grant exclusive access to {name}"):
+                stranger.sender(f"{name}; {{create: always, {EXCLUSIVE}}}")
+            stranger.sender(name).send("from a stranger")
+            assert stranger.receiver(f"{name}; {{mode: browse}}").fetch(timeout=10).content == "from a stranger"
+            stranger.close()
+        assert session.receiver(name).fetch(timeout=10).content == "from a stranger"
+        assert session.receiver(name).fetch(timeout=10).content == "from a stranger"
+        session.close()
+        assert is_gone(other.session(), name)
+
+
+@qpid_addresses
+def test_an_exclusive_queue_that_stays_is_free_after_its_session(
+    connection: Connection, session: Session, queue: MakeQueue
+) -> None:
+    name = queue().split(";")[0]
+    own = connection.session()
+    own.sender(f"{name}; {{create: always, node: {{type: queue, x-declare: {{exclusive: True}}}}}}").send("x")
+    with pytest.raises(ResolutionError, match="exclusive"):
+        session.receiver(name)
+    own.close()
+    receivers = [session.receiver(name, capacity=1), connection.session().receiver(f"{name}; {{delete: always}}")]
+    assert receivers[0].fetch(timeout=10).content == "x"
+    session.acknowledge()
+    receivers[1].close()
+    assert is_gone(session, name)
+
+
+@qpid_addresses
+def test_exchanges_that_the_broker_has_from_the_start_are_not_deleted(session: Session) -> None:
+    with pytest.raises((SessionError, ResolutionError)) as caught:
+        session.sender("amq.topic; {delete: always}").close()
+    assert caught.value.code == "amqp:not-allowed"
+    session.sender("amq.topic").close()

@@ -313,8 +313,8 @@ class ClientLinks:
             granted: what the broker answers, without the filters and the distribution mode of the queue.
         """
         queue, browse = grant.queue, isinstance(grant, BrowseGrant)
-        if queue.settings.exclusive and queue.delivery.consumers:
-            raise LinkRefused("amqp:resource-locked", f"queue {queue.name!r} belongs to another link")
+        if not browse or queue.owner is None:
+            self._nodes.check_owner(link, queue)
         if queue.settings.browse_only and not browse:
             raise LinkRefused("amqp:not-allowed", f"Queue {queue.name} is browse only.  Refusing acquiring consumer.")
         self._bind(link, node, queue)

@@ -45,7 +45,7 @@ class LinkNodes:
         self._registry = operations.registry
         #: Those that are deleted with a link.
         self._nodes: dict[Link, list[LinkNode]] = {}
-        #: Queues that sessions asked for as exclusive, and that delete themselves: at the end of the session.
+        #: Queues that sessions have for themselves. Those that delete themselves do so at the end of the session.
         self._exclusive: dict[Hashable, set[Queue]] = {}
 
     def keep(self, link: Link, nodes: Iterable[LinkNode]) -> None:
@@ -61,9 +61,11 @@ class LinkNodes:
         return self._nodes.pop(link, ())
 
     def end_session(self, session: Hashable) -> None:
-        """A session is gone: its exclusive queues that delete themselves are not used any more."""
+        """A session is gone: its exclusive queues are anybody's; those that delete themselves are not used any more."""
         for queue in self._exclusive.pop(session, ()):
-            self._registry.on_unused(queue)
+            queue.owner, queue.exclusive = None, False
+            if queue.settings.auto_delete:
+                self._registry.on_unused(queue)
 
     def end_sessions(self) -> None:
         """The connection is gone."""
@@ -91,9 +93,34 @@ class LinkNodes:
             if node is found:
                 self._operations.ask_deletion(principal, node)
             self._nodes.setdefault(link, []).append(node)
-        if options.queue.exclusive and isinstance(node, Queue) and node.settings.auto_delete:
-            self._exclusive.setdefault(link.session_id, set()).add(node)
+        if options.queue.exclusive and isinstance(node, Queue):
+            self._take(link, node)
         return node, _granted_to(node, options, terminus)
+
+    def check_owner(self, link: Link, queue: Queue) -> None:
+        """Check that a link may consume from a queue.
+
+        Raises:
+            LinkRefused: another session, or another link, has the queue for itself.
+        """
+        if queue.owner is not None:
+            if queue.owner != self._session(link):
+                raise LinkRefused("amqp:precondition-failed", f"Cannot consume from exclusive queue {queue.name}")
+        elif queue.exclusive and queue.delivery.consumers:
+            raise LinkRefused("amqp:resource-locked", f"queue {queue.name!r} belongs to another link")
+
+    def _take(self, link: Link, queue: Queue) -> None:
+        """A session asks for a queue as exclusive: it has it for itself until it ends."""
+        session = self._session(link)
+        if queue.owner is None and not queue.delivery.consumers:
+            queue.owner, queue.exclusive = session, True
+            self._exclusive.setdefault(link.session_id, set()).add(queue)
+        elif queue.owner != session:
+            raise LinkRefused("amqp:precondition-failed", f"Cannot grant exclusive access to {queue.name}")
+
+    def _session(self, link: Link) -> Hashable:
+        """The session of a link, among those of all clients."""
+        return self._client, link.session_id
 
     def _resolve(self, principal: Principal, name: str, terminus: Terminus) -> Node | None:
         try:
@@ -215,7 +242,7 @@ def describe_node(
     """What a node is: capabilities, and properties by the names of the request."""
     if isinstance(node, Queue):
         settings: QueueSettings | ExchangeSettings = node.settings
-        properties: dict[str, object] = {"supported-dist-modes": "move", "exclusive": node.settings.exclusive}
+        properties: dict[str, object] = {"supported-dist-modes": "move", "exclusive": node.exclusive}
         for name, value in settings.arguments.items():
             if name in requested.queue.arguments and isinstance(value, bool | int | str):
                 properties[name] = value

@@ -123,5 +123,5 @@ def test_an_exclusive_queue_with_no_local_keeps_nothing_of_its_receiver() -> Non
         assert received(receiver, 1) == ["other"]
         receiver.close()  # type: ignore[no-untyped-call]
         publish(one, "own", "nobody receives")
-        again = two.create_receiver("own", credit=10)
+        again = one.create_receiver("own", credit=10)
         assert received(again, 1) == ["nobody receives"]
