@@ -22,21 +22,21 @@ The keys are those of promtool, in TOML; rows are written as the lake has them::
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from qmf._toml import key_lines
-from qmf.pipeline.correlate.alerts import Alert, AlertState
+from qmf.pipeline.correlate.alerts import Alert, AlertRow, AlertState
 from qmf.pipeline.correlate.case_rows import CaseLake, CaseSeries, read_series
 from qmf.pipeline.correlate.evaluation import AT, EvaluationPass, Evaluator
-from qmf.pipeline.correlate.plan import complete_rules, read_plan
+from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rule_file import load_rules, parse_tables, read_text
 from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
 from qmf.pipeline.correlate.rules import SECOND, Rule
-from qmf.pipeline.correlate.signal_reader import SignalReader
+from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
 from qmf.views.times import duration_text
 
 #: ns between two values of a series.
@@ -219,12 +219,7 @@ def _states(rules: Sequence[Rule], test: RuleTest) -> Iterator[tuple[Check, list
     rules = [rule for rule in rules if rule.name in tested]
     lake = CaseLake(test.series, rules)
     plan = read_plan(rules, lake.classes)
-    reader = SignalReader(plan, 0, {path: rows.schema for path, rows in lake.rows.items()})
-    try:
-        reader.follow(lake.rows)
-        waiting = [row for portion in reader.signals(lake.rows) for row in portion]
-    finally:
-        reader.close()
+    waiting = _signals(plan, lake)
     evaluator = Evaluator(complete_rules(rules, plan), [rule.hash for rule in rules])
     firing: dict[str, Alert] = {}
     begin = 0
@@ -235,14 +230,29 @@ def _states(rules: Sequence[Rule], test: RuleTest) -> Iterator[tuple[Check, list
             begin=begin, end=end, start=0, goodbyes=[item for item in lake.goodbyes if begin <= item[0] < end]
         )
         rows = [row for row in waiting if row[AT] < end]
-        waiting = waiting[:0] + [row for row in waiting if row[AT] >= end]
-        for row in evaluator.step([rows], over):
-            firing.pop(row.alert_id, None)
-            if not row.cleared:
-                firing[row.alert_id] = row.alert()
+        waiting = [row for row in waiting if row[AT] >= end]
+        _apply_changes(firing, evaluator.step([rows], over))
         begin = end
         pending = [row.alert() for row in evaluator.pending()]
         yield check, [alert for alert in (*firing.values(), *pending) if alert.name == check.name]
+
+
+def _apply_changes(firing: dict[str, Alert], changes: Iterable[AlertRow]) -> None:
+    """Take alerts that began, changed or ended."""
+    for row in changes:
+        firing.pop(row.alert_id, None)
+        if not row.cleared:
+            firing[row.alert_id] = row.alert()
+
+
+def _signals(plan: ReadPlan, lake: CaseLake) -> list[SignalRow]:
+    """The rows of a test's series that rules evaluate."""
+    reader = SignalReader(plan, 0, {path: rows.schema for path, rows in lake.rows.items()})
+    try:
+        reader.follow(lake.rows)
+        return [row for portion in reader.signals(lake.rows) for row in portion]
+    finally:
+        reader.close()
 
 
 def _differences(check: Check, alerts: Sequence[Alert]) -> Iterator[str]:

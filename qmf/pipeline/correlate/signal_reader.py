@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -297,45 +297,30 @@ class SignalReader:
     def _check(self, item: RuleInput, table: InputTable, relations: Mapping[str, str]) -> list[str]:
         """What is wrong about a rule's expressions and texts."""
         rule = item.rule
-        here = {name.lower(): name for name in self._schemas[table.path].names}
-        everywhere = {
-            name.lower()
-            for other in self.plan.tables_of(item.number)
-            if other.path in self._schemas
-            for name in self._schemas[other.path].names
-        }
+        read = [other for other in self.plan.tables_of(item.number) if other.path in self._schemas]
+        everywhere = self._column_names(read)
+        same_class = self._column_names(other for other in read if _class_of(other) == _class_of(table))
         found = [
             f"{rule.where('evidence' if name in rule.evidence else 'message')}: no class of the rule has a {name!r}"
             for name in field_names(rule)
             if self.plan.complete[item.number] and name.partition(".")[0].lower() not in everywhere
         ]
         for key, text, wanted in expressions_of(rule, item.roles):
-            columns = columns_of(text)
-            same_class = {
-                name.lower()
-                for other in self.plan.tables_of(item.number)
-                if other.path in self._schemas and _class_of(other) == _class_of(table)
-                for name in self._schemas[other.path].names
-            }
-            unknown = [column[0] for column in columns if column[0].lower() not in same_class]
-            unfollowed = [column[0] for column in columns if len(column) == 2 and column[0] not in rule.follow]
-            place = f"{rule.where(key)}: {text!r}"
-            if unfollowed:
-                found.append(f"{place}: follow doesn't say to which class {unfollowed[0]} refers")
-            elif unknown:
-                found.append(f"{place}: the class has no {unknown[0]!r}{_similar(unknown[0], sorted(same_class))}")
-            elif all(column[0].lower() in here for column in columns) and (
-                wrong := self._type_error(text, wanted, here, table, relations)
-            ):
-                found.append(f"{place}: {wrong}")
+            wrong = _column_error(rule, text, same_class) or self._type_error(text, wanted, table, relations)
+            if wrong:
+                found.append(f"{rule.where(key)}: {text!r}: {wrong}")
         return found
 
-    def _type_error(
-        self, text: str, wanted: str, names: Mapping[str, str], table: InputTable, relations: Mapping[str, str]
-    ) -> str | None:
+    def _column_names(self, tables: Iterable[InputTable]) -> set[str]:
+        """The columns of some tables, in lower case."""
+        return {name.lower() for table in tables for name in self._schemas[table.path].names}
+
+    def _type_error(self, text: str, wanted: str, table: InputTable, relations: Mapping[str, str]) -> str | None:
         """What is wrong about an expression, by its type."""
-        if any(len(column) == 2 and column[0] not in relations for column in columns_of(text)):
-            return None  # nothing is known of the followed objects yet
+        names = {name.lower(): name for name in self._schemas[table.path].names}
+        for column in columns_of(text):
+            if column[0].lower() not in names or (len(column) == 2 and column[0] not in relations):
+                return None  # another version of the class has it, or nothing is known of the followed objects yet
         sources = "".join(
             f" LEFT JOIN (FROM {relation} LIMIT 0) AS {quote_name(name)} ON true"
             for name, relation in relations.items()
@@ -402,6 +387,18 @@ def _reason(error: Exception) -> str:
 
 def _class_of(table: InputTable) -> tuple[str, ...]:
     return (table.kind.value, *(f"{item.package}:{item.name}" for item in table.versions[:1]))
+
+
+def _column_error(rule: Rule, text: str, known: Collection[str]) -> str | None:
+    """What is wrong about the columns in an expression of a rule; `known` are those of the class, in lower case."""
+    columns = columns_of(text)
+    for column in columns:
+        if len(column) == 2 and column[0] not in rule.follow:
+            return f"follow doesn't say to which class {column[0]} refers"
+    for column in columns:
+        if column[0].lower() not in known:
+            return f"the class has no {column[0]!r}{_similar(column[0], sorted(known))}"
+    return None
 
 
 def _similar(name: str, known: Sequence[str]) -> str:

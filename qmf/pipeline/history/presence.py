@@ -94,11 +94,10 @@ def presences(
     by_run: dict[str, dict[str, Presence]] = {}
     for item in changes:
         _apply(by_run.setdefault(item.run, {}), item)
-    runs = sorted(run for run in {*by_run, *beats} if start_of_run(run) <= at)
+    runs = [run for run in {*by_run, *beats} if start_of_run(run) <= at]
     if not runs:
         return Presences({})
-    latest = runs[-1]
-    current = [run for run in runs if run == latest or _is_parallel(run, latest, at, beats)]
+    current = _active_runs(runs, at, beats)
     agents: dict[str, Presence] = {}
     for run in current:
         agents.update(by_run.get(run, {}))
@@ -109,6 +108,12 @@ def presences(
     if until and at - until > SILENT:
         return Presences(agents, "nothing was recorded", until)
     return Presences(agents)
+
+
+def _active_runs(runs: Iterable[str], at: int, beats: dict[str, tuple[int, int, int]]) -> list[str]:
+    """The latest of some runs, and those of other recorders that were active as well, in order."""
+    latest = max(runs)
+    return [run for run in sorted(runs) if run == latest or _is_parallel(run, latest, at, beats)]
 
 
 def start_of_run(run: str) -> int:

@@ -54,21 +54,7 @@ class SeriesReader:
                 rows += self._rows(version, columns, agent, name, first, last)
         # Rows of the same time stay in the order in which they were recorded.
         rows.sort(key=lambda item: item[0][0])
-        incidents = self._incidents(agent, first, last)
-        samples: list[Sample] = []
-        previous: Row | None = None
-        breaks = [item.time for item in incidents if item.ends]
-        for row, values in rows:
-            time, epoch, create, delete = row[:4]
-            if delete and delete <= last:
-                incidents.append(Incident(delete, DELETED, ends=True))
-                breaks.append(delete)
-            elif create and first < create <= time and (previous is None or previous[2] != create):
-                incidents.append(Incident(create, "created"))
-            broken = previous is not None and any(previous[0] <= at < time for at in breaks)
-            if values:
-                samples.append(Sample(time, epoch or 0, values, begins=previous is None or broken))
-                previous = row
+        samples, incidents = _samples(rows, self._incidents(agent, first, last), first, last)
         # What happens to the agent after the end of the object is not about the object.
         gone = max((item.time for item in incidents if item.what == DELETED), default=last)
         known = max(gone, samples[-1].time) if samples else last
@@ -130,3 +116,31 @@ class SeriesReader:
             elif reason == AGAIN:
                 found.append(Incident(time, "recorder connected again"))
         return found
+
+
+def _samples(
+    rows: Sequence[tuple[Row, dict[str, object]]], incidents: Sequence[Incident], first: int, last: int
+) -> tuple[list[Sample], list[Incident]]:
+    """The values of an object, and what happened to its agent, with what its rows say has happened to it.
+
+    Args:
+        rows: of the object, in order, with its values.
+        incidents: of its agent.
+        first, last: times, both included.
+    """
+    samples: list[Sample] = []
+    found = list(incidents)
+    previous: Row | None = None
+    breaks = [item.time for item in incidents if item.ends]
+    for row, values in rows:
+        time, epoch, create, delete = row[:4]
+        if delete and delete <= last:
+            found.append(Incident(delete, DELETED, ends=True))
+            breaks.append(delete)
+        elif create and first < create <= time and (previous is None or previous[2] != create):
+            found.append(Incident(create, "created"))
+        broken = previous is not None and any(previous[0] <= at < time for at in breaks)
+        if values:
+            samples.append(Sample(time, epoch or 0, values, begins=previous is None or broken))
+            previous = row
+    return samples, found

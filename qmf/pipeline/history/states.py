@@ -143,17 +143,7 @@ class StateReader:
         source = self._files.select(RowKind.OBJECTS, self._version, first_day, last_day, runs, query.only)
         if not source or not agents:
             return {}
-        where = ["_ts_ns <= ?"]
-        parameters: list[object] = [until]
-        if since is not None:
-            where.append("_ts_ns >= ?")
-            parameters.append(since)
-        if query.only is not None:
-            where += ["_object = ?", "_agent = ?"]
-            parameters += reversed(query.only)
-        elif named and len(named) <= _MOST_NAMED and since != query.at - _STEPS[0]:
-            where.append(f"_object in {marks(list(named))}")
-            parameters += named
+        where, parameters = _conditions(query, since, until, named)
         columns = f"{', '.join(_COMMON)}{rows.sql}, _run, _seq"
         # One part for each condition: row groups without such rows are skipped by their statistics, which takes a
         # condition on one column.
@@ -170,3 +160,21 @@ class StateReader:
             if agent is not None and row[-2] == agent.run and row[-1] > agent.since:
                 found[row[0], row[1]] = row
         return found
+
+
+def _conditions(
+    query: StateQuery, since: int | None, until: int, named: Collection[str]
+) -> tuple[list[str], list[object]]:
+    """Conditions of rows, and their parameters: from and up to a time, of the object that is asked for or of some."""
+    where = ["_ts_ns <= ?"]
+    parameters: list[object] = [until]
+    if since is not None:
+        where.append("_ts_ns >= ?")
+        parameters.append(since)
+    if query.only is not None:
+        where += ["_object = ?", "_agent = ?"]
+        parameters += reversed(query.only)
+    elif named and len(named) <= _MOST_NAMED and since != query.at - _STEPS[0]:
+        where.append(f"_object in {marks(list(named))}")
+        parameters += named
+    return where, parameters

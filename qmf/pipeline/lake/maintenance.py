@@ -130,6 +130,17 @@ def retain(
     if days < 0 or grace_days < 0:
         raise ValueError("numbers of days must not be negative")
     limit = day((time.time_ns() if now_ns is None else now_ns) - days * NS_PER_DAY)
+    old, total = _old_rows(lake, limit)
+    count = sum(old.values())
+    if may_drop is not None and 2 * count > total and not may_drop(count, total):
+        return MaintenanceCounts()
+    for path in [path for path, rows in old.items() if rows]:
+        _drop(lake.table(path), limit)
+    return MaintenanceCounts(rows=count) + vacuum(lake, grace_days=grace_days)
+
+
+def _old_rows(lake: DeltaLake, limit: str) -> tuple[dict[str, int], int]:
+    """The rows of days before one, by the path of their table, and the number of all rows that have a day."""
     old, total = {}, 0
     for path in all_paths(lake):
         if path == kind_path(RowKind.SCHEMAS) or not _has_days(lake.table(path)):
@@ -137,12 +148,7 @@ def retain(
         files = lake.table(path).snapshot().files
         total += sum(file.rows for file in files)
         old[path] = sum(file.rows for file in files if file.date is not None and file.date < limit)
-    count = sum(old.values())
-    if may_drop is not None and 2 * count > total and not may_drop(count, total):
-        return MaintenanceCounts()
-    for path in [path for path, rows in old.items() if rows]:
-        _drop(lake.table(path), limit)
-    return MaintenanceCounts(rows=count) + vacuum(lake, grace_days=grace_days)
+    return old, total
 
 
 def vacuum(lake: DeltaLake, *, grace_days: float = GRACE_DAYS) -> MaintenanceCounts:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO
@@ -108,30 +108,14 @@ class StateFile:
         with _database_errors(self.path), self._connection as run:
             run.executemany("INSERT OR REPLACE INTO texts VALUES (?, ?)", texts.items())
             run.executemany("INSERT OR REPLACE INTO finished VALUES (?, unixepoch())", [(id,) for id in finished])
-            for id, alert in state.alerts.changes.items():
-                if alert is not None:
-                    content = json.dumps(alert.to_json(), ensure_ascii=False)
-                    run.execute("INSERT OR REPLACE INTO alerts VALUES (?, ?)", (id, content))
-                else:
-                    run.execute("DELETE FROM alerts WHERE id = ?", (id,))
-            for id, held in state.held.changes.items():
-                statement = "INSERT OR REPLACE INTO held VALUES (?)" if held else "DELETE FROM held WHERE id = ?"
-                run.execute(statement, (id,))
-            for id, entries in state.told.changes.items():
-                run.execute("DELETE FROM told WHERE alert = ?", (id,))
-                rows = [(id, key, told.value) for key, told in (entries or {}).items()]
-                run.executemany("INSERT INTO told VALUES (?, ?, ?)", rows)
-            for (key, group), at in state.sent.changes.items():
-                if at is None:
-                    run.execute("DELETE FROM sent WHERE integration = ? AND group_key = ?", (key, group))
-                else:
-                    run.execute("INSERT OR REPLACE INTO sent VALUES (?, ?, ?)", (key, group, at))
-            for key, counts in state.counts.changes.items():
-                if counts is None:
-                    run.execute("DELETE FROM counts WHERE integration = ?", (key,))
-                else:
-                    content = json.dumps(attrs.asdict(counts))
-                    run.execute("INSERT OR REPLACE INTO counts VALUES (?, ?)", (key, content))
+            _replace_told(run, state.told.changes)
+            _replace(run, "held", ("id",), {(id,): () if held else None for id, held in state.held.changes.items()})
+            sent: _Rows = {group: None if at is None else (at,) for group, at in state.sent.changes.items()}
+            _replace(run, "sent", ("integration", "group_key"), sent)
+            _replace(run, "alerts", ("id",), {(id,): _content(item) for id, item in state.alerts.changes.items()})
+            _replace(
+                run, "counts", ("integration",), {(key,): _content(item) for key, item in state.counts.changes.items()}
+            )
         for item in tracked:
             item.changes.clear()
 
@@ -208,3 +192,44 @@ def _lock(folder: Path) -> IO[str]:
             file.close()
             raise
     return file
+
+
+def _replace_told(run: sqlite3.Connection, changes: Mapping[str, Mapping[str, SentState] | None]) -> None:
+    """Write what integrations were told of alerts."""
+    for id, entries in changes.items():
+        run.execute("DELETE FROM told WHERE alert = ?", (id,))
+        rows = [(id, key, told.value) for key, told in (entries or {}).items()]
+        run.executemany("INSERT INTO told VALUES (?, ?, ?)", rows)
+
+
+#: Rows by their keys, without these; None for one that is gone.
+_Rows = Mapping[tuple[str, ...], tuple[object, ...] | None]
+
+
+def _content(item: ActiveAlert | IntegrationCounts | None) -> tuple[str] | None:
+    """What is stored of an alert, or of the counts of an integration; None for one that is gone."""
+    if item is None:
+        return None
+    return (json.dumps(item.to_json() if isinstance(item, ActiveAlert) else attrs.asdict(item), ensure_ascii=False),)
+
+
+def _replace(
+    run: sqlite3.Connection,
+    table: str,
+    keys: Sequence[str],
+    rows: _Rows,
+) -> None:
+    """Write rows of a table, or delete them.
+
+    Args:
+        run: a transaction.
+        table: name of the table.
+        keys: its first columns, which identify a row.
+        rows: of the table.
+    """
+    for key, values in rows.items():
+        if values is None:
+            run.execute(f"DELETE FROM {table} WHERE {' AND '.join(f'{name} = ?' for name in keys)}", key)
+        else:
+            row = (*key, *values)
+            run.execute(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * len(row))})", row)

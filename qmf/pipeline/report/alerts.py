@@ -45,15 +45,13 @@ def alert_rows(rows: Iterable[Mapping[str, Any]], time_range: TimeRange) -> tupl
     latest: dict[str, Mapping[str, Any]] = {}
     ends: dict[str, Mapping[str, Any]] = {}
     for row in rows:
-        own = row["alert_id"]
         if row["change"] == _CLEARED:
-            if own not in ends or row["at_ns"] > ends[own]["at_ns"]:
-                ends[own] = row
-            continue
-        if own not in raised or row["at_ns"] < raised[own]["at_ns"]:
-            raised[own] = row
-        if own not in latest or row["at_ns"] > latest[own]["at_ns"]:
-            latest[own] = row
+            _keep_last(ends, row)
+        else:
+            _keep_last(latest, row)
+            first = raised.setdefault(row["alert_id"], row)
+            if row["at_ns"] < first["at_ns"]:
+                raised[row["alert_id"]] = row
     found: list[ReportedAlert] = []
     for own in sorted({*latest, *ends}):
         end = ends.get(own)
@@ -75,3 +73,9 @@ def alert_rows(rows: Iterable[Mapping[str, Any]], time_range: TimeRange) -> tupl
             )
         )
     return tuple(sorted(found, key=lambda item: (-item.began_ns, item.alert_id))[:_MAX_ALERTS])
+
+
+def _keep_last(kept: dict[str, Mapping[str, Any]], row: Mapping[str, Any]) -> None:
+    """Keep the row of an alert if it is later than the one that is kept."""
+    if row["at_ns"] > kept.setdefault(row["alert_id"], row)["at_ns"]:
+        kept[row["alert_id"]] = row

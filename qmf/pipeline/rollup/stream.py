@@ -10,7 +10,7 @@ the rows themselves.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -241,30 +241,46 @@ class RollupStream:
         latest = self._latest if self._complete is None else min(self._latest, self._complete - 1)
         if self._memory is not None:
             self._memory.close(latest - self._late)
-        ranges = []
-        for source in sources:
-            for size in self._options.sizes if source.members else ():
-                start = self._progress(source, size).until
-                end = max(self._options.zone.floor_ns(latest - self._late, window_seconds(size)), start)
-                if end > start or last:
-                    ranges.append(WindowRange(source, size, start, end, last))
+        with_values = [source for source in sources if source.members]
+        ranges = list(self._ranges(with_values, latest - self._late, last=last))
         rows = self._roll_up(ranges) if ranges else []
-        changed = []
-        for windows, made in zip(ranges, rows, strict=True):
-            before = self._written[windows.key]
-            if made:
-                changed.append((windows, before))
-            if made or not before.is_open:
-                self._written[windows.key] = _Written(windows.end, last)
-        if changed:
+        if changed := self._note_written(zip(ranges, rows, strict=True), last=last):
             self._commit(changed)
             self.counts = attrs.evolve(self.counts, rows=self.counts.rows + sum(rows), commits=self.counts.commits + 1)
-        followed = [source for source in sources if source.members]
-        if self._memory is not None and followed:
+        if self._memory is not None and with_values:
             self._memory.forget(
-                {size: min(self._progress(source, size).until for source in followed) for size in self._options.sizes}
+                {
+                    size: min(self._progress(source, size).until for source in with_values)
+                    for size in self._options.sizes
+                }
             )
         return sum(rows)
+
+    def _note_written(
+        self, ranges: Iterable[tuple[WindowRange, int]], *, last: bool
+    ) -> list[tuple[WindowRange, _Written]]:
+        """Note up to when windows are written, for ranges with their numbers of rows.
+
+        Returns:
+            the ranges that have rows, with what was written before.
+        """
+        changed = []
+        for windows, rows in ranges:
+            before = self._written[windows.key]
+            if rows:
+                changed.append((windows, before))
+            if rows or not before.is_open:
+                self._written[windows.key] = _Written(windows.end, last)
+        return changed
+
+    def _ranges(self, sources: Iterable[ClassSource], until: int, *, last: bool) -> Iterator[WindowRange]:
+        """The windows that are complete at a time, of each class and size, or with `last` all that have begun."""
+        for source in sources:
+            for size in self._options.sizes:
+                start = self._progress(source, size).until
+                end = max(self._options.zone.floor_ns(until, window_seconds(size)), start)
+                if end > start or last:
+                    yield WindowRange(source, size, start, end, last)
 
     def _roll_up(self, ranges: Sequence[WindowRange]) -> list[int]:
         """Make the rows of windows; returns the number of each range."""
