@@ -38,6 +38,7 @@ class Message:
         deliver_at: time from which on it may be delivered, by the same clock; None for at once.
         origin: the client that sent it; None for one of the broker itself, or of an earlier run.
         message_format: of its transfer: what the bytes mean, in 32 bits; 0 for a message as AMQP defines it.
+        user_id: whom its properties name as the sender; known of a message that was just received.
         paged: its data is on the disk.
     """
 
@@ -54,6 +55,7 @@ class Message:
     deliver_at: float | None = None
     origin: ClientInfo | None = None
     message_format: int = 0
+    user_id: bytes | None = None
 
     @property
     def fields(self) -> AmqpMessage:
@@ -199,6 +201,7 @@ def _read_sections(data: bytes, now: float) -> Message:
             durable=bool(message.durable),
             priority=DEFAULT_PRIORITY if message.priority is None else message.priority,
             deliver_at=delivery_time(message.message_annotations, now) if message.message_annotations else None,
+            user_id=message.user_id.encode() if isinstance(message.user_id, str) else message.user_id,
         )
 
 
@@ -241,22 +244,23 @@ def _read_common_layout(data: bytes, now: float) -> Message:
         repeated = data[pos + 3] == _LIST8 and data[pos + 6] == _NULL
         pos = _end_of_list(data, pos + 3)
     head = data[:pos]
-    to, subject, ttl, correlated, durable, priority = (
+    to, subject, ttl, correlated, durable, priority, user = (
         _remembered_head(head) if repeated and pos <= _MAX_HEAD else _read_head(head)
     )
     if data.startswith(_APPLICATION, pos):
         _, _, pos = _compound(data, pos + 3, _MAP8, _MAP32)
     if not data.startswith(_BODY, pos):
         raise _OtherLayoutError("another section than expected")
-    return Message(data, to, subject, None, None if ttl is None else now + ttl, correlated, durable, priority)
+    expires = None if ttl is None else now + ttl
+    return Message(data, to, subject, None, expires, correlated, durable, priority, None, None, 0, user)
 
 
-def _read_head(data: bytes) -> tuple[str | None, str, float | None, bool, bool, int]:
+def _read_head(data: bytes) -> tuple[str | None, str, float | None, bool, bool, int, bytes | None]:
     """The fields of the sections before the application properties: to, subject, time to live in seconds, whether there
-    is a correlation id, durable, priority.
+    is a correlation id, durable, priority, user id.
     """
     pos = 0
-    ttl = to = subject = None
+    ttl = to = subject = user = None
     correlated = durable = False
     priority = DEFAULT_PRIORITY
     if data.startswith(_HEADER):
@@ -273,8 +277,10 @@ def _read_head(data: bytes) -> tuple[str | None, str, float | None, bool, bool, 
         pos = end
     if data.startswith(_PROPERTIES, pos):
         count, pos, end = _compound(data, pos + 3, _LIST8, _LIST32)
+        if count > 1:
+            user, pos = _binary(data, _end_of_value(data, pos))
         if count > 2:
-            to, pos = _text(data, _end_of_value(data, _end_of_value(data, pos)))
+            to, pos = _text(data, pos)
         if count > 3:
             subject, pos = _text(data, pos)
         if count > 5:
@@ -282,7 +288,7 @@ def _read_head(data: bytes) -> tuple[str | None, str, float | None, bool, bool, 
             correlated = data[pos] != _NULL
         if pos > end:
             raise _OtherLayoutError("a field longer than its section")
-    return to, subject or "", None if ttl is None else ttl / 1000, correlated, durable, priority
+    return to, subject or "", None if ttl is None else ttl / 1000, correlated, durable, priority, user
 
 
 _remembered_head = functools.lru_cache(maxsize=_HEADS)(_read_head)
@@ -368,6 +374,19 @@ def _text(data: bytes, pos: int) -> tuple[str | None, int]:
         return data[pos + 5 : end].decode(), end
     if code == _NULL:
         return None, end
+    raise _OtherLayoutError("another type than expected")
+
+
+def _binary(data: bytes, pos: int) -> tuple[bytes | None, int]:
+    """The bytes at `pos`, or None for null, and the position behind them."""
+    code = data[pos]
+    if code == _NULL:
+        return None, pos + 1
+    end = _end_of_value(data, pos)
+    if code == _BINARY8:
+        return data[pos + 2 : end], end
+    if code == _BINARY32:
+        return data[pos + 5 : end], end
     raise _OtherLayoutError("another type than expected")
 
 

@@ -21,15 +21,28 @@ log = logging.getLogger("qmf.broker")
 INGRESS_TIME = "x-opt-ingress-timestamp"
 
 
+class WrongUserId(DecodeError):
+    """The properties of a message name another user than the one who has logged in.
+
+    Whoever receives it would believe that, since brokers answer for it. qpidd refuses such messages as well.
+    """
+
+
 def read_and_resolve(
-    registry: NodeRegistry, data: bytes, target: Node | None, *, relay: bool, message_format: int = 0
+    registry: NodeRegistry, data: bytes, target: Node | None, *, relay: bool, message_format: int = 0, user: str = ""
 ) -> tuple[Message, Node | None]:
     """Read a message, and find its node; arguments as of `route_message` and `read_message`.
 
+    Args:
+        user: who has logged in; empty for a client that has not, which may name anybody.
+
     Raises:
         DecodeError: the message is malformed.
+        WrongUserId: it names another user.
     """
     message = read_message(data, registry.clock(), message_format)
+    if message.user_id and user and message.user_id != user.encode():
+        raise WrongUserId(f"the message names the user {message.user_id!r}, and the client is {user!r}")
     if registry.timestamps:
         message = message.with_annotation(INGRESS_TIME, time.time_ns())
     if relay and message.to is not None:
@@ -46,6 +59,8 @@ def reject(registry: NodeRegistry, error: DecodeError | OperationRefused, count:
     log.info("rejected %s: %s", "a message" if count == 1 else f"{count} messages", error)
     if isinstance(error, OperationRefused):
         return Refusal(Reason.UNAUTHORIZED, str(error))
+    if isinstance(error, WrongUserId):
+        return Refusal(Reason.UNAUTHORIZED, str(error))
     return Refusal(Reason.INVALID if isinstance(error, InvalidAnnotation) else Reason.MALFORMED, str(error))
 
 
@@ -59,7 +74,7 @@ def route_message(publisher: Publisher, data: bytes, target: Node | None, *, rel
         relay: the node in its `to`, where it has one, takes precedence over `target`.
     """
     try:
-        message, target = read_and_resolve(publisher.registry, data, target, relay=relay)
+        message, target = read_and_resolve(publisher.registry, data, target, relay=relay, user=publisher.user)
     except DecodeError as error:
         return reject(publisher.registry, error)
     return publish_message(publisher, message, target)

@@ -143,7 +143,7 @@ class IncomingLink:
         for delivery_tag, data in deliveries:
             try:
                 message, node = read_and_resolve(
-                    registry, data, self.node, relay=self._relay, message_format=message_format
+                    registry, data, self.node, relay=self._relay, message_format=message_format, user=self._origin.user
                 )
             except DecodeError as error:
                 self._settle(Delivery(self.link, delivery_tag, data), reject(registry, error))
@@ -227,7 +227,12 @@ class IncomingLink:
             return
         try:
             message, node = read_and_resolve(
-                self._registry, event.data, self.node, relay=self._relay, message_format=event.message_format
+                self._registry,
+                event.data,
+                self.node,
+                relay=self._relay,
+                message_format=event.message_format,
+                user=self._origin.user,
             )
             message.origin = self._origin
             publication = self._publisher.admit(node, message)
