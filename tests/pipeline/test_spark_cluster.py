@@ -1,4 +1,4 @@
-"""Roll-ups and audits, as batches and as streams, and rules as a batch, on a Spark with executors in separate
+"""Roll-ups, audits and rules, as batches and as streams, by relative paths, on a Spark with executors in separate
 processes, as on a cluster: ``local-cluster``, and a standalone master with two workers from pyspark's own distribution,
 of which one is killed.
 """
@@ -31,6 +31,7 @@ from qmf.pipeline.correlate import parse_rules  # noqa: E402
 from qmf.pipeline.correlate.alert_table import AlertTable  # noqa: E402
 from qmf.pipeline.correlate.batch import correlate_batch  # noqa: E402
 from qmf.pipeline.correlate.options import CorrelateOptions  # noqa: E402
+from qmf.pipeline.correlate.stream import CorrelationStream  # noqa: E402
 from qmf.pipeline.rollup.job import roll_up_lake  # noqa: E402
 from qmf.pipeline.rollup.stream import RollupStream  # noqa: E402
 from qmf.pipeline.rollup.tables import RollupOptions, rollup_table  # noqa: E402
@@ -38,20 +39,23 @@ from qmf.pipeline.rollup.tables import RollupOptions, rollup_table  # noqa: E402
 pytestmark = pytest.mark.slow
 
 #: Seconds for anything that starts Java.
-WAIT_LIMIT = 240.0
+WAIT_LIMIT = 600.0
 
 #: Rolls a lake up and audits it, as batches and as streams, evaluates rules, and prints the folders of the executors.
 PROGRAM = """
 import json, os, sys
 from contextlib import closing
+from threading import Event
 from qmf.pipeline.audit.job import audit_lake
 from qmf.pipeline.audit.stream import AuditStream
 from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.batch import correlate_batch
 from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
 from qmf.pipeline.rollup import job
 from qmf.pipeline.rollup.task_stream import TaskRollupStream
+from qmf.pipeline.runners.runner import Pace
 from qmf.pipeline.runners.spark import SparkRunner
 from qmf.pipeline.rollup.tables import RollupOptions
 from qmf.pipeline.spark import session
@@ -71,9 +75,20 @@ print("rows", rows)
 audit_lake(runner, AuditOptions(lake, out + "/audit"), ignore)
 rules = parse_rules(sys.argv[5], "rules.toml")
 correlate_batch(runner, CorrelateOptions(lake=lake, out=out + "/alerts", rules=rules), ignore)
-AuditStream(runner, AuditOptions(lake, out + "/audit-stream")).step()
+def follow(stream, step):
+    if sys.argv[6] == "queries":
+        checkpoint = out + "/checkpoints/" + type(stream).__name__
+        runner.follow(stream.lake, checkpoint, step, Pace(every=1.0, once=True), Event())
+    else:
+        while step(None):
+            pass
+audit = AuditStream(runner, AuditOptions(lake, out + "/audit-stream"))
+follow(audit, lambda until: audit.step(until) and False)
 with closing(TaskRollupStream(runner, options)) as stream:
-    stream.step(last=True)
+    follow(stream, lambda until: stream.step(until, last=True) and False)
+chosen = CorrelateOptions(lake=lake, out=out + "/alerts", rules=rules)
+with closing(TaskCorrelationStream(runner, chosen, ignore)) as stream:
+    follow(stream, lambda until: stream.step(until) is not None)
 spark.stop()
 """
 
@@ -130,13 +145,22 @@ def check_tables(shop: Shop, out: Path, rows: int) -> None:
     found = list(correlate_batch(HERE, of, ignore).table.in_order())
     assert {item.rule for item in found} == {"busy", "silent"}
     assert list(AlertTable(f"{out}/alerts", "batch").in_order()) == found
+    with closing(CorrelationStream(of, ignore)) as follower:
+        while follower.step() is not None:
+            pass
+    assert list(AlertTable(f"{out}/alerts", "stream").in_order()) == list(follower.table.in_order()) != []
     assert read(out / "audit") == read(out / "audit-stream") == expected
+
+
+def relative(shop: Shop, out: Path) -> tuple[str, str]:
+    """Lake and tables by paths from the folder that both are in; executors have other working directories."""
+    return os.path.relpath(shop.root, out.parent), out.name
 
 
 def run(master: str, shop: Shop, out: Path, *, executors: int | None) -> None:
     """Roll up on a cluster, and compare the table with that of the job in this process."""
-    command = [sys.executable, "-c", PROGRAM, master, shop.root, str(out), json.dumps(QUICK), RULES]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_LIMIT, check=False)
+    command = [sys.executable, "-c", PROGRAM, master, *relative(shop, out), json.dumps(QUICK), RULES, "queries"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_LIMIT, check=False, cwd=out.parent)
     assert ran.returncode == 0, ran.stderr
     found = dict(line.partition(" ")[::2] for line in ran.stdout.splitlines())
     # What the executors of a local cluster logged.
@@ -190,7 +214,9 @@ def daemon(folder: Path, name: str, *arguments: str) -> Iterator[tuple[subproces
         kill(process)
 
 
-def test_a_standalone_master_with_two_workers_of_which_one_is_killed(shop: Shop, tmp_path: Path) -> None:
+@pytest.mark.parametrize("streams", ["steps", pytest.param("queries", marks=pytest.mark.soak)])
+def test_a_standalone_master_with_two_workers_of_which_one_is_killed(shop: Shop, tmp_path: Path, streams: str) -> None:
+    """The steps of streams, or these as queries of Structured Streaming."""
     port = free_port()
     url = f"spark://127.0.0.1:{port}"
     with ExitStack() as stack:
@@ -205,9 +231,11 @@ def test_a_standalone_master_with_two_workers_of_which_one_is_killed(shop: Shop,
             workers.append(stack.enter_context(daemon(tmp_path, f"worker-{number}", *worker, *place))[0])
         registered = "Registering worker"
         wait_until(lambda: log.read_text(errors="replace").count(registered) == 2, "both workers", WAIT_LIMIT)
-        command = [sys.executable, "-c", PROGRAM, url, shop.root, str(tmp_path / "out"), json.dumps(QUICK), RULES]
+        places = relative(shop, tmp_path / "out")
+        command = [sys.executable, "-c", PROGRAM, url, *places, json.dumps(QUICK), RULES, streams]
+        environment = {**os.environ, **LOCAL}
         with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **LOCAL}
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path
         ) as program:
             # It is killed as soon as it has written a file: most of the work is still to be done.
             written = tmp_path / "out" / "batch"

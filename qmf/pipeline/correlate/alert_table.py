@@ -109,12 +109,16 @@ class AlertTable:
 
     def steps(self, after: int) -> list[tuple[int, list[AlertRow]]]:
         """The steps after a step that have alerts, with their alerts in order."""
-        table = self.read()
+        if self.table.version() is None:
+            return []
+        import_pyarrow()
+        from pyarrow import dataset
+
+        later = dataset.field(_STEP) > after
+        table = self.table.dataset(self.table.snapshot().files).to_table(columns=[*_NAMES, _STEP], filter=later)
         found: dict[int, list[AlertRow]] = {}
-        for row in [] if table is None else table.select([*_NAMES, _STEP]).to_pylist():
-            step = row.pop(_STEP)
-            if step is not None and step > after:
-                found.setdefault(step, []).append(AlertRow(**row))
+        for row in table.to_pylist():
+            found.setdefault(row.pop(_STEP), []).append(AlertRow(**row))
         return [(step, in_order(found[step])) for step in sorted(found)]
 
 

@@ -10,14 +10,14 @@ import attrs
 
 from qmf.pipeline.duckdb_queries import quote_name, text
 from qmf.pipeline.lake.days import NS_PER_DAY
+from qmf.pipeline.rollup.class_rows import ClassRows
 from qmf.pipeline.rollup.columns import coarser
 from qmf.pipeline.rollup.members import window_seconds
-from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS, carry
+from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
 from qmf.pipeline.rollup.source import ClassSource, day_start_ns
-from qmf.pipeline.rollup.windows import roll_up
-from qmf.pipeline.rollup.zones import UTC, Span, Zone, base_seconds
+from qmf.pipeline.rollup.zones import UTC, Zone, base_seconds
 
-_ROWS, _BASE, _CARRIED, _NEXT = "qmf_rows", "qmf_rows_base", "qmf_carried", "qmf_next"
+_ROWS, _BASE, _CARRIED = "qmf_rows", "qmf_rows_base", "qmf_carried"
 _PRESENT, _EARLIER = "qmf_present", "qmf_earlier"
 _HOUR_NS, _DAY = 3600 * 10**9, 86_400
 
@@ -39,7 +39,10 @@ class ClassRollup:
     sizes: Sequence[str]
     continued: bool
     zone: Zone = UTC
-    _carries: bool = attrs.field(default=False, init=False)
+    _rows: ClassRows = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._rows = ClassRows(self.connection, self.continued, _CARRIED)
 
     @contextmanager
     def day(self, day: str) -> Iterator[Mapping[str, str]]:
@@ -50,13 +53,13 @@ class ClassRollup:
         """
         start, end = self.zone.start_ns(day), self.zone.end_ns(day)
         spans = self.zone.spans(start, end)
-        if not self._carries:
+        if self._rows.carried is None:
             self._look_back(day, start)
         seconds = {size: window_seconds(size) for size in self.sizes}
         base = base_seconds(self.sizes, self.zone)
         made: dict[str, str] = {}
         try:
-            if not self._roll_up(self.source.of_day(self.zone, day), base, _BASE, spans):
+            if not self._rows.make(self.source.of_day(self.zone, day), base, _BASE, spans):
                 yield made
                 return
             for size in sorted(seconds, key=seconds.__getitem__):
@@ -69,7 +72,7 @@ class ClassRollup:
                 self.connection.execute(f"create temp table {table} as {rows}")
                 made[size] = table
             if any(day_start_ns(date) + NS_PER_DAY > end for date in self.source.days):
-                self._carry(_BASE, end)
+                self._rows.keep(_BASE, end - LOOK_BACK_DAYS * NS_PER_DAY)
             yield made
         finally:
             for table in {_BASE, *made.values()}:
@@ -77,40 +80,9 @@ class ClassRollup:
 
     def close(self) -> None:
         """Drop the tables."""
-        for table in (_CARRIED, _NEXT, _PRESENT, _EARLIER):
+        self._rows.drop()
+        for table in (_PRESENT, _EARLIER):
             self.connection.execute(f"drop table if exists {table}")
-        self._carries = False
-
-    def _roll_up(
-        self, source: ClassSource, seconds: int, table: str, spans: Sequence[Span] = (), where: str = ""
-    ) -> bool:
-        """Make a table of the rows of some samples; False for no samples."""
-        if not source.days:
-            return False
-        samples = source.sql(self.connection)
-        with roll_up(
-            self.connection,
-            f"(select * from {samples} as s where {where})" if where else samples,
-            source.members,
-            package=source.package,
-            name=source.name,
-            seconds=seconds,
-            continued=self.continued,
-            carried=_CARRIED if self._carries else None,
-            spans=spans,
-        ) as rows:
-            if rows is not None:
-                self.connection.execute(f"create temp table {table} as {rows}")
-            return rows is not None
-
-    def _carry(self, table: str, until_ns: int) -> None:
-        """Remember the last samples, for the days from a time on."""
-        known = _CARRIED if self._carries else None
-        oldest = until_ns - LOOK_BACK_DAYS * NS_PER_DAY
-        self.connection.execute(f"create temp table {_NEXT} as {carry(table, known, oldest)}")
-        self.connection.execute(f"drop table if exists {_CARRIED}")
-        self.connection.execute(f"alter table {_NEXT} rename to {_CARRIED}")
-        self._carries = True
 
     def _look_back(self, day: str, start: int) -> None:
         """Find the last samples before a day: those of its objects and members, newest first, until none is missing."""
@@ -130,7 +102,9 @@ class ClassRollup:
         )
         for earlier in ranges:
             known = f"exists (select 1 from {_CARRIED} as c where {_SAME} and w.member = c.member)"
-            self.connection.execute(f"delete from {_PRESENT} as w where member is null{f' or {known}' * self._carries}")
+            self.connection.execute(
+                f"delete from {_PRESENT} as w where member is null{f' or {known}' if self._rows.carried else ''}"
+            )
             if not self.connection.execute(f"select 1 from {_PRESENT} limit 1").fetchall():
                 break
             wanted = (
@@ -139,8 +113,8 @@ class ClassRollup:
             )
             # Most objects that begin on this day have no samples before: then the columns of values aren't read.
             found = f"select 1 from {earlier.sql(self.connection)} as s where {wanted} limit 1"
-            if self.connection.execute(found).fetchall() and self._roll_up(earlier, _DAY, _EARLIER, where=wanted):
-                self._carry(_EARLIER, start)
+            if self.connection.execute(found).fetchall() and self._rows.make(earlier, _DAY, _EARLIER, where=wanted):
+                self._rows.keep(_EARLIER, start - LOOK_BACK_DAYS * NS_PER_DAY)
                 self.connection.execute(f"drop table {_EARLIER}")
 
     def _earlier(self, start: int) -> list[ClassSource]:

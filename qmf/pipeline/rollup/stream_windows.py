@@ -9,18 +9,18 @@ import attrs
 from qmf.pipeline.duckdb_queries import parquet_files, text
 from qmf.pipeline.lake.days import NS_PER_DAY, day
 from qmf.pipeline.lake.location import is_local
+from qmf.pipeline.rollup.class_rows import ClassRows
 from qmf.pipeline.rollup.columns import coarser
 from qmf.pipeline.rollup.members import window_seconds
-from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS, carry
+from qmf.pipeline.rollup.rows import LOOK_BACK_DAYS
 from qmf.pipeline.rollup.source import ClassSource
 from qmf.pipeline.rollup.tables import OUT, RollupOptions, add_rows, rollup_table
-from qmf.pipeline.rollup.windows import roll_up
 from qmf.views.times import parse_duration
 
 #: Later than any sample.
 END_NS = (1 << 63) - 1
 
-_ROWS, _NEXT = "qmf_rows", "qmf_next"
+_ROWS = "qmf_rows"
 
 #: Nanoseconds that an agent's clock may always be ahead of the recorder's.
 _SKEW_NS = 60 * 10**9
@@ -84,7 +84,7 @@ class WindowRollup:
         self._connection = connection
         self._options = options
         self._table = rollup_table(options, "stream")
-        self._carried: dict[str, str | None] = {}
+        self._classes: dict[str, ClassRows] = {}
         self._tables = 0
 
     def roll_up(self, windows: WindowRange) -> int:
@@ -105,16 +105,15 @@ class WindowRollup:
 
     def forget(self) -> None:
         """Forget what is last known: it is read from the table again."""
-        for table in self._carried.values():
-            if table is not None:
-                self._connection.execute(f"drop table {table}")
-        self._carried.clear()
+        for known in self._classes.values():
+            known.drop()
+        self._classes.clear()
 
     def forget_range(self, windows: WindowRange) -> None:
         """Forget what is last known before some windows: others have made rows of theirs."""
-        table = self._carried.pop(windows.key, None)
-        if table is not None:
-            self._connection.execute(f"drop table {table}")
+        known = self._classes.pop(windows.key, None)
+        if known is not None:
+            known.drop()
 
     def _roll_up_day(self, windows: WindowRange, date: str, first: int, until: int) -> int:
         """Add the rows of the windows of a day between two times."""
@@ -124,24 +123,12 @@ class WindowRollup:
         if not source.days:
             return 0
         spans, day_start = zone.spans(first, until), zone.start_ns(date)
-        carried = self.last_known_table(windows)
-        with roll_up(
-            self._connection,
-            f"(select * from {source.sql(self._connection)} where not {is_ahead(self._options.late)})",
-            source.members,
-            package=source.package,
-            name=source.name,
-            seconds=self._options.base_seconds,
-            continued=self._options.continued,
-            carried=carried,
-            spans=spans,
-        ) as sql:
-            if sql is None:
-                return 0
-            self._connection.execute(f"create or replace temp table {_ROWS} as {sql}")
-        self._keep(windows, carry(_ROWS, carried, day_start - LOOK_BACK_DAYS * NS_PER_DAY))
+        known, base = self._class_rows(windows), self._options.base_seconds
+        if not known.make(source, base, _ROWS, spans, where=f"not {is_ahead(self._options.late)}"):
+            return 0
+        known.keep(_ROWS, day_start - LOOK_BACK_DAYS * NS_PER_DAY)
         seconds = window_seconds(windows.size)
-        rows = _ROWS if seconds == self._options.base_seconds else f"({coarser(_ROWS, seconds, spans)})"
+        rows = _ROWS if seconds == base else f"({coarser(_ROWS, seconds, spans)})"
         return add_rows(self._connection, OUT, rows, windows.size, zone)
 
     def last_known_table(self, windows: WindowRange) -> str | None:
@@ -150,12 +137,18 @@ class WindowRollup:
         Raises:
             LakeError: the table of earlier rows cannot be read.
         """
-        if windows.key not in self._carried:
-            self._carried[windows.key] = None
+        return self._class_rows(windows).carried
+
+    def _class_rows(self, windows: WindowRange) -> ClassRows:
+        found = self._classes.get(windows.key)
+        if found is None:
+            self._tables += 1
+            found = ClassRows(self._connection, self._options.continued, f"qmf_carried_{self._tables}")
+            self._classes[windows.key] = found
             rows = self._rows(windows)
             if rows is not None:
-                self._keep(windows, carry(rows, None, windows.start - LOOK_BACK_DAYS * NS_PER_DAY))
-        return self._carried[windows.key]
+                found.keep(rows, windows.start - LOOK_BACK_DAYS * NS_PER_DAY)
+        return found
 
     def _rows(self, windows: WindowRange) -> str | None:
         """The rows of the windows before, as far back as samples are looked for; None for none."""
@@ -179,13 +172,3 @@ class WindowRollup:
             f"(select * from {found} where package = {text(source.package)} and class = {text(source.name)} "
             f"and first_ns < {windows.start})"
         )
-
-    def _keep(self, windows: WindowRange, sql: str) -> None:
-        table = self._carried[windows.key]
-        if table is None:
-            self._tables += 1
-            table = f"qmf_carried_{self._tables}"
-        self._connection.execute(f"create or replace temp table {_NEXT} as {sql}")
-        self._connection.execute(f"drop table if exists {table}")
-        self._connection.execute(f"alter table {_NEXT} rename to {table}")
-        self._carried[windows.key] = table

@@ -53,7 +53,7 @@ def in_process(of: CorrelateOptions) -> list[AlertRow]:
     return in_order(found)
 
 
-def compare(root: Path, seed: int, runner: Runner = TASKS) -> None:
+def compare(root: Path, seed: int, runner: Runner = TASKS, rounds: int = 5) -> None:
     """Compare both streams, each started several times while a lake grows at random, and a batch."""
     chance = random.Random(seed)
     shop = UnsteadyShop(root, chance)
@@ -61,7 +61,7 @@ def compare(root: Path, seed: int, runner: Runner = TASKS) -> None:
     there = attrs.evolve(here, out=f"{here.out}-there")
     at = 1000.0
     found: list[AlertRow] = []
-    for _ in range(5):
+    for _ in range(rounds):
         for _ in range(chance.randrange(20, 60)):
             at += chance.choice([1, 1, 2, 5, 20])
             act(shop, at)
@@ -97,7 +97,7 @@ def test_many_random_steps(tmp_path: Path, seed: int) -> None:
 def test_steps_on_spark_find_what_steps_in_the_process_find(spark: SparkSession, tmp_path: Path) -> None:
     from qmf.pipeline.runners.spark import SparkRunner
 
-    compare(tmp_path / "lake", 5, SparkRunner(spark, 40))
+    compare(tmp_path / "lake", 5, SparkRunner(spark, 40), rounds=2)
 
 
 @pytest.fixture
