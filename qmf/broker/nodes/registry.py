@@ -59,10 +59,6 @@ class NameInUse(Exception):
     """A node of this kind and name exists already."""
 
 
-class AmbiguousNode(Exception):
-    """A queue and an exchange have the name, and nothing says which is meant."""
-
-
 class NoSuchExchange(Exception):
     """The alternate exchange of a new node does not exist."""
 
@@ -171,8 +167,7 @@ class NodeRegistry(Router):
             address: as the client has it.
             kind: of the node; None if the client does not say.
 
-        Raises:
-            AmbiguousNode: the client does not say, and there are a queue and an exchange.
+        Where there are a queue and an exchange, and the client does not say, it is the queue, as in qpidd.
         """
         topic = None if kind is Queue else self.topics.get(address)
         if topic is not None:
@@ -180,7 +175,7 @@ class NodeRegistry(Router):
         queue = None if kind is Exchange else self._queues.get(address)
         exchange = None if kind is Queue else self.exchange(address)
         if queue is not None and exchange is not None:
-            raise AmbiguousNode(f"{address!r} is ambiguous: there are a queue and an exchange of this name")
+            log.warning("address %r is ambiguous: it could be a queue or an exchange; the queue is taken", address)
         return exchange if queue is None else queue
 
     def relay_target(self, address: str) -> Node | None:
