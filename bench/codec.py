@@ -24,7 +24,7 @@ from pathlib import Path
 import proton
 from figures import Figure, parser, report
 
-from qmf.codec import amqp010, amqp10, typed
+from qmf.codec import amqp010, amqp10, wrap_value
 from qmf.protocol.objects import Column, RowEncoder
 from qmf.protocol.objects.keyed_encoding import entry_encoder
 from qmf.protocol.objects.lazy_values import LazyValues
@@ -81,7 +81,7 @@ def with_widths(schema: ClassSchema, values: Values) -> Values:
     """The values as the general encoder takes them."""
     kinds = bases(schema)
     return {
-        name: item if isinstance(item, str | bool | dict) else typed(TYPES[kinds[name]], item)
+        name: item if isinstance(item, str | bool | dict) else wrap_value(TYPES[kinds[name]], item)
         for name, item in values.items()
     }
 
@@ -131,7 +131,7 @@ class Shapes:
         return found
 
     def read(self, items: list[bytes]) -> list[Values]:
-        return [values.unpacked() for values in self.check(items)]
+        return [values.unpack() for values in self.check(items)]
 
 
 def main() -> None:
@@ -172,7 +172,7 @@ def main() -> None:
     # All of them say the same.
     assert [whole(*encode_all(values)) for values in tuples] == keyed
     assert shapes.read(keyed) == plain
-    assert [item.unpacked() for item in check_rows()] == plain
+    assert [item.unpack() for item in check_rows()] == plain
     assert [amqp10.decode(item)[0] for item in as_qpidd] == proton_decode(by_proton) == plain
 
     measured: dict[str, Callable[[], object]] = {
@@ -188,7 +188,7 @@ def main() -> None:
         "decode, keyed layout, all values": lambda: shapes.read(keyed),
         "decode, keyed layout, on receipt": lambda: shapes.check(keyed),
         "decode, keyed layout, statistics, all values": lambda: statistic_shapes.read(keyed_statistics),
-        "decode, row, all values": lambda: [item.unpacked() for item in check_rows()],
+        "decode, row, all values": lambda: [item.unpack() for item in check_rows()],
         "decode, row, on receipt": check_rows,
     }
     times: dict[str, list[float]] = {name: [] for name in measured}

@@ -186,7 +186,7 @@ def day_of_values(series: int) -> float:
     now = 0.0
     store = SeriesStore(lambda: now)
     store.watch([(ObjectId(f"queue-{number}", "agent"), "depth") for number in range(series)])
-    recorded = [store.wanted(ObjectId(f"queue-{number}", "agent"))["depth"] for number in range(series)]
+    recorded = [store.series_of(ObjectId(f"queue-{number}", "agent"))["depth"] for number in range(series)]
     tracemalloc.start()
     early = 0
     for step in range(round(86_400 / INTERVAL)):

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
-from qmf._masking import MAX_DEPTH, masked
+from qmf._masking import MAX_DEPTH, mask
 
 
 def audit_line(
@@ -31,7 +31,7 @@ def audit_line(
     """
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     found = {"time": now, "action": action, "user": user, "address": address, "by": by, "result": result}
-    more = masked(dict(details or {}), MAX_DEPTH + 1)
+    more = mask(dict(details or {}), MAX_DEPTH + 1)
     assert isinstance(more, dict)
     return json.dumps({**found, **more}, default=str)
 

@@ -84,10 +84,11 @@ class LoopThread:
     """One event loop on one thread, started by the first `run`."""
 
     def __init__(self, name: str, advice: str = "call it from another thread, or use the asyncio API") -> None:
-        """Args:
+        """Start nothing yet: the thread begins with the first coroutine.
 
-        name: of the thread.
-        advice: ends the message of the error for a blocking call on the loop's own thread.
+        Args:
+            name: of the thread.
+            advice: ends the message of the error for a blocking call on the loop's own thread.
         """
         self._name = name
         self._advice = advice
@@ -123,7 +124,7 @@ class LoopThread:
         self._calls.add(call)
         try:
             # Inside the `try`, so that an interrupt from here on cancels the call.
-            call.loop = self._started()
+            call.loop = self._start()
             if not call.submit():
                 raise CallerError(_CLOSED)
             return call.wait()
@@ -162,7 +163,7 @@ class LoopThread:
                 if call.loop is loop:
                     call.future.cancel()  # submitted too late to be started
 
-    def _started(self) -> asyncio.AbstractEventLoop:
+    def _start(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._thread is None:
                 ready = threading.Event()

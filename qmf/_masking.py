@@ -22,7 +22,7 @@ _SECRET = re.compile(
 _IN_TEXT = re.compile(r"(?<=://)[^/\s@]*@|(?:(?<=password)|(?<=secret)|(?<=token))\s*[=:]\s*[^\s,;&]+", re.I)
 
 
-def masked(value: object, depth: int = MAX_DEPTH) -> object:
+def mask(value: object, depth: int = MAX_DEPTH) -> object:
     """A value for a line of the log: without secrets, and not too long. Maps and lists are new ones."""
     match value:
         case None | bool() | int() | float():
@@ -31,16 +31,16 @@ def masked(value: object, depth: int = MAX_DEPTH) -> object:
             return f"{len(value)} bytes"
         case Mapping() if depth:
             found = {
-                str(name)[:MAX_TEXT]: MASK if _SECRET.search(str(name)) else masked(item, depth - 1)
+                str(name)[:MAX_TEXT]: MASK if _SECRET.search(str(name)) else mask(item, depth - 1)
                 for name, item in list(value.items())[:MAX_ENTRIES]
             }
             return found if len(value) <= MAX_ENTRIES else {**found, "...": f"{len(value) - MAX_ENTRIES} more"}
         case str():
-            return _short(_IN_TEXT.sub(_hidden, value))
+            return _short(_IN_TEXT.sub(_hide, value))
         case Sequence() if depth:
-            items = [masked(item, depth - 1) for item in value[:MAX_ENTRIES]]
+            items = [mask(item, depth - 1) for item in value[:MAX_ENTRIES]]
             return items if len(value) <= MAX_ENTRIES else [*items, f"... {len(value) - MAX_ENTRIES} more"]
-    return "..." if isinstance(value, (Mapping, Sequence)) else _short(_IN_TEXT.sub(_hidden, str(value)))
+    return "..." if isinstance(value, (Mapping, Sequence)) else _short(_IN_TEXT.sub(_hide, str(value)))
 
 
 def without_secrets(text: str, values: object) -> str:
@@ -65,7 +65,7 @@ def _secrets(values: object, *, inside: bool = False) -> Iterator[str]:
                 yield from _secrets(item, inside=inside)
 
 
-def _hidden(match: re.Match[str]) -> str:
+def _hide(match: re.Match[str]) -> str:
     return f"{MASK}@" if match[0].endswith("@") else f"={MASK}"
 
 

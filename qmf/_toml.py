@@ -145,9 +145,9 @@ def _syntax_errors(text: str, error: tomllib.TOMLDecodeError) -> list[tuple[int,
         try:
             tomllib.loads(part)
         except tomllib.TOMLDecodeError as wrong:
-            found.append(_placed(wrong, begin, part))
+            found.append(_place(wrong, begin, part))
     # A table that is declared twice is an error of none of its parts.
-    return found or [_placed(error, 1, text)]
+    return found or [_place(error, 1, text)]
 
 
 def _table(name: str, is_array: bool, counts: dict[KeyPath, int]) -> KeyPath:
@@ -163,7 +163,7 @@ def _table(name: str, is_array: bool, counts: dict[KeyPath, int]) -> KeyPath:
     return path
 
 
-def _placed(error: tomllib.TOMLDecodeError, begin: int, text: str) -> tuple[int, str]:
+def _place(error: tomllib.TOMLDecodeError, begin: int, text: str) -> tuple[int, str]:
     match = _AT.search(str(error))
     last = begin + text.rstrip("\n").count("\n")
     return (begin + int(match[1]) - 1 if match and match[1] else last), _AT.sub("", str(error))

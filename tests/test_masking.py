@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf._masking import MASK, MAX_ENTRIES, MAX_TEXT, masked, without_secrets
+from qmf._masking import MASK, MAX_ENTRIES, MAX_TEXT, mask, without_secrets
 
 NAMES = ["password", "userPassword", "PASSWD", "secretKey", "client_secret", "apiKey", "token", "pin", "pass", "pwd"]
 
@@ -23,13 +23,13 @@ JSON = st.recursive(
 @pytest.mark.parametrize("value", ["hunter2", ["hunter2"], {"a": "hunter2"}, b"hunter2", 7])
 def test_what_is_called_a_secret(name: str, value: object) -> None:
     values = {"host": "a", "options": {"list": [{name: value}]}}
-    assert masked(values) == {"host": "a", "options": {"list": [{name: MASK}]}}
+    assert mask(values) == {"host": "a", "options": {"list": [{name: MASK}]}}
     assert "hunter2" not in without_secrets("not 'hunter2' either", {"arguments": {name: "hunter2"}})
 
 
 @pytest.mark.parametrize("name", ["passive", "authMechanism", "spinning", "key", "bindingKey", "pinned", "compass"])
 def test_what_is_none(name: str) -> None:
-    assert masked({name: "x"}) == {name: "x"}
+    assert mask({name: "x"}) == {name: "x"}
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ def test_what_is_none(name: str) -> None:
     ],
 )
 def test_secrets_in_texts(text: str, found: str) -> None:
-    assert masked(text) == found
-    assert masked({"url": [text]}) == {"url": [found]}
+    assert mask(text) == found
+    assert mask({"url": [text]}) == {"url": [found]}
 
 
 @given(st.dictionaries(st.text(max_size=300), JSON, max_size=50))
 def test_every_value_becomes_short_json(values: dict[str, object]) -> None:
-    found: Any = masked(values)
+    found: Any = mask(values)
     json.dumps(found)
     assert len(found) <= MAX_ENTRIES + 1
     assert all(len(item) < MAX_TEXT + 50 for item in found.values() if isinstance(item, str))
@@ -56,4 +56,4 @@ def test_every_value_becomes_short_json(values: dict[str, object]) -> None:
 
 @given(JSON)
 def test_a_secret_of_any_form(value: object) -> None:
-    assert masked({"a": [{"adminPassword": value}]}) == {"a": [{"adminPassword": MASK}]}
+    assert mask({"a": [{"adminPassword": value}]}) == {"a": [{"adminPassword": MASK}]}

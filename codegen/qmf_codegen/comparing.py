@@ -46,7 +46,7 @@ def changes(files: Sequence[GeneratedFile], directory: Path) -> list[ChangedFile
     """
     wanted = {directory / file.path: file.text for file in files}
     found: list[ChangedFile] = []
-    for path in sorted({*wanted, *_left_over(wanted)}):
+    for path in sorted({*wanted, *_superfluous_modules(wanted)}):
         before = _read(path)
         after = wanted.get(path)
         if before == after:
@@ -57,7 +57,7 @@ def changes(files: Sequence[GeneratedFile], directory: Path) -> list[ChangedFile
     return found
 
 
-def _left_over(wanted: dict[Path, str]) -> Iterator[Path]:
+def _superfluous_modules(wanted: dict[Path, str]) -> Iterator[Path]:
     """Modules in the generated packages that are not generated any more."""
     for package in {path.parent for path in wanted if path.suffix == ".py"}:
         if package.is_dir():

@@ -25,7 +25,7 @@ def write(changes: Sequence[ChangedFile], report: Callable[[str], None]) -> None
     with contextlib.ExitStack() as written:
         for change in reversed(changes):  # the last is left first
             if change.after is not None:
-                written.enter_context(_written(change.path, change.after, report))
+                written.enter_context(_write(change.path, change.after, report))
     for change in changes:
         if change.after is None:
             change.path.unlink()
@@ -33,7 +33,7 @@ def write(changes: Sequence[ChangedFile], report: Callable[[str], None]) -> None
 
 
 @contextlib.contextmanager
-def _written(path: Path, text: str, report: Callable[[str], None]) -> Iterator[None]:
+def _write(path: Path, text: str, report: Callable[[str], None]) -> Iterator[None]:
     """A file that has its new content after the block, if that ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replaced_file(path) as file:

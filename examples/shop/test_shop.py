@@ -112,4 +112,4 @@ async def test_receipts_are_found_among_many(till: ShopTill, agent: Agent, recor
     assert one.amount == 1_299
     await agent.publish()
     await recorder.there(Till, receipts=1_300)
-    assert recorder.published(Receipt) == []
+    assert recorder.publications(Receipt) == []

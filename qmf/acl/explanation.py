@@ -35,4 +35,4 @@ def explain(rules: RuleSet, lookup: Lookup) -> Explanation:
     """What rules decide, and why."""
     decision = rules.decide(lookup)
     change = "" if decision.allows else permission(rules, lookup)
-    return Explanation(decision, tuple(rules.passed_over(lookup)), change)
+    return Explanation(decision, tuple(rules.rules_passed_over(lookup)), change)

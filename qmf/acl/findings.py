@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qmf.acl.rules import AclRule, described
+from qmf.acl.rules import AclRule, describe_rule
 from qmf.acl.ruleset import RuleSet
 from qmf.acl.words import LIMITS, LOOKUPS
 from qmf.errors import SchemaProblem
@@ -24,13 +24,13 @@ def covers(rule: AclRule, other: AclRule) -> bool:
         and rule.action in (None, other.action)
         and rule.object_type in (None, other.object_type)
         and all(
-            name in other.properties and _implied(name, value, other.properties[name])
+            name in other.properties and _implies(name, value, other.properties[name])
             for name, value in rule.properties.items()
         )
     )
 
 
-def _implied(name: str, value: str, narrower: str) -> bool:
+def _implies(name: str, value: str, narrower: str) -> bool:
     """Whether what matches a value of a rule matches another value as well."""
     if name in LIMITS:
         return True  # a limit does not decide whether a rule matches
@@ -40,7 +40,7 @@ def _implied(name: str, value: str, narrower: str) -> bool:
 
 
 def _all(rules: RuleSet) -> Iterator[tuple[int, str]]:
-    yield from _shadowed(rules)
+    yield from _shadowed_rules(rules)
     yield from _unused_groups(rules)
     if rules.default is None:
         last = max((rule.line for rule in rules.rules), default=1)
@@ -49,13 +49,13 @@ def _all(rules: RuleSet) -> Iterator[tuple[int, str]]:
         yield rules.default.line, "everything that no rule matches is allowed"
 
 
-def _shadowed(rules: RuleSet) -> Iterator[tuple[int, str]]:
+def _shadowed_rules(rules: RuleSet) -> Iterator[tuple[int, str]]:
     for position, rule in enumerate(rules.rules):
         first = next((earlier for earlier in rules.rules[:position] if covers(earlier, rule)), None)
         if first is not None and _matches_something(rule):
             yield (
                 rule.line,
-                f'the rule never decides: line {first.line}, "{described(first)}", matches all of it before',
+                f'the rule never decides: line {first.line}, "{describe_rule(first)}", matches all of it before',
             )
 
 

@@ -63,10 +63,10 @@ def _keys(lookups: Iterable[Lookup]) -> Mapping[tuple[str, str, str], Sequence[s
         if (key := (lookup.properties or {}).get("routingkey")) is not None:
             place = (lookup.user, lookup.action, lookup.name)
             found.setdefault(place, {})[_general(key, lookup.user, "#")] = None
-    return {place: _joined(list(keys)) for place, keys in found.items()}
+    return {place: _join(list(keys)) for place, keys in found.items()}
 
 
-def _joined(keys: Sequence[str]) -> Sequence[str]:
+def _join(keys: Sequence[str]) -> Sequence[str]:
     """Keys as they are, or what they have in common where there are many."""
     if len(keys) < MANY_KEYS:
         return keys

@@ -15,10 +15,11 @@ class PublishingRules:
     """Which rule is the first one that matches a routing key."""
 
     def __init__(self, rules: Iterable[AclRule], user: str) -> None:
-        """Args:
+        """Prepare the rules, which are read in order.
 
-        rules: that match the user, the operation and the exchange, in file order.
-        user: with realm.
+        Args:
+            rules: that match the user, the operation and the exchange, in file order.
+            user: with realm.
         """
         self._user = user
         self._rules: list[AclRule] = []

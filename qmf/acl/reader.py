@@ -229,7 +229,7 @@ class _Reader:
 
     # The whole
 
-    def compiled(self) -> RuleSet:
+    def compile(self) -> RuleSet:
         """The rules in effect, when all lines have been read."""
         rules = list(self.rules)
         default = next((rule for rule in reversed(rules) if rule.is_default), None)
@@ -306,7 +306,7 @@ def read(text: str, file: str, *, resolver: Resolver = resolve) -> RuleSet:
     """
     reader = _Reader(file, resolver)
     reader.read(text.split("\n"))
-    rules = reader.compiled()
+    rules = reader.compile()
     if reader.problems:
         raise AclError(sorted(reader.problems, key=lambda problem: problem.line))
     return rules

@@ -103,12 +103,12 @@ class AclRule:
             elif name == "routingkey":
                 matches = self._matches_key(lookup.properties[name], lookup)
             else:
-                matches = _matches_text(_replaced(name, value, lookup.user), lookup.properties[name])
+                matches = _matches_text(_replace_user(name, value, lookup.user), lookup.properties[name])
             if not matches:
                 return name
         return None
 
-    def exceeded(self, lookup: Lookup) -> str | None:
+    def exceeded_limit(self, lookup: Lookup) -> str | None:
         """The limit that a lookup which matches does not keep; None if it keeps all."""
         for name, value in self.properties.items():
             limit = LIMITS.get(name)
@@ -128,7 +128,7 @@ class AclRule:
             return True
         if lookup.publishing and value == DEFAULT_EXCHANGE:
             return not lookup.name
-        return _matches_text(_replaced("name", value, lookup.user), lookup.name)
+        return _matches_text(_replace_user("name", value, lookup.user), lookup.name)
 
     def _matches_key(self, key: str, lookup: Lookup) -> bool:
         if lookup.publishing and has_placeholder(key):
@@ -138,7 +138,7 @@ class AclRule:
         return bool(self._topics.match(key))
 
 
-def described(rule: AclRule) -> str:
+def describe_rule(rule: AclRule) -> str:
     """Whom and what a rule is for, without what it decides."""
     properties = "".join(f" {name}={value}" for name, value in rule.properties.items())
     return f"{rule.subject} {rule.action or ALL} {rule.object_type or ALL}{properties}"
@@ -149,7 +149,7 @@ def has_placeholder(text: str) -> bool:
     return any(placeholder in text for placeholder in PLACEHOLDERS)
 
 
-def _replaced(name: str, value: str, user: str) -> str:
+def _replace_user(name: str, value: str, user: str) -> str:
     return replace_placeholders(value, user) if name in WITH_PLACEHOLDERS and "${" in value else value
 
 

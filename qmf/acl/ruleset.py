@@ -152,8 +152,8 @@ class RuleSet:
             return self._by_default() if first is None else Decision(first.outcome, first)
         for rule in self._rules_for(lookup):
             if rule.mismatch(lookup) is None:
-                limit = rule.exceeded(lookup)
-                return Decision(rule.outcome.denied() if limit else rule.outcome, rule, limit or "")
+                limit = rule.exceeded_limit(lookup)
+                return Decision(rule.outcome.deny() if limit else rule.outcome, rule, limit or "")
         return self._by_default()
 
     def _by_default(self) -> Decision:
@@ -176,7 +176,7 @@ class RuleSet:
         last = self.connection_default
         return Decision(RuleOutcome.ALLOW) if last is None else Decision(last.rule.outcome, last.rule)
 
-    def passed_over(self, lookup: Lookup) -> Iterator[Passed]:
+    def rules_passed_over(self, lookup: Lookup) -> Iterator[Passed]:
         """The rules for the user and the operation that stand before the deciding one, and why they don't match."""
         if (lookup.action, lookup.object_type) == ("create", "connection"):
             host = (lookup.properties or {}).get("host", "")

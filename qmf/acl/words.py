@@ -137,6 +137,6 @@ class RuleOutcome(enum.Enum):
         """The decision is logged, and an event reports it."""
         return self in (RuleOutcome.ALLOW_LOG, RuleOutcome.DENY_LOG)
 
-    def denied(self) -> RuleOutcome:
+    def deny(self) -> RuleOutcome:
         """The outcome where a limit is exceeded: what would be allowed is denied."""
         return {RuleOutcome.ALLOW: RuleOutcome.DENY, RuleOutcome.ALLOW_LOG: RuleOutcome.DENY_LOG}.get(self, self)

@@ -47,7 +47,7 @@ def count_start(folder: Path, kind: Sequence[str], instance: str | None, otherwi
     path = folder / (",".join(quote(name, safe="") for name in names) + ".json")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(path.with_suffix(".lock")):
+        with _lock(path.with_suffix(".lock")):
             kept, epoch = _read(path, otherwise)
             instance = instance or kept or str(uuid4())
             epoch = epoch % EPOCH_MAX + 1
@@ -59,7 +59,7 @@ def count_start(folder: Path, kind: Sequence[str], instance: str | None, otherwi
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     """Hold the lock of a file. The file stays: if it were removed, two processes could lock two files of one name."""
     with path.open("a") as file:
         if fcntl is not None:

@@ -16,10 +16,11 @@ class EmbeddedBroker(Closable):
     """A `Broker` on a loop of its own, in a daemon thread. Methods may be called from any thread."""
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, **options: Any) -> None:
-        """Args:
+        """Make a broker, which `start` starts.
 
-        host, port, options: as of `Broker`; by default any free port. With an empty host it does not listen, and
-            clients come by `connect` only.
+        Args:
+            host, port, options: as of `Broker`; by default any free port. With an empty host it does not listen, and
+                clients come by `connect` only.
         """
         self._broker = Broker(host, port, **options)
         self._running: ServiceThread[Broker] | None = None

@@ -70,11 +70,12 @@ class LocalSubscription(Subscription):
     def __init__(
         self, bus: LocalBus, binding: Binding, grant: ConsumeGrant, on_message: MessageCallback, prefetch: int
     ) -> None:
-        """Args:
+        """Begin to consume from the queue that the grant is for.
 
-        bus: that it belongs to.
-        binding, on_message, prefetch: as of `Bus.subscribe`.
-        grant: the right to its queue, which is bound already.
+        Args:
+            bus: that it belongs to.
+            binding, on_message, prefetch: as of `Bus.subscribe`.
+            grant: the right to its queue, which is bound already.
         """
         self.binding = binding
         self.queue = grant.queue
@@ -152,11 +153,12 @@ class LocalBus(Bus):
     """
 
     def __init__(self, operations: Operations, name: str, *, patience: float = ANSWER_PATIENCE) -> None:
-        """Args:
+        """Make a bus that is connected.
 
-        operations: of the broker.
-        name: unique in the broker; the names of its queues start with it.
-        patience: seconds for which an answer waits for room in a queue from which its receiver takes nothing.
+        Args:
+            operations: of the broker.
+            name: unique in the broker; the names of its queues start with it.
+            patience: seconds for which an answer waits for room in a queue from which its receiver takes nothing.
         """
         self._operations = operations
         self._registry = operations.registry

@@ -34,7 +34,7 @@ class Logins:
         certificates: bool = False,
         mechanisms: Sequence[str] | None = None,
     ) -> None:
-        """Args: as of `Authenticator`."""
+        """Make the logins of a broker; the arguments are those of `Authenticator`."""
         self._tokens = tokens
         self._certificates = certificates
         self._mechanisms = mechanisms

@@ -33,10 +33,11 @@ class ClientSessions:
     """The clients that are connected to a broker."""
 
     def __init__(self, operations: Operations, limits: ConnectionLimits) -> None:
-        """Args:
+        """Make the clients of a broker, which has none yet.
 
-        operations: of the broker.
-        limits: numbers of clients at the same time.
+        Args:
+            operations: of the broker.
+            limits: numbers of clients at the same time.
         """
         self._operations = operations
         self._registry = operations.registry

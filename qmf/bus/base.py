@@ -48,9 +48,10 @@ class ReceivedMessage:
     __slots__ = ("_on_settled", "data")
 
     def __init__(self, data: bytes, on_settled: Callable[[], None] | None = None) -> None:
-        """Args:
+        """Make a message that is not settled.
 
-        on_settled: called by the first `settle`.
+        Args:
+            on_settled: called by the first `settle`.
         """
         self.data = data
         self._on_settled = on_settled

@@ -106,13 +106,14 @@ class AmqpTransport(asyncio.BufferedProtocol):
     def __init__(
         self, engine: Engine, owner: TransportOwner, *, throttle: bool = False, pending: PendingWrites | None = None
     ) -> None:
-        """Args:
+        """Connect an engine with its owner; there is no asyncio transport yet.
 
-        engine: of the connection.
-        owner: notified of what happens.
-        throttle: stop reading while the peer does not read. For servers: a client that only writes cannot fill our
-            memory with answers. Never for both ends of a connection: each would wait for the other.
-        pending: shared with the other connections of a broker; None for a connection on its own.
+        Args:
+            engine: of the connection.
+            owner: notified of what happens.
+            throttle: stop reading while the peer does not read. For servers: a client that only writes cannot fill our
+                memory with answers. Never for both ends of a connection: each would wait for the other.
+            pending: shared with the other connections of a broker; None for a connection on its own.
         """
         self.engine = engine
         self.octets_in = self.octets_out = 0

@@ -52,10 +52,11 @@ class BrokerAgent(Closable):
     """
 
     def __init__(self, conn: Connection, timeout: float = 10.0) -> None:
-        """Args:
+        """Prepare requests to a broker; nothing is sent yet.
 
-        conn: an open connection. `close` leaves it open.
-        timeout: seconds to wait for an answer.
+        Args:
+            conn: an open connection. `close` leaves it open.
+            timeout: seconds to wait for an answer.
 
         Raises:
             MessagingError: the broker has no management.
@@ -165,7 +166,7 @@ class BrokerAgent(Closable):
 
     def getConnection(self, oid: str) -> objects.Connection | None:
         """The connection with this key: its address, see `objects.Connection`."""
-        return self._named(objects.Connection, oid)
+        return self._find_named(objects.Connection, oid)
 
     def getAllSessions(self) -> list[objects.Session]:
         """Sessions of all connections."""
@@ -173,7 +174,7 @@ class BrokerAgent(Closable):
 
     def getSession(self, oid: str) -> objects.Session | None:
         """The session with this key."""
-        return self._named(objects.Session, oid)
+        return self._find_named(objects.Session, oid)
 
     def getAllSubscriptions(self) -> list[objects.Subscription]:
         """Consumers of queues."""
@@ -181,7 +182,7 @@ class BrokerAgent(Closable):
 
     def getSubscription(self, oid: str) -> objects.Subscription | None:
         """The consumer with this key."""
-        return self._named(objects.Subscription, oid)
+        return self._find_named(objects.Subscription, oid)
 
     def getAllExchanges(self) -> list[objects.Exchange]:
         """Exchanges; the name of the default exchange is empty."""
@@ -189,7 +190,7 @@ class BrokerAgent(Closable):
 
     def getExchange(self, name: str) -> objects.Exchange | None:
         """The exchange of this name."""
-        return self._named(objects.Exchange, name)
+        return self._find_named(objects.Exchange, name)
 
     def getAllQueues(self) -> list[objects.Queue]:
         """Queues, those of this program as well."""
@@ -197,7 +198,7 @@ class BrokerAgent(Closable):
 
     def getQueue(self, name: str) -> objects.Queue | None:
         """The queue of this name."""
-        return self._named(objects.Queue, name)
+        return self._find_named(objects.Queue, name)
 
     def getAllBindings(self) -> list[objects.Binding]:
         """Bindings; `exchangeRef` and `queueRef` are the names of what they bind."""
@@ -378,7 +379,7 @@ class BrokerAgent(Closable):
             the output arguments.
         """
         content = {"_object_id": {"_object_name": addr}, "_method_name": method, "_arguments": dict(arguments or {})}
-        (answer,) = self._retried(lambda: self._channel.request("_method_request", content, timeout))
+        (answer,) = self._retry(lambda: self._channel.request("_method_request", content, timeout))
         values = answer.content.get("_arguments") if isinstance(answer.content, dict) else None
         return values if isinstance(values, dict) else {}
 
@@ -396,7 +397,7 @@ class BrokerAgent(Closable):
 
     def _query(self, query: dict[str, Any]) -> list[dict[str, Any]]:
         try:
-            parts = self._retried(lambda: self._channel.request("_query_request", query))
+            parts = self._retry(lambda: self._channel.request("_query_request", query))
         except RemoteError as error:
             if error.code == ErrorCode.UNKNOWN_OBJECT:
                 return []
@@ -417,19 +418,19 @@ class BrokerAgent(Closable):
     def _single(self, cls: type[Obj]) -> Obj | None:
         return next(iter(self._all(cls)), None)
 
-    def _named(self, cls: type[Obj], key: str) -> Obj | None:
+    def _find_named(self, cls: type[Obj], key: str) -> Obj | None:
         content = self.find(f"{PACKAGE}:{cls.class_name}:{key}")
         return None if content is None else cls(self, content)
 
-    def _retried(self, request: Callable[[], T]) -> T:
+    def _retry(self, request: Callable[[], T]) -> T:
         while True:
             try:
                 return request()
             except ConnectionError:
-                if not self._connected_again():
+                if not self._reconnect():
                     raise
 
-    def _connected_again(self) -> bool:
+    def _reconnect(self) -> bool:
         if self._make_connection is None:
             return False
         for delay in self._reconnect_delays:

@@ -12,10 +12,11 @@ class ReconnectDelays:
     """
 
     def __init__(self, shortest: float, longest: float, repeat: bool | int = True) -> None:
-        """Args:
+        """Begin with the shortest delay.
 
-        shortest, longest: the first and the longest waiting time.
-        repeat: how often the longest follows once it is reached; True for without end.
+        Args:
+            shortest, longest: the first and the longest waiting time.
+            repeat: how often the longest follows once it is reached; True for without end.
 
         Raises:
             ValueError: the times are not positive, or the shortest is the longer one.

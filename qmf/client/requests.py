@@ -27,10 +27,11 @@ class RequestChannel:
     """A session with a sender to the agent and a receiver of its answers. Any thread may use it."""
 
     def __init__(self, connection: Connection, timeout: float) -> None:
-        """Args:
+        """Open the session and its links.
 
-        connection: an open one; the channel does not close it.
-        timeout: seconds to wait for an answer.
+        Args:
+            connection: an open one; the channel does not close it.
+            timeout: seconds to wait for an answer.
 
         Raises:
             MessagingError: the broker has no exchanges for management.

@@ -23,7 +23,7 @@ from qmf.codec.types import (
     UInt16,
     UInt32,
     UInt64,
-    typed,
+    wrap_value,
 )
 
 __all__ = [
@@ -47,5 +47,5 @@ __all__ = [
     "amqp10",
     "decode_message",
     "encode_message",
-    "typed",
+    "wrap_value",
 ]

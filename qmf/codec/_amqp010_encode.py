@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from qmf.codec.errors import EncodeError, escaped, out_of_range
+from qmf.codec.errors import EncodeError, escape, out_of_range
 from qmf.codec.limits import MAX_DEPTH
 from qmf.codec.plain_maps import plain_maps
 from qmf.codec.type_codes import (
@@ -150,7 +150,7 @@ def _utf8(value: str) -> bytes:
         raise EncodeError(f"string with a lone surrogate: {value[:40]!r}") from None
 
 
-def _sized(out: bytearray, code: int, raw: bytes) -> None:
+def _append_sized(out: bytearray, code: int, raw: bytes) -> None:
     size = len(raw)
     if size <= 0xFFFF:
         out += _pack_code_u16(code, size)
@@ -161,13 +161,13 @@ def _sized(out: bytearray, code: int, raw: bytes) -> None:
 
 def _string(out: bytearray, value: str, depth: int) -> None:
     try:
-        _sized(out, TEXT16, value.encode())
+        _append_sized(out, TEXT16, value.encode())
     except UnicodeEncodeError:
-        _sized(out, BINARY16, escaped(value))
+        _append_sized(out, BINARY16, escape(value))
 
 
 def _binary(out: bytearray, value: bytes, depth: int) -> None:
-    _sized(out, BINARY16, bytes(value))
+    _append_sized(out, BINARY16, bytes(value))
 
 
 def _char(out: bytearray, value: str, depth: int) -> None:

@@ -114,7 +114,7 @@ def _not_utf8(pos: int) -> DecodeError:
     return DecodeError(f"string at offset {pos} is not UTF-8")
 
 
-def _unknown(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+def _refuse_code(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
     raise DecodeError(f"unknown type code 0x{code:02x} at offset {pos - 1}")
 
 
@@ -252,7 +252,7 @@ def _array(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
     return items, end
 
 
-def _described(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+def _decode_described(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
     if depth >= MAX_DEPTH:
         raise DecodeError(f"more than {MAX_DEPTH} values inside each other at offset {pos}")
     (descriptor, value), pos = _values(data, pos, 2, text, depth + 1)
@@ -260,9 +260,9 @@ def _described(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Res
 
 
 def _table() -> list[_Decoder]:
-    table: list[_Decoder] = [_unknown] * 256
+    table: list[_Decoder] = [_refuse_code] * 256
     for codes, decoder in (
-        ((0x00,), _described),
+        ((0x00,), _decode_described),
         (tuple(_EMPTY), _empty),
         ((0x56,), _boolean),
         ((0x73,), _char),

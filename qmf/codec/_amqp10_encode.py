@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from qmf.codec.decimals import encode_decimal
-from qmf.codec.errors import EncodeError, escaped, out_of_range
+from qmf.codec.errors import EncodeError, escape, out_of_range
 from qmf.codec.limits import MAX_DEPTH
 from qmf.codec.type_codes import AMQP10, number_packer
 from qmf.codec.types import (
@@ -160,7 +160,7 @@ def _char(out: bytearray, value: str, depth: int) -> None:
     out += _pack_u32(number)
 
 
-def _sized(out: bytearray, code: int, raw: bytes) -> None:
+def _append_sized(out: bytearray, code: int, raw: bytes) -> None:
     """A value of variable width: `code` in its short form, with a size of one byte, or its long one."""
     size = len(raw)
     if size <= 0xFF:
@@ -176,26 +176,26 @@ def _string(out: bytearray, value: str, depth: int) -> None:
     try:
         raw = value.encode()
     except UnicodeEncodeError:
-        _sized(out, 0xA0, escaped(value))
+        _append_sized(out, 0xA0, escape(value))
         return
     size = len(raw)
-    if size <= 0xFF:  # `_sized` in line: this is every key
+    if size <= 0xFF:  # `_append_sized` in line: this is every key
         out.append(0xA1)
         out.append(size)
         out += raw
     else:
-        _sized(out, 0xA1, raw)
+        _append_sized(out, 0xA1, raw)
 
 
 def _symbol(out: bytearray, value: str, depth: int) -> None:
     try:
-        _sized(out, 0xA3, value.encode("ascii"))
+        _append_sized(out, 0xA3, value.encode("ascii"))
     except UnicodeEncodeError:
         raise EncodeError(f"a symbol is ASCII, not {str(value)[:40]!r}") from None
 
 
 def _binary(out: bytearray, value: bytes, depth: int) -> None:
-    _sized(out, 0xA0, bytes(value))
+    _append_sized(out, 0xA0, bytes(value))
 
 
 def _uuid(out: bytearray, value: UUID, depth: int) -> None:
@@ -258,7 +258,7 @@ def _list(out: bytearray, value: Sequence[object], depth: int) -> None:
     _compound(out, 0xC0, len(value), items)
 
 
-def _described(out: bytearray, value: Described, depth: int) -> None:
+def _encode_described(out: bytearray, value: Described, depth: int) -> None:
     depth = _deeper(depth)
     out.append(0x00)
     encode_into(out, value.descriptor, depth)
@@ -291,5 +291,5 @@ _ENCODERS: dict[type, _Encoder] = {
     dict: _map,
     list: _list,
     tuple: _list,
-    Described: _described,
+    Described: _encode_described,
 }

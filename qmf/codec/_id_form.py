@@ -34,13 +34,15 @@ class IdForm:
     __slots__ = ("_before", "_count", "_end", "_first", "_large", "_last", "_parts", "_size", "ids")
 
     def __init__(self, before: bytes, ids: tuple[str, ...], parts: tuple[bytes, ...], end: bytes, large: bool) -> None:
-        """Args:
+        """Make a form from the bytes around the ids.
 
-        before: the bytes before the code of the list of properties.
-        ids: see the attributes.
-        parts: what lies in the list around the ids, from the number of fields on; without types and sizes of the ids.
-        end: the bytes behind the list.
-        large: whether the list has the form with sizes of 4 bytes.
+        Args:
+            before: the bytes before the code of the list of properties.
+            ids: see the attributes.
+            parts: what lies in the list around the ids, from the number of fields on; without types and sizes of the
+                ids.
+            end: the bytes behind the list.
+            large: whether the list has the form with sizes of 4 bytes.
         """
         self.ids = ids
         self._before: Final = before

@@ -125,7 +125,7 @@ def decode_fields(
             fields[_MAPS[code]] = _map(code, value, start)
     if section:
         fields["section"] = _SECTIONS[section]
-        fields["body"] = _joined(section, bodies)
+        fields["body"] = _join(section, bodies)
     _convert(fields)
     if memory is not None and text and section == DATA and len(bodies) == 1:
         memory.learn(data, body_at, properties_at, fields)
@@ -221,7 +221,7 @@ def _convert(fields: dict[str, object]) -> None:
         raise DecodeError("a key of the application-properties is no string")
 
 
-def _joined(section: int, bodies: list[object]) -> object:
+def _join(section: int, bodies: list[object]) -> object:
     if section == DATA:
         chunks = [chunk for chunk in bodies if isinstance(chunk, bytes)]
         if len(chunks) != len(bodies):

@@ -82,8 +82,8 @@ def _annotations(out: bytearray, code: int, values: Mapping[Any, object]) -> Non
 def _header(message: Message) -> list[object]:
     return [
         message.durable,
-        _typed(UInt8, message.priority),
-        _typed(_milliseconds, message.ttl),
+        _to_typed(UInt8, message.priority),
+        _to_typed(_milliseconds, message.ttl),
         True if message.first_acquirer else None,
         UInt32(message.delivery_count) if message.delivery_count else None,
     ]
@@ -109,7 +109,7 @@ def _text(value: str | None) -> str | None:
     return value
 
 
-def _typed(kind: Callable[[Any], object], value: object) -> object:
+def _to_typed(kind: Callable[[Any], object], value: object) -> object:
     return None if value is None else kind(value)
 
 
@@ -121,12 +121,12 @@ def _properties(message: Message) -> list[object]:
         _text(message.subject),
         _text(message.reply_to),
         _id(message.correlation_id),
-        _typed(Symbol, message.content_type),
-        _typed(Symbol, message.content_encoding),
-        _typed(Timestamp, message.absolute_expiry_time),
-        _typed(Timestamp, message.creation_time),
+        _to_typed(Symbol, message.content_type),
+        _to_typed(Symbol, message.content_encoding),
+        _to_typed(Timestamp, message.absolute_expiry_time),
+        _to_typed(Timestamp, message.creation_time),
         message.group_id,
-        _typed(UInt32, message.group_sequence),
+        _to_typed(UInt32, message.group_sequence),
         message.reply_to_group_id,
     ]
 

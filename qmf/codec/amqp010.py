@@ -11,7 +11,7 @@ from uuid import UUID
 
 from qmf.codec._amqp010_decode import decode_list_at, decode_map_at
 from qmf.codec._amqp010_encode import encode_list_into, encode_map_into, encode_value_into
-from qmf.codec.errors import EncodeError, escaped, out_of_range
+from qmf.codec.errors import EncodeError, escape, out_of_range
 from qmf.codec.plain_maps import plain_maps
 from qmf.errors import DecodeError
 
@@ -224,7 +224,7 @@ class Writer:
 
     def str8(self, value: str) -> None:
         """Text of at most 255 bytes, with a length of one byte."""
-        raw = escaped(value)
+        raw = escape(value)
         if len(raw) > 0xFF:
             raise EncodeError(f"text {value[:40]!r}... is longer than 255 bytes")
         self._out.append(len(raw))
@@ -232,7 +232,7 @@ class Writer:
 
     def str16(self, value: str) -> None:
         """Text of at most 65535 bytes, with a length of two bytes."""
-        raw = escaped(value)
+        raw = escape(value)
         if len(raw) > 0xFFFF:
             raise EncodeError(f"text {value[:40]!r}... is longer than 65535 bytes")
         self._number(_U16, len(raw))

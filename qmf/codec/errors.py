@@ -9,7 +9,7 @@ class EncodeError(CallerError, ValueError):
     """A value that the encoding cannot hold: of a foreign type, out of its width's range, too long or too deep."""
 
 
-def escaped(value: str) -> bytes:
+def escape(value: str) -> bytes:
     """The bytes of text that UTF-8 cannot hold, where they were kept in it as lone surrogates (``surrogateescape``).
 
     Raises:

@@ -117,7 +117,7 @@ WRAPPERS: Mapping[str, type] = {
 }
 
 
-def typed(type: QmfType, value: object) -> object:
+def wrap_value(type: QmfType, value: object) -> object:
     """Wrap a value so that it is encoded with the width of its schema type.
 
     Args:

@@ -109,7 +109,7 @@ def read_connections(
 def _tls(options: argparse.Namespace, context: ConnectionContext | None) -> TlsFiles:
     """The files of TLS of a command line, and of a context where this names none."""
     tls = context.tls if context is not None else NO_FILES
-    return tls.overridden(TlsFiles(ca=options.ca, cert=options.cert, key=options.key, insecure=options.insecure))
+    return tls.override(TlsFiles(ca=options.ca, cert=options.cert, key=options.key, insecure=options.insecure))
 
 
 def token_file(given: Path | None, context: ConnectionContext | None, warn: Callable[[str], None]) -> TokenFile | None:

@@ -38,7 +38,7 @@ class TlsFiles:
         """The options that are set, as on a command line."""
         return tuple(f"--{name}" for name in ("ca", "cert", "key", "insecure") if getattr(self, name))
 
-    def overridden(self, by: TlsFiles) -> TlsFiles:
+    def override(self, by: TlsFiles) -> TlsFiles:
         """These files, but those that `by` has instead."""
         # A key belongs to its certificate: ours does not fit another certificate.
         cert, key = (by.cert, by.key) if by.cert else (self.cert, by.key or self.key)

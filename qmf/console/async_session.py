@@ -113,7 +113,7 @@ class AsyncSession:
     async def get_schema(self, classKey: ClassKey) -> SchemaClass:
         """`Session.getSchema`."""
         failure: QmfError = NotFoundError("schema", str(classKey))
-        for connection in self._connected():
+        for connection in self._connected_brokers():
             try:
                 return await connection.schema(classKey)
             except QmfError as error:
@@ -133,7 +133,7 @@ class AsyncSession:
     async def get_objects(self, **kwargs: Any) -> list[Object]:
         """`Session.getObjects`."""
         wanted = select(kwargs)
-        connections = self._connected() if wanted.broker is None else [self._connection(wanted.broker)]
+        connections = self._connected_brokers() if wanted.broker is None else [self._connection(wanted.broker)]
         if wanted.agent is not None:
             broker = wanted.agent.broker
             connections = [connection for connection in connections if connection.broker is broker]
@@ -216,7 +216,7 @@ class AsyncSession:
                 return connection
         raise CallerError(f"not connected to {broker.getUrl()}: {broker.getError() or 'closed'}")
 
-    def _connected(self) -> list[BrokerConnection]:
+    def _connected_brokers(self) -> list[BrokerConnection]:
         connected = [connection for connection in self._connections if connection.connected]
         if not connected:
             states = "; ".join(f"{broker.getUrl()}: {broker.getError() or 'connecting'}" for broker in self.brokers)
@@ -224,7 +224,7 @@ class AsyncSession:
         return connected
 
     async def _each(self, ask: Callable[[BrokerConnection], Coroutine[Any, Any, T]]) -> Iterable[T]:
-        return await asyncio.gather(*(ask(connection) for connection in self._connected()))
+        return await asyncio.gather(*(ask(connection) for connection in self._connected_brokers()))
 
     async def _bind(self, keys: list[str]) -> None:
         await asyncio.gather(*(connection.bind(keys) for connection in self._connections))

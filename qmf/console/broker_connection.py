@@ -128,7 +128,7 @@ class BrokerConnection:
             discover=self._notifier.console is not None,
             settle=SETTLE,
         )
-        client.listen(self._notified)
+        client.listen(self._on_notification)
         self._client = client
         try:
             await client.open(options.timeout)
@@ -165,7 +165,7 @@ class BrokerConnection:
             await client.close()
         await self._tasks.wait()
         if self._up:
-            self._lost("closed by the program")
+            self._on_connection_lost("closed by the program")
 
     # -- requests
 
@@ -282,7 +282,7 @@ class BrokerConnection:
 
     # -- notifications
 
-    def _notified(self, item: aio.Notification) -> None:
+    def _on_notification(self, item: aio.Notification) -> None:
         notifier = self._notifier
         match item:
             case aio.BusConnected():
@@ -291,7 +291,7 @@ class BrokerConnection:
                 self.error = None
                 notifier.call("brokerConnected", self.broker)
             case aio.BusDisconnected(reason=reason):
-                self._lost(reason)
+                self._on_connection_lost(reason)
             case aio.AgentAdded(agent=agent):
                 notifier.agent("newAgent", self._agent_view(agent))
             case aio.AgentUpdated(agent=agent):
@@ -331,7 +331,7 @@ class BrokerConnection:
         if item.statistics:
             self._notifier.call("objectStats", self.broker, view)
 
-    def _lost(self, reason: str) -> None:
+    def _on_connection_lost(self, reason: str) -> None:
         self.error = reason
         for view in self.agents():
             self._notifier.agent("delAgent", view)

@@ -74,7 +74,7 @@ class Event:
         kinds = {item.name: item.core.type for item in self.schema.arguments} if self.schema else {}
         name = f"{self.classKey.getPackageName()}:{self.classKey.getClassName()}" if self.classKey else "event"
         words = [date(self.timestamp), severity(self.severity), name, f"broker={self.broker.getUrl()}"]
-        words += [f"{key}={quoted(value_text(value, kinds.get(key)))}" for key, value in self.arguments.items()]
+        words += [f"{key}={quote(value_text(value, kinds.get(key)))}" for key, value in self.arguments.items()]
         return " ".join(words)
 
 
@@ -87,7 +87,7 @@ def value_text(value: object, kind: QmfType | None = None) -> str:
     return str(value) if isinstance(value, (str, int, float, UUID, CoreId)) else repr(value)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """The text, in quotes if it contains a space."""
     return f'"{text}"' if " " in text else text
 

@@ -295,7 +295,7 @@ class Object:
 
     def getV2RoutingKey(self) -> str:
         """The routing key of requests to its agent."""
-        return self._managed().getV2RoutingKey()
+        return self._require_agent().getV2RoutingKey()
 
     def getObjectId(self) -> ObjectId | None:
         """Its id; None for an unmanaged object."""
@@ -347,14 +347,14 @@ class Object:
         Raises:
             NotFoundError: the object or its agent no longer exists.
         """
-        self._managed().run(self._remote.update(timeout))
+        self._require_agent().run(self._remote.update(timeout))
 
     def mergeUpdate(self, newer: Object) -> None:
         """Merge the values of a later proxy of the same object."""
-        self._managed()
+        self._require_agent()
         if newer.getObjectId() != self.getObjectId():
             raise CallerError(f"cannot merge {newer!r} into {self!r}: these are different objects")
-        self.__dict__["_remote"] = self._remote.merged(newer._remote.data)
+        self.__dict__["_remote"] = self._remote.with_update(newer._remote.data)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_schema" not in self.__dict__:
@@ -364,7 +364,7 @@ class Object:
             if method.name == name:
                 return self._caller(name)
         if name.startswith("_") and name.endswith("_") and len(name) > 2:
-            return self._dereferenced(name[1:-1])
+            return self._dereference(name[1:-1])
         try:
             return self._value(name)
         except NotFoundError as error:
@@ -382,7 +382,7 @@ class Object:
             self._agent.run(self._remote.set(_timeout=None, **{name: plain_value(value)}))
             return
         data = self._remote.data
-        self.__dict__["_remote"] = self._remote.merged(attrs.evolve(data, values={**data.values, name: value}))
+        self.__dict__["_remote"] = self._remote.with_update(attrs.evolve(data, values={**data.values, name: value}))
 
     def __dir__(self) -> list[str]:
         schema = self._schema
@@ -400,18 +400,18 @@ class Object:
     def _with_agent(self, value: object) -> object:
         return object_id(value, self._agent) if isinstance(value, CoreId) else value
 
-    def _dereferenced(self, name: str) -> Object | None:
+    def _dereference(self, name: str) -> Object | None:
         value = self._remote[name]
         if value is None:
             return None
         if not isinstance(value, CoreId):
             raise AttributeError(f"{name} is not a reference")
-        found = self._managed().getObjects(_objectId=ObjectId(value)) if value.object_name else []
+        found = self._require_agent().getObjects(_objectId=ObjectId(value)) if value.object_name else []
         return found[0] if len(found) == 1 else None
 
     def _caller(self, method: str) -> Callable[..., Any]:
         def caller(*args: Any, _timeout: float = SYNC_TIME, _async: bool = False, **kwargs: Any) -> Any:
-            agent = self._managed()
+            agent = self._require_agent()
             named = {name: plain_value(item) for name, item in kwargs.items()}
             call = MethodCall(self._remote, method, [plain_value(item) for item in args], named, _timeout)
             return agent.run(agent.connection.start_call(call) if _async else agent.connection.call(call))
@@ -419,7 +419,7 @@ class Object:
         caller.__name__ = method
         return caller
 
-    def _managed(self) -> Agent:
+    def _require_agent(self) -> Agent:
         if self._agent is None:
             raise CallerError("this object is not managed: it belongs to no agent")
         return self._agent

@@ -22,7 +22,7 @@ class ReadingFailures:
         self.count = 0
         self._failing: set[str] = set()
 
-    def failed(self, what: str, error: Exception) -> None:
+    def on_failure(self, what: str, error: Exception) -> None:
         """Record that a reading failed.
 
         Args:
@@ -36,7 +36,7 @@ class ReadingFailures:
         self._failing.add(what)
         logger.warning("Cannot read %s: %s", what, str(error) or type(error).__name__)
 
-    def worked(self, what: str) -> None:
+    def on_success(self, what: str) -> None:
         """Record that a reading worked."""
         if what in self._failing:
             self._failing.discard(what)

@@ -52,7 +52,7 @@ class Sampler:
             try:
                 readings.append((collector, collector.read()))
             except READ_ERRORS as error:
-                self._context.failures.failed(collector.what, error)
+                self._context.failures.on_failure(collector.what, error)
             else:
-                self._context.failures.worked(collector.what)
+                self._context.failures.on_success(collector.what)
         return readings

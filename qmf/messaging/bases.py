@@ -186,12 +186,12 @@ class SenderBase(_LinkEndpoint[OutgoingLink]):
 
     def unsettled(self) -> int:
         """Number of messages that the broker has not answered yet."""
-        return self._core.unsettled()
+        return self._core.count_unsettled()
 
     def available(self) -> int | Constant:
         """Number of messages that can be sent before the capacity is exhausted."""
         capacity = self._core.capacity
-        return UNLIMITED if isinstance(capacity, Constant) else max(0, capacity - self._core.unsettled())
+        return UNLIMITED if isinstance(capacity, Constant) else max(0, capacity - self._core.count_unsettled())
 
 
 class ReceiverBase(_LinkEndpoint[IncomingLink]):
@@ -236,7 +236,7 @@ class ReceiverBase(_LinkEndpoint[IncomingLink]):
 
     def unsettled(self) -> int:
         """Number of messages that were acknowledged and whose acknowledgement the broker has not confirmed yet."""
-        return self._core.unsettled()
+        return self._core.count_unsettled()
 
     def _call_soon(self, action: Callable[[], None]) -> None:
         """Call one of the link's methods on the loop's thread."""

@@ -86,13 +86,13 @@ def link_properties(address: Address, *, sending: bool) -> dict[str, object]:
     if own is not None:
         groups[LINK_BINDINGS].remove(_map(own))
     properties: dict[str, object] = {name: group for name, group in groups.items() if group}
-    if given := declared(address.options.link.declare):
+    if given := declared_properties(address.options.link.declare):
         given.pop("no-local", None)
         properties[LINK_DECLARATION] = given
     return properties
 
 
-def declared(declare: DeclareOptions) -> dict[str, object]:
+def declared_properties(declare: DeclareOptions) -> dict[str, object]:
     """What ``x-declare`` asks for but for bindings, by the names of the broker's properties."""
     named = {
         "exchange-type": declare.type,

@@ -98,9 +98,10 @@ class ContentTypes:
     """The content types that a connection knows. It cannot be changed."""
 
     def __init__(self, types: Iterable[ContentType[Any]] = ()) -> None:
-        """Args:
+        """Make the content types of a connection.
 
-        types: with different names, and for different classes.
+        Args:
+            types: with different names, and for different classes.
 
         Raises:
             ContentError: two have the same name or class.
@@ -127,7 +128,7 @@ class ContentTypes:
     def __repr__(self) -> str:
         return f"ContentTypes({[*self._by_name.values()]!r})"
 
-    def named(self, name: str | None) -> ContentType[Any] | None:
+    def find(self, name: str | None) -> ContentType[Any] | None:
         """The content type of that name, or None."""
         return None if name is None else self._by_name.get(plain(name))
 
@@ -159,10 +160,11 @@ class ContentWriter:
     """Applies content types to the messages of one sender."""
 
     def __init__(self, types: ContentTypes, content: object) -> None:
-        """Args:
+        """Make what applies the content types of a sender.
 
-        types: of the connection.
-        content: see `ContentTypes.resolve`.
+        Args:
+            types: of the connection.
+            content: see `ContentTypes.resolve`.
         """
         self._types = types
         resolved = types.resolve(content)
@@ -189,7 +191,7 @@ class ContentWriter:
         if own is not None and (given is None or plain(given) == plain(own.name)):
             found: ContentType[Any] | None = own
         elif given is not None:
-            found = None if isinstance(content, str) else self._types.named(given)
+            found = None if isinstance(content, str) else self._types.find(given)
         else:
             found = self._types.of(type(content))
         if found is None:
@@ -204,10 +206,11 @@ class ContentReader:
     """Applies content types to the messages of one receiver."""
 
     def __init__(self, types: ContentTypes, content: object) -> None:
-        """Args:
+        """Make what applies the content types of a receiver.
 
-        types: of the connection.
-        content: see `ContentTypes.resolve`.
+        Args:
+            types: of the connection.
+            content: see `ContentTypes.resolve`.
         """
         self._types = types
         self._own = types.resolve(content)
@@ -231,9 +234,9 @@ class ContentReader:
         elif (
             not message.message_format
             and isinstance(message.content, bytes | str)
-            and (found := self._types.named(message.content_type)) is not None
+            and (found := self._types.find(message.content_type)) is not None
         ):
-            message.content = found.read(_encoded(message.content))
+            message.content = found.read(_to_bytes(message.content))
 
     def _bytes(self, message: Message, own: ContentType[Any]) -> bytes:
         """The bytes that the receiver's content type shall decode: with its name, or none."""
@@ -246,12 +249,12 @@ class ContentReader:
             and plain(name) not in (plain(own.name), _UNKNOWN)
         ):
             raise DecodeError(text=f"content type {name!r}, where {own.name!r} is expected")
-        return _encoded(content)
+        return _to_bytes(content)
 
 
 #: The content type of bytes of which nothing is said.
 _UNKNOWN = "application/octet-stream"
 
 
-def _encoded(content: bytes | str) -> bytes:
+def _to_bytes(content: bytes | str) -> bytes:
     return content if isinstance(content, bytes) else content.encode()

@@ -15,9 +15,10 @@ class timestamp(float):
     """Seconds since 1970. Sums and differences with numbers of seconds and with `timedelta` are timestamps."""
 
     def __new__(cls, obj: float | _datetime.datetime | None = None) -> Self:
-        """Args:
+        """Make a timestamp; without a number, that of now.
 
-        obj: seconds or a time; None for now. A time without zone is local.
+        Args:
+            obj: seconds or a time; None for now. A time without zone is local.
         """
         if obj is None:
             obj = time.time()

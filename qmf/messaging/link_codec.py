@@ -52,10 +52,11 @@ class MessageEncoder:
     """
 
     def __init__(self, subject: str | None, to: str | None, writer: ContentWriter | None = None) -> None:
-        """Args:
+        """Make the encoder of a sender.
 
-        subject, to: see `contents.encode`; so is `durable`, which may be set.
-        writer: applies content types to the messages first; None for none.
+        Args:
+            subject, to: see `contents.encode`; so is `durable`, which may be set.
+            writer: applies content types to the messages first; None for none.
         """
         self._writer = writer or None
         self.lists_as_data = False
@@ -126,10 +127,11 @@ class MessageDecoder:
     """Decodes the messages of one receiver; on any thread."""
 
     def __init__(self, kind: type[Message] = Message, reader: ContentReader | None = None) -> None:
-        """Args:
+        """Make the decoder of a receiver.
 
-        kind: the class of the messages.
-        reader: applies content types to the messages; None for none.
+        Args:
+            kind: the class of the messages.
+            reader: applies content types to the messages; None for none.
         """
         self._kind = kind
         self._reader = reader or None

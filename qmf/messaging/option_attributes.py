@@ -21,10 +21,11 @@ class OptionAttribute(Generic[ValueT]):
     """
 
     def __init__(self, default: ValueT, *others: str) -> None:
-        """Args:
+        """Describe an option.
 
-        default: its value where it was not given.
-        others: options that stand for this one where it was not given.
+        Args:
+            default: its value where it was not given.
+            others: options that stand for this one where it was not given.
         """
         self._default = default
         self._others = others
@@ -65,10 +66,11 @@ class OptionAttributes(Endpoint[ConnectionCore]):
     __slots__ = ("_given", "_url")
 
     def __init__(self, url: object, options: Mapping[str, Any], dial: Dial | None) -> None:
-        """Args:
+        """Take the URL and the options of a connection.
 
-        url, options: see `qmf.messaging.aio.Connection`.
-        dial: as of `ConnectionCore`.
+        Args:
+            url, options: see `qmf.messaging.aio.Connection`.
+            dial: as of `ConnectionCore`.
         """
         super().__init__(ConnectionCore(read_options(url, options), dial))
         self._url = url

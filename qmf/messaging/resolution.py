@@ -19,7 +19,7 @@ from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Terminus
 from qmf.messaging.addresses import Address
 from qmf.messaging.addresses.options import AddressPolicy, BindingOptions, LinkOptions, Mode, NodeType, Reliability
-from qmf.messaging.bindings import check_bindings, declared, has_bindings, link_properties, own_binding
+from qmf.messaging.bindings import check_bindings, declared_properties, has_bindings, link_properties, own_binding
 from qmf.messaging.exceptions import AssertionFailed, InvalidOption, ResolutionError
 
 #: `product` of the brokers that have addresses of their own.
@@ -140,7 +140,7 @@ def _with_timeout(terminus: Terminus, link: LinkOptions) -> Terminus:
 def _check_declaration(address: Address, product: str, *, sending: bool) -> None:
     """Refuse what is asked of the queue of a subscription where it cannot be had."""
     declare = address.options.link.declare
-    given = declared(declare)
+    given = declared_properties(declare)
     if not given:
         return
     if sending:
@@ -320,7 +320,7 @@ def _node_properties(address: Address) -> dict[str, object]:
     if node.durable:
         properties["durable"] = True
     declare = node.declare
-    properties.update(declared(declare))
+    properties.update(declared_properties(declare))
     properties.update(node.properties)
     lifetime = properties.get("lifetime-policy")
     if isinstance(lifetime, str):

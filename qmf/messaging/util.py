@@ -33,10 +33,11 @@ class URL:
         host: str | None = None,
         port: int | None = None,
     ) -> None:
-        """Args:
+        """Take a URL apart, or put one together from its parts.
 
-        s: the URL; None to give its parts.
-        scheme, user, password, host, port: the parts.
+        Args:
+            s: the URL; None to give its parts.
+            scheme, user, password, host, port: the parts.
 
         Raises:
             ValueError: the text is not a URL, or the host is missing.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-from qmf.codec.types import typed
+from qmf.codec.types import wrap_value
 from qmf.errors import ProtocolError
 from qmf.protocol.fields import as_uuid, mapping, wrong
 from qmf.protocol.maps import object_id_from_map
@@ -84,7 +84,7 @@ def to_wire(type: QmfType, value: object, where: str) -> object:
     if value is None and type.base == "objId":
         return None
     plain = type if type.style is Style.DIRECT else TYPES[type.base]
-    return typed(plain, check_value(plain, value, where=where))
+    return wrap_value(plain, check_value(plain, value, where=where))
 
 
 def _wrong(base: str, value: object) -> ProtocolError:

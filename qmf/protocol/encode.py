@@ -12,7 +12,7 @@ import attrs
 import qmf.protocol.wire_names as wire
 from qmf.codec import amqp010, amqp10
 from qmf.codec.amqp010 import encode_map_into
-from qmf.codec.errors import escaped
+from qmf.codec.errors import escape
 from qmf.codec.message import Message, Section, encode_content, encode_message
 from qmf.codec.types import Symbol, UInt32, UInt64
 from qmf.protocol.contents import (
@@ -84,7 +84,7 @@ def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010, 
     return encode_message(
         Message(
             ttl=message.ttl,
-            user_id=None if message.user_id is None else escaped(message.user_id),
+            user_id=None if message.user_id is None else escape(message.user_id),
             to=message.to,
             subject=message.subject,
             reply_to=message.reply_to,
@@ -160,7 +160,7 @@ def encode_correlated(message: Envelope) -> bytes:
         return form.encode(number, content.arguments, message.ttl)
     kind: type = type(content)
     frame = _frame(*addresses, kind, message.agent)
-    return _framed(frame, number, message.ttl, (_data010(_KINDS[kind].body(content)),))
+    return _join_parts(frame, number, message.ttl, (_data010(_KINDS[kind].body(content)),))
 
 
 class CallForm:
@@ -177,10 +177,11 @@ class CallForm:
         method: str,
         object_id: ObjectId | None,
     ) -> None:
-        """Args:
+        """Encode what all calls have in common.
 
-        to, subject, reply_to, agent: as of `Envelope`.
-        method, object_id: as of `MethodRequest`.
+        Args:
+            to, subject, reply_to, agent: as of `Envelope`.
+            method, object_id: as of `MethodRequest`.
         """
         self._frame = _frame(to, subject, reply_to, MethodRequest, agent)
         # The body is a map of the method's name, the arguments, and the id of the object if there is one.
@@ -205,10 +206,10 @@ class CallForm:
         encoded = bytearray()
         encode_map_into(encoded, wire_values(arguments), 1)
         size = (self._size + len(encoded)).to_bytes(4)
-        return _framed(self._frame, number, ttl, (size, self._before, encoded, self._behind))
+        return _join_parts(self._frame, number, ttl, (size, self._before, encoded, self._behind))
 
 
-def _framed(
+def _join_parts(
     frame: tuple[bytes, bytes, bytes], number: str, ttl: float | None, body: tuple[bytes | bytearray, ...]
 ) -> bytes:
     """A message: what is around the correlation id, that, and the parts of the body."""
@@ -266,7 +267,7 @@ def _frame(
 def _v1(message: V1Message) -> Message:
     # No app-id: with one, qpidd would take the body for QMFv2 (QMF2.md 8.1).
     return Message(
-        user_id=None if message.user_id is None else escaped(message.user_id),
+        user_id=None if message.user_id is None else escape(message.user_id),
         to=message.to,
         subject=message.subject,
         reply_to=message.reply_to,

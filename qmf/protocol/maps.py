@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from uuid import UUID
 
-from qmf.codec.errors import EncodeError, escaped
+from qmf.codec.errors import EncodeError, escape
 from qmf.codec.limits import MAX_DEPTH
 from qmf.codec.types import (
     Float32,
@@ -55,7 +55,7 @@ def wire_text(value: str) -> str | bytes:
     """
     if len(value) <= _SHORT:
         return value
-    raw = escaped(value)
+    raw = escape(value)
     return value if len(raw) <= 0xFFFF else raw
 
 
@@ -85,7 +85,7 @@ def wire_values(values: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def unsigned(value: int) -> int:
+def to_unsigned(value: int) -> int:
     """A number that is small as a rule, as libqmf2 sends it."""
     return UInt32(value) if value <= 0xFFFFFFFF else UInt64(value)
 
@@ -99,7 +99,7 @@ def object_id_to_map(object_id: ObjectId) -> dict[str, object]:
     if object_id.agent_name is not None:
         out["_agent_name"] = wire_text(object_id.agent_name)
     if object_id.agent_epoch:
-        out["_agent_epoch"] = unsigned(object_id.agent_epoch)
+        out["_agent_epoch"] = to_unsigned(object_id.agent_epoch)
     return out
 
 
@@ -174,8 +174,8 @@ def agent_to_map(agent: AgentInfo) -> dict[str, object]:
         _product=wire_text(agent.product),
         _instance=wire_text(agent.instance),
         _timestamp=UInt64(agent.timestamp),
-        _heartbeat_interval=unsigned(math.ceil(agent.heartbeat_interval)),
-        _epoch=unsigned(agent.epoch),
+        _heartbeat_interval=to_unsigned(math.ceil(agent.heartbeat_interval)),
+        _epoch=to_unsigned(agent.epoch),
     )
     if agent.schema_updated:
         out["_schema_updated"] = UInt64(agent.schema_updated)

@@ -171,7 +171,7 @@ def _unequal(one: object, two: object) -> bool:
     return _text(one) != _text(two)
 
 
-def _ordered(compare: Callable[..., bool]) -> Callable[[object, object], bool]:
+def _ordering(compare: Callable[..., bool]) -> Callable[[object, object], bool]:
     def check(one: object, two: object) -> bool:
         pair = _comparable(one, two)
         return pair is not None and compare(*pair)
@@ -254,8 +254,8 @@ def _match_dynamic(text: object, pattern: object) -> bool:
 _COMPARISONS: dict[str, Callable[[object, object], bool]] = {
     "eq": _equal,
     "ne": _unequal,
-    "lt": _ordered(operator.lt),
-    "le": _ordered(operator.le),
-    "gt": _ordered(operator.gt),
-    "ge": _ordered(operator.ge),
+    "lt": _ordering(operator.lt),
+    "le": _ordering(operator.le),
+    "gt": _ordering(operator.gt),
+    "ge": _ordering(operator.ge),
 }

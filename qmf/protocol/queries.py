@@ -21,7 +21,7 @@ from qmf.protocol.maps import class_key_to_map, get_class_key, get_object_id, ob
 
 def query_to_map(content: QueryRequest) -> dict[str, object]:
     """The map of a query."""
-    return _wanted(content, content.what)
+    return _wanted_fields(content, content.what)
 
 
 def query_from_map(fields: Map) -> QueryRequest:
@@ -47,7 +47,7 @@ def query_from_map(fields: Map) -> QueryRequest:
 
 def subscribe_to_map(content: SubscribeRequest) -> dict[str, object]:
     """The map of a request to subscribe."""
-    return _wanted(content, What.OBJECT) | _times(content.interval, content.lifetime)
+    return _wanted_fields(content, What.OBJECT) | _times(content.interval, content.lifetime)
 
 
 def subscribe_from_map(fields: Map) -> SubscribeRequest:
@@ -64,8 +64,8 @@ def subscribe_from_map(fields: Map) -> SubscribeRequest:
         object_id=get_object_id(fields),
         where=get_list(fields, "_where") or (),
         select=_select(fields),
-        interval=_unsigned(fields, "_interval") / 1000,
-        lifetime=_unsigned(fields, "_lifetime"),
+        interval=_get_unsigned(fields, "_interval") / 1000,
+        lifetime=_get_unsigned(fields, "_lifetime"),
         row_form=_row_form(fields),
     )
 
@@ -83,8 +83,8 @@ def subscribed_from_map(fields: Map) -> SubscribeResponse:
     """
     return SubscribeResponse(
         subscription_id=need_text(fields, "_subscription_id"),
-        interval=_unsigned(fields, "_interval") / 1000,
-        lifetime=_unsigned(fields, "_lifetime"),
+        interval=_get_unsigned(fields, "_interval") / 1000,
+        lifetime=_get_unsigned(fields, "_lifetime"),
     )
 
 
@@ -96,7 +96,7 @@ def refresh_to_map(content: SubscribeRefresh) -> dict[str, object]:
 def refresh_from_map(fields: Map) -> SubscribeRefresh:
     """The refresh of a map; errors as of `subscribed_from_map`."""
     return SubscribeRefresh(
-        subscription_id=need_text(fields, "_subscription_id"), lifetime=_unsigned(fields, "_lifetime")
+        subscription_id=need_text(fields, "_subscription_id"), lifetime=_get_unsigned(fields, "_lifetime")
     )
 
 
@@ -115,7 +115,7 @@ def cancel_from_map(fields: Map) -> SubscribeCancel:
     )
 
 
-def _wanted(content: QueryRequest | SubscribeRequest, what: What) -> dict[str, object]:
+def _wanted_fields(content: QueryRequest | SubscribeRequest, what: What) -> dict[str, object]:
     out: dict[str, object] = {"_what": what.value}
     if content.class_key is not None:
         out["_schema_id"] = class_key_to_map(content.class_key)
@@ -147,7 +147,7 @@ def _times(interval: float, lifetime: int) -> dict[str, object]:
     return {"_interval": UInt32(round(milliseconds)), "_lifetime": UInt32(lifetime)}
 
 
-def _unsigned(fields: Map, key: str) -> int:
+def _get_unsigned(fields: Map, key: str) -> int:
     value = get_int(fields, key)
     if not 0 <= value <= 0xFFFFFFFF:
         raise ProtocolError(f"{key} is {value}, not 0 to 4294967295")

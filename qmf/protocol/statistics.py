@@ -34,14 +34,14 @@ def fold_v1(entries: Sequence[Statistic]) -> tuple[Statistic, ...]:
     out: list[Statistic] = []
     index = 0
     while index < len(entries):
-        found = next((item for style in _FIRST if (item := _folded(entries, index, style)) is not None), None)
+        found = next((item for style in _FIRST if (item := _fold(entries, index, style)) is not None), None)
         statistic = found or entries[index]
         out.append(statistic)
         index += len(statistic.entries)
     return tuple(out)
 
 
-def _folded(entries: Sequence[Statistic], index: int, style: Style) -> Statistic | None:
+def _fold(entries: Sequence[Statistic], index: int, style: Style) -> Statistic | None:
     """The statistic of `style` whose first value is at `index`, or None."""
     first = entries[index]
     suffix = _FIRST[style]

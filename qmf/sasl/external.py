@@ -13,9 +13,10 @@ class ExternalClient:
     name = "EXTERNAL"
 
     def __init__(self, username: str = "") -> None:
-        """Args:
+        """Make the client of one exchange.
 
-        username: whom it wants to act for; empty for whom the certificate names.
+        Args:
+            username: whom it wants to act for; empty for whom the certificate names.
         """
         self._username = username
 
@@ -39,9 +40,10 @@ class ExternalServer:
     """
 
     def __init__(self, name: str) -> None:
-        """Args:
+        """Make the server of one exchange.
 
-        name: that the certificate has, by `certificate_user`.
+        Args:
+            name: that the certificate has, by `certificate_user`.
         """
         self.claimed_user = name
 

@@ -16,11 +16,12 @@ class OauthBearerClient:
     name = "OAUTHBEARER"
 
     def __init__(self, token: str, username: str = "", host: str = "") -> None:
-        """Args:
+        """Make the client of one exchange.
 
-        token: it.
-        username: whom it wants to act for; empty for the token's user.
-        host: of the server; empty to leave it out.
+        Args:
+            token: it.
+            username: whom it wants to act for; empty for the token's user.
+            host: of the server; empty to leave it out.
         """
         user = username.replace("=", "=3D").replace(",", "=2C")
         header = f"n,{'a=' + user if user else ''},"
@@ -49,9 +50,11 @@ class OauthBearerServer:
     """
 
     def __init__(self, check: Callable[[str, str], Result]) -> None:
-        """Args:
+        """Make the server of one exchange.
 
-        check: says whose token it is, from the name whom the client wants to act for, or an empty one, and the token.
+        Args:
+            check: says whose token it is, from the name whom the client wants to act for, or an empty one, and the
+                token.
         """
         self.claimed_user = ""
         self._check = check

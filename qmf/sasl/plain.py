@@ -35,9 +35,10 @@ class PlainServer:
     """
 
     def __init__(self, check: Callable[[str, str], Result]) -> None:
-        """Args:
+        """Make the server of one exchange.
 
-        check: says whether a user has this password.
+        Args:
+            check: says whether a user has this password.
         """
         self.claimed_user = ""
         self._check = check

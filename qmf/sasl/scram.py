@@ -71,11 +71,12 @@ class ScramClient:
     """A client that proves that it knows its password."""
 
     def __init__(self, name: str, username: str, password: str, channel: Channel) -> None:
-        """Args:
+        """Make the client of one exchange.
 
-        name: of the mechanism, with ``-PLUS`` for channel binding.
-        username, password: of the user.
-        channel: has the server's certificate, for channel binding.
+        Args:
+            name: of the mechanism, with ``-PLUS`` for channel binding.
+            username, password: of the user.
+            channel: has the server's certificate, for channel binding.
 
         Raises:
             SaslError: the name or the password has characters that SASL does not permit.
@@ -136,11 +137,12 @@ class ScramServer:
     """
 
     def __init__(self, name: str, find_keys: Callable[[str], ScramKeys], channel: Channel) -> None:
-        """Args:
+        """Make the server of one exchange.
 
-        name: of the mechanism.
-        find_keys: of a user; of an unknown one, keys that no password has, the same each time.
-        channel: has our certificate, for channel binding.
+        Args:
+            name: of the mechanism.
+            find_keys: of a user; of an unknown one, keys that no password has, the same each time.
+            channel: has our certificate, for channel binding.
         """
         self.claimed_user = ""
         scramp = self._scramp = _library()

@@ -58,13 +58,14 @@ class Authenticator:
         certificates: bool = False,
         mechanisms: Sequence[str] | None = None,
     ) -> None:
-        """Args:
+        """Decide by passwords, tokens and certificates.
 
-        passwords: users; None for none.
-        tokens: who vouches for users; None for nobody.
-        certificates: clients may log in by a certificate that the listener has verified.
-        mechanisms: names of those that may be used; None for all that are possible. PLAIN and OAUTHBEARER are used on a
-            connection that others can read only if they are named.
+        Args:
+            passwords: users; None for none.
+            tokens: who vouches for users; None for nobody.
+            certificates: clients may log in by a certificate that the listener has verified.
+            mechanisms: names of those that may be used; None for all that are possible. PLAIN and OAUTHBEARER are used
+                on a connection that others can read only if they are named.
         """
         self._passwords = passwords
         self._tokens = tokens

@@ -38,12 +38,12 @@ def losses(schema: Schema) -> Iterator[str]:
     if unknown:
         yield f"unknown severities, written as inform: {', '.join(unknown)}"
     yield from _redefined_arguments(schema)
-    for where, item in _described(schema):
+    for where, item in _described_elements(schema):
         if _NOT_XML.search(item.desc or ""):
             yield f"{where}: the description has characters that XML cannot express"
         if isinstance(item, Argument) and item.default is not None and _default(item) is None:
             yield f"{where}: the default {item.default!r} cannot be written"
-    anywhere = [where for where, item in _described(schema) if _refers_to_unknown(item)]
+    anywhere = [where for where, item in _described_elements(schema) if _refers_to_unknown(item)]
     if anywhere:
         yield f"unknown classes of references, written as any class: {', '.join(anywhere)}"
 
@@ -209,7 +209,7 @@ def _escape(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text).translate(_ESCAPES)
 
 
-def _described(schema: Schema) -> Iterator[tuple[str, DescribedElement]]:
+def _described_elements(schema: Schema) -> Iterator[tuple[str, DescribedElement]]:
     """Everything that has a description, with its place."""
     for item in schema.classes:
         yield f"class {item.name}", item

@@ -75,13 +75,13 @@ def event_maker(schema: EventSchema) -> Callable[[Mapping[str, object]], Event]:
     required = [item.name for item in schema.arguments if item.type.name != "objId"]
     make = _holder(Event, schema.name, names, _qmf_schema_=schema)
 
-    def checked(values: Mapping[str, object]) -> Event:
+    def make_checked(values: Mapping[str, object]) -> Event:
         event = make(values)
         if missing := [name for name in required if name not in values]:
             raise CallerError(f"{schema.name} needs its argument {missing[0]!r}")
         return event
 
-    return checked
+    return make_checked
 
 
 def assign(obj: ManagedObject, name: str, value: object) -> None:

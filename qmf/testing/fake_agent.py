@@ -170,7 +170,7 @@ class FakeAgent(AsyncClosable):
         schema = cls._qmf_schema_
         # Constant values can be given to a new object only; values with an accessor can't.
         first = {item.name: values[item.name] for item in schema.properties if item.name in values}
-        obj = cls(**{**self._made_up(schema), **first})
+        obj = cls(**{**self._invent_values(schema), **first})
         for name, value in values.items():
             if name not in first:
                 assign(obj, name, value)
@@ -267,7 +267,7 @@ class FakeAgent(AsyncClosable):
                 return cls
         raise NotFoundError("class", name, (cls._qmf_schema_.name for cls in self._classes.values()))
 
-    def _made_up(self, schema: ClassSchema) -> dict[str, object]:
+    def _invent_values(self, schema: ClassSchema) -> dict[str, object]:
         number = len(self.agent.objects) + 1
         made: dict[str, object] = {}
         for item in schema.properties:

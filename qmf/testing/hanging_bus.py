@@ -21,10 +21,11 @@ class HangingBus(Bus):
     """A bus that drops received messages while a condition is true; messages sent are not affected."""
 
     def __init__(self, target: MemoryExchange | str, hangs: Callable[[], bool]) -> None:
-        """Args:
+        """Make a bus that hangs while a condition is true.
 
-        target: memory exchange, or a broker's URL.
-        hangs: true while received messages are dropped.
+        Args:
+            target: memory exchange, or a broker's URL.
+            hangs: true while received messages are dropped.
         """
         self._bus: Bus = MemoryBus(target) if isinstance(target, MemoryExchange) else AmqpBus(target)
         self._hangs = hangs

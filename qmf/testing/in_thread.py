@@ -26,9 +26,10 @@ class InThread(Generic[TOpened]):
     it: TOpened
 
     def __init__(self, make: Callable[[], TOpened]) -> None:
-        """Args:
+        """Prepare the thread, which starts when the block is entered.
 
-        make: makes the object; called in the thread.
+        Args:
+            make: makes the object; called in the thread.
         """
         self._make = make
         self._loop = LoopThread("qmf-testing")

@@ -33,9 +33,10 @@ class MemoryBroker(Closable):
     AsyncConnection: type[aio.Connection]
 
     def __init__(self, **options: Any) -> None:
-        """Args:
+        """Prepare a broker, which starts when the block is entered.
 
-        options: of `qmf.broker.Broker`, such as `queues` or `users`.
+        Args:
+            options: of `qmf.broker.Broker`, such as `queues` or `users`.
         """
         self._broker = EmbeddedBroker("", 0, **options)
         #: Second handles of the clients' sockets.

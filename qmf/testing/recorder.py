@@ -80,7 +80,7 @@ class Recorder:
         self.notifications: list[Notification] = []
         self._received = asyncio.Event()
         self._living: dict[ObjectId, RemoteObject] = {}
-        self.client.listen(self._notified)
+        self.client.listen(self._on_notification)
 
     async def __aenter__(self) -> Self:
         await self.client.open()
@@ -110,10 +110,10 @@ class Recorder:
         return [_view(kind, obj) for obj in self._living.values() if _fits(kind, obj.class_key)]
 
     @overload
-    def published(self, kind: type[TObject], /) -> list[TObject]: ...
+    def publications(self, kind: type[TObject], /) -> list[TObject]: ...
     @overload
-    def published(self, kind: str | type[ManagedObject], /) -> list[RemoteObject]: ...
-    def published(self, kind: ObjectClass, /) -> list[Any]:
+    def publications(self, kind: str | type[ManagedObject], /) -> list[RemoteObject]: ...
+    def publications(self, kind: ObjectClass, /) -> list[Any]:
         """Each publication of objects of a class, in order, with all values that were known then.
 
         Deletions are among them: `RemoteObject.is_deleted`.
@@ -133,7 +133,7 @@ class Recorder:
         Args:
             kind: the class.
         """
-        return [_typed(kind, item.event) for item in self._of(EventRaised) if _fits(kind, item.event.class_key)]
+        return [_to_typed(kind, item.event) for item in self._of(EventRaised) if _fits(kind, item.event.class_key)]
 
     @property
     def heartbeats(self) -> int:
@@ -191,12 +191,12 @@ class Recorder:
             AssertionError: not in time; lists what was received.
         """
 
-        def found() -> list[RemoteObject]:
+        def find() -> list[RemoteObject]:
             return [obj for obj in self._living.values() if _fits(kind, obj.class_key) and _has(obj, values)]
 
-        return _view(kind, (await self.wait(found, _wanted("an object", kind, values), _timeout))[0])
+        return _view(kind, (await self.wait(find, _describe_wanted("an object", kind, values), _timeout))[0])
 
-    async def gone(self, kind: ObjectClass, /, *, _timeout: float | None = None, **values: object) -> RemoteObject:
+    async def deletion(self, kind: ObjectClass, /, *, _timeout: float | None = None, **values: object) -> RemoteObject:
         """Wait until the deletion of an object with such values was published since the last `clear`.
 
         Args:
@@ -209,11 +209,11 @@ class Recorder:
             AssertionError: not in time; lists what was received.
         """
 
-        def found() -> list[RemoteObject]:
+        def find() -> list[RemoteObject]:
             objects = [item.object for item in self._of(ObjectUpdated) if _fits(kind, item.object.class_key)]
             return [obj for obj in objects if obj.is_deleted and _has(obj, values)]
 
-        return (await self.wait(found, _wanted("the deletion of", kind, values), _timeout))[0]
+        return (await self.wait(find, _describe_wanted("the deletion of", kind, values), _timeout))[0]
 
     @overload
     async def event(self, kind: type[TEvent], /, *, _timeout: float | None = None, **arguments: object) -> TEvent: ...
@@ -236,11 +236,11 @@ class Recorder:
             AssertionError: not in time; lists what was received.
         """
 
-        def found() -> list[RemoteEvent]:
+        def find() -> list[RemoteEvent]:
             events = [item.event for item in self._of(EventRaised) if _fits(kind, item.event.class_key)]
             return [item for item in events if arguments.items() <= item.arguments.items()]
 
-        return _typed(kind, (await self.wait(found, _wanted("an event", kind, arguments), _timeout))[0])
+        return _to_typed(kind, (await self.wait(find, _describe_wanted("an event", kind, arguments), _timeout))[0])
 
     # -- requests
 
@@ -292,7 +292,7 @@ class Recorder:
 
     # -- inside
 
-    def _notified(self, item: Notification) -> None:
+    def _on_notification(self, item: Notification) -> None:
         self.notifications.append(item)
         match item:
             case ObjectUpdated(object=obj) if obj.is_deleted:
@@ -321,7 +321,7 @@ def _line(item: Notification) -> str:
     return type(item).__name__
 
 
-def _wanted(what: str, kind: ObjectClass | EventClass, values: dict[str, object]) -> str:
+def _describe_wanted(what: str, kind: ObjectClass | EventClass, values: dict[str, object]) -> str:
     name = kind if isinstance(kind, str) else kind._qmf_schema_.name
     return f"{what} {name}" + (f" with {values}" if values else "")
 
@@ -343,7 +343,7 @@ def _view(kind: ObjectClass, obj: RemoteObject) -> Any:
     return kind(obj) if isinstance(kind, type) and issubclass(kind, TypedObject) else obj
 
 
-def _typed(kind: EventClass, event: RemoteEvent) -> Any:
+def _to_typed(kind: EventClass, event: RemoteEvent) -> Any:
     return kind._qmf_wrap(event) if isinstance(kind, type) and issubclass(kind, TypedEvent) else event
 
 

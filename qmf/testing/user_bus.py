@@ -13,10 +13,11 @@ class UserBus(MemoryBus):
     """A `MemoryBus` that writes a user id on every message, as a broker with authentication does."""
 
     def __init__(self, exchange: MemoryExchange, user: str) -> None:
-        """Args:
+        """Make a bus for one user.
 
-        exchange: the exchange that connects this bus with others.
-        user: the user id.
+        Args:
+            exchange: the exchange that connects this bus with others.
+            user: the user id.
         """
         super().__init__(exchange)
         self._user = user.encode()

@@ -176,7 +176,7 @@ def _tls(options: argparse.Namespace, context: ConnectionContext | None) -> TlsF
     given = TlsFiles(
         ca=options.ssl_trustfile, cert=options.ssl_certificate, key=options.ssl_key, insecure=options.insecure
     )
-    return given if context is None else context.tls.overridden(given)
+    return given if context is None else context.tls.override(given)
 
 
 def _login(

@@ -52,9 +52,10 @@ class QueueRates:
     """Compares samples of queues, each with the one before."""
 
     def __init__(self, patterns: Iterable[re.Pattern[str]] = ()) -> None:
-        """Args:
+        """Begin without a sample.
 
-        patterns: only queues whose names begin with a match; none for all.
+        Args:
+            patterns: only queues whose names begin with a match; none for all.
         """
         self._patterns = tuple(patterns)
         self._samples: dict[str, QueueSample] = {}

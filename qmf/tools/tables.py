@@ -44,7 +44,7 @@ def table(title: str, columns: Sequence[TextColumn], rows: Sequence[Row], prefix
     yield title
     if not rows:
         return
-    cells = [[formatted(column.form, value) for column, value in zip(columns, row, strict=True)] for row in rows]
+    cells = [[format_cell(column.form, value) for column, value in zip(columns, row, strict=True)] for row in rows]
     widths = [max(len(column.title), *(len(row[at]) for row in cells)) + len(_GAP) for at, column in enumerate(columns)]
     yield _line(prefix, [column.title for column in columns], widths)
     yield (prefix + "=" * sum(widths))[:_MAX_LINE]
@@ -56,7 +56,7 @@ def _line(prefix: str, cells: Sequence[str], widths: Sequence[int]) -> str:
     return (prefix + "".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))).rstrip()
 
 
-def formatted(form: CellFormat, value: object) -> str:
+def format_cell(form: CellFormat, value: object) -> str:
     """A cell; empty for None, ``?`` for a value of another type than its column needs."""
     if value is None:
         return ""
@@ -84,12 +84,12 @@ def short_number(value: int) -> str:
         return f"{value:4d}"
     for unit in "km":
         if value < 1_000_000:
-            return _scaled(value, unit)
+            return _scale(value, unit)
         value //= 1000
-    return _scaled(value, "g")
+    return _scale(value, "g")
 
 
-def _scaled(thousandths: int, unit: str) -> str:
+def _scale(thousandths: int, unit: str) -> str:
     value = thousandths / 1000
     if value < 10:
         return f"{value:.2f}{unit}"

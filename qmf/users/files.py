@@ -27,9 +27,10 @@ class UsersFile:
     """A file of users that is changed: its other lines stay as they are, and it is replaced in one step."""
 
     def __init__(self, path: Path) -> None:
-        """Args:
+        """Read the file.
 
-        path: of the file; one that does not exist has no users.
+        Args:
+            path: of the file; one that does not exist has no users.
 
         Raises:
             UsersError: the file cannot be read, or a line is invalid.

@@ -27,9 +27,10 @@ class Users:
     """
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
-        """Args:
+        """Make the users of a server.
 
-        passwords: by user: plain, or texts of a file of users (`qmf.users.verifiers`).
+        Args:
+            passwords: by user: plain, or texts of a file of users (`qmf.users.verifiers`).
 
         Raises:
             UsersError: a text begins as a hash or as keys but is none.

@@ -13,7 +13,7 @@ from fnmatch import translate
 import attrs
 
 from qmf.views.conditions import Condition, Field, Test, compile_filter
-from qmf.views.conditions.fields import shown
+from qmf.views.conditions.fields import value_text
 from qmf.views.events import HEARTBEAT_SEVERITY, EventView, is_severe, parse_severity, severity_name
 
 
@@ -93,4 +93,4 @@ def _field(name: str) -> Field:
 
 
 def _search_text(event: EventView) -> str:
-    return "\n".join((event.name, severity_name(event.severity), event.agent, *map(shown, event.values.values())))
+    return "\n".join((event.name, severity_name(event.severity), event.agent, *map(value_text, event.values.values())))

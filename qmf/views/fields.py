@@ -152,7 +152,7 @@ def sort_key(value: object) -> SortKey:
     return 2, natural_key(str(value).lower())
 
 
-def sorted_by(items: Iterable[T], value_of: Callable[[T], object], *, descending: bool = False) -> list[T]:
+def sort_by(items: Iterable[T], value_of: Callable[[T], object], *, descending: bool = False) -> list[T]:
     """Items sorted by values of any types, see `sort_key`; those without a value come last in either direction."""
     keyed = [(sort_key(value_of(item)), item) for item in items]
     missing = [item for key, item in keyed if not key[0]]

@@ -94,7 +94,7 @@ def _factor(prefix: str) -> int:
     return int((1024 if prefix.endswith("i") else 1000) ** _PREFIXES.index(prefix[:1].replace("K", "k")))
 
 
-def scaled(value: int | float, symbol: str = "", *, binary: bool = False) -> str:
+def scale(value: int | float, symbol: str = "", *, binary: bool = False) -> str:
     """A number of about three digits with an SI prefix: ``12.5 MB`` (symbol ``B``), ``3.2 k``, ``999``.
 
     With `binary` prefixes are powers of 1024: ``11.9 MiB``, for what is published so.
@@ -128,7 +128,7 @@ def rate_text(rate: float, unit: str | None = None, *, exact: bool = False) -> s
     symbol, factor = _SYMBOLS.get(unit or "", ("", 1))
     if symbol.endswith("/s"):
         symbol, factor = "", 1
-    text = scaled(size * factor, symbol)
+    text = scale(size * factor, symbol)
     return f"{sign}{text}/s"
 
 
@@ -140,7 +140,7 @@ def brief_quantity(value: int | float, unit: str | None) -> str:
         return brief_duration(value * _DURATIONS[unit])
     if unit in _SYMBOLS:
         symbol, factor = _SYMBOLS[unit]
-        return scaled(value * factor, symbol)
+        return scale(value * factor, symbol)
     return _brief_number(value)
 
 
@@ -156,7 +156,7 @@ def brief_scale(values: Sequence[int | float], unit: str | None) -> list[str]:
 def _brief_number(value: int | float) -> str:
     size = abs(value)
     if size >= _LONG_COUNT:
-        return scaled(value)
+        return scale(value)
     if isinstance(value, int):
         return f"{value:,}"
     if not math.isfinite(value) or 0 < size < 0.01:
@@ -171,7 +171,7 @@ def full_quantity(value: int | float, unit: str | None) -> str:
     if unit in _SYMBOLS:
         symbol, factor = _SYMBOLS[unit]
         short = abs(value) * factor >= _LONG_SIZE
-        return scaled(value * factor, symbol) if short else f"{number_text(value * factor)} {symbol}"
+        return scale(value * factor, symbol) if short else f"{number_text(value * factor)} {symbol}"
     return quantity_text(value, unit)
 
 

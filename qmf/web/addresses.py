@@ -23,11 +23,11 @@ _CODED = re.compile(rb"~([0-9A-Fa-f]{2})")
 def to_segment(name: str) -> str:
     """A name as one segment of a path; ``.`` and ``..``, which would be resolved, and the empty name are coded."""
     if name in ("", ".", ".."):
-        return _coded(name) or "~"
-    return _UNSAFE.sub(lambda match: _coded(match[0]), name)
+        return _encode(name) or "~"
+    return _UNSAFE.sub(lambda match: _encode(match[0]), name)
 
 
-def _coded(text: str) -> str:
+def _encode(text: str) -> str:
     return "".join(f"~{byte:02X}" for byte in text.encode("utf-8", "surrogateescape"))
 
 

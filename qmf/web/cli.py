@@ -88,7 +88,7 @@ def _serve(options: argparse.Namespace) -> None:
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(contextlib.closing(listen(options.host, options.port)))
         embedded = not connections.targets
-        target = stack.enter_context(_embedded(options.interval)) if embedded else connections.target
+        target = stack.enter_context(_embedded_broker(options.interval)) if embedded else connections.target
         port = listening.getsockname()[1]
         lake = options.lake or (None if connections.context is None else connections.context.lake)
         web_options = _web_options(options, target, port, lake)
@@ -189,7 +189,7 @@ def _scopes(text: str, option: str) -> frozenset[Scope]:
 
 
 @contextlib.contextmanager
-def _embedded(interval: float) -> Iterator[BrokerTarget]:
+def _embedded_broker(interval: float) -> Iterator[BrokerTarget]:
     """An embedded broker with a host agent, until the end of the block."""
     from qmf.broker import EmbeddedBroker
     from qmf.hostagent import EmbeddedHostAgent

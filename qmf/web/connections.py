@@ -84,10 +84,11 @@ class OpenConnections:
     """The open connections. Belongs to the event loop."""
 
     def __init__(self, limits: WebLimits, trusted: Sequence[Network] = ()) -> None:
-        """Args:
+        """Begin without connections.
 
-        limits: `connections`, `address_connections` and `header_time` are used.
-        trusted: proxies, which have the connections of many clients: only the limit in all holds for them.
+        Args:
+            limits: `connections`, `address_connections` and `header_time` are used.
+            trusted: proxies, which have the connections of many clients: only the limit in all holds for them.
         """
         self._limits = limits
         self._trusted = trusted
@@ -101,7 +102,7 @@ class OpenConnections:
     def __len__(self) -> int:
         return len(self._open)
 
-    def made(self, peer: Peer, transport: asyncio.Transport) -> bool:
+    def on_connection_made(self, peer: Peer, transport: asyncio.Transport) -> bool:
         """There is a connection; False if it was refused, and is closed."""
         upgraded = self._open.get(peer)
         if upgraded is not None:
@@ -120,7 +121,7 @@ class OpenConnections:
         self._expect(connection)
         return True
 
-    def received(self, peer: Peer) -> None:
+    def on_data_received(self, peer: Peer) -> None:
         """Something came: where no request is answered now, the header of the next one has so long from now on."""
         connection = self._open.get(peer)
         if connection is not None:
@@ -128,7 +129,7 @@ class OpenConnections:
             if not connection.requests and connection.deadline is None:
                 self._expect(connection)
 
-    def lost(self, peer: Peer) -> None:
+    def on_connection_lost(self, peer: Peer) -> None:
         """A connection has ended; what is not there is ignored."""
         connection = self._open.pop(peer, None)
         if connection is None:
@@ -186,19 +187,19 @@ class OpenConnections:
         return True
 
     def _drop(self, connection: _Connection) -> None:
-        self.lost(connection.peer)
+        self.on_connection_lost(connection.peer)
         connection.transport.abort()
 
     def _expect(self, connection: _Connection) -> None:
         loop = asyncio.get_running_loop()
-        connection.deadline = loop.call_later(self._limits.header_time, self._expired, connection)
+        connection.deadline = loop.call_later(self._limits.header_time, self._on_deadline, connection)
 
     def _stop_expecting(self, connection: _Connection) -> None:
         if connection.deadline is not None:
             connection.deadline.cancel()
             connection.deadline = None
 
-    def _expired(self, connection: _Connection) -> None:
+    def _on_deadline(self, connection: _Connection) -> None:
         connection.deadline = None
         if connection.received:
             text = f"the header of the request did not come within {self._limits.header_time:g} s"
@@ -259,7 +260,7 @@ class _Limited(asyncio.Protocol):
     def connection_made(self, transport: Any) -> None:
         """See `asyncio.Protocol`."""
         self.qmf_peer = _peer(transport)
-        if self.qmf_peer is not None and not self.qmf_connections.made(self.qmf_peer, transport):
+        if self.qmf_peer is not None and not self.qmf_connections.on_connection_made(self.qmf_peer, transport):
             self.qmf_refused = True
             return
         super().connection_made(transport)
@@ -270,18 +271,18 @@ class _Limited(asyncio.Protocol):
             return
         super().data_received(data)
         if self.qmf_peer is not None:
-            self.qmf_connections.received(self.qmf_peer)
+            self.qmf_connections.on_data_received(self.qmf_peer)
 
     def connection_lost(self, error: Exception | None) -> None:
         """See `asyncio.Protocol`."""
         if self.qmf_refused:
             return
         if self.qmf_peer is not None:
-            self.qmf_connections.lost(self.qmf_peer)
+            self.qmf_connections.on_connection_lost(self.qmf_peer)
         super().connection_lost(error)
 
 
-def limited(protocol: Any, connections: OpenConnections) -> type[asyncio.Protocol]:
+def limited_protocol(protocol: Any, connections: OpenConnections) -> type[asyncio.Protocol]:
     """The protocol class whose connections are limited; `protocol` is one of uvicorn's."""
     return type(f"Limited{protocol.__name__}", (_Limited, protocol), {"qmf_connections": connections})
 

@@ -20,11 +20,12 @@ class PartsResponse(Response):
     """An answer whose parts may be those of other answers, too."""
 
     def __init__(self, parts: Sequence[bytes], media_type: str, headers: Mapping[str, str] | None = None) -> None:
-        """Args:
+        """Make an answer from its parts.
 
-        parts: of the body.
-        media_type: of the body.
-        headers: more headers.
+        Args:
+            parts: of the body.
+            media_type: of the body.
+            headers: more headers.
         """
         length = str(sum(map(len, parts)))
         super().__init__(media_type=media_type, headers={"Content-Length": length, **(headers or {})})

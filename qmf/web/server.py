@@ -21,7 +21,7 @@ from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
 from qmf._event_loop import on_end_signals
 from qmf.connecting.tls import load_own_certificate
 from qmf.errors import QmfError
-from qmf.web.connections import OpenConnections, limited
+from qmf.web.connections import OpenConnections, limited_protocol
 from qmf.web.options import Network, WebLimits, WebOptions
 
 #: Connections that wait to be accepted.
@@ -93,13 +93,14 @@ class WebServer:
         limits: WebLimits | None = None,
         trusted_proxies: Sequence[Network] = (),
     ) -> None:
-        """Args:
+        """Prepare a server, which starts when the block is entered.
 
-        app: the application.
-        listening: from `listen`; it is closed at the end.
-        tls: certificate and key, or None for plain HTTP.
-        limits: of connections, and the time for a header.
-        trusted_proxies: who may say by ``X-Forwarded-For`` and ``X-Forwarded-Proto`` for whom it asks.
+        Args:
+            app: the application.
+            listening: from `listen`; it is closed at the end.
+            tls: certificate and key, or None for plain HTTP.
+            limits: of connections, and the time for a header.
+            trusted_proxies: who may say by ``X-Forwarded-For`` and ``X-Forwarded-Proto`` for whom it asks.
         """
         self._app = app
         self._listening = listening
@@ -113,8 +114,8 @@ class WebServer:
         self._server = _Server(
             uvicorn.Config(
                 self.connections.watch(known),
-                http=limited(AutoHTTPProtocol, self.connections),
-                ws=limited(AutoWebSocketsProtocol, self.connections),
+                http=limited_protocol(AutoHTTPProtocol, self.connections),
+                ws=limited_protocol(AutoWebSocketsProtocol, self.connections),
                 log_config=None,
                 access_log=False,
                 server_header=False,

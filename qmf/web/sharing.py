@@ -33,10 +33,11 @@ class SharedWork(Generic[T]):
     """
 
     def __init__(self, *, max_age: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
-        """Args:
+        """Begin without results.
 
-        max_age: seconds that a run may have begun before the request; 0: it must begin after it.
-        clock: the time in seconds.
+        Args:
+            max_age: seconds that a run may have begun before the request; 0: it must begin after it.
+            clock: the time in seconds.
         """
         self._max_age = max_age
         self._clock = clock
@@ -98,10 +99,11 @@ class WorkLimit:
     """Allows so much work that needs time and memory at once; more waits for its turn, and too much is refused."""
 
     def __init__(self, running: int, waiting: int) -> None:
-        """Args:
+        """Make a limit, of which nothing is used yet.
 
-        running: at a time.
-        waiting: for their turn.
+        Args:
+            running: at a time.
+            waiting: for their turn.
         """
         self._turns = asyncio.Semaphore(running)
         self._left = running + waiting

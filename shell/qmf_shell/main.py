@@ -181,10 +181,10 @@ def _run(options: argparse.Namespace, defaults: Mapping[str, str] | None) -> int
         return _with_session(options, connections, screen, _interact, prompter=at_terminal, interactive=True)
 
     def batch(opened: OpenSession, screen: Screen) -> int:
-        from qmf_shell.modes.batch import numbered, run
+        from qmf_shell.modes.batch import number_lines, run
 
         _collect_garbage()
-        steps = chain.from_iterable(inputs) if options.inputs else numbered(sys.stdin)
+        steps = chain.from_iterable(inputs) if options.inputs else number_lines(sys.stdin)
         return run(steps, opened.context, screen, stop=options.stop_on_error)
 
     return _with_session(options, connections, screen, batch, prompter=at_terminal, interactive=False)
@@ -248,7 +248,7 @@ def _with_session(
         if prompter:
             from qmf_shell.session.prompts import TerminalPrompter
 
-            context.prompter = TerminalPrompter(screen.progress.paused)
+            context.prompter = TerminalPrompter(screen.progress.pause)
         return work(opened, screen)
 
 
@@ -278,15 +278,15 @@ def _read(kind: str, value: str) -> Iterable[tuple[str, str]]:
     Raises:
         SettingsError: the file cannot be read.
     """
-    from qmf_shell.modes.batch import numbered
+    from qmf_shell.modes.batch import number_lines
     from qmf_shell.settings import SettingsError
 
     if kind == "command":
         return [(value, "")]
     if value == "-":
-        return numbered(sys.stdin)
+        return number_lines(sys.stdin)
     try:
-        return numbered(Path(value).read_text(encoding="utf-8", errors="surrogateescape").splitlines(), value)
+        return number_lines(Path(value).read_text(encoding="utf-8", errors="surrogateescape").splitlines(), value)
     except OSError as error:
         raise SettingsError(f"cannot read {value}: {error.strerror or error}") from None
 
@@ -325,7 +325,7 @@ def _greet(opened: OpenSession, screen: Screen) -> None:
     agents = len(backend.agents())
     connected = [item.url for item in backend.statuses if item.connected]
     if opened.recorded:
-        where = _recorded(opened)
+        where = _lake_summary(opened)
     elif opened.embedded:
         where = f"Connected to an embedded broker at {connected[0]}, with a host agent that describes this machine."
     else:
@@ -340,7 +340,7 @@ def _greet(opened: OpenSession, screen: Screen) -> None:
     screen.show(Notice("Type help for the commands; Tab completes, Ctrl-D leaves."))
 
 
-def _recorded(opened: OpenSession) -> str:
+def _lake_summary(opened: OpenSession) -> str:
     """What the lake tells about, for the greeting."""
     from qmf_shell.render.formatting import Formatter
 

@@ -57,7 +57,7 @@ def tool(argv: Sequence[str] | None = None) -> int:
     from qmf_shell.main import build_parser, main
 
     try:
-        words = _translated("qpid-tool", "[OPTIONS] [[user/password@]host[:port]]", "qmf-shell", argv)
+        words = _translate("qpid-tool", "[OPTIONS] [[user/password@]host[:port]]", "qmf-shell", argv)
         options = build_parser(abbreviations=True).parse_args(words)
     except _UsageError as error:
         return _wrong("qpid-tool", error)
@@ -86,7 +86,7 @@ def printevents(argv: Sequence[str] | None = None) -> int:
     from qmf_shell.printevents import main
 
     try:
-        words = _translated("qpid-printevents", "[OPTIONS] [[user/password@]host[:port]]...", "qmf-printevents", argv)
+        words = _translate("qpid-printevents", "[OPTIONS] [[user/password@]host[:port]]...", "qmf-printevents", argv)
     except _UsageError as error:
         return _wrong("qpid-printevents", error)
     except SystemExit:
@@ -99,7 +99,7 @@ def _wrong(prog: str, error: _UsageError) -> int:
     return USAGE
 
 
-def _translated(prog: str, usage: str, ours: str, argv: Sequence[str] | None) -> list[str]:
+def _translate(prog: str, usage: str, ours: str, argv: Sequence[str] | None) -> list[str]:
     """The words with our options instead of the published ones."""
     words = iter(sys.argv[1:] if argv is None else argv)
     found: list[str] = []

@@ -8,7 +8,7 @@ import attrs
 
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Kind
-from qmf.views.fields import sorted_by
+from qmf.views.fields import sort_by
 from qmf.views.objects import ObjectView
 from qmf.views.text import listing, natural_key, plural
 from qmf_shell.commands.agents import run as agents_table
@@ -76,12 +76,12 @@ def stat_view(
         case "overview":
             return _overview(context)
         case "agents":
-            return _arranged(agents_table(context, BoundArguments()), sort, increasing, limit)
+            return _arrange(agents_table(context, BoundArguments()), sort, increasing, limit)
         case "classes":
-            return _arranged(_classes(context), sort, increasing, limit)
+            return _arrange(_classes(context), sort, increasing, limit)
         case _:
             names, fields = VIEW_COLUMNS[view]
-            return _arranged(_table(context, names, fields), sort, increasing, limit)
+            return _arrange(_table(context, names, fields), sort, increasing, limit)
 
 
 def _objects(context: Context, name: str, *more: str) -> Sequence[ObjectView]:
@@ -90,7 +90,7 @@ def _objects(context: Context, name: str, *more: str) -> Sequence[ObjectView]:
     try:
         keys = find_classes(classes, f"{PACKAGE}:{name}")
     except NotFoundError:
-        brokers = _connected(context)
+        brokers = _connected_urls(context)
         be = "is" if len(brokers) == 1 else "are"
         raise UnmanagedError(
             f"{listing(brokers, 'and')} {be} not managed by QMF: no agent has the class {PACKAGE}:{name}"
@@ -99,7 +99,7 @@ def _objects(context: Context, name: str, *more: str) -> Sequence[ObjectView]:
     return sorted(context.objects(class_names(keys)), key=lambda item: natural_key(item.identity.index))
 
 
-def _connected(context: Context) -> list[str]:
+def _connected_urls(context: Context) -> list[str]:
     """URLs of the connected brokers."""
     return [item.url for item in context.backend.statuses if item.connected]
 
@@ -113,7 +113,7 @@ def _table(context: Context, names: Sequence[str], fields: Sequence[ViewColumn])
     if several:
         columns.append(TableColumn("broker", Role.FAINT, shortens=True))
         rows = [(*row, one.identity.key.broker) for row, one in zip(rows, objects, strict=True)]
-    hidden = context.left_out((PACKAGE, one) for one in names)
+    hidden = context.left_out_rows((PACKAGE, one) for one in names)
     return Table(
         tuple(columns),
         tuple(rows),
@@ -213,7 +213,7 @@ def _plain_overview(context: Context) -> Details:
     """The overview of a broker that is not managed itself: its agents and objects."""
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
     pairs: list[tuple[str, Cell]] = [
-        ("broker", listing(_connected(context), "and")),
+        ("broker", listing(_connected_urls(context), "and")),
         ("managed by QMF", "no: it has no agent of its own"),
         ("agents", len(context.agents())),
         ("classes", len(names)),
@@ -222,14 +222,14 @@ def _plain_overview(context: Context) -> Details:
     return Details(tuple(pairs), title="Broker")
 
 
-def _arranged(table: Table, sort: str | None, increasing: bool, limit: int | None) -> Table:
+def _arrange(table: Table, sort: str | None, increasing: bool, limit: int | None) -> Table:
     rows = list(table.rows)
     if sort is not None:
         titles = [column.title.lower() for column in table.columns]
         if sort.lower() not in titles:
             raise UnknownColumnError(sort, [column.title for column in table.columns])
         at = titles.index(sort.lower())
-        rows = sorted_by(rows, lambda row: sort_value(row[at]), descending=not increasing)
+        rows = sort_by(rows, lambda row: sort_value(row[at]), descending=not increasing)
     shown = rows if limit is None else rows[:limit]
     left = len(rows) - len(shown)
     notes = [f"{left:,} more beyond the limit"] if left else []

@@ -72,7 +72,7 @@ def test_quotas_and_hosts_of_groups_that_a_token_names() -> None:
     assert (limit("a@QPID"), limit("b@QPID", ("staff",))) == (5, 1)
     lookup = Lookup("z@QPID", "create", "connection", "", {"host": "10.0.0.1"}, groups=frozenset({"staff"}))
     assert not rules.decide(lookup).allows
-    assert "is not in" not in "".join(map(str, rules.passed_over(lookup)))
+    assert "is not in" not in "".join(map(str, rules.rules_passed_over(lookup)))
 
 
 def test_a_property_that_the_lookup_lacks_does_not_match() -> None:
@@ -197,7 +197,7 @@ def test_rules_that_were_passed_over_have_reasons() -> None:
     )
     rules = read(text, "users.acl")
     lookup = Lookup("bob@QPID", "create", "queue", "box", {"durable": "true"})
-    assert [str(passed) for passed in rules.passed_over(lookup)] == [
+    assert [str(passed) for passed in rules.rules_passed_over(lookup)] == [
         "line 2: acl allow all create queue name=tmp.*: name: 'box' is not 'tmp.*'",
         "line 3: acl allow all create queue durable=false: durable: 'true' is not 'false'",
         "line 4: acl allow all create queue pagesupperlimit=5: pagesupperlimit: unknown for this operation",

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from qmf.codec import Float32, Int8, Int64, UInt16, UInt32, UInt64, amqp10, typed
+from qmf.codec import Float32, Int8, Int64, UInt16, UInt32, UInt64, amqp10, wrap_value
 from qmf.schema.types import TYPES
 
 
@@ -31,7 +31,7 @@ from qmf.schema.types import TYPES
     ],
 )
 def test_values_get_the_width_of_their_type(type_name: str, value: object, kind: type) -> None:
-    wrapped = typed(TYPES[type_name], value)
+    wrapped = wrap_value(TYPES[type_name], value)
     assert type(wrapped) is kind
     assert wrapped == value
 
@@ -40,4 +40,4 @@ def test_values_get_the_width_of_their_type(type_name: str, value: object, kind:
 def test_every_integer_type_carries_its_whole_range(item: object) -> None:
     kind = TYPES[getattr(item, "name", "")]
     for value in (kind.minimum, kind.maximum):
-        assert amqp10.decode(amqp10.encode(typed(kind, value)))[0] == value
+        assert amqp10.decode(amqp10.encode(wrap_value(kind, value)))[0] == value

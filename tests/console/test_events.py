@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from qmf.console.events import date, quoted, severity, value_text
+from qmf.console.events import date, quote, severity, value_text
 from qmf.schema import TYPES
 
 
@@ -42,4 +42,4 @@ def test_values_are_shown(value: object, kind: str | None, text: str) -> None:
 
 def test_dates_and_quotes() -> None:
     assert date(1_233_258_799_000_000_000) == "Thu Jan 29 19:53:19 2009"
-    assert (quoted("a b"), quoted("ab")) == ('"a b"', "ab")
+    assert (quote("a b"), quote("ab")) == ('"a b"', "ab")

@@ -13,7 +13,7 @@ def test_a_failure_that_stays_is_one_warning(caplog: pytest.LogCaptureFixture) -
     failures = ReadingFailures()
     with caplog.at_level(logging.WARNING, "qmf.hostagent"):
         for _ in range(3):
-            failures.failed("the usage of /home", PermissionError("denied"))
+            failures.on_failure("the usage of /home", PermissionError("denied"))
     assert [record.getMessage() for record in caplog.records] == ["Cannot read the usage of /home: denied"]
     assert failures.count == 3
 
@@ -21,12 +21,12 @@ def test_a_failure_that_stays_is_one_warning(caplog: pytest.LogCaptureFixture) -
 def test_a_failure_that_comes_back_is_news(caplog: pytest.LogCaptureFixture) -> None:
     failures = ReadingFailures()
     with caplog.at_level(logging.WARNING, "qmf.hostagent"):
-        failures.failed("the disks", OSError("gone"))
-        failures.worked("the disks")
-        failures.failed("the disks", OSError("gone"))
+        failures.on_failure("the disks", OSError("gone"))
+        failures.on_success("the disks")
+        failures.on_failure("the disks", OSError("gone"))
     assert len(caplog.records) == 2
 
 
 def test_an_error_without_words_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    ReadingFailures().failed("the disks", NotImplementedError())
+    ReadingFailures().on_failure("the disks", NotImplementedError())
     assert caplog.records[0].getMessage() == "Cannot read the disks: NotImplementedError"

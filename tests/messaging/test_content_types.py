@@ -233,7 +233,7 @@ def test_a_registry_has_each_name_and_class_once() -> None:
         Connection("localhost", content_types=[JSON, JSON])
     types = ContentTypes([ORDER])
     assert Connection("localhost", content_types=types).options.content_types is types
-    assert (types.of(Rush), types.of(Point), types.named("x/y")) == (ORDER, None, None)
+    assert (types.of(Rush), types.of(Point), types.find("x/y")) == (ORDER, None, None)
 
 
 def test_with_asyncio(embedded: str) -> None:

@@ -51,7 +51,7 @@ class Looked:
 
     def update(self) -> None:
         """Load the page that is shown."""
-        self.navigator.arrived(self.navigator.load(self.navigator.page))
+        self.navigator.on_loaded(self.navigator.load(self.navigator.page))
 
     def lines(self, width: int = 100, height: int = 20, *, colour: bool = True) -> list[str]:
         """The texts of the lines; none may be wider than the screen."""

@@ -49,13 +49,13 @@ async def test_objects_changes_and_deletions(recorder: Recorder, agent: Agent) -
     shelf.users.set(1)
     await agent.publish()
     await recorder.there(Shelf, users=1, usersHigh=3)
-    assert [item.users for item in recorder.published(Shelf)] == [0, 1]
+    assert [item.users for item in recorder.publications(Shelf)] == [0, 1]
     recorder.clear()
     shelf.label = "gone"
     agent.remove(shelf)
     await agent.publish()
-    assert (await recorder.gone("shelf", number=7)).label == "gone"
-    assert (recorder.objects(Shelf), len(recorder.published(Shelf))) == ([], 1)
+    assert (await recorder.deletion("shelf", number=7)).label == "gone"
+    assert (recorder.objects(Shelf), len(recorder.publications(Shelf))) == ([], 1)
     assert recorder.heartbeats == 1
 
 
@@ -64,7 +64,7 @@ async def test_generated_consoles_give_typed_objects(recorder: Recorder, agent: 
     await agent.publish()
     found = await recorder.there(Filesystem, mountPoint="/")
     assert found.threshold == 90
-    assert recorder.objects(Filesystem) == recorder.published(Filesystem) == [found]
+    assert recorder.objects(Filesystem) == recorder.publications(Filesystem) == [found]
 
 
 async def test_events(recorder: Recorder, agent: Agent) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qmf.tools.tables import CellFormat, TextColumn, duration, formatted, short_number, table
+from qmf.tools.tables import CellFormat, TextColumn, duration, format_cell, short_number, table
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_durations(seconds: int, text: str) -> None:
     ],
 )
 def test_cells(form: CellFormat, value: object, text: str) -> None:
-    assert formatted(form, value) == text
+    assert format_cell(form, value) == text
 
 
 def test_a_table() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shell.fakes import FILESYSTEM
 
-from qmf.views.fields import COMMON_FIELDS, fields_of, find_field, sorted_by
+from qmf.views.fields import COMMON_FIELDS, fields_of, find_field, sort_by
 
 
 def test_the_fields_of_a_class() -> None:
@@ -21,7 +21,7 @@ def test_the_fields_of_a_class() -> None:
 @given(st.lists(st.one_of(st.none(), st.integers(), st.floats(allow_nan=False), st.text()), max_size=20))
 def test_sorting_takes_any_values(values: list[object]) -> None:
     for down in (False, True):
-        result = sorted_by(values, lambda value: value, descending=down)
+        result = sort_by(values, lambda value: value, descending=down)
         assert sorted(map(repr, result)) == sorted(map(repr, values))
         missing = values.count(None)
         assert all(value is None for value in result[len(result) - missing :])
@@ -41,8 +41,8 @@ def test_each_value_of_a_statistic_has_its_own_type_and_unit() -> None:
 
 def test_texts_are_sorted_in_natural_order_behind_numbers() -> None:
     values = ["eth10", None, 7, "Eth2", 2.5, True]
-    assert sorted_by(values, lambda value: value) == [True, 2.5, 7, "Eth2", "eth10", None]
-    assert sorted_by(values, lambda value: value, descending=True) == ["eth10", "Eth2", 7, 2.5, True, None]
+    assert sort_by(values, lambda value: value) == [True, 2.5, 7, "Eth2", "eth10", None]
+    assert sort_by(values, lambda value: value, descending=True) == ["eth10", "Eth2", 7, 2.5, True, None]
 
 
 def test_agents_are_not_asked_to_compare_averages() -> None:

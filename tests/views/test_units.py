@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.views.units import brief_quantity, full_quantity, heading_unit, parse_number, quantity_text, rate_text, scaled
+from qmf.views.units import brief_quantity, full_quantity, heading_unit, parse_number, quantity_text, rate_text, scale
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from qmf.views.units import brief_quantity, full_quantity, heading_unit, parse_n
     ],
 )
 def test_prefixes(value: float, text: str) -> None:
-    assert scaled(value, "B") == text
+    assert scale(value, "B") == text
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_headings_name_the_units_that_cells_do_not(unit: str | None, shortened: 
 
 @given(st.integers(-(2**64), 2**64) | st.floats(1, 1e18))
 def test_about_three_digits_remain(value: float) -> None:
-    text = scaled(value).replace(",", "")
+    text = scale(value).replace(",", "")
     number, _, prefix = text.partition(" ")
     size = 1000.0 ** ("", "k", "M", "G", "T", "P", "E").index(prefix)
     assert float(number) * size == pytest.approx(value, rel=0.006)
@@ -123,7 +123,7 @@ def test_what_is_no_number(text: str) -> None:
     ("value", "text"), [(1000, "1,000 B"), (1024, "1 KiB"), (1_610_612_736, "1.5 GiB"), (-2048, "-2 KiB")]
 )
 def test_binary_prefixes_for_what_is_published_so(value: int, text: str) -> None:
-    assert scaled(value, "B", binary=True) == text
+    assert scale(value, "B", binary=True) == text
 
 
 def test_a_percentage_has_no_prefix() -> None:

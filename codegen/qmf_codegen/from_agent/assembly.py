@@ -48,7 +48,7 @@ def _package(package: str, items: list[AnySchema], spelling: Spelling) -> Assemb
             notes.append(f"{item.key} is left out: there is another version")
     classes = {item.key.name: item for item in last.values() if isinstance(item, ClassSchema)}
     events = sorted((item for item in last.values() if isinstance(item, EventSchema)), key=lambda item: item.name)
-    renamer = _PackageRenamer(package, {name: _spelled(item, spelling) for name, item in classes.items()})
+    renamer = _PackageRenamer(package, {name: _spell(item, spelling) for name, item in classes.items()})
     schema = Schema(
         package=package,
         classes=tuple(sorted(map(renamer.class_, classes.values()), key=lambda item: item.name.lower())),
@@ -77,7 +77,7 @@ def _references(item: AnySchema) -> Iterable[Reference]:
     return [part.references for part in parts if part.references is not None]
 
 
-def _spelled(item: ClassSchema, spelling: Spelling) -> str:
+def _spell(item: ClassSchema, spelling: Spelling) -> str:
     """The name of a class; one with capitals is the original one."""
     return item.name if item.name != item.name.lower() else spelling.get((item.package, item.name), item.name)
 

@@ -53,12 +53,12 @@ def _class(item: ClassSchema, names: Names, constant: str) -> ClassView:
         fields=[
             declaration(field, members.fields[field.name], types.console_descriptor(field)) for field in fields_of(item)
         ],
-        methods=[_set(settable, members), *methods] if settable else methods,
+        methods=[_set_method(settable, members), *methods] if settable else methods,
         results=[_result(method, name, members) for method in item.methods if method.outputs],
     )
 
 
-def _set(settable: list[Property], members: MemberNames) -> MethodView:
+def _set_method(settable: list[Property], members: MemberNames) -> MethodView:
     """The method that sets properties, which has a keyword argument for each."""
     fields = {item.name: members.fields[item.name] for item in settable}
     timeout = free_name(TIMEOUT, fields.values())

@@ -72,14 +72,14 @@ class Names:
 def names_of(schema: Schema) -> Names:
     """Choose all names of a schema; the same schema always gets the same names."""
     used = set(RESERVED)
-    classes = {item.name: _claim(capitalised(item.name), used) for item in schema.classes}
+    classes = {item.name: _claim(capitalise(item.name), used) for item in schema.classes}
     events = {}
     for item in schema.events:
-        name = capitalised(item.name)
+        name = capitalise(item.name)
         events[item.name] = _claim(f"{name}Event" if name in used - RESERVED else name, used)
     results = {
         item.name: {
-            method.name: _claim(f"{classes[item.name]}{capitalised(method.name)}Result", used)
+            method.name: _claim(f"{classes[item.name]}{capitalise(method.name)}Result", used)
             for method in item.methods
             if method.outputs
         }
@@ -93,7 +93,7 @@ def names_of(schema: Schema) -> Names:
     )
 
 
-def capitalised(name: str) -> str:
+def capitalise(name: str) -> str:
     """A name as that of a class: ``queueDeclare`` becomes ``QueueDeclare``."""
     return name[0].upper() + name[1:]
 

@@ -39,7 +39,7 @@ class DerivedStatistic(HiLo):
             name: (cells[source] if isinstance(source, int) else source.value) or 0
             for name, source in zip(formula.names, self._sources, strict=True)
         }
-        return int(self._field.derived(numbers))
+        return int(self._field.derive(numbers))
 
     @property
     def high(self) -> int:
@@ -79,7 +79,7 @@ class DerivedStatistic(HiLo):
 
 def compute(instance: StatefulObject, field: FieldLayout) -> int | float:
     """The current value of a derived statistic. Its sources are read one after the other."""
-    return field.derived({source.name: number(instance, source) for source in object_state.layout(instance).sources})
+    return field.derive({source.name: number(instance, source) for source in object_state.layout(instance).sources})
 
 
 def number(instance: StatefulObject, field: FieldLayout) -> int | float:

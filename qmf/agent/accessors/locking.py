@@ -38,8 +38,8 @@ def locking_subclass(cls: type[A]) -> type[A]:
 
 def _holding(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def locked(self: Any, *arguments: Any) -> Any:
+    def call_locked(self: Any, *arguments: Any) -> Any:
         with self._lock:
             return method(self, *arguments)
 
-    return locked
+    return call_locked

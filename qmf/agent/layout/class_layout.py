@@ -16,7 +16,7 @@ from typing import Any
 
 from qmf.agent.layout.checks import Check, bounds, make_check
 from qmf.agent.layout.expressions import Expression
-from qmf.codec import typed
+from qmf.codec import wrap_value
 from qmf.errors import CallerError
 from qmf.schema import TYPES, Access, ClassKey, ClassSchema, Property, QmfType, Statistic, Style, zero_value
 
@@ -116,7 +116,7 @@ class FieldLayout:
         zero = zero_value(self.type)
         return min(max(zero, self.low), self.high) if self.type.is_integer and isinstance(zero, int) else zero
 
-    def derived(self, values: Mapping[str, int | float]) -> int | float:
+    def derive(self, values: Mapping[str, int | float]) -> int | float:
         """The value of the formula, limited to the field's range: a difference may be negative between two updates."""
         assert self.formula is not None
         value = self.formula.evaluate(values)
@@ -281,9 +281,9 @@ Wrapper = Callable[[Any], object]
 
 
 def wrapper_of(base: QmfType) -> Wrapper | None:
-    """The class in which `typed` wraps values of a type; None if it leaves them as they are."""
+    """The class in which `wrap_value` wraps values of a type; None if it leaves them as they are."""
     zero = zero_value(base)
-    kind = type(typed(base, zero))
+    kind = type(wrap_value(base, zero))
     return None if kind is type(zero) else kind
 
 

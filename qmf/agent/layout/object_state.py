@@ -146,7 +146,7 @@ def owner(obj: StatefulObject) -> object | None:
     return obj._qmf_owner
 
 
-def owned_by(store: object, objects: Iterable[TObject]) -> list[TObject]:
+def select_owned(store: object, objects: Iterable[TObject]) -> list[TObject]:
     """Those of some objects that are in a store."""
     return [obj for obj in objects if obj._qmf_owner is store]
 
@@ -303,7 +303,7 @@ def note_changes(obj: StatefulObject, tick: int) -> None:
         obj._qmf_statistics_tick = tick
 
 
-def changed_since(obj: StatefulObject, tick: int) -> int:
+def groups_changed_since(obj: StatefulObject, tick: int) -> int:
     """The groups with changes that were noted after `tick`."""
     return (PROPERTIES if obj._qmf_properties_tick > tick else 0) | (
         STATISTICS if obj._qmf_statistics_tick > tick else 0

@@ -7,7 +7,7 @@ from typing import ClassVar, TypeAlias, TypeVar
 
 from qmf.agent.layout.checks import Check, make_check
 from qmf.agent.layout.references import Referable, resolve
-from qmf.codec import typed
+from qmf.codec import wrap_value
 from qmf.protocol.values import ObjectId
 from qmf.schema import Argument, EventSchema
 from qmf.schema.documentation import document
@@ -68,7 +68,7 @@ def typed_argument(item: Argument, value: object) -> object:
     """A value that passed its check, typed for the wire; None for a reference that is not set."""
     if isinstance(value, Referable):
         value = resolve(value)
-    return value if value is None or isinstance(value, ObjectId) else typed(item.type, value)
+    return value if value is None or isinstance(value, ObjectId) else wrap_value(item.type, value)
 
 
 def argument_check(item: Argument, where: str) -> Check:

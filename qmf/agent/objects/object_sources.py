@@ -67,7 +67,7 @@ class ObjectSources:
         self.store.register((provided.layout.schema,))
         self._provided.append(provided)
 
-    def stored(self, selection: ObjectSelection) -> list[ManagedObject]:
+    def stored_objects(self, selection: ObjectSelection) -> list[ManagedObject]:
         """The stored objects of the class, or with the id; the predicate is not applied."""
         if selection.object_id is not None:
             found = self.store.find(selection.object_id)
@@ -98,7 +98,7 @@ class ObjectSources:
             RequestRefused: its provider failed, or gives a row, which has no methods.
         """
         selection = ObjectSelection(object_id=object_id)
-        for obj in self.stored(selection):
+        for obj in self.stored_objects(selection):
             return obj
         for provided in self.providers(selection):
             item = await self.look_up(provided, object_id)
@@ -119,7 +119,7 @@ class ObjectSources:
         with _failures(provided):
             return await provided.find(object_id)
 
-    async def provided(
+    async def provided_objects(
         self, provided: ProvidedClass, selection: ObjectSelection
     ) -> AsyncGenerator[list[ObjectData], None]:
         """The objects of a provider, in batches.

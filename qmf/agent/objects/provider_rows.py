@@ -60,7 +60,7 @@ class ProviderRowReader:
 
 def _converters(layout: ClassLayout, field: FieldLayout) -> list[_Convert]:
     if not field.direct:
-        return [_typed(base, f"{layout.schema.name}.{name}") for name, base in field.wire]
+        return [_converter(base, f"{layout.schema.name}.{name}") for name, base in field.wire]
     wrapper = dict(layout.wire[field.group])[field.name]
 
     def convert(value: object) -> object:
@@ -72,7 +72,7 @@ def _converters(layout: ClassLayout, field: FieldLayout) -> list[_Convert]:
     return [convert]
 
 
-def _typed(base: QmfType, where: str) -> _Convert:
+def _converter(base: QmfType, where: str) -> _Convert:
     return lambda value: to_wire(base, value, where)
 
 

@@ -166,14 +166,14 @@ class ChangePublisher:
 
     async def _send_changed(self, updates: list[PendingUpdate]) -> None:
         groups: dict[ClassKey, list[ManagedObject]] = {}
-        for obj in await self._changed():
+        for obj in await self._changed_objects():
             groups.setdefault(object_state.layout(obj).key, []).append(obj)
         for key, objects in groups.items():
             rest = iter(objects)
             while batch := list(islice(rest, self._batcher(key).batch_size)):
                 await self._send_objects(key, self._take_updates(batch, updates))
 
-    async def _changed(self) -> list[ManagedObject]:
+    async def _changed_objects(self) -> list[ManagedObject]:
         """The objects that may have changed."""
         found: list[ManagedObject] = []
         objects = self._store.all()

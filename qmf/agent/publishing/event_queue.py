@@ -147,7 +147,7 @@ class EventQueue:
             try:
                 await self._send(number, batch)
             except LinkError as error:
-                self._refused(batch, error)
+                self._on_refused(batch, error)
             except NetworkError as error:
                 _log.info("events wait for a connection: %s", error)
                 self._failed[number] = batch
@@ -184,14 +184,14 @@ class EventQueue:
         if error is None:
             self._metrics.add("events_sent", events)
         elif isinstance(error, LinkError):
-            self._refused(batch, error)
+            self._on_refused(batch, error)
         else:
             _log.info("events wait for a connection: %s", error)
             self._failed[number] = batch
         self._restore()
         self._outcome_event.set()
 
-    def _refused(self, batch: list[EventMessage], error: LinkError) -> None:
+    def _on_refused(self, batch: list[EventMessage], error: LinkError) -> None:
         """Drop a batch: the broker would refuse it again, and it would block all later events."""
         self._metrics.warn_once("event", "the broker refuses events: %s", error)
         self._buffer.count_refused(batch)

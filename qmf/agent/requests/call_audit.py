@@ -14,7 +14,7 @@ from uuid import UUID
 import attrs
 
 from qmf.agent.clock import Clock
-from qmf.codec import typed
+from qmf.codec import wrap_value
 from qmf.protocol import EventData, MethodRequest
 from qmf.schema import TYPES, Argument, EventSchema, Severity
 
@@ -104,7 +104,9 @@ class CallAuditor:
             "duration": max(0, round((self.clock.monotonic() - begin) * 1e9)),
         }
         typed_values = {
-            item.name: typed(item.type, values[item.name]) for item in METHOD_CALLED.arguments if item.name in values
+            item.name: wrap_value(item.type, values[item.name])
+            for item in METHOD_CALLED.arguments
+            if item.name in values
         }
         if call.object_id is not None:
             typed_values["object"] = call.object_id

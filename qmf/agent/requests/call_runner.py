@@ -145,11 +145,11 @@ class CallRunner:
             else:
                 done.set_result(result)
 
-        def finished(work: Future[Any]) -> None:
+        def on_finished(work: Future[Any]) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended, and the agent with it
                 loop.call_soon_threadsafe(finish, work)
 
-        threads.submit(contextvars.copy_context().run, function).add_done_callback(finished)
+        threads.submit(contextvars.copy_context().run, function).add_done_callback(on_finished)
         return done
 
     async def _run_later(self, where: str, function: Callable[[], Any | Awaitable[Any]], expires: float | None) -> Any:

@@ -89,19 +89,19 @@ class RequestDispatcher:
         try:
             message = decode(received.data, self._decoder)
         except (DecodeError, ProtocolError) as error:
-            work = self._malformed(error)
+            work = self._on_malformed(error)
         else:
             work = self._v1(message) if isinstance(message, V1Message) else self._v2(message, _expiry(message))
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
 
-        def finished(task: asyncio.Task[None]) -> None:
+        def on_finished(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)
             received.settle()
             if not task.cancelled() and (error := task.exception()) is not None:
                 _log.error("a request could not be handled", exc_info=error)
 
-        task.add_done_callback(finished)
+        task.add_done_callback(on_finished)
 
     async def close(self) -> None:
         """Cancel all requests. Callers of methods get an error; answers to queries end without one."""
@@ -134,7 +134,7 @@ class RequestDispatcher:
         if not await self._discovery.answer_v1(message):
             self._metrics.add("ignored")
 
-    async def _malformed(self, error: DecodeError | ProtocolError) -> None:
+    async def _on_malformed(self, error: DecodeError | ProtocolError) -> None:
         self._metrics.add("malformed")
         # The kind must not have parts that a peer can choose, or it could fill log and memory.
         self._metrics.warn_once(type(error).__name__, "skipped a malformed message: %s", error)

@@ -70,13 +70,13 @@ class MethodSignature:
             text = f"{self.where} returned {type(result).__name__} instead of {expected}"
         else:
             try:
-                return self._typed(result)
+                return self._to_outputs(result)
             except (ConstraintError, AttributeError) as error:
                 text = f"{self.where} returned an invalid result: {error}"
         _log.error("%s", text)
         raise RequestRefused(ErrorCode.EXCEPTION, text)
 
-    def _typed(self, result: Result) -> dict[str, object]:
+    def _to_outputs(self, result: Result) -> dict[str, object]:
         outputs = {}
         cls = type(result)
         for item, check in self._outputs:

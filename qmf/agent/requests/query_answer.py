@@ -56,7 +56,7 @@ class QueryAnswer:
             self._rows.whole if self._rows is not None and not selection.where and not selection.select else None
         )
 
-    def stored(self, obj: ManagedObject) -> Item | Row | None:
+    def stored_item(self, obj: ManagedObject) -> Item | Row | None:
         """The item of a stored object, or None if it does not match.
 
         Raises:
@@ -75,7 +75,7 @@ class QueryAnswer:
                 return None
         if self._ids_only:
             return self._writer.name_only(obj)
-        names = self._selected(layout)
+        names = self._selected_names(layout)
         if raw is None and names is None:
             return self._writer.whole(obj)
         return self._with_values(obj, read_raw_values(obj, BOTH) if raw is None else raw, names)
@@ -90,7 +90,7 @@ class QueryAnswer:
             return self._writer.part(obj, BOTH, raw)
         return self._writer.data(object_data(obj, _only(values_by_name(object_state.layout(obj), BOTH, raw), names)))
 
-    def provided(self, layout: ClassLayout, data: ObjectData) -> Item | Row | None:
+    def provided_item(self, layout: ClassLayout, data: ObjectData) -> Item | Row | None:
         """The item of a provided object, or None if it does not match.
 
         Raises:
@@ -98,7 +98,7 @@ class QueryAnswer:
         """
         if self._selection.where and not self._matches(data.values):
             return None
-        names = self._selected(layout)
+        names = self._selected_names(layout)
         if self._rows is not None:
             try:
                 return self._rows.data(layout, data, names)
@@ -113,7 +113,7 @@ class QueryAnswer:
             return content(ObjectsResponse, items), None
         return self._writer.content(ObjectsResponse, items)
 
-    def _selected(self, layout: ClassLayout) -> frozenset[str] | None:
+    def _selected_names(self, layout: ClassLayout) -> frozenset[str] | None:
         if not self._selection.select:
             return None
         if layout not in self._names:

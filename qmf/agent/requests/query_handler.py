@@ -124,9 +124,9 @@ class QueryHandler:
         try:
             if await self._add_stored(batches, answer, selection):
                 for provided in self._sources.providers(selection):
-                    async with aclosing(self._sources.provided(provided, selection)) as provided_batches:
+                    async with aclosing(self._sources.provided_objects(provided, selection)) as provided_batches:
                         async for batch in provided_batches:
-                            await batches.extend(self._items(partial(answer.provided, provided.layout), batch))
+                            await batches.extend(self._items(partial(answer.provided_item, provided.layout), batch))
             await batches.finish()
         except _ConnectionLost:
             return
@@ -135,11 +135,11 @@ class QueryHandler:
         self, batches: BatchedSender[Item | Row], answer: QueryAnswer, selection: ObjectSelection
     ) -> bool:
         """Add the stored objects; True if there may be provided ones, too."""
-        stored = self._sources.stored(selection)
+        stored = self._sources.stored_objects(selection)
         for start in range(0, len(stored), _SCAN):
             # Some may have been removed while others were sent.
-            still_stored = object_state.owned_by(self._sources.store, stored[start : start + _SCAN])
-            await batches.extend(self._items(answer.stored, still_stored))
+            still_stored = object_state.select_owned(self._sources.store, stored[start : start + _SCAN])
+            await batches.extend(self._items(answer.stored_item, still_stored))
             await asyncio.sleep(0)
         return not stored or selection.object_id is None
 

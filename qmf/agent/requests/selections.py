@@ -49,7 +49,7 @@ def selection_of(request: QueryRequest | SubscribeRequest, what: str) -> ObjectS
 
 def class_of_selection(sources: ObjectSources, selection: ObjectSelection) -> ClassKey | None:
     """The class of the selected objects, or None if it is unknown."""
-    for obj in sources.stored(selection) if selection.object_id is not None else ():
+    for obj in sources.stored_objects(selection) if selection.object_id is not None else ():
         return object_state.layout(obj).key
     for provided in sources.providers(selection):
         return provided.layout.key

@@ -150,7 +150,7 @@ class SubscriptionHandler:
         interval = max(content.interval or self._interval, limits.min_interval)
         key = repr((selection, interval))
         group = SubscriptionGroup(key, view, interval, self._locks.setdefault(key, asyncio.Lock()))
-        lifetime = self._granted(content.lifetime, limits)
+        lifetime = self._granted_lifetime(content.lifetime, limits)
         subscription = GrantedSubscription(
             str(uuid4()), request.reply_to or "", lifetime, self._clock.monotonic() + lifetime, group
         )
@@ -172,7 +172,7 @@ class SubscriptionHandler:
                 await self._send_cancel(request.reply_to, content.subscription_id, reason)
             return
         if content.lifetime:
-            subscription.lifetime = self._granted(content.lifetime, self._limits)
+            subscription.lifetime = self._granted_lifetime(content.lifetime, self._limits)
         subscription.expires = self._clock.monotonic() + subscription.lifetime
 
     async def cancel(self, request: Envelope, content: SubscribeCancel) -> None:  # noqa: ARG002  # the id is enough
@@ -193,7 +193,7 @@ class SubscriptionHandler:
                 await self._send_cancel(subscription.reply_to, subscription.id, "the agent closes")
 
     @staticmethod
-    def _granted(lifetime: int, limits: SubscriptionLimits) -> int:
+    def _granted_lifetime(lifetime: int, limits: SubscriptionLimits) -> int:
         longest = min(math.floor(limits.max_lifetime), _LIFETIME_LIMIT)
         return min(lifetime or longest, longest)
 

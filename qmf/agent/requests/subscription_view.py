@@ -86,7 +86,7 @@ class SubscriptionView:
 
         Provided ones are counted as they come: asking their provider twice may take longer than a console waits.
         """
-        stored = self._sources.stored(self._selection)
+        stored = self._sources.stored_objects(self._selection)
         if len(stored) <= self._max_matches:
             return False
         if not self._selection.where:
@@ -111,19 +111,19 @@ class SubscriptionView:
         """
         state = self._next = _ViewState()
         gone = {**self._published.inside, **self._published.provided}
-        for number, obj in enumerate(self._sources.stored(self._selection), 1):
+        for number, obj in enumerate(self._sources.stored_objects(self._selection), 1):
             if object_state.owner(obj) is self._sources.store:
-                change = self._written(object_state.object_id(obj), partial(self._change, obj, state))
+                change = self._write_item(object_state.object_id(obj), partial(self._change, obj, state))
                 if change is not None:
                     yield change
                 gone.pop(object_state.object_name(obj), None)
             if number % _SCAN == 0:
                 await asyncio.sleep(0)
         for provided in self._sources.providers(self._selection):
-            async with aclosing(self._sources.provided(provided, self._selection)) as batches:
+            async with aclosing(self._sources.provided_objects(provided, self._selection)) as batches:
                 async for batch in batches:
                     for data in batch:
-                        change = self._written(
+                        change = self._write_item(
                             data.object_id, partial(self._provided_change, provided.layout, data, state)
                         )
                         if change is not None:
@@ -133,7 +133,7 @@ class SubscriptionView:
         for name in gone:
             yield self._writer.data(await self._removal(name))
 
-    def _written(self, object_id: ObjectId | None, write: Callable[[], Item | None]) -> Item | None:
+    def _write_item(self, object_id: ObjectId | None, write: Callable[[], Item | None]) -> Item | None:
         try:
             return write()
         except (ValueError, QmfError) as error:
@@ -146,7 +146,7 @@ class SubscriptionView:
         seen = self._published.inside.get(name, self._published.outside.get(name, -1))
         tick = self._sources.store.tick()
         object_state.note_changes(obj, tick)
-        groups = object_state.changed_since(obj, seen)
+        groups = object_state.groups_changed_since(obj, seen)
         if not groups:
             self._record(name, tick, state, object_state.layout(obj), inside=was_inside)
             return None
@@ -160,8 +160,10 @@ class SubscriptionView:
         inside = not self._selection.where or self._matches(values)
         self._record(name, tick, state, layout, inside=inside)
         if not inside:
-            return self._left(object_data(obj, {})) if was_inside else None
-        return self._selected(object_data(obj, values), layout, groups if was_inside else BOTH, whole=not was_inside)
+            return self._left_item(object_data(obj, {})) if was_inside else None
+        return self._selected_item(
+            object_data(obj, values), layout, groups if was_inside else BOTH, whole=not was_inside
+        )
 
     def _record(self, name: str, tick: int, state: _ViewState, layout: ClassLayout, *, inside: bool) -> None:
         if not inside:
@@ -180,19 +182,19 @@ class SubscriptionView:
         name = data.object_id.object_name
         before = self._published.provided.get(name)
         if self._selection.where and not self._matches(data.values):
-            return None if before is None else self._left(attrs.evolve(data, values={}))
+            return None if before is None else self._left_item(attrs.evolve(data, values={}))
         digests = _digests(layout, data)
         state.provided[name] = digests
         self._record_class(name, state, layout)
         if before is None:
-            return self._selected(data, layout, BOTH, whole=True)
+            return self._selected_item(data, layout, BOTH, whole=True)
         groups = (PROPERTIES if before[0] != digests[0] else 0) | (STATISTICS if before[1] != digests[1] else 0)
-        return self._selected(data, layout, groups, whole=False) if groups else None
+        return self._selected_item(data, layout, groups, whole=False) if groups else None
 
-    def _left(self, data: ObjectData) -> Item:
+    def _left_item(self, data: ObjectData) -> Item:
         return self._writer.data(attrs.evolve(data, left=True))
 
-    def _selected(self, data: ObjectData, layout: ClassLayout, groups: int, *, whole: bool) -> Item | None:
+    def _selected_item(self, data: ObjectData, layout: ClassLayout, groups: int, *, whole: bool) -> Item | None:
         if groups != BOTH:
             names = {name for name, _ in layout.wire[groups]}
             data = attrs.evolve(data, values={name: item for name, item in data.values.items() if name in names})

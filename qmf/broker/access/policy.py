@@ -42,12 +42,13 @@ class AclPolicy:
     def __init__(
         self, rules: RuleSet, realm: str, state: AccessState, record: Callable[[Lookup], None] | None = None
     ) -> None:
-        """Args:
+        """Make the policy of a broker from rules.
 
-        rules: that decide.
-        realm: of users whose names have none.
-        state: numbers of connections and queues, and where decisions are reported.
-        record: takes what clients ask for: a dry run, in which decisions are reported, and everything is allowed.
+        Args:
+            rules: that decide.
+            realm: of users whose names have none.
+            state: numbers of connections and queues, and where decisions are reported.
+            record: takes what clients ask for: a dry run, in which decisions are reported, and everything is allowed.
         """
         self._rules = rules
         self._record = record

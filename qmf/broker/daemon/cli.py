@@ -28,7 +28,7 @@ from qmf.broker.daemon.log_options import log_output, log_writer
 from qmf.broker.daemon.log_output import LogOutputError, LogWriter
 from qmf.broker.daemon.log_rules import NOTICE, LogRuleError
 from qmf.broker.daemon.options import parse
-from qmf.broker.daemon.pid_files import DaemonError, held, port_file, running, stop
+from qmf.broker.daemon.pid_files import DaemonError, hold, port_file, running, stop
 from qmf.broker.daemon.process_control import DaemonControl
 from qmf.broker.daemon.reloading import Reloader
 from qmf.broker.daemon.security import (
@@ -188,9 +188,9 @@ async def _serve(
     ):
         async with broker:
             if options.pidfile is not None:
-                files.enter_context(held(options.pidfile))
+                files.enter_context(hold(options.pidfile))
             if ready is not None:
-                files.enter_context(held(port_file(options.pid_dir, broker.port)))
+                files.enter_context(hold(port_file(options.pid_dir, broker.port)))
                 ready(str(broker.port))
             else:
                 print(f"Listening on {' and '.join(filter(None, (broker.url, broker.tls_url)))}", flush=True)

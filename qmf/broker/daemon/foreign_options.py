@@ -33,7 +33,7 @@ class ForeignOption:
     harmless: tuple[str, ...] = ()
 
 
-def _refused(name: str, reason: str, value: str | None = "VALUE", *harmless: str) -> ForeignOption:
+def _refuse(name: str, reason: str, value: str | None = "VALUE", *harmless: str) -> ForeignOption:
     return ForeignOption(name, reason, value, refused=True, harmless=harmless)
 
 
@@ -45,8 +45,8 @@ FOREIGN_OPTIONS: Sequence[ForeignOption] = (
     ForeignOption("module-dir", _NO_MODULES, "DIR"),
     ForeignOption("load-module", _NO_MODULES, "FILE"),
     ForeignOption("no-module-dir", _NO_MODULES, None),
-    _refused("listen-disable", "this broker listens on TCP alone", "TRANSPORT", "rdma", "ssl"),
-    _refused("protocols", "this broker speaks AMQP 1.0 alone", "PROTOCOL", "amqp1.0"),
+    _refuse("listen-disable", "this broker listens on TCP alone", "TRANSPORT", "rdma", "ssl"),
+    _refuse("protocols", "this broker speaks AMQP 1.0 alone", "PROTOCOL", "amqp1.0"),
     ForeignOption("worker-threads", "one thread does all the work", "N"),
     ForeignOption(
         "mgmt-qmf1", "QMF v1 is answered with schemas, and nothing is published by it", "yes|no", harmless=_NO
@@ -56,7 +56,7 @@ FOREIGN_OPTIONS: Sequence[ForeignOption] = (
     ForeignOption("sasl-service-name", "no SASL mechanism of this broker uses it", "NAME"),
     ForeignOption("tcp-nodelay", "it is always on", None),
     ForeignOption("known-hosts-url", "AMQP 1.0 has no list of known hosts", "URL", harmless=("none",)),
-    _refused("sasl-config", "users are in the file of --users, not in Cyrus SASL", "DIR"),
+    _refuse("sasl-config", "users are in the file of --users, not in Cyrus SASL", "DIR"),
     ForeignOption(
         "default-flow-stop-threshold",
         "queues have flow control where they ask for it by qpid.flow_stop_count or qpid.flow_stop_size",
@@ -82,23 +82,23 @@ FOREIGN_OPTIONS: Sequence[ForeignOption] = (
     ForeignOption("dtx-max-timeout", "AMQP 1.0 has no distributed transactions", "SECONDS"),
     ForeignOption("federation-tag", _NO_LINKS, "NAME"),
     ForeignOption("session-max-unacked", "the credit of a receiver is its limit", "DELIVERIES"),
-    _refused("transport", "this broker listens on TCP alone", "TRANSPORT", "tcp"),
-    _refused("ssl-use-export-policy", _NSS, None),
-    _refused("ssl-cert-db", _NSS, "PATH"),
-    _refused("ssl-cert-name", _NSS, "NAME"),
+    _refuse("transport", "this broker listens on TCP alone", "TRANSPORT", "tcp"),
+    _refuse("ssl-use-export-policy", _NSS, None),
+    _refuse("ssl-cert-db", _NSS, "PATH"),
+    _refuse("ssl-cert-name", _NSS, "NAME"),
     ForeignOption("ssl-sasl-no-dict", "--sasl-mechanisms EXTERNAL forbids passwords", None),
-    _refused("ha-cluster", _NO_HA, "yes|no", *_NO),
-    _refused("ha-queue-replication", _NO_HA, "yes|no", *_NO),
-    _refused("ha-brokers-url", _NO_HA, "URL"),
-    _refused("ha-public-url", _NO_HA, "URL"),
-    _refused("ha-replicate", _NO_HA, "LEVEL", "none"),
-    _refused("ha-username", _NO_HA, "USER"),
-    _refused("ha-password", _NO_HA, "PASS"),
-    _refused("ha-mechanism", _NO_HA, "MECH"),
+    _refuse("ha-cluster", _NO_HA, "yes|no", *_NO),
+    _refuse("ha-queue-replication", _NO_HA, "yes|no", *_NO),
+    _refuse("ha-brokers-url", _NO_HA, "URL"),
+    _refuse("ha-public-url", _NO_HA, "URL"),
+    _refuse("ha-replicate", _NO_HA, "LEVEL", "none"),
+    _refuse("ha-username", _NO_HA, "USER"),
+    _refuse("ha-password", _NO_HA, "PASS"),
+    _refuse("ha-mechanism", _NO_HA, "MECH"),
     ForeignOption("ha-backup-timeout", _NO_HA, "SECONDS"),
     ForeignOption("ha-flow-messages", _NO_HA, "N"),
     ForeignOption("ha-flow-bytes", _NO_HA, "N"),
-    _refused("truncate", "delete the folder of --data-dir for an empty store", "yes|no", *_NO),
+    _refuse("truncate", "delete the folder of --data-dir for an empty store", "yes|no", *_NO),
     ForeignOption("wcache-page-size", _LINEAR_STORE, "N"),
     ForeignOption("wcache-num-pages", _LINEAR_STORE, "N"),
     ForeignOption("tpl-wcache-page-size", _LINEAR_STORE, "N"),
@@ -111,12 +111,12 @@ FOREIGN_OPTIONS: Sequence[ForeignOption] = (
     ForeignOption("staging-threshold", "messages are not staged to disk by their size", "N"),
     ForeignOption("ack", "it is of AMQP 0-10", "N"),
     ForeignOption("store-async", _LINEAR_STORE, "yes|no"),
-    _refused("store-force", "delete the folder of --data-dir for an empty store", "yes|no", *_NO),
+    _refuse("store-force", "delete the folder of --data-dir for an empty store", "yes|no", *_NO),
     ForeignOption("num-jfiles", _LINEAR_STORE, "N"),
     ForeignOption("jfile-size-pgs", _LINEAR_STORE, "N"),
-    _refused("replication-queue", "queues are not replicated", "NAME"),
-    _refused("create-replication-queue", "queues are not replicated", "yes|no", *_NO),
-    _refused("cluster-name", "brokers have no clusters any more", "NAME"),
+    _refuse("replication-queue", "queues are not replicated", "NAME"),
+    _refuse("create-replication-queue", "queues are not replicated", "yes|no", *_NO),
+    _refuse("cluster-name", "brokers have no clusters any more", "NAME"),
 )
 
 

@@ -32,7 +32,7 @@ def port_file(folder: Path, port: int) -> Path:
 
 
 @contextlib.contextmanager
-def held(path: Path) -> Iterator[None]:
+def hold(path: Path) -> Iterator[None]:
     """Write the id of this process to a file, which is locked within the block and removed at its end.
 
     Raises:

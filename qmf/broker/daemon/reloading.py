@@ -32,11 +32,12 @@ class Reloader:
         access: FileAccessControl | None,
         audit: AuditFile | None = None,
     ) -> None:
-        """Args:
+        """Prepare for reading files again; nothing is read yet.
 
-        broker: that runs.
-        writer: of its log.
-        users, tls, access, audit: None where there are none.
+        Args:
+            broker: that runs.
+            writer: of its log.
+            users, tls, access, audit: None where there are none.
         """
         self._audit = audit
         self._broker = broker

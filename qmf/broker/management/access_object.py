@@ -23,9 +23,10 @@ class ManagedAccess(model.Access, SampledObject):
     """The rules of a broker."""
 
     def __init__(self, access: FileAccessControl) -> None:
-        """Args:
+        """Make the object of the broker's rules.
 
-        access: that it explains.
+        Args:
+            access: that it explains.
         """
         super().__init__(name="rules", file=lstr(str(access.file)))
         self._access = access

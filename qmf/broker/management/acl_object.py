@@ -26,11 +26,12 @@ class ManagedAcl(model.Acl, SampledObject):
     """Access control."""
 
     def __init__(self, broker: broker_model.Broker, access: FileAccessControl, limits: ConnectionLimits) -> None:
-        """Args:
+        """Make the object of the broker's access control.
 
-        broker: that is controlled.
-        access: that it shows.
-        limits: numbers of connections.
+        Args:
+            broker: that is controlled.
+            access: that it shows.
+            limits: numbers of connections.
         """
         super().__init__(
             brokerRef=broker,
@@ -88,9 +89,10 @@ class AclEvents(AccessWatcher):
     """Raises events for decisions."""
 
     def __init__(self, agent: Agent) -> None:
-        """Args:
+        """Make what raises the events; it observes nothing by itself.
 
-        agent: of the broker.
+        Args:
+            agent: of the broker.
         """
         self._agent = agent
 

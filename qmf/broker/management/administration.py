@@ -34,7 +34,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-def _answered(method: Callable[_P, _R]) -> Callable[_P, _R]:
+def _answers_refusals(method: Callable[_P, _R]) -> Callable[_P, _R]:
     """A method whose caller is told, as by qpidd, what the policy refuses."""
 
     @wraps(method)
@@ -58,7 +58,7 @@ class Administration:
     def _principal(self) -> Principal:
         return current_principal()
 
-    @_answered
+    @_answers_refusals
     def create(self, type: str, name: str, properties: Mapping[str, object], strict: bool) -> None:
         """Create a queue, exchange or binding.
 
@@ -101,7 +101,7 @@ class Administration:
         except NodeDeclarationError as error:
             raise MethodError(f"invalid parameter to method call: {error}") from error
 
-    @_answered
+    @_answers_refusals
     def delete(self, type: str, name: str, options: Mapping[str, object]) -> None:
         """Delete a queue, exchange or binding.
 
@@ -139,7 +139,7 @@ class Administration:
             except ExchangeInUse as error:
                 raise MethodError(f"not-allowed: {error}") from error
 
-    @_answered
+    @_answers_refusals
     def queue(self, type: str, name: str) -> Queue:
         """The queue that `query` is about.
 
@@ -156,7 +156,7 @@ class Administration:
         self._operations.ask_access(self._principal, found)
         return found
 
-    @_answered
+    @_answers_refusals
     def purge(self, queue: Queue, count: int, filter: Mapping[str, object]) -> None:
         """Remove waiting messages of a queue; arguments as of `reroute`.
 
@@ -165,7 +165,7 @@ class Administration:
         """
         self._operations.purge(self._principal, queue, count, message_filter(filter))
 
-    @_answered
+    @_answers_refusals
     def move(self, source: str, target: str, count: int, filter: Mapping[str, object]) -> None:
         """Move waiting messages from one queue to another; what the other refuses stays.
 
@@ -179,7 +179,7 @@ class Administration:
             raise refusal(ErrorCode.INVALID_PARAMETER, f"no queue {missing!r}")
         self._operations.move(self._principal, one, two, count, message_filter(filter))
 
-    @_answered
+    @_answers_refusals
     def reroute(self, queue: Queue, count: int, exchange: str | None, filter: Mapping[str, object]) -> None:
         """Publish waiting messages of a queue to an exchange, as new ones; what is refused stays.
 
@@ -206,7 +206,7 @@ class Administration:
             matches = lambda message: _headers(message) is not None and (chosen is None or chosen(message))  # noqa: E731
         self._operations.reroute(self._principal, queue, found, count, matches)
 
-    @_answered
+    @_answers_refusals
     def redirect(self, source: str, target: str) -> None:
         """Redirect new messages of a queue to another one, and those of that to the first; or end that.
 
@@ -228,12 +228,12 @@ class Administration:
             return
         self._operations.redirect(self._principal, one, two)
 
-    @_answered
+    @_answers_refusals
     def timestamps(self) -> bool:
         """Whether messages that come get the time as an annotation."""
         return self._operations.timestamps(self._principal)
 
-    @_answered
+    @_answers_refusals
     def set_timestamps(self, *, receive: bool) -> None:
         """Let messages that come get the time as an annotation, or not."""
         self._operations.set_timestamps(self._principal, receive=receive)

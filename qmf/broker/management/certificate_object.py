@@ -31,11 +31,12 @@ class ManagedCertificate(model.Certificate, SampledObject):
     __slots__ = ("_agent", "_clock", "_current", "_der", "_end", "_warned")
 
     def __init__(self, agent: Agent, current: Callable[[], bytes], clock: Callable[[], float] = time.time) -> None:
-        """Args:
+        """Make the object of the broker's certificate.
 
-        agent: raises the event.
-        current: returns the certificate as DER; it may be another one after the files were read again.
-        clock: returns the seconds since 1970.
+        Args:
+            agent: raises the event.
+            current: returns the certificate as DER; it may be another one after the files were read again.
+            clock: returns the seconds since 1970.
         """
         super().__init__(name="server")
         self._agent = agent

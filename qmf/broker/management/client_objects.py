@@ -25,11 +25,12 @@ class ManagedConnection(model.Connection, SampledObject):
     """
 
     def __init__(self, vhost: model.Vhost, client: ClientSession, listening: str) -> None:
-        """Args:
+        """Make the object of a client's connection.
 
-        vhost: that it belongs to.
-        client: of the broker.
-        listening: host and port that the broker listens on.
+        Args:
+            vhost: that it belongs to.
+            client: of the broker.
+            listening: host and port that the broker listens on.
         """
         info = client.info
         properties = simple_map({**info.properties, _CONTAINER: info.container})
@@ -104,11 +105,12 @@ class ManagedSession(model.Session, SampledObject):
     """
 
     def __init__(self, vhost: model.Vhost, connection: ManagedConnection, session: Hashable) -> None:
-        """Args:
+        """Make the object of a client's session.
 
-        vhost: that it belongs to.
-        connection: that it is in.
-        session: as of `ClientLink`.
+        Args:
+            vhost: that it belongs to.
+            connection: that it is in.
+            session: as of `ClientLink`.
         """
         name = str(uuid.uuid4())
         super().__init__(
@@ -139,7 +141,7 @@ class ManagedSession(model.Session, SampledObject):
         counts.add(self._transactions)
         unsettled = 0
         for link in self.links:
-            unsettled += link.unsettled()[0]
+            unsettled += link.count_unsettled()[0]
             if link.transactions is not None:
                 counts.add(link.transactions)
         self.unackedMessages = unsettled

@@ -47,11 +47,12 @@ class EventPublisher(BrokerObserver):
     """Raises events with the broker's agent."""
 
     def __init__(self, agent: Agent, registry: NodeRegistry, listening: str) -> None:
-        """Args:
+        """Make the publisher, which is notified by the broker.
 
-        agent: of the broker.
-        registry: of the broker.
-        listening: host and port that the broker listens on.
+        Args:
+            agent: of the broker.
+            registry: of the broker.
+            listening: host and port that the broker listens on.
         """
         self._agent = agent
         self._registry = registry

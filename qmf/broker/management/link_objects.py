@@ -16,10 +16,11 @@ class ManagedIncoming(model.Incoming, SampledObject):
     """A link on which a client sends."""
 
     def __init__(self, session: model.Session, connection: ManagedConnection, link: ClientLink) -> None:
-        """Args:
+        """Make the object of a link on which a client sends.
 
-        session, connection: that it belongs to.
-        link: of the broker.
+        Args:
+            session, connection: that it belongs to.
+            link: of the broker.
         """
         super().__init__(**_properties(session, connection, link))
         self._link = link
@@ -60,11 +61,12 @@ class ManagedSubscription(model.Subscription, SampledObject):
     def __init__(
         self, session: model.Session, queue_object: model.Queue | None, link: ClientLink, queue: Queue
     ) -> None:
-        """Args:
+        """Make the object of a link on which a client receives.
 
-        session: that it belongs to.
-        queue_object: the queue as managed object, where there is one.
-        link, queue: of the broker.
+        Args:
+            session: that it belongs to.
+            queue_object: the queue as managed object, where there is one.
+            link, queue: of the broker.
         """
         super().__init__(
             sessionRef=session,

@@ -33,9 +33,10 @@ class ManagedMemory(model.Memory, SampledObject):
     """The memory of the process; without values where the C library reports none."""
 
     def __init__(self, name: str) -> None:
-        """Args:
+        """Make the object of the memory of this process.
 
-        name: of the broker.
+        Args:
+            name: of the broker.
         """
         super().__init__(name=name)
         self._read = _reader()

@@ -60,13 +60,14 @@ class ManagedBroker(model.Broker, SampledObject):
         setup: BrokerSetup,
         administration: Administration,
     ) -> None:
-        """Args:
+        """Make the object of the broker.
 
-        system: that it runs on.
-        registry: of the broker.
-        process: what consoles may change in the process of the broker; None for nothing.
-        setup: how it was started.
-        administration: carries out its methods.
+        Args:
+            system: that it runs on.
+            registry: of the broker.
+            process: what consoles may change in the process of the broker; None for nothing.
+            setup: how it was started.
+            administration: carries out its methods.
         """
         super().__init__(
             name=BROKER,
@@ -152,29 +153,29 @@ class ManagedBroker(model.Broker, SampledObject):
 
     def getLogLevel(self) -> model.BrokerGetLogLevelResult:
         """See the schema."""
-        return model.BrokerGetLogLevelResult(level=self._controlled("getLogLevel").log_rules)
+        return model.BrokerGetLogLevelResult(level=self._control_for("getLogLevel").log_rules)
 
     def setLogLevel(self, level: str) -> None:
         """See the schema."""
         try:
-            self._controlled("setLogLevel").set_log_rules(level)
+            self._control_for("setLogLevel").set_log_rules(level)
         except ValueError as error:
             raise MethodError(str(error)) from error
 
     def getLogHiresTimestamp(self) -> model.BrokerGetLogHiresTimestampResult:
         """See the schema."""
-        precise = self._controlled("getLogHiresTimestamp").precise_times
+        precise = self._control_for("getLogHiresTimestamp").precise_times
         return model.BrokerGetLogHiresTimestampResult(logHires=precise)
 
     def setLogHiresTimestamp(self, logHires: bool) -> None:
         """See the schema."""
-        self._controlled("setLogHiresTimestamp").set_precise_times(logHires)
+        self._control_for("setLogHiresTimestamp").set_precise_times(logHires)
 
     def shutdown(self) -> None:
         """See the schema."""
-        self._controlled("shutdown").shut_down()
+        self._control_for("shutdown").shut_down()
 
-    def _controlled(self, method: str) -> ProcessControl:
+    def _control_for(self, method: str) -> ProcessControl:
         if self._process is None:
             raise refusal(ErrorCode.NOT_IMPLEMENTED, f"Broker.{method}: the broker runs within another program")
         return self._process
@@ -198,10 +199,11 @@ class ManagedVhost(model.Vhost, SampledObject):
     """The only virtual host."""
 
     def __init__(self, broker: model.Broker, tag: str) -> None:
-        """Args:
+        """Make the object of the virtual host.
 
-        broker: that it belongs to.
-        tag: identifies the broker among others.
+        Args:
+            broker: that it belongs to.
+            tag: identifies the broker among others.
         """
         super().__init__(brokerRef=broker, name="/", federationTag=tag)
 
@@ -218,13 +220,14 @@ class ManagedQueue(model.Queue, SampledObject):
         alternate: ManagedExchange | None,
         creator: str,
     ) -> None:
-        """Args:
+        """Make the object of a queue.
 
-        vhost: that it belongs to.
-        queue: of the broker.
-        administration: of the broker.
-        alternate: its alternate exchange; None for none.
-        creator: user that created it; empty for the broker.
+        Args:
+            vhost: that it belongs to.
+            queue: of the broker.
+            administration: of the broker.
+            alternate: its alternate exchange; None for none.
+            creator: user that created it; empty for the broker.
         """
         super().__init__(
             vhostRef=vhost,
@@ -308,10 +311,11 @@ class ManagedBinding(model.Binding, SampledObject):
     """A binding, with the number of messages that it routed."""
 
     def __init__(self, exchange: ManagedExchange, queue: ManagedQueue, binding: Binding) -> None:
-        """Args:
+        """Make the object of a binding.
 
-        exchange, queue: that it connects.
-        binding: of the broker.
+        Args:
+            exchange, queue: that it connects.
+            binding: of the broker.
         """
         spec = binding.spec
         super().__init__(

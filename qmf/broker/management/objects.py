@@ -57,12 +57,13 @@ class ObjectPublisher(BrokerObserver):
     """Adds objects to the broker's agent, and removes them, as what they represent comes and goes."""
 
     def __init__(self, agent: Agent, sampler: StatisticsSampler, operations: Operations, listening: str) -> None:
-        """Args:
+        """Make the publisher; it adds no object yet.
 
-        agent: of the broker.
-        sampler: updates the objects from now on.
-        operations: of the broker.
-        listening: host and port that the broker listens on.
+        Args:
+            agent: of the broker.
+            sampler: updates the objects from now on.
+            operations: of the broker.
+            listening: host and port that the broker listens on.
         """
         self._agent = agent
         self._registry = operations.registry

@@ -12,10 +12,11 @@ class ManagedTopic(model.Topic, SampledObject):
     """A topic."""
 
     def __init__(self, topic: Topic, exchange: model.Exchange | None) -> None:
-        """Args:
+        """Make the object of a topic.
 
-        topic: of the broker.
-        exchange: its exchange as managed object, where there is one.
+        Args:
+            topic: of the broker.
+            exchange: its exchange as managed object, where there is one.
         """
         super().__init__(
             name=sstr(topic.name),

@@ -36,12 +36,13 @@ class Alerts(DepthObserver):
     """Watches the depth of a queue."""
 
     def __init__(self, up: Threshold, down: Threshold, depth: Depth, report: Callable[[Crossing], None]) -> None:
-        """Args:
+        """Make what watches the depth; nothing was reported yet.
 
-        up: depths at which the queue is reported.
-        down: depths at which it has drained; half of `up` where they are missing, or not below those.
-        depth: of the queue.
-        report: called with what was crossed.
+        Args:
+            up: depths at which the queue is reported.
+            down: depths at which it has drained; half of `up` where they are missing, or not below those.
+            depth: of the queue.
+            report: called with what was crossed.
         """
         self._depth = depth
         self._report = report

@@ -79,10 +79,11 @@ class Consumers:
     """
 
     def __init__(self, order: Order, barred: Mapping[Entry, set[object]]) -> None:
-        """Args:
+        """Make the consumers of a queue, which has none yet.
 
-        order: of the queue.
-        barred: entries with the consumers that may not have them; the queue changes it.
+        Args:
+            order: of the queue.
+            barred: entries with the consumers that may not have them; the queue changes it.
         """
         self._order = order
         self._excluded = barred

@@ -42,14 +42,15 @@ class Contents:
         call_later: CallLater | None = None,
         within: Depth | None = None,
     ) -> None:
-        """Args:
+        """Make the contents of an empty queue.
 
-        settings: of the queue.
-        broker_counters: totals of the broker, which are counted along.
-        clock: returns seconds; for times to live and delivery times.
-        on_due: called with entries that are available now, since their time has come.
-        call_later: calls a function after some seconds; None to leave delayed messages delayed.
-        within: of the depth.
+        Args:
+            settings: of the queue.
+            broker_counters: totals of the broker, which are counted along.
+            clock: returns seconds; for times to live and delivery times.
+            on_due: called with entries that are available now, since their time has come.
+            call_later: calls a function after some seconds; None to leave delayed messages delayed.
+            within: of the depth.
         """
         self.order = _order_of(settings)
         self.depth = Depth(settings.limits, within)

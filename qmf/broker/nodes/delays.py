@@ -24,11 +24,12 @@ class Delays:
         call_later: CallLater | None,
         on_due: Callable[[Sequence[Entry]], None],
     ) -> None:
-        """Args:
+        """Make the delayed entries of a queue, which has none yet.
 
-        clock: returns seconds; the times of the messages are those of this clock.
-        call_later: calls a function after some seconds; None where `check` is called instead.
-        on_due: called with entries whose time has come, the first ones first. They are not known here any more.
+        Args:
+            clock: returns seconds; the times of the messages are those of this clock.
+            call_later: calls a function after some seconds; None where `check` is called instead.
+            on_due: called with entries whose time has come, the first ones first. They are not known here any more.
         """
         self._clock = clock
         self._call_later = call_later

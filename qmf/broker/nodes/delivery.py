@@ -31,12 +31,13 @@ class QueueDelivery:
         broker_counters: BrokerCounters,
         alternate: AlternateExchange | None = None,
     ) -> None:
-        """Args:
+        """Make the delivery of a queue without consumers.
 
-        contents: of the queue.
-        settings: of the queue.
-        broker_counters: totals of the broker, which are counted along.
-        alternate: where rejected messages go; None for nowhere.
+        Args:
+            contents: of the queue.
+            settings: of the queue.
+            broker_counters: totals of the broker, which are counted along.
+            alternate: where rejected messages go; None for nowhere.
         """
         self._contents = contents
         self._counters = contents.counters

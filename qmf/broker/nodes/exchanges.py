@@ -101,7 +101,7 @@ class Exchange(abc.ABC):
         """All bindings."""
         return [binding for bindings in self._bindings.values() for binding in bindings.values()]
 
-    def replaced_by(self, queue: Queue, spec: BindingSpec) -> Sequence[Binding]:  # noqa: ARG002
+    def bindings_replaced_by(self, queue: Queue, spec: BindingSpec) -> Sequence[Binding]:  # noqa: ARG002
         """The bindings of other queues that a new one replaces."""
         return ()
 
@@ -168,7 +168,7 @@ class DirectExchange(KeyedExchange):
 
     kind = "direct"
 
-    def replaced_by(self, queue: Queue, spec: BindingSpec) -> Sequence[Binding]:
+    def bindings_replaced_by(self, queue: Queue, spec: BindingSpec) -> Sequence[Binding]:
         """See `Exchange`."""
         if spec.headers.get(EXCLUSIVE_BINDING) in (None, 0, False):
             return ()
@@ -249,9 +249,10 @@ class DefaultExchange:
     prepares = False
 
     def __init__(self, bindings: Mapping[str, Binding]) -> None:
-        """Args:
+        """Make the exchange of a broker.
 
-        bindings: of all queues of the broker, by their names; the mapping may change.
+        Args:
+            bindings: of all queues of the broker, by their names; the mapping may change.
         """
         self.counters = ExchangeCounters()
         self._bindings = bindings

@@ -40,12 +40,13 @@ class FlowControl(DepthObserver):
     """
 
     def __init__(self, name: str, settings: QueueSettings, counters: QueueCounters, depth: Depth) -> None:
-        """Args:
+        """Watch the depth of a queue without senders.
 
-        name: of the queue.
-        counters: of the queue.
-        depth: of the queue.
-        settings: of the queue; without a depth at which the flow resumes, it is that at which it stops.
+        Args:
+            name: of the queue.
+            counters: of the queue.
+            depth: of the queue.
+            settings: of the queue; without a depth at which the flow resumes, it is that at which it stops.
         """
         self.stopped = False
         self._name = name
@@ -114,14 +115,14 @@ class FlowControl(DepthObserver):
 
     def is_quiet(self, count: int, size: int) -> bool:
         """See `DepthObserver`."""
-        return not self.stopped and not self._reached(count, size)
+        return not self.stopped and not self._reaches_stop(count, size)
 
     def on_enqueued(self, entry: Entry) -> None:  # noqa: ARG002
         """See `EntryObserver`."""
         if self.stopped:
             return
         count, size = self._depth.count, self._depth.size
-        if self._reached(count, size):
+        if self._reaches_stop(count, size):
             self.stopped = True
             self._counters.flow_stops += 1
             log.info("queue %s holds %d messages, %d bytes: its senders get no more credit", self._name, count, size)
@@ -144,7 +145,7 @@ class FlowControl(DepthObserver):
         for callback in waiting:
             callback()
 
-    def _reached(self, count: int, size: int) -> bool:
+    def _reaches_stop(self, count: int, size: int) -> bool:
         stop = self._stop
         return bool(stop.count and count >= stop.count) or bool(stop.size and size >= stop.size)
 

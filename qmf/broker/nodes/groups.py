@@ -32,10 +32,11 @@ class MessageGroups(EntryObserver):
     """
 
     def __init__(self, key: str, *, timestamps: bool = False) -> None:
-        """Args:
+        """Make the groups of a queue, in which no message is yet.
 
-        key: the application property that holds the name of a message's group.
-        timestamps: note when groups begin.
+        Args:
+            key: the application property that holds the name of a message's group.
+            timestamps: note when groups begin.
         """
         self.key = key
         self._timestamps = timestamps

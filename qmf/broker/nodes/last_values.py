@@ -25,10 +25,11 @@ class LastValueOrder(FifoOrder):
     """
 
     def __init__(self, key: str, replacement: Replacement) -> None:
-        """Args:
+        """Make the order of an empty queue.
 
-        key: the application property that holds a message's key. Messages without it have the same, empty key.
-        replacement: how messages are replaced.
+        Args:
+            key: the application property that holds a message's key. Messages without it have the same, empty key.
+            replacement: how messages are replaced.
         """
         super().__init__()
         self._key = key

@@ -15,10 +15,11 @@ class Lifetimes:
     """Deletes the queues of a broker."""
 
     def __init__(self, delete: Callable[[Queue], None], call_later: CallLater | None) -> None:
-        """Args:
+        """Make what deletes the queues of a broker when their time has come.
 
-        delete: deletes a queue.
-        call_later: None to delete all queues at once.
+        Args:
+            delete: deletes a queue.
+            call_later: None to delete all queues at once.
         """
         self._delete = delete
         self._call_later = call_later

@@ -18,9 +18,10 @@ class Overflow(abc.ABC):
     """Decides whether a full queue takes a message."""
 
     def __init__(self, name: str) -> None:
-        """Args:
+        """Make the policy of a queue.
 
-        name: of the queue.
+        Args:
+            name: of the queue.
         """
         self._name = name
 
@@ -64,12 +65,13 @@ class Ring(Overflow):
     """
 
     def __init__(self, name: str, *, strict: bool, priorities: bool, keeps_large: bool) -> None:
-        """Args:
+        """Make the policy of a queue.
 
-        name: of the queue.
-        strict: the new message is refused if the oldest is acquired.
-        priorities: the queue has levels of priority.
-        keeps_large: a message above the limit is kept alone; otherwise it is refused.
+        Args:
+            name: of the queue.
+            strict: the new message is refused if the oldest is acquired.
+            priorities: the queue has levels of priority.
+            keeps_large: a message above the limit is kept alone; otherwise it is refused.
         """
         super().__init__(name)
         self._strict = strict
@@ -125,10 +127,11 @@ class SelfDestruct(Overflow):
     """The queue is deleted."""
 
     def __init__(self, name: str, delete: Callable[[], None]) -> None:
-        """Args:
+        """Make the policy of a queue.
 
-        name: of the queue.
-        delete: deletes it.
+        Args:
+            name: of the queue.
+            delete: deletes it.
         """
         super().__init__(name)
         self._delete = delete

@@ -138,7 +138,7 @@ class ClientLink(Hashable, Protocol):
     def transfers(self) -> int:
         """Messages transferred so far, repeated ones included."""
 
-    def unsettled(self) -> tuple[int, int]:
+    def count_unsettled(self) -> tuple[int, int]:
         """Number and bytes of the messages that the client has received and not settled."""
 
 

@@ -23,11 +23,12 @@ class PriorityOrder(Order):
     """
 
     def __init__(self, levels: int, fairshare: int = 0, shares: Mapping[int, int] | None = None) -> None:
-        """Args:
+        """Make the order of an empty queue.
 
-        levels: number of levels, 1 to 10.
-        fairshare: deliveries in a row from one level while others wait; 0 for any number.
-        shares: the same for single levels.
+        Args:
+            levels: number of levels, 1 to 10.
+            fairshare: deliveries in a row from one level while others wait; 0 for any number.
+            shares: the same for single levels.
         """
         self._levels = [FifoOrder() for _ in range(levels)]
         self._lowest = 5 - min(5, math.ceil(levels / 2))

@@ -58,15 +58,16 @@ class Queue:
         alternate: AlternateExchange | None = None,
         delete: Callable[[Queue], None] = lambda _: None,
     ) -> None:
-        """Args:
+        """Make an empty queue.
 
-        name, settings, alternate: as the attributes.
-        broker_counters: totals of the broker, which are counted along.
-        clock: returns seconds; for times to live and delivery times.
-        call_later: calls a function after some seconds; None to leave messages with a delivery time delayed.
-        within: counts the messages of all queues, against limits; None for no such limits.
-        selector: the messages that it keeps; None for all.
-        delete: deletes the queue when it is full, by the policy `SELF_DESTRUCT`.
+        Args:
+            name, settings, alternate: as the attributes.
+            broker_counters: totals of the broker, which are counted along.
+            clock: returns seconds; for times to live and delivery times.
+            call_later: calls a function after some seconds; None to leave messages with a delivery time delayed.
+            within: counts the messages of all queues, against limits; None for no such limits.
+            selector: the messages that it keeps; None for all.
+            delete: deletes the queue when it is full, by the policy `SELF_DESTRUCT`.
         """
         self.name = name
         self.settings = settings

@@ -98,17 +98,18 @@ class NodeRegistry(Router):
         clock: Callable[[], float] = time.monotonic,
         call_later: CallLater | None = None,
     ) -> None:
-        """Args:
+        """Make the nodes that a broker has from the start.
 
-        queues: names of queues that exist from the start.
-        domains: QMF domains besides ``default`` whose exchanges exist.
-        limits: of queues that ask for none; None for those of qpidd. Queues of subscriptions have `SUBSCRIPTION_LIMITS`
-            where these are the usual ones.
-        total_limits: of all queues together; None for none. Those that flow to disk do not count.
-        counters: the totals to update.
-        clock: returns seconds; for times to live.
-        call_later: calls a function after some seconds, as asyncio's loops do; for messages with a delivery time, and
-            for queues that are deleted some time after their last use. None to delete them at once.
+        Args:
+            queues: names of queues that exist from the start.
+            domains: QMF domains besides ``default`` whose exchanges exist.
+            limits: of queues that ask for none; None for those of qpidd. Queues of subscriptions have
+                `SUBSCRIPTION_LIMITS` where these are the usual ones.
+            total_limits: of all queues together; None for none. Those that flow to disk do not count.
+            counters: the totals to update.
+            clock: returns seconds; for times to live.
+            call_later: calls a function after some seconds, as asyncio's loops do; for messages with a delivery time,
+                and for queues that are deleted some time after their last use. None to delete them at once.
         """
         super().__init__(counters if counters is not None else BrokerCounters())
         self.deleted_queues = QueueCounters()
@@ -335,7 +336,7 @@ class NodeRegistry(Router):
                     "and other arguments"
                 )
             return
-        for binding in exchange.replaced_by(queue, spec):
+        for binding in exchange.bindings_replaced_by(queue, spec):
             self.unbind(exchange, binding.queue, spec.key, client)
         self.observer.on_bound(exchange, queue, spec, client)
         message = exchange.initial_value

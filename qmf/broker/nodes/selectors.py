@@ -115,7 +115,7 @@ class _Parser:
             self._enter()
             inner = self._not()
             self._depth -= 1
-            return _negated(inner)
+            return _negate(inner)
         return self._comparison()
 
     def _comparison(self) -> _Value:
@@ -123,7 +123,7 @@ class _Parser:
         kind, value, _ = self._peek()
         if kind == "sign" and value in _COMPARISONS:
             self._next += 1
-            return _compared(value, left, self._sum())
+            return _compare(value, left, self._sum())
         if self._accept("keyword", "IS"):
             negated = self._accept("keyword", "NOT")
             self._expect("keyword", "NULL")
@@ -132,9 +132,9 @@ class _Parser:
         if self._accept("keyword", "BETWEEN"):
             low = self._sum()
             self._expect("keyword", "AND")
-            condition = _both(_compared(">=", left, low), _compared("<=", left, self._sum()))
+            condition = _both(_compare(">=", left, low), _compare("<=", left, self._sum()))
         elif self._accept("keyword", "IN"):
-            condition = _contained(left, self._strings())
+            condition = _contains(left, self._strings())
         elif self._accept("keyword", "LIKE"):
             pattern = self._string()
             escape = self._string() if self._accept("keyword", "ESCAPE") else None
@@ -145,18 +145,18 @@ class _Parser:
             raise self._error("BETWEEN, IN or LIKE")
         else:
             return left
-        return _negated(condition) if negated else condition
+        return _negate(condition) if negated else condition
 
     def _sum(self) -> _Value:
         left = self._product()
         while self._peek()[:2] in (("sign", "+"), ("sign", "-")):
-            left = _calculated(self._take(), left, self._product())
+            left = _calculate(self._take(), left, self._product())
         return left
 
     def _product(self) -> _Value:
         left = self._factor()
         while self._peek()[:2] in (("sign", "*"), ("sign", "/")):
-            left = _calculated(self._take(), left, self._factor())
+            left = _calculate(self._take(), left, self._factor())
         return left
 
     def _factor(self) -> _Value:
@@ -166,7 +166,7 @@ class _Parser:
             self._enter()
             inner = self._factor()
             self._depth -= 1
-            return _calculated("-", lambda _: 0, inner) if value == "-" else inner
+            return _calculate("-", lambda _: 0, inner) if value == "-" else inner
         if self._accept("sign", "("):
             self._enter()
             inner = self._or()
@@ -179,7 +179,7 @@ class _Parser:
             raise self._error("a value")
         self._next += 1
         if kind == "name":
-            return _named(value)
+            return _property_reader(value)
         constant = _constant(kind, value)
         return lambda _: constant
 
@@ -235,7 +235,7 @@ def _constant(kind: str, text: str) -> object:
     return int(digits) if digits.isdigit() else float(digits)
 
 
-def _named(name: str) -> _Value:
+def _property_reader(name: str) -> _Value:
     field = _FIELDS.get(name)
     return field if field is not None else lambda message: message.application_properties.get(name)
 
@@ -262,7 +262,7 @@ def _both(left: _Value, right: _Value) -> _Value:
     return condition
 
 
-def _negated(inner: _Value) -> _Value:
+def _negate(inner: _Value) -> _Value:
     def condition(message: AmqpMessage) -> bool | None:
         value = inner(message)
         return not value if isinstance(value, bool) else None
@@ -284,7 +284,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _compared(sign: str, left: _Value, right: _Value) -> _Value:
+def _compare(sign: str, left: _Value, right: _Value) -> _Value:
     compare = _COMPARISONS[sign]
     ordered = sign not in ("=", "<>")
 
@@ -299,7 +299,7 @@ def _compared(sign: str, left: _Value, right: _Value) -> _Value:
     return condition
 
 
-def _calculated(sign: str, left: _Value, right: _Value) -> _Value:
+def _calculate(sign: str, left: _Value, right: _Value) -> _Value:
     calculate: Callable[[Any, Any], Any] = {
         "+": operator.add,
         "-": operator.sub,
@@ -319,7 +319,7 @@ def _calculated(sign: str, left: _Value, right: _Value) -> _Value:
     return value
 
 
-def _contained(left: _Value, values: frozenset[str]) -> _Value:
+def _contains(left: _Value, values: frozenset[str]) -> _Value:
     def condition(message: AmqpMessage) -> bool | None:
         value = left(message)
         return value in values if isinstance(value, str) else None

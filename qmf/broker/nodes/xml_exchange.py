@@ -63,11 +63,12 @@ class XmlExchange(KeyedExchange):
         limit: float = LIMIT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Args:
+        """Make an exchange without bindings.
 
-        name, settings: as of `Exchange`.
-        limit: seconds of processor time for a query.
-        clock: returns seconds.
+        Args:
+            name, settings: as of `Exchange`.
+            limit: seconds of processor time for a query.
+            clock: returns seconds.
 
         Raises:
             ImportError: the library for queries is not installed.
@@ -104,7 +105,7 @@ class XmlExchange(KeyedExchange):
         """Evaluate the queries for a message on a thread. Belongs to the broker's loop.
 
         Args:
-            message: to be published next, in `decided`.
+            message: to be published next, in `decide`.
             on_answer: called in a later turn of the loop with the bindings whose queries match.
 
         Returns:
@@ -125,7 +126,7 @@ class XmlExchange(KeyedExchange):
         return True
 
     @contextlib.contextmanager
-    def decided(self, matching: Collection[Binding]) -> Iterator[None]:
+    def decide(self, matching: Collection[Binding]) -> Iterator[None]:
         """Publish a message whose queries were evaluated: those of these bindings match."""
         self._decided = matching
         try:

@@ -40,9 +40,10 @@ class QueryProcess:
     """The process, which runs while it is needed. Calls block, and may come from any thread."""
 
     def __init__(self, limit: float = LIMIT) -> None:
-        """Args:
+        """Prepare the process, which is started by the first query.
 
-        limit: as `LIMIT`.
+        Args:
+            limit: as `LIMIT`.
         """
         self._limit = limit
         self._process: subprocess.Popen[bytes] | None = None

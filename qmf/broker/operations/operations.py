@@ -44,10 +44,11 @@ class Operations:
     """
 
     def __init__(self, registry: NodeRegistry, policy: Policy | None = None) -> None:
-        """Args:
+        """Make the operations of a broker.
 
-        registry: of the broker.
-        policy: None to allow everything.
+        Args:
+            registry: of the broker.
+            policy: None to allow everything.
         """
         self.registry = registry
         self.on_refused: Callable[[OperationRefused], None] = lambda _: None
@@ -78,7 +79,7 @@ class Operations:
             self._noted.append(operation)
 
     @contextmanager
-    def noted(self) -> Iterator[list[Operation]]:
+    def record_grants(self) -> Iterator[list[Operation]]:
         """The rights that are granted within, as far as they last longer than one operation.
 
         None where everything is allowed: a broker has rules from its start, or never.
@@ -91,7 +92,7 @@ class Operations:
             self._noted = None
 
     def ask_again(self, principal: Principal, held: Iterable[Operation]) -> None:
-        """Ask for rights that were `noted`, since another policy applies.
+        """Ask for rights that `record_grants` gave, since another policy applies.
 
         Raises:
             OperationRefused: for the first one that the principal has no longer.

@@ -45,11 +45,12 @@ class Publisher:
     """
 
     def __init__(self, operations: PublishingOperations, principal: Principal, *, relay: bool = False) -> None:
-        """Args:
+        """Make a publisher, which has asked for no right yet.
 
-        operations: of the broker.
-        principal: who sends.
-        relay: the messages name their nodes themselves, so that their addresses are asked for as well.
+        Args:
+            operations: of the broker.
+            principal: who sends.
+            relay: the messages name their nodes themselves, so that their addresses are asked for as well.
         """
         self.registry = operations.registry
         self._operations = operations

@@ -40,10 +40,11 @@ class Journal:
     """The journal of a broker. All methods belong to the thread of its loop."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
-        """Args:
+        """Make the journal of a broker; nothing is written yet.
 
-        store: to write to.
-        clock: of the broker, in seconds; times to live end by it.
+        Args:
+            store: to write to.
+            clock: of the broker, in seconds; times to live end by it.
         """
         self._store = store
         #: What the broker's clock is behind the time of day, by which times to live end on the disk.

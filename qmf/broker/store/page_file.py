@@ -38,9 +38,10 @@ class PageFile(Closable):
     """
 
     def __init__(self, path: Path) -> None:
-        """Args:
+        """Open a database file.
 
-        path: of the file; its log lies beside it.
+        Args:
+            path: of the file; its log lies beside it.
 
         Raises:
             OSError: it cannot be opened.
@@ -81,7 +82,7 @@ class PageFile(Closable):
         lock = _LOCK_BYTE // self.size + 1
         return (number for number in range(1, self.count + 1) if number != lock)
 
-    def unused(self) -> tuple[set[int], bool]:
+    def unused_pages(self) -> tuple[set[int], bool]:
         """The pages that hold nothing, and whether all such pages are known."""
         found: set[int] = set()
         header = self.page(1)

@@ -54,7 +54,7 @@ class PageRows:
 
     def __iter__(self) -> Iterator[PageRow]:
         file = self._file
-        unused, complete = file.unused()
+        unused, complete = file.unused_pages()
         if not complete:
             self.faults.append("which pages are unused is not known: messages that were acknowledged may come again")
         unknown: list[int] = []

@@ -24,10 +24,11 @@ class Reserve:
     """
 
     def __init__(self, path: Path, size: int = SIZE) -> None:
-        """Args:
+        """Take a file as the reserve; it is not filled yet.
 
-        path: of the file.
-        size: as the attribute.
+        Args:
+            path: of the file.
+            size: as the attribute.
         """
         self._path = path
         self.size = size

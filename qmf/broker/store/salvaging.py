@@ -28,10 +28,11 @@ class Salvage:
     """
 
     def __init__(self, pages: PageFile, path: Path) -> None:
-        """Args:
+        """Prepare for reading a damaged store.
 
-        pages: of the store's file.
-        path: of that file, for errors.
+        Args:
+            pages: of the store's file.
+            path: of that file, for errors.
         """
         self.faults: list[str] = []
         self._rows = PageRows(pages)

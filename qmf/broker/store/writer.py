@@ -24,12 +24,13 @@ class StoreWriter:
     """The thread that owns the connection for writing."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, reserve: Reserve, report: Report) -> None:
-        """Args:
+        """Start the thread.
 
-        connection: to write with; closed at the end.
-        path: of the file, for error texts.
-        reserve: space for a full disk.
-        report: what became of a batch.
+        Args:
+            connection: to write with; closed at the end.
+            path: of the file, for error texts.
+            reserve: space for a full disk.
+            report: what became of a batch.
         """
         self._connection = connection
         self._path = path

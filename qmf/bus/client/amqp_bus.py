@@ -60,22 +60,24 @@ class AmqpBus(Bus):
         heartbeat: float | None = HEARTBEAT,
         backoff: Backoff | None = None,
     ) -> None:
-        """Args:
+        """Make a bus, which connects when it is opened.
 
-        url: as in `parse_url`. With ``amqp://`` messages can be read on the way; use ``amqps://`` across networks.
-        container: our container id; by default a new one per connection. With a fixed one, a broker that has not
-            noticed the end of the old connection yet may refuse the new one.
-        username, password: user to log in as; they take precedence over those of the URL. Without a user and a token,
-            SASL ANONYMOUS is used.
-        token: access token to log in with, by SASL OAUTHBEARER, or a function that returns the one for each login;
-            None for none.
-        mechanisms: SASL mechanisms that may be used; by default the strongest that the broker offers. A user becomes
-            anonymous, and a password is sent without TLS to another machine, only if that is named.
-        ssl_context: for ``amqps://``; by default one that trusts the system's authorities and checks the host's name.
-        reconnect: False to stay disconnected after a loss.
-        heartbeat: seconds between the heartbeats that are asked of the broker; it counts as lost after twice that.
-            None: never.
-        backoff: waits between attempts to reconnect.
+        Args:
+            url: as in `parse_url`. With ``amqp://`` messages can be read on the way; use ``amqps://`` across networks.
+            container: our container id; by default a new one per connection. With a fixed one, a broker that has not
+                noticed the end of the old connection yet may refuse the new one.
+            username, password: user to log in as; they take precedence over those of the URL. Without a user and a
+                token, SASL ANONYMOUS is used.
+            token: access token to log in with, by SASL OAUTHBEARER, or a function that returns the one for each login;
+                None for none.
+            mechanisms: SASL mechanisms that may be used; by default the strongest that the broker offers. A user
+                becomes anonymous, and a password is sent without TLS to another machine, only if that is named.
+            ssl_context: for ``amqps://``; by default one that trusts the system's authorities and checks the host's
+                name.
+            reconnect: False to stay disconnected after a loss.
+            heartbeat: seconds between the heartbeats that are asked of the broker; it counts as lost after twice that.
+                None: never.
+            backoff: waits between attempts to reconnect.
 
         Raises:
             UrlError: the URL is invalid.

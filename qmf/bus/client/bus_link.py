@@ -26,11 +26,12 @@ class BusLink(PersistentLink):
     """
 
     def __init__(self, address: str, report: Callable[[LinkLost], None], pause: float) -> None:
-        """Args:
+        """Make a link that is not attached.
 
-        address: of the node, for errors; empty for the anonymous relay.
-        report: called with what watchers are to be notified of.
-        pause: seconds between attempts to attach a link that the broker has detached too often.
+        Args:
+            address: of the node, for errors; empty for the anonymous relay.
+            report: called with what watchers are to be notified of.
+            pause: seconds between attempts to attach a link that the broker has detached too often.
         """
         super().__init__()
         self.address = address
@@ -60,21 +61,21 @@ class BusLink(PersistentLink):
     # What subclasses do
 
     @abc.abstractmethod
-    def _refused(self, error: LinkError) -> float | None:
-        """The broker has refused the link; returns the same as `_gone`."""
+    def _on_refused(self, error: LinkError) -> float | None:
+        """The broker has refused the link; returns the same as `_on_ended`."""
 
     @abc.abstractmethod
-    def _detached(self, error: LinkError) -> None:
+    def _on_detached(self, error: LinkError) -> None:
         """The broker has detached the link. It will be attached again, at once or after a pause."""
 
     # For subclasses
 
-    def _gone(self, condition: str, description: str) -> float | None:
+    def _on_ended(self, condition: str, description: str) -> float | None:
         error = LinkError(self.address, condition or "amqp:link:detach-forced", description)
         if not self.attached:
-            return self._refused(error)
+            return self._on_refused(error)
         self._lost = error
-        self._detached(error)
+        self._on_detached(error)
         if self._reattached < MAX_REATTACHMENTS:
             self._reattached += 1
             return 0

@@ -57,10 +57,11 @@ class BusLinks:
     """
 
     def __init__(self, url: str, watchers: BusWatchers) -> None:
-        """Args:
+        """Make the links of a bus, which has none yet.
 
-        url: of the bus, for errors.
-        watchers: notified of what happens.
+        Args:
+            url: of the bus, for errors.
+            watchers: notified of what happens.
         """
         self.network: NetworkConnection | None = None
         self.senders: SenderLinks | None = None

@@ -78,9 +78,9 @@ class ArtemisDialect(Dialect):
         words = binding.key.split(".")
         literal = list(itertools.takewhile(lambda word: word not in _WILDCARDS, words))
         if binding.kind is ExchangeKind.DIRECT or literal == words:
-            filters = _selector(f"JMSType = {_quoted(binding.key)}")
+            filters = _selector(f"JMSType = {_quote(binding.key)}")
         elif literal:
-            filters = _selector(f"JMSType LIKE {_quoted(_pattern(literal))} ESCAPE '\\'")
+            filters = _selector(f"JMSType LIKE {_quote(_pattern(literal))} ESCAPE '\\'")
         else:
             filters = ()  # a selector would exclude messages without a subject
         return Terminus(binding.exchange, filters=filters, capabilities=("topic",))
@@ -136,7 +136,7 @@ def _selector(text: str) -> tuple[Filter, ...]:
     return (Filter("jms-selector", "apache.org:selector-filter:string", text),)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 

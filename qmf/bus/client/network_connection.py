@@ -112,12 +112,13 @@ class NetworkConnection:
         on_lost: Callable[[NetworkFailure], None],
         dial: Dial | None = None,
     ) -> None:
-        """Args:
+        """Make a connection that is not open yet.
 
-        url: of the broker.
-        settings: of the connection.
-        on_lost: called once if the connection ends after `connect` has succeeded and before `close`.
-        dial: makes the transport; None for TCP to the URL, with TLS where it says so.
+        Args:
+            url: of the broker.
+            settings: of the connection.
+            on_lost: called once if the connection ends after `connect` has succeeded and before `close`.
+            dial: makes the transport; None for TCP to the URL, with TLS where it says so.
         """
         self.url = url
         self.peer = ConnectionOpened("", frozenset())

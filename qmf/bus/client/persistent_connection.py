@@ -67,16 +67,18 @@ class PersistentConnection:
         attempt_timeout: float,
         dial: Dial | None = None,
     ) -> None:
-        """Args:
+        """Make a connection that is not open yet.
 
-        urls: of brokers, which each attempt tries in this order; at least one.
-        owner: notified of what happens.
-        settings: makes the settings for a URL.
-        ssl_context: for URLs with TLS; None for one that trusts the system's authorities and checks the host's name.
-        waits: makes the seconds to wait before each attempt, called with False for the first connection and with True
-            after a loss; no further attempts follow after its end.
-        attempt_timeout: seconds for one attempt at one URL, for the connection and then for its links.
-        dial: see `NetworkConnection`.
+        Args:
+            urls: of brokers, which each attempt tries in this order; at least one.
+            owner: notified of what happens.
+            settings: makes the settings for a URL.
+            ssl_context: for URLs with TLS; None for one that trusts the system's authorities and checks the host's
+                name.
+            waits: makes the seconds to wait before each attempt, called with False for the first connection and with
+                True after a loss; no further attempts follow after its end.
+            attempt_timeout: seconds for one attempt at one URL, for the connection and then for its links.
+            dial: see `NetworkConnection`.
         """
         self._dial = dial
         self.state = ConnectionState.NEW

@@ -79,12 +79,12 @@ class PersistentLink(LinkOwner, abc.ABC):
         """See `LinkOwner`."""
         assert self._link is not None
         self._move(LinkTrigger.GRANT)
-        self._granted(self._link)
+        self._on_granted(self._link)
 
     def on_detached(self, condition: str, description: str) -> None:
         """See `LinkOwner`."""
         self._link = None
-        pause = self._gone(condition, description)
+        pause = self._on_ended(condition, description)
         if self._state is LinkState.FAILED:
             return
         self._move(LinkTrigger.LOSE)
@@ -104,11 +104,11 @@ class PersistentLink(LinkOwner, abc.ABC):
         """Ask the broker for a new link."""
 
     @abc.abstractmethod
-    def _granted(self, link: Link) -> None:
+    def _on_granted(self, link: Link) -> None:
         """The link is attached, for the first time or again."""
 
     @abc.abstractmethod
-    def _gone(self, condition: str, description: str) -> float | None:
+    def _on_ended(self, condition: str, description: str) -> float | None:
         """The broker has ended the link, or has refused it if it is not `attached`.
 
         Returns:

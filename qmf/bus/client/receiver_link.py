@@ -47,11 +47,12 @@ class ReceiverLink(BusLink):
         prefetch: int,
         on_data: DataCallback | None = None,
     ) -> None:
-        """Args:
+        """Make the link of a subscription; it is not attached yet.
 
-        report: as of `BusLink`.
-        binding, on_message, prefetch: as of `Bus.subscribe`.
-        on_data: as of `Bus.subscribe_data`; in place of `on_message`.
+        Args:
+            report: as of `BusLink`.
+            binding, on_message, prefetch: as of `Bus.subscribe`.
+            on_data: as of `Bus.subscribe_data`; in place of `on_message`.
         """
         super().__init__(binding.exchange, report, PAUSE)
         self.answer: asyncio.Future[NetworkError | None] = asyncio.get_running_loop().create_future()
@@ -146,11 +147,11 @@ class ReceiverLink(BusLink):
             session=session,
         )
 
-    def _granted(self, link: Link) -> None:  # noqa: ARG002
+    def _on_granted(self, link: Link) -> None:  # noqa: ARG002
         self._attached_at = asyncio.get_running_loop().time()
         self._answer(None)
 
-    def _refused(self, error: LinkError) -> float | None:
+    def _on_refused(self, error: LinkError) -> float | None:
         self._answer(error)
         if self._attached_at is None:
             return None  # there is no subscription
@@ -158,7 +159,7 @@ class ReceiverLink(BusLink):
         self._report_lost(self._lost, reopened=False)
         return self._pause
 
-    def _detached(self, error: LinkError) -> None:  # noqa: ARG002
+    def _on_detached(self, error: LinkError) -> None:  # noqa: ARG002
         assert self._attached_at is not None
         if asyncio.get_running_loop().time() - self._attached_at > STABLE:
             self._reattached = 0

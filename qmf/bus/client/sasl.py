@@ -35,10 +35,11 @@ class SaslClient:
     """
 
     def __init__(self, credentials: SaslCredentials, permitted: Sequence[str] | None) -> None:
-        """Args:
+        """Begin an exchange with a broker.
 
-        credentials: of the client.
-        permitted: names of mechanisms that may be used; None for all.
+        Args:
+            credentials: of the client.
+            permitted: names of mechanisms that may be used; None for all.
         """
         self.channel = Channel()
         self.passed = False

@@ -62,11 +62,12 @@ class SenderLink(BusLink):
         target: Terminus,
         properties: Mapping[str, object],
     ) -> None:
-        """Args:
+        """Make a link that is not attached yet.
 
-        network: where it is attached.
-        report, address: as of `BusLink`.
-        target, properties: of the link.
+        Args:
+            network: where it is attached.
+            report, address: as of `BusLink`.
+            target, properties: of the link.
         """
         super().__init__(address, report, PAUSE)
         self._place = network
@@ -210,17 +211,17 @@ class SenderLink(BusLink):
             sending_link_name(), is_sender=True, terminus=self._target, session=session, properties=self._properties
         )
 
-    def _granted(self, link: Link) -> None:  # noqa: ARG002
+    def _on_granted(self, link: Link) -> None:  # noqa: ARG002
         self.send_pending()
 
-    def _refused(self, error: LinkError) -> float | None:
+    def _on_refused(self, error: LinkError) -> float | None:
         self._lost, self._refusal = None, error
         self._refused_until = self._loop.time() + self._pause
         self._report_lost(error, reopened=False)
         self._fail_pending(error)
         return None  # the next message asks for it
 
-    def _detached(self, error: LinkError) -> None:
+    def _on_detached(self, error: LinkError) -> None:
         self._keep_batch()
         self._fail_unsettled(error)
 

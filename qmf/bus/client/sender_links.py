@@ -24,10 +24,11 @@ class SenderLinks:
     """The links on which a bus sends, created as messages need them."""
 
     def __init__(self, network: NetworkConnection, report: Callable[[LinkLost], None]) -> None:
-        """Args:
+        """Make the links of a network connection, which has none yet.
 
-        network: the connection.
-        report: as of `BusLink`.
+        Args:
+            network: the connection.
+            report: as of `BusLink`.
         """
         self._network = network
         self._report = report

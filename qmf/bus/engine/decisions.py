@@ -27,9 +27,10 @@ class Decisions:
     """
 
     def __init__(self, native: Native | None) -> None:
-        """Args:
+        """Make the decisions of an engine, which has made none yet.
 
-        native: the compiled functions; None to do without.
+        Args:
+            native: the compiled functions; None to do without.
         """
         self._native = native
         self.waiting: list[tuple[Link, int]] = []

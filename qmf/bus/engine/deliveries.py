@@ -76,16 +76,17 @@ class Deliveries:
         server: bool,
         native: Native | None,
     ) -> None:
-        """Args:
+        """Make the deliveries of an engine, which has none yet.
 
-        limit: largest message that is accepted, in bytes. A server rejects a larger one; a client releases it, since
-            the broker is to keep it.
-        events: of the engine, where those of deliveries are appended.
-        links: of the connection; one whose peer exceeds the limit is ended.
-        decisions: of the connection; those that wait for the next message are carried out before it is sent.
-        server: True on the side that has the transactions: `Delivery` names them, and messages with an outcome within
-            one stay unsettled until it ends.
-        native: the compiled functions; None to do without.
+        Args:
+            limit: largest message that is accepted, in bytes. A server rejects a larger one; a client releases it,
+                since the broker is to keep it.
+            events: of the engine, where those of deliveries are appended.
+            links: of the connection; one whose peer exceeds the limit is ended.
+            decisions: of the connection; those that wait for the next message are carried out before it is sent.
+            server: True on the side that has the transactions: `Delivery` names them, and messages with an outcome
+                within one stay unsettled until it ends.
+            native: the compiled functions; None to do without.
         """
         self._limit = limit
         #: That of the transfer which is being read.

@@ -13,9 +13,10 @@ class LinkTable:
     """Made when it is needed, from the links that there are then; see `native.c`."""
 
     def __init__(self, links: Mapping[Any, Link]) -> None:
-        """Args:
+        """Prepare the table of an engine's links.
 
-        links: of the connection, which owns them.
+        Args:
+            links: of the connection, which owns them.
         """
         self._links = links
         #: None when a link has come or gone since it was made.

@@ -48,14 +48,15 @@ class Links:
         max_message: int,
         native: Native | None,
     ) -> None:
-        """Args:
+        """Make the links of an engine, which has none yet.
 
-        by_impl: as the attribute; empty.
-        sessions: of the connection.
-        events: of the engine, where those of links are appended.
-        sent_frames: learn the handles of links.
-        max_message: bytes of the largest message that is accepted.
-        native: the compiled functions; None to do without.
+        Args:
+            by_impl: as the attribute; empty.
+            sessions: of the connection.
+            events: of the engine, where those of links are appended.
+            sent_frames: learn the handles of links.
+            max_message: bytes of the largest message that is accepted.
+            native: the compiled functions; None to do without.
         """
         self.by_impl = by_impl
         self.table = LinkTable(by_impl)

@@ -23,12 +23,13 @@ class EngineSessions:
         links: Mapping[Any, Link],
         most: int,
     ) -> None:
-        """Args:
+        """Make the sessions of an engine, which has none yet.
 
-        connection: proton's.
-        events: of the engine, where those of sessions are appended.
-        links: of the connection, by C object; changed elsewhere.
-        most: sessions that the peer may begin; 0 for any number.
+        Args:
+            connection: proton's.
+            events: of the engine, where those of sessions are appended.
+            links: of the connection, by C object; changed elsewhere.
+            most: sessions that the peer may begin; 0 for any number.
         """
         self._connection = connection
         self._events = events

@@ -18,12 +18,13 @@ class SimpleEvents:
     """
 
     def __init__(self, native: Native, table: LinkTable, limit: int, deliveries: Deliveries) -> None:
-        """Args:
+        """Prepare the handling of an engine's simple events.
 
-        native: the compiled functions.
-        table: of the links.
-        limit: bytes of the largest message that is accepted.
-        deliveries: of the engine: they handle what was read.
+        Args:
+            native: the compiled functions.
+            table: of the links.
+            limit: bytes of the largest message that is accepted.
+            deliveries: of the engine: they handle what was read.
         """
         self._native = native
         self.output: Callable[[int, int, int], tuple[bytes, bool]] = native.output

@@ -60,7 +60,7 @@ def write_terminus(terminus: proton.Terminus, value: Terminus | None) -> None:
             terminus.capabilities.put_symbol(proton.symbol(name))
         terminus.capabilities.exit()
     if value.filters:
-        terminus.filter.put_object({proton.symbol(entry.name): _described(entry) for entry in value.filters})
+        terminus.filter.put_object({proton.symbol(entry.name): _to_described(entry) for entry in value.filters})
 
 
 _EXPIRY_POLICIES = {
@@ -118,7 +118,7 @@ def _plain(value: Any) -> Any:
     return proton.Described(proton.symbol(value.descriptor), inner)
 
 
-def _described(entry: Filter) -> proton.Described:
+def _to_described(entry: Filter) -> proton.Described:
     descriptor = entry.descriptor
     value: Any = entry.value
     return proton.Described(

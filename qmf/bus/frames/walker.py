@@ -176,7 +176,7 @@ class PythonWalker:
     def _begin_frame(self, data: bytes | memoryview, position: int) -> bool:
         """Learn how long the frame here is, and why it matters; False while too little of it is there."""
         frame = self._head + bytes(data[position : position + HEAD - len(self._head)])
-        if len(frame) < _FRAME_HEADER or len(frame) < _wanted(frame):
+        if len(frame) < _FRAME_HEADER or len(frame) < _needed_bytes(frame):
             if not self._outgoing:
                 self._head = frame
             return False
@@ -232,7 +232,7 @@ def _frame_length(head: bytes) -> int:
     return _FRAME_HEADER if head.startswith(_PROTOCOL) else int.from_bytes(head[:4])
 
 
-def _wanted(head: bytes) -> int:
+def _needed_bytes(head: bytes) -> int:
     """Bytes of a frame that have to be there to look at it."""
     return min(_frame_length(head), HEAD)
 

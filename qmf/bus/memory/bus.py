@@ -27,11 +27,12 @@ class MemoryBus(Bus):
     """A bus on a `MemoryExchange`."""
 
     def __init__(self, exchange: MemoryExchange, *, reconnect: bool = True, backoff: Backoff | None = None) -> None:
-        """Args:
+        """Make a bus that is connected once it is opened.
 
-        exchange: that connects this bus with others.
-        reconnect: False to stay disconnected after a loss.
-        backoff: waits between attempts to reconnect.
+        Args:
+            exchange: that connects this bus with others.
+            reconnect: False to stay disconnected after a loss.
+            backoff: waits between attempts to reconnect.
         """
         self.exchange = exchange
         self._reconnect = reconnect

@@ -61,10 +61,11 @@ class MemoryExchange:
         name: str = "memory",
         queue_limit: int = QUEUE_LIMIT,
     ) -> None:
-        """Args:
+        """Make an exchange without buses.
 
-        nodes: exchanges by name.
-        name, queue_limit: as the attributes.
+        Args:
+            nodes: exchanges by name.
+            name, queue_limit: as the attributes.
         """
         self.name = name
         self.received = self.discarded = self.dropped = 0

@@ -22,11 +22,12 @@ class MemorySubscription(Subscription):
         prefetch: int,
         on_close: Callable[[MemorySubscription], None],
     ) -> None:
-        """Args:
+        """Make a subscription with an empty queue.
 
-        exchange: counts the messages that the queue drops.
-        binding, on_message, prefetch: as of `Bus.subscribe`.
-        on_close: called by `close`.
+        Args:
+            exchange: counts the messages that the queue drops.
+            binding, on_message, prefetch: as of `Bus.subscribe`.
+            on_close: called by `close`.
         """
         self.binding = binding
         self._exchange = exchange

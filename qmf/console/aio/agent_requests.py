@@ -128,7 +128,7 @@ class AgentRequests:
     async def objects(self, query: ObjectQuery, timeout: float | None) -> Answers[RemoteObject]:
         """See `Client.objects`."""
         predicate, test = self.compile(query)
-        asked = await self._asked(query)
+        asked = await self._agents_to_ask(query)
         answers = await self._gather(
             asked, lambda agent: self.query(agent, query, predicate, timeout), others=query.only_agent is None
         )
@@ -145,13 +145,13 @@ class AgentRequests:
         """
         if not query.where or query.object_id is not None:
             return
-        if not found and not self._known(query):
+        if not found and not self._known_fields(query):
             name, package = query.class_name
             learned = (self._discovery.learn_classes(agent, package, name) for agent in asked)
             await asyncio.gather(*learned, return_exceptions=True)
-        check_names(query.where, self._known(query))
+        check_names(query.where, self._known_fields(query))
 
-    def _known(self, query: ObjectQuery) -> list[ClassFields]:
+    def _known_fields(self, query: ObjectQuery) -> list[ClassFields]:
         """The fields of the query's classes, as far as they are known."""
         name, package = query.class_name
         keys = self._schemas.resolve(package, name) if name else []
@@ -160,8 +160,8 @@ class AgentRequests:
     async def each(self, query: ObjectQuery, timeout: float | None) -> AsyncGenerator[RemoteObject, None]:
         """See `Client.each`."""
         predicate, test = self.compile(query)
-        asked = await self._asked(query)
-        unfinished = self._unfinished() if query.only_agent is None else {}
+        asked = await self._agents_to_ask(query)
+        unfinished = self._search_failure() if query.only_agent is None else {}
         loop = asyncio.get_running_loop()
         # A queue and not `asyncio.wait`, which looks at all that wait for each one that is done.
         done: asyncio.Queue[asyncio.Task[list[RemoteObject]]] = asyncio.Queue()
@@ -192,13 +192,13 @@ class AgentRequests:
 
     def compile(self, query: ObjectQuery) -> tuple[Predicate, Test]:
         """The predicate to send, and the test for each object of an answer; see `compile_filter`."""
-        predicate, test = compile_filter(query.where, self._known(query))
+        predicate, test = compile_filter(query.where, self._known_fields(query))
         version = query.class_key.hash if query.class_key else None
         if version is None:
             return predicate, test
         return predicate, lambda obj: _has_hash(obj, version) and test(obj)
 
-    async def _asked(self, query: ObjectQuery) -> list[Agent]:
+    async def _agents_to_ask(self, query: ObjectQuery) -> list[Agent]:
         self._rpc.check_connected()
         return [await self.find_agent(query.only_agent)] if query.only_agent else list(self._agents)
 
@@ -209,7 +209,7 @@ class AgentRequests:
             NotFoundError: not present.
         """
         if self._agents.get(name) is None:
-            await self._tracker.found()
+            await self._tracker.wait_for_search()
         return self._agents.find(name)
 
     # -- objects of one agent
@@ -286,7 +286,7 @@ class AgentRequests:
     async def classes_of(self, agent: Agent, timeout: float | None) -> list[ClassKey]:
         """The classes of one agent: those that it lists, or those seen so far when it can't list them."""
         self._rpc.check_connected()
-        return await self._discovery.list_classes(agent, timeout) or self._schemas.used_by(agent.name)
+        return await self._discovery.list_classes(agent, timeout) or self._schemas.keys_used_by(agent.name)
 
     # -- for remote objects, see `ObjectClient`
 
@@ -333,7 +333,7 @@ class AgentRequests:
     def _seconds(self, timeout: float | None) -> float:
         return self._timeout if timeout is None else timeout
 
-    def _unfinished(self) -> dict[str, QmfError]:
+    def _search_failure(self) -> dict[str, QmfError]:
         """The failure of a request to all agents while some are not known yet."""
         error = self._tracker.unfinished
         return {} if error is None else {ALL_AGENTS: error}
@@ -346,7 +346,7 @@ class AgentRequests:
         Raises:
             QmfError: all of them failed.
         """
-        unfinished = self._unfinished() if others else {}
+        unfinished = self._search_failure() if others else {}
         results = await asyncio.gather(*(ask(agent) for agent in agents), return_exceptions=True)
         failures: dict[str, QmfError] = {}
         found: list[T] = []
@@ -359,7 +359,7 @@ class AgentRequests:
                 found += result
         _check_failures(failures, len(agents))
         # Another agent may have been found meanwhile, which was not asked.
-        failures |= unfinished or (self._unfinished() if others else {})
+        failures |= unfinished or (self._search_failure() if others else {})
         _log_failures(failures)
         return Answers(tuple(found), failures)
 

@@ -109,13 +109,13 @@ class AgentSearch:
         self._in_brokers = 0
         self._forget_probe()
 
-    def accepted(self, now: float) -> None:
+    def on_accepted(self, now: float) -> None:
         """The broker accepted the locate request: agents have had no chance to answer before."""
         if self.running and not self._answered:
             self._limit = max(self._limit, min(BROKER_FACTOR * (now - self._began), LONGEST_QUIET))
             self._began = self._last = now
 
-    def answered(self, name: str, now: float, *, is_new: bool, in_broker: bool = False) -> None:
+    def on_answer(self, name: str, now: float, *, is_new: bool, in_broker: bool = False) -> None:
         """An agent answered.
 
         Args:
@@ -138,12 +138,12 @@ class AgentSearch:
                 self._forget_probe()
         self._probe_answered(name, now)
 
-    def started(self, name: str) -> None:
+    def on_agent_started(self, name: str) -> None:
         """An agent announced itself unasked: it may have been started just now, so this doesn't extend the search."""
         if self.running and name not in self._answered:
             self._started[name] = None
 
-    def removed(self, name: str, now: float) -> None:
+    def on_agent_removed(self, name: str, now: float) -> None:
         """An agent is gone, and answers no more."""
         if self.running:
             self._in_brokers -= self._answered.pop(name, False)

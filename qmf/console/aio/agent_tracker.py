@@ -50,13 +50,13 @@ class AgentTracker:
         #: Names of the agents that announced themselves; one that is only mentioned, by an event, has still to answer.
         self._announced: set[str] = set()
 
-    def mentioned(self, name: str) -> None:
+    def on_mention(self, name: str) -> None:
         """A message names an agent as its sender."""
-        change = self.agents.mentioned(name, _now())
+        change = self.agents.on_mention(name, _now())
         if change is not None or self._timer is None:
             self._report(change)
 
-    def announced(self, info: AgentInfo, *, connected: bool = False, located: bool = False) -> None:
+    def on_announcement(self, info: AgentInfo, *, connected: bool = False, located: bool = False) -> None:
         """An agent announced itself.
 
         Args:
@@ -65,7 +65,7 @@ class AgentTracker:
             located: it answered a locate request.
         """
         now = _now()
-        self._report(self.agents.announced(info, now, connected=connected))
+        self._report(self.agents.on_announcement(info, now, connected=connected))
         agent = self.agents.get(info.name)
         if agent is None:
             return
@@ -73,16 +73,16 @@ class AgentTracker:
         self._announced.add(info.name)
         if located:
             in_broker = agent.is_broker or agent.is_in_broker
-            self.search.answered(info.name, now, is_new=is_new, in_broker=in_broker)
+            self.search.on_answer(info.name, now, is_new=is_new, in_broker=in_broker)
             self._watch_search()
         elif is_new:
-            self.search.started(info.name)
+            self.search.on_agent_started(info.name)
 
-    def cut(self) -> None:
+    def on_connection_lost(self) -> None:
         """The connection was lost, and with it every agent."""
         self._announced.clear()
         self._end_search()
-        for change in self.agents.cut(_now()):
+        for change in self.agents.on_connection_lost(_now()):
             self._report(change)
 
     def close(self) -> None:
@@ -110,9 +110,9 @@ class AgentTracker:
         self._search_over.clear()
         self._watch_search()
 
-    def accepted(self) -> None:
+    def on_accepted(self) -> None:
         """The broker accepted the locate request."""
-        self.search.accepted(_now())
+        self.search.on_accepted(_now())
 
     def ask_broker(self) -> bool:
         """The connected broker is about to be asked how many agents there are; False when that is not needed."""
@@ -134,9 +134,9 @@ class AgentTracker:
             limit: that of the search.
         """
         if limit > 0:
-            await self.found()
+            await self.wait_for_search()
 
-    async def found(self) -> bool:
+    async def wait_for_search(self) -> bool:
         """Wait until no search runs, at most as long as the patience of the tracker; False if one still does."""
         try:
             async with asyncio.timeout(self._patience):
@@ -186,7 +186,7 @@ class AgentTracker:
         if change is not None:
             if change.kind is AgentChangeKind.REMOVED:
                 self._announced.discard(change.agent.name)
-                self.search.removed(change.agent.name, _now())
+                self.search.on_agent_removed(change.agent.name, _now())
                 self._watch_search()
             self._on_change(change)
         if self._ageing and self._timer is None:

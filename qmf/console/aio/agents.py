@@ -271,7 +271,7 @@ class AgentRegistry:
         """The full name for a name or alias; the alias itself while no broker is known."""
         return self._broker if name == BROKER and self._broker else name
 
-    def mentioned(self, name: str, now: float) -> AgentChange | None:
+    def on_mention(self, name: str, now: float) -> AgentChange | None:
         """A message names `name` as its sender; None when that changes nothing."""
         name = self.resolve(name)
         if name == BROKER:
@@ -285,7 +285,7 @@ class AgentRegistry:
         agent = self._with_broker(Agent(info_from_name(name)))
         return self._apply(name, AgentEvent.CONNECTED if agent.is_broker else AgentEvent.MENTIONED, now, agent)
 
-    def announced(self, info: AgentInfo, now: float, *, connected: bool = False) -> AgentChange | None:
+    def on_announcement(self, info: AgentInfo, now: float, *, connected: bool = False) -> AgentChange | None:
         """An agent announced itself.
 
         Args:
@@ -304,7 +304,7 @@ class AgentRegistry:
             return None if entry is None else self._apply(info.name, AgentEvent.GOODBYE, now, entry.agent)
         self._departed.pop(info.name, None)
         agent = self._with_broker(Agent(info, is_broker=connected or info.name == self._broker))
-        if entry is not None and _restarted(entry.agent.info, info):
+        if entry is not None and _is_restart(entry.agent.info, info):
             return self._apply(info.name, AgentEvent.RESTARTED, now, agent)
         return self._apply(info.name, AgentEvent.CONNECTED if agent.is_broker else AgentEvent.ANNOUNCED, now, agent)
 
@@ -325,7 +325,7 @@ class AgentRegistry:
             default=None,
         )
 
-    def cut(self, now: float) -> list[AgentChange]:
+    def on_connection_lost(self, now: float) -> list[AgentChange]:
         """The connection was lost: remove every agent."""
         self._departed.clear()
         changes = [self._apply(name, AgentEvent.CUT, now, entry.agent) for name, entry in list(self._entries.items())]
@@ -377,7 +377,7 @@ def _same(old: Agent, new: Agent) -> bool:
     return old == attrs.evolve(new, info=attrs.evolve(new.info, timestamp=old.info.timestamp))
 
 
-def _restarted(old: AgentInfo, new: AgentInfo) -> bool:
+def _is_restart(old: AgentInfo, new: AgentInfo) -> bool:
     """True when two announcements come from different runs; values that one of them lacks are not compared."""
     if old.epoch and new.epoch and old.epoch != new.epoch:
         return True

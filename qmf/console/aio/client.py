@@ -143,7 +143,7 @@ class Client(AsyncClosable):
 
     def known_schema(self, class_key: ClassKey) -> AnySchema | None:
         """A schema, if it was fetched already; see `schema`."""
-        return self._schemas.known(class_key)
+        return self._schemas.cached_schema(class_key)
 
     @property
     def counts(self) -> RequestCounts:
@@ -177,7 +177,7 @@ class Client(AsyncClosable):
 
     async def agents_found(self) -> bool:
         """Wait while agents are being found, at most as long as the client's timeout; False if some still are."""
-        return await self._core.tracker.found()
+        return await self._core.tracker.wait_for_search()
 
     def agent(self, name: str) -> Agent:
         """The agent with this name; ``broker`` is the connected broker's.
@@ -406,7 +406,7 @@ class Client(AsyncClosable):
             raise CallerError(f"follow: interval {interval}, recheck {recheck} and size {size} must be above 0")
         query, make = make_query(name, package, class_key, object_id, agent, where)
         spec = FollowSpec(query, *self._requests.compile(query), interval, recheck)
-        return Follow(self._core.follower(spec, size), make or _unchanged)
+        return Follow(self._core.follower(spec, size), make or _identity)
 
     def follow_agents(self, size: int = 1000) -> NotificationStream:
         """A stream of the agents and their changes: first an `AgentAdded` for each agent present, then the changes.
@@ -455,5 +455,5 @@ class Client(AsyncClosable):
             await self._receiver.unbind(key)
 
 
-def _unchanged(remote: RemoteObject) -> RemoteObject:
+def _identity(remote: RemoteObject) -> RemoteObject:
     return remote

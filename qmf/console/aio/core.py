@@ -128,7 +128,13 @@ class ClientCore:
         publish = self.publisher.publish
         self.rpc = RpcChannel(bus, options.domain)
         self.receiver = MessageReceiver(
-            bus, options.domain, self._envelope, self._v1_message, self._returned, self.rpc.failed, self._unbound
+            bus,
+            options.domain,
+            self._envelope,
+            self._v1_message,
+            self._on_returned,
+            self.rpc.on_failure,
+            self._on_unbound,
         )
         self.tracker = AgentTracker(
             self._agent_changed,
@@ -198,7 +204,7 @@ class ClientCore:
         for follower in list(self.followers):
             await follower.close()
         self.tracker.close()
-        self.rpc.disconnected("the console was closed")
+        self.rpc.on_disconnected("the console was closed")
         await self._tasks.cancel()
         await self.indications.close()
         await self.discovery.close()
@@ -233,17 +239,17 @@ class ClientCore:
         match event:
             case Connected(again=True):
                 self.publisher.publish(BusConnected(url, again=True))
-                self._tasks.spawn(self._reconnected())
+                self._tasks.spawn(self._on_reconnected())
             case Disconnected():
-                self.rpc.disconnected(event.reason)
+                self.rpc.on_disconnected(event.reason)
                 self._identified = None
-                self.tracker.cut()
+                self.tracker.on_connection_lost()
                 self.publisher.publish(BusDisconnected(url, event.reason, event.retry))
             case LinkLost():
                 # A request that was refused in this way fails by its own `send`; here it is only reported.
                 self.publisher.publish(BusLinkLost(event.address, event.condition, event.description, event.reopened))
 
-    async def _reconnected(self) -> None:
+    async def _on_reconnected(self) -> None:
         """Catch up after a reconnect; the broker may be another one than before."""
         with contextlib.suppress(DisconnectedError):
             await self.rpc.open_v1(self.receiver.deliver)
@@ -252,41 +258,41 @@ class ClientCore:
     def _envelope(self, envelope: Envelope, received: ReceivedMessage) -> None:
         content = envelope.content
         if envelope.agent and not isinstance(content, LocateResponse | Heartbeat):
-            self.tracker.mentioned(envelope.agent)
+            self.tracker.on_mention(envelope.agent)
         if isinstance(content, ObjectsIndication | EventsIndication) and envelope.subscription is None:
             self._indication(envelope, received)
             return
         received.settle()
         match content:
             case ObjectsIndication() if envelope.agent:
-                self.subscriptions.published(envelope.agent, envelope, content)
+                self.subscriptions.on_publication(envelope.agent, envelope, content)
             case SubscribeCancel() if envelope.agent:
-                self.subscriptions.cancelled(envelope.agent, content)
+                self.subscriptions.on_cancelled(envelope.agent, content)
             case LocateResponse() | Heartbeat():
                 self._announcement(envelope, content)
             case ObjectsResponse() | SchemaIdsResponse() | SchemasResponse() | MethodResponse():
-                self.rpc.answered(envelope)
+                self.rpc.on_answer(envelope)
             case SubscribeResponse():
                 if envelope.agent:
                     # Before the request's task goes on: the first publication may follow at once.
-                    self.subscriptions.granted(envelope.agent, content, wanted=self.rpc.is_pending(envelope))
-                self.rpc.answered(envelope)
+                    self.subscriptions.on_granted(envelope.agent, content, wanted=self.rpc.is_pending(envelope))
+                self.rpc.on_answer(envelope)
             case ExceptionResponse():
                 agent = self.agents.resolve(envelope.agent) if envelope.agent else None
                 error = RemoteError(content.text or "no reason given", content.code, agent, dict(content.values))
-                self.rpc.failed(envelope.correlation_id, error)
+                self.rpc.on_failure(envelope.correlation_id, error)
             case _:
                 log.debug("skipped a %s, which no console expects", type(content).__name__)
 
-    def _returned(self, correlation_id: str, agent: str | None, response: MethodResponse) -> None:
+    def _on_returned(self, correlation_id: str, agent: str | None, response: MethodResponse) -> None:
         """A method has returned: the same as `_envelope`."""
         if agent:
-            self.tracker.mentioned(agent)
-        self.rpc.returned(correlation_id, response)
+            self.tracker.on_mention(agent)
+        self.rpc.on_returned(correlation_id, response)
 
     def _v1_message(self, message: V1Message) -> None:
         if message.agent:
-            self.tracker.mentioned(message.agent)
+            self.tracker.on_mention(message.agent)
         self.rpc.answered_v1(message)
 
     def _indication(self, envelope: Envelope, received: ReceivedMessage) -> None:
@@ -295,12 +301,12 @@ class ClientCore:
             log.debug("skipped an indication without the name of its agent")
             received.settle()
             return
-        self.indications.received(envelope, agent, received)
+        self.indications.on_indication(envelope, agent, received)
 
     def _announcement(self, envelope: Envelope, content: LocateResponse | Heartbeat) -> None:
         info = content.agent
         located = isinstance(content, LocateResponse)
-        self.tracker.announced(info, connected=envelope.correlation_id == LOCATE_BROKER, located=located)
+        self.tracker.on_announcement(info, connected=envelope.correlation_id == LOCATE_BROKER, located=located)
         agent = self.agents.get(info.name)
         if agent is None:
             return
@@ -315,8 +321,8 @@ class ClientCore:
         if self.options.discover:
             self.discovery.discover(agent)
 
-    def _unbound(self, key: str) -> None:
-        self.indications.unbound(key, self.receiver.bound)
+    def _on_unbound(self, key: str) -> None:
+        self.indications.on_unbound(key, self.receiver.bound)
 
     # -- agents
 
@@ -347,7 +353,7 @@ class ClientCore:
     def _locate_outcome(self, error: Exception | None) -> None:
         """The locate request to all agents has its outcome."""
         if error is None:
-            self.tracker.accepted()
+            self.tracker.on_accepted()
         elif isinstance(error, LinkError):
             self.publisher.publish(BusLinkLost(error.address, error.condition, error.description, reopened=True))
 

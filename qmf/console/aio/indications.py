@@ -46,7 +46,7 @@ class SequenceGaps:
     def __init__(self) -> None:
         self._last: dict[str, dict[str, int]] = {}
 
-    def missed(self, agent: str, subject: str, number: int, first: int | None = None) -> int:
+    def count_missed(self, agent: str, subject: str, number: int, first: int | None = None) -> int:
         """Note the number of a message, or the numbers of what it holds, up to `number`.
 
         Returns:
@@ -101,7 +101,7 @@ class ObjectStore:
         Returns:
             the object with everything known of it.
         """
-        self.lost.found(newer)
+        self.lost.on_received(newer)
         data, object_id = newer.data, newer.object_id
         objects = self._objects.setdefault(object_id.agent_name or "", {})
         known = objects.get(object_id)
@@ -109,7 +109,7 @@ class ObjectStore:
             return newer  # the answer to a query; an indication arrived while its schema was fetched
         # An id may be used again after a deletion that was not received; then the creation times differ.
         same = known is not None and not is_another(known.data, data)
-        newer = known.merged(data) if known is not None and same else newer.detached()
+        newer = known.with_update(data) if known is not None and same else newer.without_message()
         if newer.data.delete_ts:
             objects.pop(object_id, None)
         else:
@@ -172,7 +172,7 @@ class IndicationHandler:
         self._tasks = BackgroundTasks()
         self._types: dict[ClassKey, Mapping[str, QmfType]] = {}
 
-    def received(self, envelope: Envelope, agent: Agent, message: ReceivedMessage) -> None:
+    def on_indication(self, envelope: Envelope, agent: Agent, message: ReceivedMessage) -> None:
         """Handle an indication of an agent; `message` is settled in the end."""
         self.count(envelope, agent)
         content = envelope.content
@@ -186,10 +186,10 @@ class IndicationHandler:
         """Check the sequence number of a published message, and report those that did not arrive."""
         if envelope.sequence is None or envelope.subject is None:
             return
-        missed, events = self._gaps.missed(agent.name, envelope.subject, envelope.sequence), None
+        missed, events = self._gaps.count_missed(agent.name, envelope.subject, envelope.sequence), None
         if envelope.events is not None and isinstance(envelope.content, EventsIndication):
             before = envelope.events - len(envelope.content.events)
-            events = self._event_gaps.missed(agent.name, envelope.subject, envelope.events, first=before + 1)
+            events = self._event_gaps.count_missed(agent.name, envelope.subject, envelope.events, first=before + 1)
         if missed or events:
             report = Missed(agent, envelope.subject, missed, events)
             log.info("%s", report)
@@ -200,14 +200,14 @@ class IndicationHandler:
         self._gaps.forget_agent(agent)
         self._event_gaps.forget_agent(agent)
 
-    def unbound(self, key: str, kept: Collection[str]) -> None:
+    def on_unbound(self, key: str, kept: Collection[str]) -> None:
         """A binding key was removed: the routing keys that only this key matches are no longer counted."""
 
-        def unbound(subject: str) -> bool:
+        def is_unbound(subject: str) -> bool:
             return key_matches(key, subject) and not any(key_matches(other, subject) for other in kept)
 
-        self._gaps.forget_subjects(unbound)
-        self._event_gaps.forget_subjects(unbound)
+        self._gaps.forget_subjects(is_unbound)
+        self._event_gaps.forget_subjects(is_unbound)
 
     async def close(self) -> None:
         """Drop all indications that wait."""
@@ -268,7 +268,7 @@ class IndicationHandler:
 
     def _raise(self, events: Sequence[EventData], agent: Agent) -> None:
         key = events[0].class_key
-        schema = self._schemas.known(key) if key else None
+        schema = self._schemas.cached_schema(key) if key else None
         known = schema if isinstance(schema, EventSchema) else None
         types = self._argument_types(key, known)
         name, publish = agent.name, self._publish
@@ -298,10 +298,10 @@ def _countdown(count: int, message: ReceivedMessage) -> Callable[[], None]:
     if left == 0:
         message.settle()
 
-    def done() -> None:
+    def on_done() -> None:
         nonlocal left
         left -= 1
         if left == 0:
             message.settle()
 
-    return done
+    return on_done

@@ -54,7 +54,7 @@ class LostObjects:
         while len(self._lost) > self._most:
             self._forget(*next(iter(self._lost)))
 
-    def found(self, item: RemoteObject) -> None:
+    def on_received(self, item: RemoteObject) -> None:
         """An object was received: it exists, or its end was reported."""
         if self._lost:
             self._forget(item.agent, item.object_id.object_name)

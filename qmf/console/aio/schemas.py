@@ -125,7 +125,7 @@ class SchemaCache:
         for key in self._by_agent.pop(agent, ()):
             self._entries[key].agents.pop(agent, None)
 
-    def used_by(self, agent: str) -> list[ClassKey]:
+    def keys_used_by(self, agent: str) -> list[ClassKey]:
         """Keys of the classes seen so far that `agent` uses."""
         return list(self._by_agent.get(agent, ()))
 
@@ -143,7 +143,7 @@ class SchemaCache:
             if (not package or key.package == package) and (agent is None or agent in self._entries[key].agents)
         ]
 
-    def known(self, key: ClassKey) -> AnySchema | None:
+    def cached_schema(self, key: ClassKey) -> AnySchema | None:
         """The schema, if it is in the cache."""
         entry = self._entry(key)
         return entry.schema if entry else None
@@ -180,7 +180,7 @@ class SchemaCache:
             QmfError: an agent that may have it did not answer.
         """
         key = self._complete(key)
-        schema = self.known(key)
+        schema = self.cached_schema(key)
         if schema is not None:
             return schema
         task = self._running.get(key)
@@ -188,13 +188,13 @@ class SchemaCache:
             entry = self._entries.get(key)
             task = asyncio.get_running_loop().create_task(self._load(key, tuple(entry.agents) if entry else ()))
             self._running[key] = task
-            task.add_done_callback(lambda done: self._finished(key, done))
+            task.add_done_callback(lambda done: self._on_fetched(key, done))
         # Shielded: a caller that is cancelled must not cancel the fetch for the others.
         return await asyncio.shield(task)
 
     async def learn(self, key: ClassKey) -> None:
         """Fetch a schema unless it is in the cache, even if the last fetch failed; a failure is logged."""
-        if key.hash is None or self.known(key) is not None:
+        if key.hash is None or self.cached_schema(key) is not None:
             return
         try:
             await self.get(key)
@@ -243,7 +243,7 @@ class SchemaCache:
         self.add(schema, key)
         return schema
 
-    def _finished(self, key: ClassKey, task: asyncio.Task[AnySchema]) -> None:
+    def _on_fetched(self, key: ClassKey, task: asyncio.Task[AnySchema]) -> None:
         del self._running[key]
         error = None if task.cancelled() else task.exception()
         # The loss of a connection or an agent is no failure of the schema.

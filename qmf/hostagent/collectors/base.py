@@ -61,7 +61,7 @@ class CollectorContext:
         try:
             yield
         except CallerError as error:
-            self.failures.failed(f"{what} as the model has it", error)
+            self.failures.on_failure(f"{what} as the model has it", error)
 
 
 class Collector(abc.ABC, Generic[R]):

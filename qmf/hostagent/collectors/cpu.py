@@ -43,9 +43,9 @@ class CpuCollector(Collector[CpuReading]):
             frequencies = self.context.machine.ps.cpu_freq(percpu=True) or []
         # On kernels and platforms without frequencies psutil lacks the function.
         except (OSError, psutil.Error, NotImplementedError, AttributeError) as error:
-            self.context.failures.failed(what, error)
+            self.context.failures.on_failure(what, error)
             return []
-        self.context.failures.worked(what)
+        self.context.failures.on_success(what)
         return frequencies
 
     def apply(self, reading: CpuReading) -> None:

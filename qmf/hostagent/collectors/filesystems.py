@@ -55,9 +55,9 @@ class FilesystemCollector(Collector[Sequence[FilesystemReading]]):
             usage = machine.ps.disk_usage(mount.mount_point)
             inodes = machine.inodes(mount.mount_point)
         except (OSError, psutil.Error) as error:
-            failures.failed(what, error)
+            failures.on_failure(what, error)
             return FilesystemReading(mount, None, None)
-        failures.worked(what)
+        failures.on_success(what)
         return FilesystemReading(mount, usage, inodes)
 
     def apply(self, reading: Sequence[FilesystemReading]) -> None:

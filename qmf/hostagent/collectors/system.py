@@ -77,9 +77,9 @@ class SystemCollector(Collector[SystemReading]):
         try:
             chips = machine.temperatures()
         except (OSError, psutil.Error) as error:
-            self.context.failures.failed(what, error)
+            self.context.failures.on_failure(what, error)
             return {}
-        self.context.failures.worked(what)
+        self.context.failures.on_success(what)
         return {
             f"{chip}/{sensor.label or number}": float(sensor.current)
             for chip, sensors in chips.items()

@@ -53,8 +53,8 @@ class Address(str):
     @classmethod
     def of(cls, name: str, subject: str | None = None) -> Address:
         """The address of a node, whatever characters its name has."""
-        text = quoted(name)
-        return cls(text if subject is None else f"{text}/{quoted(subject)}")
+        text = quote(name)
+        return cls(text if subject is None else f"{text}/{quote(subject)}")
 
     @property
     def temporary(self) -> bool:
@@ -73,7 +73,7 @@ class Address(str):
         return str.__str__(self)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """The text as it is written in an address: in quotes where it has characters with a meaning."""
     return text if _PLAIN.match(text) else literal(text)
 

@@ -84,13 +84,13 @@ def tokens(text: str) -> Iterator[AddressToken]:
             return
         match = _TOKEN.match(text, position)
         if match is None:
-            raise malformed(text, position, f"unrecognized characters ({_reason(text, position)})")
+            raise malformed_address(text, position, f"unrecognized characters ({_reason(text, position)})")
         assert match.lastgroup is not None
         yield AddressToken(TokenKind[match.lastgroup], match[0], position)
         position = match.end()
 
 
-def malformed(text: str, position: int, reason: str) -> MalformedAddress:
+def malformed_address(text: str, position: int, reason: str) -> MalformedAddress:
     """The error for a fault at an offset of an address, in the form of the published API.
 
     It names the line, from 1, the column, from 0, and has the text of the line.
@@ -110,14 +110,14 @@ def unescape(text: str, *, quoted: bool) -> str:
             False outside, where a backslash only removes the meaning of the next character.
     """
     return re.sub(
-        r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", lambda match: _unescaped(match[1], quoted), text, flags=re.DOTALL
+        r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", lambda match: _unescape(match[1], quoted), text, flags=re.DOTALL
     )
 
 
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\n": ""}
 
 
-def _unescaped(code: str, quoted: bool) -> str:
+def _unescape(code: str, quoted: bool) -> str:
     if len(code) > 1:
         return chr(int(code[1:], 16))
     if not quoted or code in "\\'\"":

@@ -282,22 +282,22 @@ class _OptionMap:
         error.add_note(f"in the address {self._address!r}")
         return error
 
-    def _typed(self, name: str, kinds: tuple[type, ...], what: str) -> Any:
+    def _take_typed(self, name: str, kinds: tuple[type, ...], what: str) -> Any:
         value = self.take(name)
         if value is None or (isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))):
             return value
         raise self.error(name, f"{value} is not a {what}")
 
     def text(self, name: str) -> str | None:
-        value: str | None = self._typed(name, (str,), "str")
+        value: str | None = self._take_typed(name, (str,), "str")
         return value
 
     def boolean(self, name: str) -> bool | None:
-        value: bool | None = self._typed(name, (bool,), "bool")
+        value: bool | None = self._take_typed(name, (bool,), "bool")
         return value
 
     def seconds(self, name: str) -> float | None:
-        value: float | None = self._typed(name, (int, float), "number of seconds")
+        value: float | None = self._take_typed(name, (int, float), "number of seconds")
         if value is not None and value < 0:
             raise self.error(name, f"{value} is negative")
         return value
@@ -312,11 +312,11 @@ class _OptionMap:
         raise self.error(name, f"{value} not in {tuple(member.value for member in kind)}")
 
     def map(self, name: str) -> _OptionMap:
-        value = self._typed(name, (dict,), "map")
+        value = self._take_typed(name, (dict,), "map")
         return _OptionMap(self._address, ": ".join(part for part in (self._path, name) if part), value or {})
 
     def texts(self, name: str) -> tuple[str, ...]:
-        value = self._typed(name, (list, str), "name or a list of names")
+        value = self._take_typed(name, (list, str), "name or a list of names")
         items = [value] if isinstance(value, str) else value or []
         if not all(isinstance(item, str) for item in items):
             raise self.error(name, f"{value} is not a name or a list of names")
@@ -338,7 +338,7 @@ class _OptionMap:
             alone: one map may stand for a list of one.
             of_text: reads an entry that is text, where that is allowed.
         """
-        value = self._typed(name, (list, dict) if alone else (list,), "list")
+        value = self._take_typed(name, (list, dict) if alone else (list,), "list")
         items = [value] if isinstance(value, dict) else value or []
         found = []
         for number, item in enumerate(items):

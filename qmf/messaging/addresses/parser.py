@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 import attrs
 
-from qmf.messaging.addresses.lexer import AddressToken, TokenKind, malformed, tokens, unescape
+from qmf.messaging.addresses.lexer import AddressToken, TokenKind, malformed_address, tokens, unescape
 from qmf.messaging.exceptions import MalformedAddress
 
 #: Maps and lists may be nested so deep.
@@ -82,15 +82,15 @@ class _Parser:
             subject = self._text_up_to(TokenKind.SEMICOLON)
         options = self.map() if self._accept(TokenKind.SEMICOLON) else None
         if self._peek().kind is not TokenKind.END:
-            raise self._unexpected(TokenKind.END)
+            raise self._unexpected_token(TokenKind.END)
         return ParsedAddress(name, subject, options)
 
     def map(self) -> dict[str, object]:
         if self._peek().kind is not TokenKind.LBRACE:
-            raise self._unexpected(TokenKind.LBRACE)
+            raise self._unexpected_token(TokenKind.LBRACE)
         values = self._map(0)
         if self._peek().kind is not TokenKind.END:
-            raise self._unexpected(TokenKind.END)
+            raise self._unexpected_token(TokenKind.END)
         return values
 
     def _text_up_to(self, *ends: TokenKind) -> str | None:
@@ -110,12 +110,12 @@ class _Parser:
         def entry() -> None:
             token = self._peek()
             if token.kind is not TokenKind.STRING and token.kind not in _BARE:
-                raise self._unexpected(*_SCALARS, TokenKind.RBRACE)
+                raise self._unexpected_token(*_SCALARS, TokenKind.RBRACE)
             key = "".join(map(_literal, self._scalar()))
             if key in values:
-                raise malformed(self._text, token.position, f"{key!r} is given twice")
+                raise malformed_address(self._text, token.position, f"{key!r} is given twice")
             if not self._accept(TokenKind.COLON):
-                raise self._unexpected(TokenKind.COLON)
+                raise self._unexpected_token(TokenKind.COLON)
             values[key] = self._value(depth)
 
         self._sequence(TokenKind.RBRACE, entry)
@@ -132,7 +132,7 @@ class _Parser:
         while not self._accept(end):
             item()
             if not self._accept(TokenKind.COMMA) and self._peek().kind is not end:
-                raise self._unexpected(TokenKind.COMMA, end)
+                raise self._unexpected_token(TokenKind.COMMA, end)
 
     def _value(self, depth: int) -> object:
         token = self._peek()
@@ -143,7 +143,7 @@ class _Parser:
         if token.kind is TokenKind.LBRACKET:
             return self._list(depth + 1)
         if token.kind is not TokenKind.STRING and token.kind not in _BARE:
-            raise self._unexpected(*_SCALARS, TokenKind.LBRACE, TokenKind.LBRACKET)
+            raise self._unexpected_token(*_SCALARS, TokenKind.LBRACE, TokenKind.LBRACKET)
         parts = self._scalar()
         text = "".join(map(_literal, parts))
         if len(parts) == 1 and token.kind is TokenKind.NUMBER:
@@ -176,9 +176,9 @@ class _Parser:
         return False
 
     def _error(self, reason: str) -> MalformedAddress:
-        return malformed(self._text, self._peek().position, reason)
+        return malformed_address(self._text, self._peek().position, reason)
 
-    def _unexpected(self, *expected: TokenKind) -> MalformedAddress:
+    def _unexpected_token(self, *expected: TokenKind) -> MalformedAddress:
         names = ", ".join(kind.value for kind in expected)
         return self._error(f"expecting {names if len(expected) == 1 else f'({names})'}, got {self._peek()}")
 

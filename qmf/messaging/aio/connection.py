@@ -20,10 +20,12 @@ class Connection(ConnectionBase, AsyncClosable):
     __slots__ = ()
 
     def __init__(self, url: str | None = None, **options: Any) -> None:
-        """Args:
+        """Make a connection, which `open` opens.
 
-        url: ``host``, ``host:port``, ``user/password@host``, ``amqp://...``, ``amqps://...`` or ``amqp:tcp:host:port``.
-        options: see `qmf.messaging.options`.
+        Args:
+            url: ``host``, ``host:port``, ``user/password@host``, ``amqp://...``, ``amqps://...`` or
+                ``amqp:tcp:host:port``.
+            options: see `qmf.messaging.options`.
 
         Raises:
             ConnectionError: an option is unknown or has a wrong type, or the URL is invalid.

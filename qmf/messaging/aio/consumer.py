@@ -41,22 +41,23 @@ class Consumer(Generic[ContentT]):
         max_held: int = 500,
         on_failure: Callable[[Failure], object] | None = None,
     ) -> None:
-        """Args:
+        """Make a consumer, which `run` starts.
 
-        connection: opened by `run` unless it is open.
-        source: the address.
-        handler: a coroutine function, or a function, which is called on a thread of its own.
-        content: what is received, see `Session.receiver`.
-        concurrency: messages that are handled at the same time.
-        capacity: messages that the broker may send ahead; None for as many as `concurrency`.
-        retry: None for `Retry()`.
-        dead_letters: the address, which is created if it has no options, of messages that are given up; None to reject
-            them, so that the broker decides.
-        grace: seconds that handlers have when the consumer is stopped; None for no limit. Then they are cancelled, and
-            their messages return to the queue. A function on a thread goes on.
-        max_held: messages that are kept for another attempt where the broker cannot delay them. At the limit, no more
-            messages are fetched.
-        on_failure: called, on the loop, with each failure; they are logged as well.
+        Args:
+            connection: opened by `run` unless it is open.
+            source: the address.
+            handler: a coroutine function, or a function, which is called on a thread of its own.
+            content: what is received, see `Session.receiver`.
+            concurrency: messages that are handled at the same time.
+            capacity: messages that the broker may send ahead; None for as many as `concurrency`.
+            retry: None for `Retry()`.
+            dead_letters: the address, which is created if it has no options, of messages that are given up; None to
+                reject them, so that the broker decides.
+            grace: seconds that handlers have when the consumer is stopped; None for no limit. Then they are cancelled,
+                and their messages return to the queue. A function on a thread goes on.
+            max_held: messages that are kept for another attempt where the broker cannot delay them. At the limit, no
+                more messages are fetched.
+            on_failure: called, on the loop, with each failure; they are logged as well.
 
         Raises:
             MalformedAddress, InvalidOption: an address is none, or the source would be browsed.

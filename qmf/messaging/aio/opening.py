@@ -18,9 +18,10 @@ class Opening(Coroutine[Any, Any, OpenedT], AbstractAsyncContextManager[OpenedT]
     __slots__ = ("_opened", "_work")
 
     def __init__(self, work: Coroutine[Any, Any, OpenedT]) -> None:
-        """Args:
+        """Take the coroutine, which is not started yet.
 
-        work: opens it.
+        Args:
+            work: opens it.
         """
         self._work = work
         self._opened: OpenedT | None = None

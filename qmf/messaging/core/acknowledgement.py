@@ -12,7 +12,7 @@ from qmf.messaging.message import Disposition, Message
 
 
 class Acknowledgements:
-    """The messages of a session that were fetched and are not acknowledged; `fetched` and `take` on any thread.
+    """The messages of a session that were fetched and are not acknowledged; `on_fetched` and `take` on any thread.
 
     Attributes:
         capacity: as of `Session.ack_capacity`.
@@ -26,7 +26,7 @@ class Acknowledgements:
         #: Those whose content cannot be decoded: each is decided about for itself.
         self._undecoded: dict[ReceivedDelivery, None] = {}
 
-    def fetched(self, delivery: ReceivedDelivery, *, decoded: bool = True) -> None:
+    def on_fetched(self, delivery: ReceivedDelivery, *, decoded: bool = True) -> None:
         """The program has a message, and will acknowledge it.
 
         Args:

@@ -166,7 +166,9 @@ class AddressedLink(PersistentLink):
             unsettled=request.unsettled,
             session=session,
             properties=request.properties,
-            resumption=Resumption(self._id, self.listed(), next(self._attempts)) if self.resumable else None,
+            resumption=Resumption(self._id, self.unsettled_outcomes(), next(self._attempts))
+            if self.resumable
+            else None,
         )
 
     def lose(self) -> None:
@@ -289,7 +291,7 @@ class AddressedLink(PersistentLink):
             return self._name
         return f"{network.engine.settings.container}_{self._name}"
 
-    def _gone(self, condition: str, description: str) -> float | None:
+    def _on_ended(self, condition: str, description: str) -> float | None:
         if not self.attached and self._lasting and self._retries and condition in _HELD:
             # The last connection's link may still hold the subscription, until the broker notices that it is gone.
             self._retries -= 1
@@ -301,7 +303,7 @@ class AddressedLink(PersistentLink):
     # With exactly-once
 
     @abc.abstractmethod
-    def listed(self) -> Mapping[int, Outcome | None]:
+    def unsettled_outcomes(self) -> Mapping[int, Outcome | None]:
         """The deliveries that are not settled, by delivery tag."""
 
     @abc.abstractmethod

@@ -42,10 +42,11 @@ class ConnectionCore:
     """
 
     def __init__(self, options: ConnectionOptions, dial: Dial | None = None) -> None:
-        """Args:
+        """Make a connection that is not open yet.
 
-        options: see there.
-        dial: see `qmf.bus.client.network_connection`.
+        Args:
+            options: see there.
+            dial: see `qmf.bus.client.network_connection`.
         """
         self._dial = dial
         self._id = uuid.uuid4()

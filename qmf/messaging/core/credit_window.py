@@ -60,7 +60,7 @@ class CreditWindow:
         """True if no more messages than the threshold are left; arguments as of `limit`."""
         return self.credit + arrived <= self._threshold * self.limit(arrived, waiting)
 
-    def used_late(self) -> int:
+    def count_used_late(self) -> int:
         """How many messages came for credit that had been taken back; the same ones are counted once.
 
         RabbitMQ sends more than it may without that: such messages are kept.

@@ -44,7 +44,7 @@ class IncomingSession(LinkSession, Protocol):
     def ended(self) -> bool:
         """True if the program has closed the session or the connection, and neither had failed before."""
 
-    def arrived(self, count: int) -> None:
+    def on_arrived(self, count: int) -> None:
         """So many messages are there to be fetched."""
 
 
@@ -80,12 +80,13 @@ class IncomingLink(AddressedLink):
         kind: type[Message],
         reader: ContentReader | None = None,
     ) -> None:
-        """Args:
+        """Make the link of a receiver; it is not attached yet.
 
-        session, address, capacity: of the receiver.
-        acknowledgements: of the session.
-        reader: applies content types to its messages.
-        kind: the class of its messages, which `fetch`, `take` and `decode` return.
+        Args:
+            session, address, capacity: of the receiver.
+            acknowledgements: of the session.
+            reader: applies content types to its messages.
+            kind: the class of its messages, which `fetch`, `take` and `decode` return.
         """
         super().__init__(session, address)
         self._acknowledgements = acknowledgements
@@ -148,9 +149,9 @@ class IncomingLink(AddressedLink):
         """Number of messages that have arrived and can be fetched without waiting."""
         return len(self._arrived)
 
-    def unsettled(self) -> int:
+    def count_unsettled(self) -> int:
         """Number of messages that were acknowledged and whose acknowledgement the broker has not confirmed yet."""
-        return self._unconfirmed.decided() if self.resumable else len(self._confirming)
+        return self._unconfirmed.count_decided() if self.resumable else len(self._confirming)
 
     async def fetch(self, timeout: float | None) -> Any:
         """See `Receiver.fetch`."""
@@ -159,7 +160,7 @@ class IncomingLink(AddressedLink):
         if timeout == 0:
             self.check()
         elif (delivery := await self._wait(deadline_of(timeout))) is not None:
-            return self._fetched(delivery)
+            return self._decode_fetched(delivery)
         return await self.fetch_last(timeout)
 
     async def fetch_last(self, timeout: float | None) -> Any:
@@ -199,9 +200,9 @@ class IncomingLink(AddressedLink):
     def take(self) -> Any:
         """The first message that has arrived, or None; another thread may be quicker."""
         delivery = self.pop()
-        return None if delivery is None else self._fetched(delivery)
+        return None if delivery is None else self._decode_fetched(delivery)
 
-    def _fetched(self, delivery: ReceivedDelivery) -> Any:
+    def _decode_fetched(self, delivery: ReceivedDelivery) -> Any:
         self.grant()
         try:
             return self.decode(delivery)
@@ -229,14 +230,14 @@ class IncomingLink(AddressedLink):
             MessagingError: session or connection failed.
         """
         condition = self._session.condition
-        while self.error is None and (left := self._unconfirmed.decided()):
+        while self.error is None and (left := self._unconfirmed.count_decided()):
             patience = CLOSE_PATIENCE if timeout is None else timeout
             confirmed = await condition.wait_for(self._is_confirmed, deadline_of(patience))
-            if not confirmed and (timeout is not None or self._unconfirmed.decided() == left):
+            if not confirmed and (timeout is not None or self._unconfirmed.count_decided() == left):
                 raise Timeout(f"{left} acknowledgements to {self.address.name!r} not confirmed within {patience:g} s")
 
     def _is_confirmed(self) -> bool:
-        return self._failed() or not self._unconfirmed.decided()
+        return self._has_failed() or not self._unconfirmed.count_decided()
 
     # For the session and the synchronous API
 
@@ -315,10 +316,10 @@ class IncomingLink(AddressedLink):
         except DecodeError as error:
             if error.message is not None:
                 delivery.data = b""
-                self._acknowledgements.fetched(delivery, decoded=False)
+                self._acknowledgements.on_fetched(delivery, decoded=False)
             raise
         delivery.data = b""  # the program has it
-        self._acknowledgements.fetched(delivery)
+        self._acknowledgements.on_fetched(delivery)
         return message
 
     def release(self) -> None:
@@ -363,7 +364,7 @@ class IncomingLink(AddressedLink):
     async def _drain(self) -> None:
         """Have the broker send what it has for the credit given, and take the rest of the credit back."""
         condition = self._session.condition
-        await condition.wait_for(lambda: self._failed() or not self.attaching, deadline_of(DRAIN_TIMEOUT))
+        await condition.wait_for(lambda: self._has_failed() or not self.attaching, deadline_of(DRAIN_TIMEOUT))
         if self._link is None or self._network is None or not self.attached or self._arrived:
             return
         if not can_drain(self._network.peer.product):
@@ -375,21 +376,23 @@ class IncomingLink(AddressedLink):
             self.window.credit += extra
             self._network.engine.links.drain(self._link, extra)
             self._network.transport.flush_soon()
-        await condition.wait_for(lambda: not self._draining or self._failed(), deadline_of(DRAIN_TIMEOUT))
+        await condition.wait_for(lambda: not self._draining or self._has_failed(), deadline_of(DRAIN_TIMEOUT))
 
     async def _poll(self) -> None:
         """Give credit for a message and wait a moment for it. A message that comes later is kept for the next fetch."""
         if self.window.credit == 0:
             self._flow(1)
-        await self._session.condition.wait_for(lambda: bool(self._arrived) or self._failed(), deadline_of(POLL_TIMEOUT))
+        await self._session.condition.wait_for(
+            lambda: bool(self._arrived) or self._has_failed(), deadline_of(POLL_TIMEOUT)
+        )
 
-    def _failed(self) -> bool:
+    def _has_failed(self) -> bool:
         self._session.check()
         return self.error is not None
 
     # LinkOwner
 
-    def listed(self) -> Mapping[int, Outcome | None]:
+    def unsettled_outcomes(self) -> Mapping[int, Outcome | None]:
         """See `AddressedLink`."""
         return self._unconfirmed.outcomes()
 
@@ -399,7 +402,7 @@ class IncomingLink(AddressedLink):
         self._arrived.clear()
         return len(self._unconfirmed)
 
-    def _granted(self, link: Link) -> None:
+    def _on_granted(self, link: Link) -> None:
         """See `AddressedLink`."""
         if link.resumption is not None:
             # The broker needs credit for the deliveries that it establishes again.
@@ -447,7 +450,7 @@ class IncomingLink(AddressedLink):
         else:
             self.grant()
             return
-        self._owner.arrived(1)
+        self._owner.on_arrived(1)
         self._notify_arrival()
 
     def on_deliveries(self, batch: DeliveryBatch) -> None:
@@ -457,7 +460,7 @@ class IncomingLink(AddressedLink):
         self.window.credit -= len(batch.deliveries)
         link, arrived = batch.link, self._arrived
         arrived.extend([ReceivedDelivery(self, network, link, tag, data) for tag, data in batch.deliveries])
-        self._owner.arrived(len(batch.deliveries))
+        self._owner.on_arrived(len(batch.deliveries))
         self._notify_arrival()
 
     def on_too_large(self, event: MessageTooLarge) -> None:
@@ -473,7 +476,7 @@ class IncomingLink(AddressedLink):
         self.fail(error)
 
     def _notify_arrival(self) -> None:
-        if self.window.credit < 0 and (used := self.window.used_late()):
+        if self.window.credit < 0 and (used := self.window.count_used_late()):
             self._flow(used)
             self._return_excess(used)
         if self._fetching or self._blocked:

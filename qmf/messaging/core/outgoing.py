@@ -14,10 +14,10 @@ class SenderTransactions(Protocol):
     def current(self) -> bytes | None:
         """The id of the current transaction; None while it is being declared or ended: nothing may be sent then."""
 
-    def used(self) -> None:
+    def on_sent(self) -> None:
         """Something was sent in the current transaction."""
 
-    def failed(self, error: MessagingError) -> None:
+    def on_failed(self, error: MessagingError) -> None:
         """A message of the current transaction was not accepted."""
 
 

@@ -87,7 +87,7 @@ class OutgoingLink(AddressedLink):
         self._late: MessagingError | None = None
         self.waits_for_credit = False
 
-    def unsettled(self) -> int:
+    def count_unsettled(self) -> int:
         """Number of messages that the broker has not answered yet."""
         return len(self._waiting) + len(self._unsettled)
 
@@ -103,7 +103,7 @@ class OutgoingLink(AddressedLink):
         """
         if not self.attached or self._late is not None or self._session.failed:
             return False
-        if not isinstance(self.capacity, Constant) and self.unsettled() >= self.capacity:
+        if not isinstance(self.capacity, Constant) and self.count_unsettled() >= self.capacity:
             return False
         outgoing = self._outgoing(data, answer)
         self._waiting.append(outgoing)
@@ -131,7 +131,7 @@ class OutgoingLink(AddressedLink):
         return time.monotonic() - begin
 
     def _no_room(self, timeout: float | None) -> InsufficientCapacity:
-        count = f"{self.unsettled()} messages to {self.address.name!r} without an answer"
+        count = f"{self.count_unsettled()} messages to {self.address.name!r} without an answer"
         return InsufficientCapacity(text=f"capacity {self.capacity} is used up: {count} after {timeout:g} s")
 
     def _outgoing(self, data: bytes, answer: Answer | None) -> bytes | Outgoing:
@@ -180,7 +180,9 @@ class OutgoingLink(AddressedLink):
     async def sync(self, timeout: float | None = None) -> None:
         """See `Sender.sync`."""
         if not await self._session.condition.wait_for(self._is_settled, deadline_of(timeout)):
-            raise Timeout(f"{self.unsettled()} messages to {self.address.name!r} not answered within {timeout:g} s")
+            raise Timeout(
+                f"{self.count_unsettled()} messages to {self.address.name!r} not answered within {timeout:g} s"
+            )
         self.check_all()
 
     async def finish(self, timeout: float | None = None) -> None:
@@ -196,10 +198,10 @@ class OutgoingLink(AddressedLink):
         if timeout is not None:
             await self.sync(timeout)
             return
-        while left := self.unsettled():
+        while left := self.count_unsettled():
             with contextlib.suppress(Timeout):
                 await self.sync(CLOSE_PATIENCE)
-            if self.unsettled() == left:
+            if self.count_unsettled() == left:
                 raise Timeout(f"no answer to {left} messages to {self.address.name!r} for {CLOSE_PATIENCE:g} s")
         self.check_all()
 
@@ -240,7 +242,7 @@ class OutgoingLink(AddressedLink):
         super().fail(error, with_session=with_session)
         pending = [*self._unsettled.values(), *self._waiting]
         if pending and self._transactions is not None:
-            self._transactions.failed(error)
+            self._transactions.on_failed(error)
         if self._late is None and any(not isinstance(item, Outgoing) or item.answer is None for item in pending):
             self._late = error
         self.drop(error)
@@ -257,7 +259,7 @@ class OutgoingLink(AddressedLink):
             return True
         if self.capacity <= 0:
             raise InsufficientCapacity(text=f"capacity of the sender to {self.address.name!r} is {self.capacity}")
-        return self.unsettled() < self.capacity
+        return self.count_unsettled() < self.capacity
 
     def closed_error(self) -> MessagingError:
         """See `AddressedLink`."""
@@ -271,16 +273,16 @@ class OutgoingLink(AddressedLink):
 
     # LinkOwner
 
-    def listed(self) -> Mapping[int, Outcome | None]:
+    def unsettled_outcomes(self) -> Mapping[int, Outcome | None]:
         """See `AddressedLink`."""
         sent = [item.delivery_tag for item in list(self._waiting) if isinstance(item, Outgoing)]
         return dict.fromkeys(tag for tag in sent if tag is not None)
 
     def discard_unknown(self) -> int:
         """See `AddressedLink`."""
-        return len(self.listed())
+        return len(self.unsettled_outcomes())
 
-    def _granted(self, link: Link) -> None:
+    def _on_granted(self, link: Link) -> None:
         """See `AddressedLink`."""
         if link.resumption is not None:
             self._drop_accepted(link.resumption.unsettled)
@@ -328,7 +330,7 @@ class OutgoingLink(AddressedLink):
     def _note_sent(self) -> None:
         """Messages were sent: the transaction has work, and those that need no answer are done with."""
         if self._transactions is not None:
-            self._transactions.used()
+            self._transactions.on_sent()
         if self._settled:
             self._session.condition.notify_answered()
 
@@ -354,7 +356,7 @@ class OutgoingLink(AddressedLink):
             deque(map(self._unsettled.__setitem__, tags, taken), maxlen=0)
         else:
             for tag, item in zip(tags, taken, strict=False):
-                self._sent(tag, item)
+                self._on_sent(tag, item)
         return len(tags)
 
     def _send_one(
@@ -365,13 +367,13 @@ class OutgoingLink(AddressedLink):
         if type(data) is bytes and not (self.resumable or (link.max_message and len(data) > link.max_message)):
             tags = network.transport.send_all(link, [data], settled=self._settled, transaction=transaction)
             if tags:
-                self._sent(tags[0], self._waiting.popleft())
+                self._on_sent(tags[0], self._waiting.popleft())
             return len(tags)
         outgoing = item if isinstance(item, Outgoing) else Outgoing(item, None)
         if link.max_message and len(data) > link.max_message:
             self._waiting.popleft()
             reason = f"it has {len(data)} bytes, the broker takes {link.max_message}"
-            self._refused(outgoing, SendError(text=f"message to {self.address.name!r} is too large: {reason}"))
+            self._on_refused(outgoing, SendError(text=f"message to {self.address.name!r} is too large: {reason}"))
             return 1
         if not network.transport.can_send(link):
             return 0
@@ -385,11 +387,11 @@ class OutgoingLink(AddressedLink):
             delivery_tag=outgoing.delivery_tag,
             message_format=data.message_format if isinstance(data, FormattedData) else 0,
         )
-        self._sent(tag, self._waiting.popleft())
+        self._on_sent(tag, self._waiting.popleft())
         network.transport.flush_soon()
         return 1
 
-    def _sent(self, delivery_tag: int, item: bytes | Outgoing) -> None:
+    def _on_sent(self, delivery_tag: int, item: bytes | Outgoing) -> None:
         if not self._settled:
             self._unsettled[delivery_tag] = item
         elif isinstance(item, Outgoing):
@@ -405,7 +407,7 @@ class OutgoingLink(AddressedLink):
             self._answer(outgoing, None)
         else:
             error = send_error(self.address.name, settled.outcome.value, settled.condition, settled.description)
-            self._refused(outgoing, error)
+            self._on_refused(outgoing, error)
         self._session.condition.notify_answered()
 
     def on_accepted(self, batch: AcceptedBatch) -> None:
@@ -424,13 +426,13 @@ class OutgoingLink(AddressedLink):
             self._answer(outgoing, None)
         self._session.condition.notify_answered()
 
-    def _refused(self, outgoing: Outgoing, error: MessagingError) -> None:
+    def _on_refused(self, outgoing: Outgoing, error: MessagingError) -> None:
         if outgoing.answer is None or outgoing.answer.done():  # nobody waits, or no longer
             self._late = error
         self._session.report(self, error)
         self._answer(outgoing, error)
         if self._transactions is not None:
-            self._transactions.failed(error)
+            self._transactions.on_failed(error)
         self._session.condition.notify()
 
     def _answer(self, outgoing: Outgoing, error: MessagingError | None) -> None:

@@ -224,7 +224,7 @@ class SessionCore:
         self.senders = [item for item in self.senders if item is not link]
         self.receivers = [item for item in self.receivers if item is not link]
 
-    def arrived(self, count: int) -> None:
+    def on_arrived(self, count: int) -> None:
         """See `IncomingSession`."""
         if self.on_message is None:
             return

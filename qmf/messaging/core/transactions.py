@@ -60,12 +60,12 @@ class Transactions:
         """See `SenderTransactions`."""
         return self._coordinator.transaction if self._coordinator is not None else None
 
-    def used(self) -> None:
+    def on_sent(self) -> None:
         """See `SenderTransactions`."""
         if self._coordinator is not None:
             self._coordinator.used = True
 
-    def failed(self, error: MessagingError) -> None:
+    def on_failed(self, error: MessagingError) -> None:
         """See `SenderTransactions`."""
         if self._aborted is None:
             self._aborted = error
@@ -78,7 +78,7 @@ class Transactions:
                 if delivery.delivery_tag is not None:
                     live.append(delivery)
             elif outcome_of(disposition) is not Outcome.RELEASED:
-                self.failed(TransactionAborted(text="the link of an acknowledged message is gone: it comes again"))
+                self.on_failed(TransactionAborted(text="the link of an acknowledged message is gone: it comes again"))
         self._acknowledged += live
         if not live or self._coordinator is None or (transaction := self._coordinator.transaction) is None:
             return
@@ -132,7 +132,7 @@ class Transactions:
     async def _end(
         self, operation: str, end: Callable[[CoordinatorLink], Awaitable[None]], timeout: float | None
     ) -> None:
-        coordinator = await self._begun(timeout)
+        coordinator = await self._wait_for_coordinator(timeout)
         try:
             async with asyncio.timeout(timeout):
                 await self._session.condition.wait_for(self._is_flushed)
@@ -150,7 +150,7 @@ class Transactions:
             name = self._session.name
             self._session.fail(TransactionUnknown(text=f"the broker has not answered {operation} of session {name}"))
 
-    async def _begun(self, timeout: float | None) -> CoordinatorLink:
+    async def _wait_for_coordinator(self, timeout: float | None) -> CoordinatorLink:
         """The coordinator, once a transaction has begun."""
         if not await self._session.condition.wait_for(self._is_in_transaction, deadline_of(timeout)):
             raise Timeout(f"no transaction within {timeout:g} s")
@@ -163,7 +163,7 @@ class Transactions:
 
     def _is_flushed(self) -> bool:
         self._session.check()
-        return not any(sender.unsettled() for sender in self._session.senders)
+        return not any(sender.count_unsettled() for sender in self._session.senders)
 
     async def _commit(self, coordinator: CoordinatorLink) -> None:
         if self._aborted is not None:

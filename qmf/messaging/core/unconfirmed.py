@@ -89,7 +89,7 @@ class UnconfirmedDeliveries:
         """The outcomes by delivery tag, as the receiver lists them when its link is resumed."""
         return {tag: delivery.outcome for tag, delivery in self._deliveries.items()}
 
-    def decided(self) -> int:
+    def count_decided(self) -> int:
         """Number of deliveries with an outcome that is not confirmed."""
         return sum(delivery.outcome is not None for delivery in self._deliveries.values())
 

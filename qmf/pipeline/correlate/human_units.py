@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from qmf.views.times import duration_text
-from qmf.views.units import brief_quantity, scaled
+from qmf.views.units import brief_quantity, scale
 
 #: The units of values, as rules name them.
 UNITS = ("bytes", "bytes/s", "ns", "ns/s", "s", "percent", "ratio", "number", "per second")
@@ -38,15 +38,15 @@ def unit_of(schema_unit: str | None, *, per_second: bool = False) -> str:
 
 def human(value: float, unit: str = "number") -> str:
     """A value in a unit, with about three digits."""
-    return _FORMATS.get(unit, scaled)(value)
+    return _FORMATS.get(unit, scale)(value)
 
 
 def _size(value: float) -> str:
-    return scaled(value, "B")
+    return scale(value, "B")
 
 
 def _size_1024(value: float) -> str:
-    return scaled(value, "B", binary=True)
+    return scale(value, "B", binary=True)
 
 
 def _seconds(value: float) -> str:
@@ -59,24 +59,24 @@ def _share(value: float) -> str:
 
 _FORMATS: Mapping[str, Callable[[float], str]] = {
     "bytes": _size,
-    "bytes/s": lambda value: scaled(value, "B/s"),
+    "bytes/s": lambda value: scale(value, "B/s"),
     "ns": duration_text,
     "ns/s": lambda value: _share(value / 1e9),
     "s": _seconds,
     "percent": lambda value: brief_quantity(value, "percent"),
     "ratio": _share,
-    "number": scaled,
-    "per second": lambda value: f"{scaled(value)}/s",
+    "number": scale,
+    "per second": lambda value: f"{scale(value)}/s",
 }
 
 #: Formats in templates besides those of Python; those of Prometheus' templates have their names, and mean the same.
 TEMPLATE_FORMATS: Mapping[str, Callable[[float], str]] = {
     "bytes": _size,
-    "si": scaled,
+    "si": scale,
     "ns": duration_text,
     "seconds": _seconds,
     "ratio": _share,
-    "humanize": scaled,
+    "humanize": scale,
     "humanize1024": _size_1024,
     "humanizeDuration": _seconds,
     "humanizePercentage": _share,

@@ -156,7 +156,7 @@ def counted_rows(rows: Mapping[str, Any], uncounted: Sequence[LeftOut]) -> dict[
     if not uncounted:
         return dict(rows)
     counted = CountedRows(uncounted)
-    return {path: own.chosen(counted) if _has_class(path) else own for path, own in rows.items()}
+    return {path: own.choose(counted) if _has_class(path) else own for path, own in rows.items()}
 
 
 def _has_class(path: str) -> bool:

@@ -30,7 +30,7 @@ class FileDataset(dataset.FileSystemDataset):  # type: ignore[misc]  # pyarrow h
 
     _choice: RowChoice | None = None
 
-    def chosen(self, choice: RowChoice) -> Self:
+    def choose(self, choice: RowChoice) -> Self:
         """The same files, of which readers get some rows only."""
         found = type(self)(list(self.get_fragments()), self.schema, self.format, self.filesystem)
         found._choice = choice

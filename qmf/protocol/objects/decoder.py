@@ -88,7 +88,7 @@ class ObjectDecoder:
         try:
             size, count = _unpack_u32_pair(body, 0)
         except struct.error:
-            raise _cut(body) from None
+            raise _truncation_error(body) from None
         if size + 4 != stop:
             amqp010.decode_list(body, text=True)  # raises the error that names what is wrong
         out: list[D] = []
@@ -99,7 +99,7 @@ class ObjectDecoder:
             try:
                 code, size = _unpack_item(body, pos)
             except struct.error:
-                raise _cut(body) from None
+                raise _truncation_error(body) from None
             pos, end = pos + 1, pos + 5 + size
             if code != MAP:
                 for item in amqp010.decode_list(body, text=True):
@@ -140,5 +140,5 @@ class ObjectDecoder:
         return RowObjects(block, decoder(block.columns, block.codes))
 
 
-def _cut(body: bytes) -> DecodeError:
+def _truncation_error(body: bytes) -> DecodeError:
     return DecodeError(f"list: the data ends at {len(body)}, inside the list")

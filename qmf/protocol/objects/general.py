@@ -23,7 +23,7 @@ from qmf.protocol.maps import (
     get_class_key,
     get_object_id,
     object_id_to_map,
-    unsigned,
+    to_unsigned,
     wire_text,
     wire_values,
 )
@@ -62,7 +62,7 @@ def block_to_map(block: ObjectBlock) -> dict[str, object]:
     if block.agent_name is not None:
         out["_agent_name"] = wire_text(block.agent_name)
     if block.agent_epoch:
-        out["_agent_epoch"] = unsigned(block.agent_epoch)
+        out["_agent_epoch"] = to_unsigned(block.agent_epoch)
     out["_row_form"] = UInt32(ROW_FORM)
     out["_columns"] = list(block.columns)
     out["_codes"] = block.codes

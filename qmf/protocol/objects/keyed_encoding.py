@@ -16,7 +16,7 @@ from qmf._compile import compile_function
 from qmf.codec.amqp010 import encode_value_into
 from qmf.codec.errors import EncodeError
 from qmf.codec.type_codes import AMQP010, INT64, MAP, TEXT16, UUID16, number_packer
-from qmf.codec.types import typed
+from qmf.codec.types import wrap_value
 from qmf.protocol.maps import wire_text, wire_value
 from qmf.protocol.objects.columns import ROW_FORMATS, Column
 from qmf.protocol.values import ObjectId
@@ -144,7 +144,7 @@ def entry_encoder(columns: Sequence[Column], owner: str) -> Encode:
     def general(values: Sequence[Any]) -> Entries:
         """Also takes text that is long, or holds lone surrogates."""
         entries = [
-            key(column.name) + value_bytes(typed(column.type, wire_value(value)), DEPTH)
+            key(column.name) + value_bytes(wrap_value(column.type, wire_value(value)), DEPTH)
             for column, value in zip(columns, values, strict=True)
             if value is not None
         ]

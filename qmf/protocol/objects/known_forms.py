@@ -68,7 +68,7 @@ class KnownForms(Generic[D]):
         self._after = after
         self._counts: dict[int, int] = {}
         self._size = 0
-        self.last: Read[D] = _unknown
+        self.last: Read[D] = _read_nothing
 
     def read(self, data: bytes, pos: int, end: int) -> D | None:
         """What is between two offsets, of which the first is that of its size field; None if its form is not known.
@@ -113,7 +113,7 @@ class KnownForms(Generic[D]):
         self._size += FORM_SIZE + sum(map(len, names)) + KEY_SIZE * len(names)
         if self._size > MAX_SIZE:
             self.functions.clear()
-            self._size, self.last = 0, _unknown
+            self._size, self.last = 0, _read_nothing
             return
         self.functions[raw_key] = [(form, self._function(form)), *forms[: MAX_FORMS - 1]]
 
@@ -136,7 +136,7 @@ class KnownForms(Generic[D]):
         return entry.name in self._numbers and entry.code in _INTEGERS
 
 
-def _unknown(data: bytes, pos: int, end: int) -> None:
+def _read_nothing(data: bytes, pos: int, end: int) -> None:
     """A function that reads nothing."""
 
 

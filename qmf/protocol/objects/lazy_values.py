@@ -50,7 +50,7 @@ class LazyValues(Mapping[str, object]):
         """The names, in order; mostly one tuple for all that look alike."""
         return self.layout.names_of(self._data, self._at)
 
-    def unpacked(self) -> dict[str, object]:
+    def unpack(self) -> dict[str, object]:
         """All values, as a dictionary of its own."""
         return self.layout.unpack(self._data, self._at)
 
@@ -58,7 +58,7 @@ class LazyValues(Mapping[str, object]):
         """The bytes of these values: equal bytes of one `layout` are equal values."""
         return self.layout.raw(self._data, self._at)
 
-    def detached(self) -> LazyValues:
+    def detach(self) -> LazyValues:
         """The same with bytes of its own, to keep one object of a large message."""
         return LazyValues(self.layout, *self.layout.detach(self._data, self._at))
 
@@ -81,7 +81,7 @@ class LazyValues(Mapping[str, object]):
     __hash__ = None  # type: ignore[assignment]  # like a dictionary
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (self.unpacked(),)
+        return dict, (self.unpack(),)
 
     def __repr__(self) -> str:
-        return repr(self.unpacked())
+        return repr(self.unpack())

@@ -39,31 +39,31 @@ class MergedValues(Mapping[str, object]):
         return name in self.newer or (name in self.older and name not in self.hidden)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.unpacked())
+        return iter(self.unpack())
 
     def __len__(self) -> int:
-        return len(self.unpacked())
+        return len(self.unpack())
 
     def __repr__(self) -> str:
-        return repr(self.unpacked())
+        return repr(self.unpack())
 
-    def unpacked(self) -> dict[str, object]:
+    def unpack(self) -> dict[str, object]:
         """All of them, as a dictionary of its own."""
         kept = as_dict(self.older)
         for name in self.hidden:
             kept.pop(name, None)
-        kept.update(self.newer.unpacked())
+        kept.update(self.newer.unpack())
         return kept
 
 
 def as_dict(values: Values) -> dict[str, object]:
     """Values of whatever kind as a dictionary of its own; in one step where they are lazy."""
-    return values.unpacked() if isinstance(values, LazyValues | MergedValues) else dict(values)
+    return values.unpack() if isinstance(values, LazyValues | MergedValues) else dict(values)
 
 
 def detached_values(values: Values) -> Values:
     """The same values without the rest of the message that they came in; values that do not refer to it as they are."""
-    return values.detached() if isinstance(values, LazyValues) else values
+    return values.detach() if isinstance(values, LazyValues) else values
 
 
 def shared_names(values: Values) -> tuple[str, ...] | None:
@@ -86,7 +86,7 @@ def merge_values(older: Values, newer: Values, unset: Collection[str]) -> Values
             kept.pop(name, None)
         kept.update(newer)
         return kept
-    newer = newer.detached()
+    newer = newer.detach()
     if isinstance(older, MergedValues):
         # Two sets are enough: an update hides the last one of its group.
         if _covers(newer, older.newer):
@@ -97,7 +97,7 @@ def merge_values(older: Values, newer: Values, unset: Collection[str]) -> Values
     if isinstance(older, LazyValues):
         if _covers(newer, older):
             return newer
-        older = older.detached()
+        older = older.detach()
     return MergedValues(newer, older, hidden)
 
 

@@ -75,7 +75,7 @@ def check_function(layout: RowLayout, nested: Mapping[int, NestedValues]) -> Cal
         the function. It raises DecodeError for lengths that don't add up, and for a map or list that cannot be read.
     """
 
-    def broken(start: int, column: int) -> DecodeError:
+    def malformed_row(start: int, column: int) -> DecodeError:
         return DecodeError(f"row at offset {start}: {layout.columns[column]!r} is no map or list that can be read")
 
     head = struct.Struct(f">I{layout.bitmap_size}s{layout.lengths_at - LENGTH - layout.bitmap_size}x{layout.lengths}")
@@ -111,7 +111,12 @@ def check_function(layout: RowLayout, nested: Mapping[int, NestedValues]) -> Cal
         "    return found",
         "",
     ]
-    names: dict[str, object] = {"head": head.unpack_from, "broken": broken, "wrong": _wrong, "cut": _cut}
+    names: dict[str, object] = {
+        "head": head.unpack_from,
+        "broken": malformed_row,
+        "wrong": _wrong,
+        "cut": _truncation_error,
+    }
     names["StructError"] = struct.error
     for code, values in nested.items():
         names |= {f"nested{code}": values.known, f"check{code}": values.check}
@@ -122,7 +127,7 @@ def _wrong(start: int, size: int) -> DecodeError:
     return DecodeError(f"row at offset {start}: its lengths do not add up to {size} bytes")
 
 
-def _cut(start: int, end: int) -> DecodeError:
+def _truncation_error(start: int, end: int) -> DecodeError:
     return DecodeError(f"row at offset {start}: the data ends at {end}, inside the row")
 
 

@@ -16,7 +16,7 @@ from qmf.schema.literals import parse_value
 from qmf.schema.model import Access, Argument, Direction, Property, Reference, Statistic
 from qmf.schema.parsing.problems import ProblemCollector, label, quote
 from qmf.schema.parsing.references import ReferenceReader
-from qmf.schema.parsing.xml_attributes import bound, choice, flag, max_len, name_of, type_of
+from qmf.schema.parsing.xml_attributes import choice, flag, limit, max_len, name_of, type_of
 from qmf.schema.types import QmfType, Style
 
 _ACCESS = {item.value: item for item in Access}
@@ -111,8 +111,8 @@ class FieldReader:
         references = self.references.read(element, type, required=required)
         minimum = maximum = length = None
         if type is not None:
-            minimum = bound(problems, element, "min", type)
-            maximum = bound(problems, element, "max", type)
+            minimum = limit(problems, element, "min", type)
+            maximum = limit(problems, element, "max", type)
             length = max_len(problems, element, type)
         if minimum is not None and maximum is not None and minimum > maximum:
             problems.error(element, f"{label(element)}: min {minimum} is above max {maximum}")

@@ -88,7 +88,7 @@ def type_of(problems: ProblemCollector, element: etree._Element, *, direct: bool
     return type
 
 
-def bound(problems: ProblemCollector, element: etree._Element, attribute: str, type: QmfType) -> int | float | None:
+def limit(problems: ProblemCollector, element: etree._Element, attribute: str, type: QmfType) -> int | float | None:
     """`min` or `max` of a property, statistic or argument of a given type; None if it is missing or invalid."""
     text = element.get(attribute)
     if text is None:

@@ -37,14 +37,14 @@ def queue_properties(options: argparse.Namespace) -> dict[str, object]:
     """The properties of a queue."""
     properties = extra_properties(options.arguments)
     if options.durable:
-        properties |= _given(options, STORE)
-    properties |= _given(options, LIMITS)
+        properties |= _given_options(options, STORE)
+    properties |= _given_options(options, LIMITS)
     if options.limit_policy not in (None, "none"):
         properties[POLICY] = options.limit_policy.replace("-", "_")
     if options.order in _ORDERS:
         properties[_ORDERS[options.order]] = 1
-    properties |= _given(options, {"lvq_key": LVQ_KEY, "generate_queue_events": EVENTS} | FLOW)
-    properties |= _given(options, {"group_header": GROUP_HEADER})
+    properties |= _given_options(options, {"lvq_key": LVQ_KEY, "generate_queue_events": EVENTS} | FLOW)
+    properties |= _given_options(options, {"group_header": GROUP_HEADER})
     if options.shared_groups:
         properties[SHARED_GROUPS] = 1
     return properties | _properties_of_both(options)
@@ -96,17 +96,17 @@ def ignored_options(options: argparse.Namespace) -> list[str]:
     warnings = []
     if options.cluster_durable:
         warnings.append("--cluster-durable has no effect: brokers have no clusters any more")
-    if not options.durable and (unused := _given(options, STORE)):
+    if not options.durable and (unused := _given_options(options, STORE)):
         warnings.append(f"{', '.join(unused)}: no effect without --durable")
     return warnings
 
 
 def _properties_of_both(options: argparse.Namespace) -> dict[str, object]:
-    properties = _given(options, {"alternate_exchange": "alternate-exchange", "replicate": REPLICATE})
+    properties = _given_options(options, {"alternate_exchange": "alternate-exchange", "replicate": REPLICATE})
     return properties | {"durable": True} if options.durable else properties
 
 
-def _given(options: argparse.Namespace, names: dict[str, str]) -> dict[str, object]:
+def _given_options(options: argparse.Namespace, names: dict[str, str]) -> dict[str, object]:
     values = {name: getattr(options, option) for option, name in names.items()}
     return {name: value for name, value in values.items() if value is not None}
 

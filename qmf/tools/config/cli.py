@@ -79,7 +79,7 @@ def _change(changes: Changes, options: argparse.Namespace) -> None:
 
 
 def _list_exchanges(broker: BrokerAgent, options: argparse.Namespace) -> int:
-    exchanges = listings.selected_exchanges(broker, _wanted(options), ignore_default=options.ignore_default)
+    exchanges = listings.selected_exchanges(broker, _wanted_name(options), ignore_default=options.ignore_default)
     if not exchanges:
         return _nothing(options)
     bindings = broker.getAllBindings() if options.recursive else []
@@ -92,7 +92,7 @@ def _list_exchanges(broker: BrokerAgent, options: argparse.Namespace) -> int:
 
 
 def _list_queues(broker: BrokerAgent, options: argparse.Namespace) -> int:
-    queues, hidden = listings.selected_queues(broker, _wanted(options), own=options.all)
+    queues, hidden = listings.selected_queues(broker, _wanted_name(options), own=options.all)
     if hidden and sys.stderr.isatty():  # scripts that read the listing need no such remark
         print(f"{hidden:,} of agents, consoles and tools not shown (--all)", file=sys.stderr)
     if not queues:
@@ -105,7 +105,7 @@ def _list_queues(broker: BrokerAgent, options: argparse.Namespace) -> int:
     return _print(listings.queue_list(queues))
 
 
-def _wanted(options: argparse.Namespace) -> str:
+def _wanted_name(options: argparse.Namespace) -> str:
     """The text behind ``exchanges`` or ``queues`` that selects some."""
     return options.words[1] if len(options.words) > 1 else ""
 

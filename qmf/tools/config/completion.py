@@ -61,7 +61,7 @@ def candidates(words: Sequence[str]) -> list[str]:
         return _beginning(typed, [str(choice) for choice in action.choices or ()])
     if typed.startswith("-"):
         return _beginning(typed, sorted(parser._option_string_actions))
-    options = _parsed(parser, before)
+    options = _parse(parser, before)
     return [] if options is None else _beginning(typed, _words(options))
 
 
@@ -73,7 +73,7 @@ def _option(parser: argparse.ArgumentParser, word: str) -> argparse.Action | Non
     return parser._option_string_actions.get(word)
 
 
-def _parsed(parser: argparse.ArgumentParser, before: Sequence[str]) -> argparse.Namespace | None:
+def _parse(parser: argparse.ArgumentParser, before: Sequence[str]) -> argparse.Namespace | None:
     with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
         return parser.parse_intermixed_args(with_bindings_flag(before))
     return None

@@ -95,7 +95,7 @@ def _run(options: argparse.Namespace) -> int:
             return FAILED
     if options.view in views.SORTABLE and options.queue is None:
         limit = _LIMIT if options.limit is None and options.sort_by is not None else options.limit
-        found = [views.arranged(item, options.sort_by, increasing=options.increasing, limit=limit) for item in found]
+        found = [views.arrange(item, options.sort_by, increasing=options.increasing, limit=limit) for item in found]
     for at, view in enumerate(found):
         if at:
             print()

@@ -11,7 +11,7 @@ import attrs
 from qmf.client import BrokerAgent, BrokerObject
 from qmf.client.objects import referenced_name
 from qmf.errors import CallerError
-from qmf.tools.tables import CellFormat, Row, TextColumn, formatted
+from qmf.tools.tables import CellFormat, Row, TextColumn, format_cell
 from qmf.views.node_fields import EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
 
 #: Statistics of a broker and of a queue: heading, value in messages, value in bytes.
@@ -249,10 +249,10 @@ def acl(broker: BrokerAgent) -> list[View]:
     loaded = int(found.lastAclLoad or 0) / 1e9
     rows = [
         ["policy-file", found.policyFile],
-        ["enforcing", formatted(CellFormat.YES_NO, found.enforcingAcl)],
-        ["has-transfer-acls", formatted(CellFormat.YES_NO, found.transferAcl)],
+        ["enforcing", format_cell(CellFormat.YES_NO, found.enforcingAcl)],
+        ["has-transfer-acls", format_cell(CellFormat.YES_NO, found.transferAcl)],
         ["last-acl-load", time.strftime("%c", time.gmtime(loaded))],
-        ["acl-denials", formatted(CellFormat.GROUPED, found.aclDenyCount)],
+        ["acl-denials", format_cell(CellFormat.GROUPED, found.aclDenyCount)],
     ]
     return [View("ACL Policy Statistics:", [TextColumn("Statistic"), TextColumn("Value")], rows)]
 
@@ -270,7 +270,7 @@ VIEWS: Mapping[str, Callable[[BrokerAgent], list[View]]] = {
 SORTABLE = ("connections", "exchanges", "queues", "subscriptions")
 
 
-def arranged(view: View, sort_by: str | None, *, increasing: bool, limit: int | None) -> View:
+def arrange(view: View, sort_by: str | None, *, increasing: bool, limit: int | None) -> View:
     """A view with its rows sorted, and at most so many of them.
 
     Args:

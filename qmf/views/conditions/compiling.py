@@ -18,7 +18,7 @@ from typing import Any
 
 import attrs
 
-from qmf.views.conditions.fields import Field, shown
+from qmf.views.conditions.fields import Field, value_text
 from qmf.views.conditions.literals import Ago, boolean, moment, number
 from qmf.views.conditions.tree import And, Comparison, Condition, ConditionError, Has, Not, Operator, Or, Search
 from qmf.views.units import is_number
@@ -151,7 +151,7 @@ def _pattern(text: str) -> _ValueTest:
         search = re.compile(text).search
     except (re.error, OverflowError, RecursionError) as error:
         raise ConditionError(f"{text!r} is not a regular expression: {error}") from None
-    return lambda value: search(shown(value)) is not None
+    return lambda value: search(value_text(value)) is not None
 
 
 def _equality(field: Field, text: str, *, exact: bool) -> _ValueTest:
@@ -167,13 +167,13 @@ def _equality(field: Field, text: str, *, exact: bool) -> _ValueTest:
         equal = moment(field, text) if field.is_time else number(field, text)
         return lambda value: is_number(value) and bool(value == equal)
     if exact:
-        return lambda value: shown(value) == text
+        return lambda value: value_text(value) == text
     lower = text.lower()
     if field.is_reference:
-        return lambda value: f":{shown(value)}".lower().endswith(f":{lower}")
+        return lambda value: f":{value_text(value)}".lower().endswith(f":{lower}")
     if field.type is None:
         return _equality_by_value(field, text)
-    return lambda value: shown(value).lower() == lower
+    return lambda value: value_text(value).lower() == lower
 
 
 def _equality_by_value(field: Field, text: str) -> _ValueTest:
@@ -186,7 +186,7 @@ def _equality_by_value(field: Field, text: str) -> _ValueTest:
     def equal(value: object) -> bool:
         if isinstance(value, bool):
             return value is as_bool
-        return (is_number(value) and value == as_number) or shown(value).lower() == lower
+        return (is_number(value) and value == as_number) or value_text(value).lower() == lower
 
     return equal
 
@@ -208,7 +208,7 @@ def _order(field: Field, sign: Operator, text: str) -> _ValueTest:
         most = number(field, text)
         return lambda value: is_number(value) and compare(value, most)
     if field.type is not None:
-        return lambda value: compare(shown(value), text)
+        return lambda value: compare(value_text(value), text)
     as_number = _number_or_none(field, text)
 
     def by_value(value: object) -> bool:

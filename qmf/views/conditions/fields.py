@@ -10,7 +10,7 @@ import attrs
 from qmf.schema import QmfType
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """A value as text, as patterns and comparisons see it; of a reference the name of its object."""
     if isinstance(value, bool):
         return "true" if value else "false"

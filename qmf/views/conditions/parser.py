@@ -115,7 +115,7 @@ class _Parser:
         inner = self.condition()
         token = self.current
         if token is None or not token.sign or token.text != ")":
-            raise self._expected("a closing bracket")
+            raise self._error_expecting("a closing bracket")
         self._at += 1
         return inner
 
@@ -123,12 +123,12 @@ class _Parser:
         if self._accept("has"):
             name = self.current
             if name is None or name.sign or name.quoted or name.text.lower() in KEYWORDS:
-                raise self._expected("the name of a value after has")
+                raise self._error_expecting("the name of a value after has")
             self._at += 1
             return Has(name.text)
         token = self.current
         if token is None or token.sign or any(token.is_keyword(word) for word in KEYWORDS):
-            raise self._expected("a word or the name of a value")
+            raise self._error_expecting("a word or the name of a value")
         self._at += 1
         sign = self.current
         if sign is not None and sign.operator is not None:
@@ -145,7 +145,7 @@ class _Parser:
         self._at += 1
         value = self.current
         if value is None or not value.value:
-            raise self._expected(f"a value after {sign.text}")
+            raise self._error_expecting(f"a value after {sign.text}")
         self._at += 1
         return Comparison(name.text, sign.operator, value.text)
 
@@ -155,7 +155,7 @@ class _Parser:
             return True
         return False
 
-    def _expected(self, what: str) -> ConditionError:
+    def _error_expecting(self, what: str) -> ConditionError:
         token = self.current
         if token is None:
             return ConditionError(f"expected {what} at the end of the condition")

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import attrs
 
 from qmf.errors import CallerError
-from qmf.views.conditions.words import quoted
+from qmf.views.conditions.words import quote_word
 
 KEYWORDS = ("and", "or", "not", "has")
 _PLAIN = re.compile(r"\w[\w./:%+-]*")
@@ -56,7 +56,7 @@ class Search:
     text: str
 
     def __str__(self) -> str:
-        return _written(self.text)
+        return _word_text(self.text)
 
 
 @attrs.frozen
@@ -78,7 +78,7 @@ class Comparison:
     text: str
 
     def __str__(self) -> str:
-        return f"{self.name} {self.operator.value} {_written(self.text)}"
+        return f"{self.name} {self.operator.value} {_word_text(self.text)}"
 
 
 @attrs.frozen
@@ -142,5 +142,5 @@ def _inside(part: Condition) -> str:
     return f"({part})" if isinstance(part, And | Or) else str(part)
 
 
-def _written(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) and text.lower() not in KEYWORDS else quoted(text)
+def _word_text(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) and text.lower() not in KEYWORDS else quote_word(text)

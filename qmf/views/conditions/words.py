@@ -113,10 +113,10 @@ def split_partial(line: str) -> PartialLine:
 
 def quote(text: str) -> str:
     """`text` written so that `split_line` returns it as one word."""
-    return text if _SAFE.fullmatch(text) else quoted(text)
+    return text if _SAFE.fullmatch(text) else quote_word(text)
 
 
-def quoted(text: str) -> str:
+def quote_word(text: str) -> str:
     """`text` in quotes, so that `split_line` returns it as one word of which nothing is a sign or a keyword."""
     if "'" not in text:
         return f"'{text}'"

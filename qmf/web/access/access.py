@@ -116,14 +116,14 @@ class WebAccess:
         begin = time.perf_counter()
         await self._check_password(name, password, address)
         caller = self._user(name, Proof.SESSION, address, self._sessions.begin(name))
-        self.audit.allowed(caller, "login", duration=round(time.perf_counter() - begin, 6))
+        self.audit.log_allowed(caller, "login", duration=round(time.perf_counter() - begin, 6))
         return caller
 
     def log_out(self, caller: Caller) -> None:
         """End the session of a caller, if it has one."""
         if caller.session is not None:
             self._sessions.end(caller.session)
-            self.audit.allowed(caller, "logout")
+            self.audit.log_allowed(caller, "logout")
 
     def require(self, *scopes: Scope) -> Callable[[HTTPConnection], Awaitable[Caller]]:
         """A dependency of FastAPI's routes and websockets: the caller, who has all these scopes.
@@ -144,11 +144,11 @@ class WebAccess:
         """
         caller = caller_of(connection)
         if caller is None:
-            raise unauthorized("who asks is unknown")
+            raise unauthorized_problem("who asks is unknown")
         missing = [scope.value for scope in scopes if not caller.may(scope)]
         if missing:
             reason = f"{caller.client} lacks the scope {' and '.join(missing)}"
-            self.audit.refused(
+            self.audit.log_refused(
                 "request", name=caller.name, address=caller.address, reason=reason, path=connection.url.path
             )
             raise Problem(403, reason, scopes=missing)
@@ -163,8 +163,8 @@ class WebAccess:
         if token is None:
             # A right one is let in at any time: it takes no guessing, and others at its address may have a wrong one.
             self._check_delay("token", "", address)
-            self._failed("token", "", address)
-            raise unauthorized("the token is unknown, or void", error="invalid_token")
+            self._on_failure("token", "", address)
+            raise unauthorized_problem("the token is unknown, or void", error="invalid_token")
         return Caller(name=token.name, scopes=token.scopes, proof=Proof.TOKEN, address=address)
 
     async def _check_password(self, name: str, password: str, address: str) -> None:
@@ -179,19 +179,19 @@ class WebAccess:
                     self._check_delay("login", key, address)  # those before this one may have been wrong
                     right = await asyncio.to_thread(self._users.matches, name, password)
         if not right:
-            self._failed("login", key, address)
-            raise unauthorized("the user or the password is wrong")
-        self._failures.succeeded(key, address)
+            self._on_failure("login", key, address)
+            raise unauthorized_problem("the user or the password is wrong")
+        self._failures.on_success(key, address)
 
     def _check_delay(self, action: str, name: str, address: str) -> None:
         wait = self._failures.wait(name, address)
         if wait:
-            self.audit.refused(action, name=name, address=address, reason="too soon after wrong ones")
+            self.audit.log_refused(action, name=name, address=address, reason="too soon after wrong ones")
             raise Problem(429, "too many wrong passwords or tokens", headers=retry_after(wait))
 
-    def _failed(self, action: str, name: str, address: str) -> None:
-        self._failures.failed(name, address)
-        self.audit.refused(action, name=name, address=address, reason="wrong")
+    def _on_failure(self, action: str, name: str, address: str) -> None:
+        self._failures.on_failure(name, address)
+        self.audit.log_refused(action, name=name, address=address, reason="wrong")
 
     def _cookie_of(self, connection: HTTPConnection) -> str | None:
         try:
@@ -213,7 +213,7 @@ def client_address(connection: HTTPConnection | Request) -> str:
     return connection.client.host if connection.client else "unknown"
 
 
-def unauthorized(detail: str, *, error: str | None = None) -> Problem:
+def unauthorized_problem(detail: str, *, error: str | None = None) -> Problem:
     """The problem of a request without a known caller; tells how to prove who one is."""
     bearer = "Bearer" if error is None else f'Bearer error="{error}"'
     return Problem(401, detail, headers={"WWW-Authenticate": f"{bearer}, Basic {REALM}"})
@@ -223,8 +223,8 @@ def _basic(credentials: str) -> tuple[str, str]:
     try:
         text = base64.b64decode(credentials.strip(), validate=True).decode()
     except (binascii.Error, UnicodeDecodeError):
-        raise unauthorized("the header Authorization is malformed") from None
+        raise unauthorized_problem("the header Authorization is malformed") from None
     name, colon, password = text.partition(":")
     if not colon or not name:
-        raise unauthorized("the header Authorization is malformed")
+        raise unauthorized_problem("the header Authorization is malformed")
     return name, password

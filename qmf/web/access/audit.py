@@ -20,7 +20,7 @@ log = logging.getLogger("qmf.web.audit")
 class AuditLog:
     """Writes the records."""
 
-    def allowed(self, caller: Caller, action: str, **details: object) -> None:
+    def log_allowed(self, caller: Caller, action: str, **details: object) -> None:
         """Something was done for a caller: a login.
 
         Args:
@@ -30,7 +30,7 @@ class AuditLog:
         """
         log.info("%s", _line(action, caller.name, caller.address, caller.proof.value, "done", details))
 
-    def refused(self, action: str, *, name: str, address: str, reason: str, **details: object) -> None:
+    def log_refused(self, action: str, *, name: str, address: str, reason: str, **details: object) -> None:
         """Something was refused.
 
         Args:

@@ -17,7 +17,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from qmf.web.access.access import WebAccess, caller_of, client_address, unauthorized
+from qmf.web.access.access import WebAccess, caller_of, client_address, unauthorized_problem
 from qmf.web.access.limits import retry_after
 from qmf.web.options import WebLimits, WebOptions
 from qmf.web.problems import Problem
@@ -138,7 +138,7 @@ class RequestLimits:
         except _TooSlow:
             problem = Problem(408, f"nothing came for {limits.read_time:g} s", headers={"Connection": "close"})
         if problem is not None:
-            self._access.audit.refused(
+            self._access.audit.log_refused(
                 "request", name="", address=client_address(connection), reason=problem.detail, path=scope["path"]
             )
             if not started:
@@ -166,7 +166,7 @@ class Origins:
             problem = self._problem(HTTPConnection(scope))
             if problem is not None:
                 connection = HTTPConnection(scope)
-                self._access.audit.refused(
+                self._access.audit.log_refused(
                     "request", name="", address=client_address(connection), reason=problem.detail, path=scope["path"]
                 )
                 await refuse(problem, scope, receive, send)
@@ -179,7 +179,7 @@ class Origins:
         if len(hosts) > 1 or (not hosts and connection.scope.get("http_version") == "1.1"):
             return Problem(400, f"a request has one header Host, not {len(hosts)}")
         host = hosts[0] if hosts else ""
-        if not self._known(host):
+        if not self._is_known(host):
             return Problem(421, f"this server is not {host!r}; --server-name adds a name")
         if connection.scope["type"] == "http" and connection.scope["method"] in _SAFE:
             return None
@@ -190,7 +190,7 @@ class Origins:
             return Problem(403, f"the request comes from {origin[:100]!r}, not from this server")
         return None
 
-    def _known(self, host: str) -> bool:
+    def _is_known(self, host: str) -> bool:
         if self._any_host:
             return True
         name = (urlsplit(f"//{host}").hostname or "").lower()
@@ -244,8 +244,8 @@ class Callers:
             await RedirectResponse(f"/login?next={target}", 303)(scope, receive, send)
             return
         address = client_address(connection)
-        self._access.audit.refused("request", name="", address=address, reason="unknown caller", path=scope["path"])
-        await refuse(unauthorized("log in, or send a token"), scope, receive, send)
+        self._access.audit.log_refused("request", name="", address=address, reason="unknown caller", path=scope["path"])
+        await refuse(unauthorized_problem("log in, or send a token"), scope, receive, send)
 
 
 async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:

@@ -34,11 +34,12 @@ class RateLimit:
     """Allows so many events per second for each client, and a burst (a token bucket)."""
 
     def __init__(self, rate: float, burst: float, clock: Clock = time.monotonic) -> None:
-        """Args:
+        """Make a limit, of which nothing is used yet.
 
-        rate: per second; 0 for no limit.
-        burst: that may come at once.
-        clock: the time in seconds.
+        Args:
+            rate: per second; 0 for no limit.
+            burst: that may come at once.
+            clock: the time in seconds.
         """
         self._rate = rate
         self._burst = max(burst, 1)
@@ -79,10 +80,11 @@ class FailureDelays:
     """
 
     def __init__(self, free: int, clock: Clock = time.monotonic) -> None:
-        """Args:
+        """Begin without failures.
 
-        free: failures before there is a wait; then it is a second, and twice as long with each more.
-        clock: the time in seconds.
+        Args:
+            free: failures before there is a wait; then it is a second, and twice as long with each more.
+            clock: the time in seconds.
         """
         self._free = free
         self._clock = clock
@@ -94,7 +96,7 @@ class FailureDelays:
         _, until = self._failures.get((user, address), (0, 0.0))
         return max(0.0, until - self._clock())
 
-    def failed(self, user: str, address: str) -> None:
+    def on_failure(self, user: str, address: str) -> None:
         """A try was wrong."""
         now = self._clock()
         while self._failures and now - next(iter(self._failures.values()))[1] > FORGET:
@@ -105,7 +107,7 @@ class FailureDelays:
         if len(self._failures) > MAX_CLIENTS:
             self._failures.popitem(last=False)
 
-    def succeeded(self, user: str, address: str) -> None:
+    def on_success(self, user: str, address: str) -> None:
         """A try was right: those before are forgotten."""
         self._failures.pop((user, address), None)
 
@@ -114,10 +116,11 @@ class CountLimit:
     """Allows each client so many of something at a time."""
 
     def __init__(self, limit: int, what: str) -> None:
-        """Args:
+        """Make a limit, of which nothing is used yet.
 
-        limit: at a time.
-        what: in the plural, for people.
+        Args:
+            limit: at a time.
+            what: in the plural, for people.
         """
         self._limit = limit
         self._what = what

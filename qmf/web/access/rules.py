@@ -43,7 +43,7 @@ class MethodRules:
             WebRulesError: it can't be read.
         """
         self._path = path
-        self._stamp = self._stamped()
+        self._stamp = self._file_stamp()
         self._rules = None if path is None else read_rules(path)
 
     def refusal(self, caller: Caller, method: str, key: ClassKey | None) -> str:
@@ -67,7 +67,7 @@ class MethodRules:
         if reason := self.refusal(caller, method, key):
             raise Problem(403, reason)
 
-    def _stamped(self) -> tuple[int, int] | None:
+    def _file_stamp(self) -> tuple[int, int] | None:
         if self._path is None:
             return None
         try:
@@ -77,7 +77,7 @@ class MethodRules:
         return found.st_mtime_ns, found.st_size
 
     def _reload(self) -> None:
-        stamp = self._stamped()
+        stamp = self._file_stamp()
         if self._path is None or stamp == self._stamp:
             return
         self._stamp = stamp

@@ -23,11 +23,12 @@ class Sessions:
     """The sessions of all users."""
 
     def __init__(self, idle: float, life: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Args:
+        """Begin without sessions.
 
-        idle: seconds without a request after which a session ends.
-        life: seconds after which it ends in any case.
-        clock: the time in seconds.
+        Args:
+            idle: seconds without a request after which a session ends.
+            life: seconds after which it ends in any case.
+            clock: the time in seconds.
         """
         self._idle = idle
         self._life = life
@@ -60,7 +61,7 @@ class Sessions:
         session = self._sessions.get(secret)
         if session is None:
             return None
-        if self._ended(session):
+        if self._has_ended(session):
             del self._sessions[secret]
             return None
         return session.user
@@ -69,10 +70,10 @@ class Sessions:
         """End a session, if there is one."""
         self._sessions.pop(secret, None)
 
-    def _ended(self, session: _Session) -> bool:
+    def _has_ended(self, session: _Session) -> bool:
         now = self._clock()
         return now - session.used > self._idle or now - session.begun > self._life
 
     def _expire(self) -> None:
-        for secret in [secret for secret, item in self._sessions.items() if self._ended(item)]:
+        for secret in [secret for secret, item in self._sessions.items() if self._has_ended(item)]:
             del self._sessions[secret]

@@ -80,7 +80,7 @@ class ApiTokens:
         """
         self._path = path
         self._today = today
-        self._stamp = self._stamped()
+        self._stamp = self._file_stamp()
         self._tokens = {} if path is None else read_tokens(path)
 
     def find(self, secret: str) -> ApiToken | None:
@@ -98,7 +98,7 @@ class ApiTokens:
         today = self._today()
         return any(item.name == name and (item.end is None or today <= item.end) for item in self._tokens.values())
 
-    def _stamped(self) -> tuple[int, int] | None:
+    def _file_stamp(self) -> tuple[int, int] | None:
         if self._path is None:
             return None
         try:
@@ -108,7 +108,7 @@ class ApiTokens:
         return found.st_mtime_ns, found.st_size
 
     def _reload(self) -> None:
-        stamp = self._stamped()
+        stamp = self._file_stamp()
         if self._path is None or stamp == self._stamp:
             return
         self._stamp = stamp

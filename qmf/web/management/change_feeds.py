@@ -74,7 +74,7 @@ class ChangeFeed:
                 self._ready.set()
                 count = 0
                 async for change in follow:
-                    self._changed(change, known)
+                    self._on_change(change, known)
                     count += 1
                     if count % _STEP == 0:
                         await asyncio.sleep(0)  # others have their turn
@@ -82,7 +82,7 @@ class ChangeFeed:
             self._ready.set()
             self.log.close()
 
-    def _changed(self, change: ObjectChange[RemoteObject], known: set[ObjectId]) -> None:
+    def _on_change(self, change: ObjectChange[RemoteObject], known: set[ObjectId]) -> None:
         obj = change.object
         if obj.object_id in known:
             known.discard(obj.object_id)

@@ -23,10 +23,11 @@ class EventFeed:
     """
 
     def __init__(self, client: Client, history: int) -> None:
-        """Args:
+        """Make a feed, which records nothing before `open`.
 
-        client: the console.
-        history: events that are kept.
+        Args:
+            client: the console.
+            history: events that are kept.
         """
         self.log = RecordLog(history)
         self._client = client
@@ -34,14 +35,14 @@ class EventFeed:
 
     def open(self) -> None:
         """Begin to record."""
-        self._unlisten = self._client.listen(self._notified)
+        self._unlisten = self._client.listen(self._on_notification)
 
     def close(self) -> None:
         """End the log and its streams."""
         self._unlisten()
         self.log.close()
 
-    def _notified(self, item: Notification) -> None:
+    def _on_notification(self, item: Notification) -> None:
         match item:
             case EventRaised(event=event):
                 self.log.add("event", event_json(event))

@@ -82,10 +82,11 @@ class Jobs:
     """The jobs of all callers. Belongs to the event loop."""
 
     def __init__(self, limit: int, clock: Callable[[], float] = time.time) -> None:
-        """Args:
+        """Begin without jobs.
 
-        limit: jobs of one client that run or are kept.
-        clock: seconds since 1970.
+        Args:
+            limit: jobs of one client that run or are kept.
+            clock: seconds since 1970.
         """
         self._limit = limit
         self._clock = clock

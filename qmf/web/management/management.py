@@ -44,7 +44,7 @@ class Management:
         self.lists: SharedWork[tuple[Sequence[bytes], str | None]] = SharedWork()
 
     @contextlib.asynccontextmanager
-    async def opened(self, _app: object = None) -> AsyncIterator[None]:
+    async def run(self, _app: object = None) -> AsyncIterator[None]:
         """Record events until the end of the block; streams and jobs end with it."""
         self.events.open()
         try:
@@ -83,10 +83,10 @@ class Management:
         Raises:
             NotFoundError: there is none.
         """
-        keys = self._named(package, name, hash)
+        keys = self._keys_of(package, name, hash)
         if not keys:
             await self.client.classes(package)
-            keys = self._named(package, name, hash)
+            keys = self._keys_of(package, name, hash)
         if not keys:
             known = [key.name for key in self.client.known_classes(package)]
             raise NotFoundError(f"class of package {package}", name, known)
@@ -110,7 +110,7 @@ class Management:
             schemas = [await self.client.schema(key) for key in keys]
             check_names([item for item in schemas if isinstance(item, ClassSchema)], fields)
 
-    def _named(self, package: str, name: str, hash: UUID | None) -> Sequence[ClassKey]:
+    def _keys_of(self, package: str, name: str, hash: UUID | None) -> Sequence[ClassKey]:
         found = [key for key in self.client.known_classes(package) if _is(key, name) and hash in (None, key.hash)]
         # An exact name goes before one in another case: events may differ from classes in nothing else.
         return sorted(found, key=lambda key: (key.name == name, key.kind is Kind.DATA, key.hash is not None))

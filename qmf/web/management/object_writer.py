@@ -55,13 +55,13 @@ class JsonObjectWriter:
         }
         schema = obj.schema
         if schema is None:
-            return {**found, **_untyped(obj, fields)}
+            return {**found, **_untyped_values(obj, fields)}
         form = (key, None if fields is None else tuple(fields))
         known = self._forms.get(form)
         if known is None or known[0] is not schema:
             if len(self._forms) >= _MAX_FORMS:
                 self._forms.clear()
-            known = self._forms[form] = schema, _compiled(schema, fields)
+            known = self._forms[form] = schema, _compile(schema, fields)
         found.update(known[1](obj, as_dict(data.values)))
         return found
 
@@ -74,13 +74,13 @@ class JsonObjectWriter:
         return href
 
 
-def _untyped(obj: RemoteObject, fields: Sequence[str] | None) -> dict[str, object]:
+def _untyped_values(obj: RemoteObject, fields: Sequence[str] | None) -> dict[str, object]:
     if fields is None:
         return {"properties": to_json(obj.properties), "statistics": {}}
     return {"values": {name: to_json(obj.data.values.get(name)) for name in fields}}
 
 
-def _compiled(schema: ClassSchema, fields: Sequence[str] | None) -> Write:
+def _compile(schema: ClassSchema, fields: Sequence[str] | None) -> Write:
     """The function that makes the values of an object of a class."""
     properties = {item.name: item for item in schema.properties}
     statistics = {entry.name: item for item in schema.statistics for entry in item.entries}

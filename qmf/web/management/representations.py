@@ -66,7 +66,7 @@ def schema_json(schema: AnySchema) -> Json:
     return found
 
 
-def _typed(kind: QmfType) -> Json:
+def _type_json(kind: QmfType) -> Json:
     return {"type": kind.name, "json": json_type(kind)}
 
 
@@ -101,7 +101,7 @@ def _bounds(item: Argument | Property | Statistic) -> Json:
 
 
 def _property(item: Property) -> Json:
-    found: Json = {"name": item.name, **_typed(item.type), "access": item.access.value, "unit": item.unit}
+    found: Json = {"name": item.name, **_type_json(item.type), "access": item.access.value, "unit": item.unit}
     found |= {"index": item.index, "optional": item.optional, **_bounds(item), "description": item.desc}
     if item.references is not None:
         found["references"] = str(item.references)
@@ -109,7 +109,7 @@ def _property(item: Property) -> Json:
 
 
 def _statistic(item: Statistic) -> Json:
-    found: Json = {"name": item.name, **_typed(item.type), "style": item.type.style.value, "unit": item.unit}
+    found: Json = {"name": item.name, **_type_json(item.type), "style": item.type.style.value, "unit": item.unit}
     found |= {**_bounds(item), "description": item.desc}
     if item.type.style in (Style.HILO, Style.MMA):
         found["values"] = [entry.name for entry in item.entries]
@@ -123,7 +123,7 @@ def _method(item: Method) -> Json:
 
 
 def _argument(item: Argument) -> Json:
-    found: Json = {"name": item.name, **_typed(item.type), "direction": item.direction.value, "unit": item.unit}
+    found: Json = {"name": item.name, **_type_json(item.type), "direction": item.direction.value, "unit": item.unit}
     found |= {"default": to_json(item.default, item.type), **_bounds(item), "description": item.desc}
     return found
 

@@ -13,7 +13,7 @@ from qmf.web.services import WebServices
 def router(services: WebServices) -> APIRouter:
     """The routes; those of an application share `services`."""
     management = Management(services)
-    routes = APIRouter(lifespan=management.opened, dependencies=[Depends(no_unknown_parameters)])
+    routes = APIRouter(lifespan=management.run, dependencies=[Depends(no_unknown_parameters)])
     for part in (schema_routes, object_routes, job_routes, event_routes):
         routes.include_router(part.router(management))
     return routes

@@ -67,11 +67,11 @@ def read_filter(text: str | None) -> object:
     if isinstance(found, list):
         return found
     if isinstance(found, dict):
-        return {name: _wanted(value) for name, value in found.items()}
+        return {name: _wanted_value(value) for name, value in found.items()}
     raise Problem(422, "query.where: must be an object of values by name, or an array that is a predicate")
 
 
-def _wanted(value: object) -> object:
+def _wanted_value(value: object) -> object:
     """A reference is written as everywhere in this interface."""
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         agent = value.get("agent")

@@ -40,11 +40,12 @@ class ConsumerSource:
     """The receiver of a consumer, in a session of its own."""
 
     def __init__(self, session: Session, receiver: Receiver, *, lasting: bool) -> None:
-        """Args:
+        """Take over a session and its receiver.
 
-        session: of this receiver alone.
-        receiver: without capacity: it gets a message only while a pull waits for one.
-        lasting: its subscription is durable.
+        Args:
+            session: of this receiver alone.
+            receiver: without capacity: it gets a message only while a pull waits for one.
+            lasting: its subscription is durable.
         """
         self._session = session
         self._receiver = receiver

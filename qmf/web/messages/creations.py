@@ -81,7 +81,7 @@ class Creations:
 
     async def _create(self, key: _Key, destination: Destination, message: Message) -> bool:
         connection = await self._links.check_attached()
-        transactions = await self._begun(connection)
+        transactions = await self._begin(connection)
         if key in self._created:
             return False
         if transactions is None:
@@ -93,7 +93,7 @@ class Creations:
         except (TransactionUnknown, Timeout):
             # Committed or not: the queue tells.
             self._drop()
-            transactions = await self._begun(await self._links.check_attached())
+            transactions = await self._begin(await self._links.check_attached())
             if key not in self._created:
                 raise
         except BaseException:
@@ -102,7 +102,7 @@ class Creations:
         self._remember(key)
         return True
 
-    async def _begun(self, connection: Connection) -> _Transactions | None:
+    async def _begin(self, connection: Connection) -> _Transactions | None:
         """The session for transactions, with the ids of the queue read; None if the broker has none."""
         known = self._transactions
         if known is not None and known.is_usable(connection):

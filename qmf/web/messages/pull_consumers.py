@@ -84,11 +84,12 @@ class PullConsumer:
     def __init__(
         self, id: str, destination: Destination, options: ConsumerOptions, links: BrokerLinks, first: int | None
     ) -> None:
-        """Args:
+        """Make a consumer, which has no receiver yet.
 
-        id, destination, options: see there.
-        links: to the broker.
-        first: number of the first step, of a renewed consumer; None for a new one.
+        Args:
+            id, destination, options: see there.
+            links: to the broker.
+            first: number of the first step, of a renewed consumer; None for a new one.
         """
         self.id = id
         self.destination = destination
@@ -140,7 +141,7 @@ class PullConsumer:
                 if message is None:
                     self._protocol.nothing()
                 else:
-                    self._protocol.fetched(message)
+                    self._protocol.on_fetched(message)
             outcome = PullOutcome.EMPTY if message is None else PullOutcome.MESSAGE
             return PullAnswer(outcome, self._protocol.next_step, message)
 
@@ -175,9 +176,9 @@ class PullConsumer:
                 settlement = await self._settle(accept=accept)
             finally:
                 if settlement is Settlement.DONE:
-                    self._protocol.settled()
+                    self._protocol.on_settled()
                 else:
-                    self._protocol.lost()
+                    self._protocol.on_lost()
             done = settlement is Settlement.DONE
             return PullAnswer(PullOutcome.SETTLED if done else PullOutcome.OUT_OF_STEP, self._protocol.next_step)
 
@@ -222,18 +223,19 @@ class PullConsumer:
             message = self._protocol.message
             assert message is not None
             if self._source is None or self._source.failed or self._source.is_lost(message):
-                self._protocol.lost()
+                self._protocol.on_lost()
 
 
 class PullConsumers:
     """All pull consumers of a server."""
 
     def __init__(self, links: BrokerLinks, *, limit: int, clock: Callable[[], int] = time.time_ns) -> None:
-        """Args:
+        """Begin without consumers.
 
-        links: to the broker.
-        limit: consumers at a time.
-        clock: nanoseconds since 1970, for numbers that are never used again.
+        Args:
+            links: to the broker.
+            limit: consumers at a time.
+            clock: nanoseconds since 1970, for numbers that are never used again.
         """
         self._links = links
         self._limit = limit
@@ -261,7 +263,7 @@ class PullConsumers:
         if options.durable and options.name is None:
             options = attrs.evolve(options, name=f"generated-{uuid.uuid4().hex}")
         elif options.name is not None:
-            found = self._named(destination, options.name)
+            found = self._find_named(destination, options.name)
             if found is not None:
                 if found.options != options:
                     raise ConsumerConflict(_difference(found, options))
@@ -271,7 +273,7 @@ class PullConsumers:
         # Links of an earlier life may exist of one with a name.
         return await self._add(id, destination, options, self._new_number() if renewed else None)
 
-    def _named(self, destination: Destination, name: str) -> PullConsumer | None:
+    def _find_named(self, destination: Destination, name: str) -> PullConsumer | None:
         found = (item for (where, _), item in self._consumers.items() if where == destination)
         return next((item for item in found if item.options.name == name), None)
 
@@ -309,7 +311,7 @@ class PullConsumers:
             self._consumers.pop(key, None)
             await consumer.close(keep=True)
             raise
-        self.used(consumer)
+        self.on_used(consumer)
         return consumer
 
     def _new_number(self) -> int:
@@ -317,7 +319,7 @@ class PullConsumers:
         self._last_number = max(self._clock() // 1000, self._last_number + 1)
         return self._last_number
 
-    def used(self, consumer: PullConsumer) -> None:
+    def on_used(self, consumer: PullConsumer) -> None:
         """A request to a consumer was processed: its idle time begins."""
         if (timer := self._timers.pop(consumer, None)) is not None:
             timer.cancel()
@@ -329,7 +331,7 @@ class PullConsumers:
     def _expire(self, consumer: PullConsumer) -> None:
         self._timers.pop(consumer, None)
         if consumer.busy():
-            self.used(consumer)
+            self.on_used(consumer)
             return
         log.info("consumer %s of %s was idle, and is closed", consumer.id, consumer.destination)
         keep = not consumer.options.delete_when_idle

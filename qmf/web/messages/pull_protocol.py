@@ -67,11 +67,12 @@ class PullProtocol(Generic[MessageT]):
     """
 
     def __init__(self, *, acknowledged: bool, first: int = 1, renewed: bool = False) -> None:
-        """Args:
+        """Make the state of a consumer that has no message.
 
-        acknowledged: the client acknowledges each message.
-        first: number of the first pull.
-        renewed: a client may have links of an earlier life of this consumer.
+        Args:
+            acknowledged: the client acknowledges each message.
+            first: number of the first pull.
+            renewed: a client may have links of an earlier life of this consumer.
         """
         self.acknowledged = acknowledged
         self.state = ConsumerState.READY
@@ -96,7 +97,7 @@ class PullProtocol(Generic[MessageT]):
         return NextStep(LinkKind.ACKNOWLEDGE_NEXT, self._number)
 
     def pull(self, number: int) -> Verdict:
-        """The client asks for the next message. After PROCEED, `fetched` or `nothing` has to follow."""
+        """The client asks for the next message. After PROCEED, `on_fetched` or `nothing` has to follow."""
         if self.message is not None and number in self._pulled:
             return Verdict.REPEAT
         if self.state is not ConsumerState.READY or not self._is_next(number):
@@ -112,7 +113,7 @@ class PullProtocol(Generic[MessageT]):
         """There is no message for the pull; the client may ask again with the same number."""
         self._move(ConsumerTrigger.NOTHING)
 
-    def fetched(self, message: MessageT) -> None:
+    def on_fetched(self, message: MessageT) -> None:
         """The message for the pull. With auto-acknowledge, the broker knows already that it is acknowledged."""
         self._move(ConsumerTrigger.DELIVERED if self.acknowledged else ConsumerTrigger.CONSUMED)
         self.message = message
@@ -123,7 +124,7 @@ class PullProtocol(Generic[MessageT]):
             self._number += 1
 
     def acknowledge(self, number: int, *, accept: bool) -> Verdict:
-        """The client says what became of the message. After PROCEED, `settled` or `lost` has to follow.
+        """The client says what became of the message. After PROCEED, `on_settled` or `on_lost` has to follow.
 
         Args:
             number: of the link.
@@ -137,12 +138,12 @@ class PullProtocol(Generic[MessageT]):
             return Verdict.REPEAT
         return Verdict.REFUSE
 
-    def settled(self) -> None:
+    def on_settled(self) -> None:
         """The broker knows what became of the message."""
         self._move(ConsumerTrigger.SETTLED)
         self._forget()
 
-    def lost(self) -> None:
+    def on_lost(self) -> None:
         """The message has gone back to its node before it was settled: its connection is gone.
 
         The number of its acknowledgement is not used again, and a repeated pull gets the next message.

@@ -136,7 +136,7 @@ class PullRoutes:
             try:
                 headers = urls.step(consumer.id, await consumer.next_step())
             finally:
-                self._service.consumers.used(consumer)
+                self._service.consumers.on_used(consumer)
         return JSONResponse({"destination": str(destination), "links": headers}, headers=headers)
 
     async def consume_next(self, request: Request, name: Name, id: Id, number: Number) -> Response:
@@ -155,7 +155,7 @@ class PullRoutes:
             try:
                 answer = await consumer.pull(number, wait)
             finally:
-                self._service.consumers.used(consumer)
+                self._service.consumers.on_used(consumer)
         return self._answer(urls, consumer, answer)
 
     async def acknowledge(self, request: Request, name: Name, id: Id, number: Number) -> Response:
@@ -167,7 +167,7 @@ class PullRoutes:
             try:
                 answer = await consumer.acknowledge(number, accept=accept)
             finally:
-                self._service.consumers.used(consumer)
+                self._service.consumers.on_used(consumer)
         return self._answer(urls, consumer, answer)
 
     async def delete(self, request: Request, name: Name, id: Id) -> Response:

@@ -75,12 +75,12 @@ class PushRoutes:
         destination, urls = self._destination(request, name)
         caller = self._access.check(request, Scope.MESSAGES)
         with self._access.audit.attempt(caller, "push", destination=str(destination)) as record:
-            wanted = await self._wanted(request, destination)
+            wanted = await self._read_registration(request, destination)
             record |= {"to": wanted.href, "registration": wanted.id, "durable": wanted.durable}
             await self._add(wanted)
         return Response(status_code=201, headers={"Location": f"{urls.base}/{urls.push_factory}/{wanted.id}"})
 
-    async def _wanted(self, request: Request, destination: Destination) -> PushRegistration:
+    async def _read_registration(self, request: Request, destination: Destination) -> PushRegistration:
         given = request.headers.get("content-type", _XML).partition(";")[0].strip().lower()
         if given not in (_XML, "text/xml") and not given.endswith("+xml"):
             raise Problem(415, f"the body must be XML ({_XML}), not {given[:100]!r}")

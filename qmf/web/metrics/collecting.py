@@ -43,7 +43,7 @@ def collect(classes: Sequence[ClassObjects], patterns: Sequence[str], limit: int
     Raises:
         Problem: 503, there are more series; names the classes with the most, and how to choose.
     """
-    chosen = [(item, _chosen(item.families, patterns)) for item in classes]
+    chosen = [(item, _choose(item.families, patterns)) for item in classes]
     counts: dict[str, int] = {}
     for item, families in chosen:
         name = f"{item.schema.package}:{item.schema.key.name}"
@@ -67,7 +67,7 @@ def collect(classes: Sequence[ClassObjects], patterns: Sequence[str], limit: int
     return Collected([FamilyRows(family, blocks) for family, blocks in found.values()], series)
 
 
-def _chosen(families: Sequence[MetricFamily], patterns: Sequence[str]) -> list[MetricFamily]:
+def _choose(families: Sequence[MetricFamily], patterns: Sequence[str]) -> list[MetricFamily]:
     if not patterns:
         return list(families)
     return [

@@ -101,11 +101,12 @@ class FollowedClasses:
     """The classes that are followed. Belongs to the event loop."""
 
     def __init__(self, client: Client, patterns: ClassPatterns, interval: float) -> None:
-        """Args:
+        """Make a set of classes of which none is followed yet.
 
-        client: the console.
-        patterns: no other classes are ever followed.
-        interval: seconds between publications of agents.
+        Args:
+            client: the console.
+            patterns: no other classes are ever followed.
+            interval: seconds between publications of agents.
         """
         self._client = client
         self._patterns = patterns
@@ -121,7 +122,7 @@ class FollowedClasses:
             patterns: of the classes.
             own: with what agents and consoles created for themselves.
         """
-        wanted = await self._wanted(patterns)
+        wanted = await self._wanted_classes(patterns)
         leases = [self._followed.lease(name) for name in wanted]
         try:
             # Later scrapes have what comes later.
@@ -149,7 +150,7 @@ class FollowedClasses:
     def _follow(self, name: ClassName) -> _FollowedClass:
         return _FollowedClass(name, self._client.follow(name[1], package=name[0], interval=self._interval))
 
-    async def _wanted(self, patterns: ClassPatterns) -> list[ClassName]:
+    async def _wanted_classes(self, patterns: ClassPatterns) -> list[ClassName]:
         """The classes that match and have metrics; schemas that are new are learned."""
         keys = [
             key

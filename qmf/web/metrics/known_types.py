@@ -14,7 +14,7 @@ from qmf.schema import ClassSchema, Schema, Statistic, Style
 
 
 @functools.cache
-def _known() -> Mapping[tuple[str, str], ClassSchema]:
+def _known_schemas() -> Mapping[tuple[str, str], ClassSchema]:
     # Imported here: only what serves metrics needs them.
     from qmf.models.acl.schema import SCHEMA as ACL
     from qmf.models.broker.schema import SCHEMA as BROKER
@@ -29,7 +29,7 @@ def with_known_types(schema: ClassSchema) -> ClassSchema:
 
     A schema that has styles itself stays as it is; statistics that only the agent knows stay, too.
     """
-    known = _known().get((schema.package, schema.name.lower()))
+    known = _known_schemas().get((schema.package, schema.name.lower()))
     if known is None or any(item.type.style is not Style.DIRECT for item in schema.statistics):
         return schema
     left: dict[str, Statistic] = {item.name: item for item in schema.statistics}

@@ -69,11 +69,12 @@ class OtlpExport:
     """Exports metrics each interval, and events as they come. Belongs to the event loop."""
 
     def __init__(self, client: Client, followed: FollowedClasses, options: MetricsOptions) -> None:
-        """Args:
+        """Prepare an export; nothing is sent yet.
 
-        client: the console.
-        followed: has the objects.
-        options: `otlp` is the collector's URL, without the paths ``/v1/metrics`` and ``/v1/logs``.
+        Args:
+            client: the console.
+            followed: has the objects.
+            options: `otlp` is the collector's URL, without the paths ``/v1/metrics`` and ``/v1/logs``.
         """
         assert options.otlp is not None
         base = options.otlp.rstrip("/")
@@ -90,7 +91,7 @@ class OtlpExport:
 
     def open(self) -> None:
         """Begin."""
-        self._unlisten = self._client.listen(self._notified)
+        self._unlisten = self._client.listen(self._on_notification)
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
@@ -128,7 +129,7 @@ class OtlpExport:
             log.warning("the collector at %s does not take metrics", self._options.otlp)
         self._away = away
 
-    def _notified(self, item: Notification) -> None:
+    def _on_notification(self, item: Notification) -> None:
         if isinstance(item, EventRaised):
             provider = self._provider(item.event.agent.name)
             provider.get_logger("qmf.web", __version__).emit(log_record(item.event))

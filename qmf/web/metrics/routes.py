@@ -94,7 +94,7 @@ def router(services: WebServices) -> APIRouter:
             found = collect(await followed.objects(classes, own=own_objects), families, options.limit)
             own.series, own.seconds = found.series, time.perf_counter() - begin
             parts = _parts(found, own, openmetrics=openmetrics)
-            return [part async for part in (_compressed(parts) if packed else parts)]
+            return [part async for part in (_compress(parts) if packed else parts)]
 
     return routes
 
@@ -106,7 +106,7 @@ async def _parts(found: Collected, own: OwnMetrics, *, openmetrics: bool) -> Asy
     yield own.text(openmetrics=openmetrics)
 
 
-async def _compressed(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _compress(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     packer = zlib.compressobj(_LEVEL, wbits=31)
     async for part in parts:
         # On a thread: the library works without Python's lock.

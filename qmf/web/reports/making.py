@@ -21,7 +21,8 @@ class ReportMaker:
     """Makes reports about one lake, one at a time."""
 
     def __init__(self, lake: str, seconds: float, *, command: Sequence[str] = COMMAND) -> None:
-        """
+        """Make a maker of reports.
+
         Args:
             lake: folder or URL.
             seconds: after which a report is given up, the time that it waits for others included.

@@ -81,9 +81,10 @@ class RecordLog:
     """The latest records. Belongs to the event loop."""
 
     def __init__(self, size: int) -> None:
-        """Args:
+        """Make an empty log.
 
-        size: records that are kept.
+        Args:
+            size: records that are kept.
         """
         self.id = secrets.token_hex(4)
         """Differs between logs: a position in another log, e.g. before a restart of the server, is none in this one."""

@@ -70,11 +70,12 @@ class EventStream(StreamingResponse):
     media_type = "text/event-stream"
 
     def __init__(self, source: Source, services: WebServices, caller: Caller) -> None:
-        """Args:
+        """Make an answer, which sends nothing yet.
 
-        source: the records.
-        services: to count the stream, and to look whether its caller is still let in.
-        caller: who reads it.
+        Args:
+            source: the records.
+            services: to count the stream, and to look whether its caller is still let in.
+            caller: who reads it.
 
         Raises:
             Problem: 429, the caller has too many streams.

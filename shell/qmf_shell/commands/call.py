@@ -166,11 +166,11 @@ def _inputs(context: Context, method: Method, words: Sequence[Word], target: Obj
 
     if context.prompter is not None:
         for item in missing_arguments(method, words):
-            words = [*words, _prompted(context, method, item, resolve)]
+            words = [*words, _prompt(context, method, item, resolve)]
     return parse_arguments(method, words, resolve)
 
 
-def _prompted(context: Context, method: Method, item: Argument, resolve: ResolveReference) -> Word:
+def _prompt(context: Context, method: Method, item: Argument, resolve: ResolveReference) -> Word:
     assert context.prompter is not None
     about = f" - {one_line(item.desc)}" if item.desc else ""
     unit = f", {item.unit}" if item.unit else ""

@@ -58,7 +58,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     """Show recent events, those of a period, or follow new ones."""
     words, period = split_period(args.words)
     if period is not None:
-        return _recorded(context, attrs.evolve(args, words=tuple(words)), period)
+        return _recorded_events(context, attrs.evolve(args, words=tuple(words)), period)
     wanted = _filter(context, args)
     most = count_option(EVENTS, args, "number", SHOWN)
     columns = _WHOLE if "long" in args.options else _COLUMNS
@@ -67,10 +67,10 @@ def run(context: Context, args: BoundArguments) -> Result:
         return screen_of(context, args, lines, lambda: _page(context, wanted))
     if "wait" in args.options:
         _wait(context, wanted, seconds_option(EVENTS, args, "wait", 0), most if "number" in args.options else 0)
-    return _received(context, wanted, columns, most)
+    return _received_events(context, wanted, columns, most)
 
 
-def _received(context: Context, wanted: EventFilter, columns: tuple[TableColumn, ...], most: int) -> Table:
+def _received_events(context: Context, wanted: EventFilter, columns: tuple[TableColumn, ...], most: int) -> Table:
     """The last events of this session, at most so many; 0 for all."""
     shared = _shared_names(context, _known_classes(context))
     events = [event for event in context.events.recent() if wanted.passes(event) and context.shows_event(event)]
@@ -98,7 +98,7 @@ def _wait(context: Context, wanted: EventFilter, seconds: float, most: int) -> N
             return
 
 
-def _recorded(context: Context, args: BoundArguments, period: Period) -> Table:
+def _recorded_events(context: Context, args: BoundArguments, period: Period) -> Table:
     """The events of a period, from the lake."""
     # Imported here: most sessions have no lake.
     from qmf_shell.session.history_backend import HistoryBackend

@@ -51,7 +51,7 @@ def run(context: Context, args: BoundArguments) -> Table:
         tuple(shown),
         title=plural(len(found), "match", "matches"),
         empty=f"Nothing contains {wanted!r}.",
-        note="; ".join([*more, *own_note(context.left_out(names))]) or None,
+        note="; ".join([*more, *own_note(context.left_out_rows(names))]) or None,
     )
 
 

@@ -95,7 +95,7 @@ def _list_without_class(context: Context, args: BoundArguments, no_class: NotFou
     """What is listed if the first argument is no class: lost objects of a class, or an object as ``class:index``."""
     name = args.texts[0]
     # Nobody knows the class any more, since its agent is gone.
-    if lost := _lost_of(context, name):
+    if lost := _lost_objects(context, name):
         return lost_table(lost)
     if ":" not in name:
         raise no_class
@@ -119,13 +119,13 @@ def _list_lost(context: Context, args: BoundArguments) -> Table:
     name = args.text(0)
     if name is None:
         return lost_table(lost_objects(context))
-    found = _lost_of(context, name)
+    found = _lost_objects(context, name)
     if not found:
         find_classes(keys, name)
     return lost_table(found)
 
 
-def _lost_of(context: Context, text: str) -> list[EndedObject]:
+def _lost_objects(context: Context, text: str) -> list[EndedObject]:
     """The lost objects of the classes that a text names."""
     return [item for item in lost_objects(context) if names_class(text, item.identity.class_key)]
 
@@ -154,7 +154,7 @@ def _list_classes(context: Context, *, only_active: bool = False) -> Table:
         tuple(rows),
         title="Objects by class",
         empty="No classes yet: no agent has sent one.",
-        note="; ".join(own_note(context.left_out(names))) or None,
+        note="; ".join(own_note(context.left_out_rows(names))) or None,
     )
 
 
@@ -178,7 +178,7 @@ class _ClassListing:
     def table(self) -> Table:
         """The table."""
         package, name = map(clean, self._selected.name)
-        hidden = own_note(self._context.left_out([self._selected.name]))
+        hidden = own_note(self._context.left_out_rows([self._selected.name]))
         nothing = f"No objects of {package}:{name}{' that match' if self._selection.where else ''}."
         # First, since it gives the objects their ids.
         rows = [*map(self._row, self._existing), *map(self._ended_row, self._shown_ended)]
@@ -189,7 +189,7 @@ class _ClassListing:
             tuple(tuple(itertools.compress(row, shown)) for row in rows),
             title=f"{package}:{name}, {self._counts()}",
             empty=" ".join([nothing, *(f"{text}." for text in hidden)]),
-            note="; ".join([*self._left_out(), *hidden]) or None,
+            note="; ".join([*self._omission_notes(), *hidden]) or None,
             records=self._records,
         )
 
@@ -236,7 +236,7 @@ class _ClassListing:
             counts += [f"{len(ended)} {word}"] if ended else []
         return ", ".join(counts)
 
-    def _left_out(self) -> list[str]:
+    def _omission_notes(self) -> list[str]:
         """How many objects are not shown."""
         left, lost = len(self._selected.objects) - len(self._existing), len(self._lost) - LOST_SHOWN
         notes = [f"{left:,} more beyond the limit"] if left else []

@@ -109,7 +109,7 @@ class _Job:
                 while not loop.run(_within(PROGRESS, replay.asked.wait)):
                     continue
             task = loop.run(_start(replay))
-            while not loop.run(_ended(task, PROGRESS)):
+            while not loop.run(_wait_for_end(task, PROGRESS)):
                 yield self._line(replay.progress)
             loop.run(_result(task))
             yield self._line(replay.progress)
@@ -152,7 +152,7 @@ async def _start(replay: Replay) -> asyncio.Task[None]:
     return asyncio.get_running_loop().create_task(replay.run())
 
 
-async def _ended(task: asyncio.Task[None], seconds: float) -> bool:
+async def _wait_for_end(task: asyncio.Task[None], seconds: float) -> bool:
     """True if a task has ended, after so many seconds at most."""
     await asyncio.wait({task}, timeout=seconds)
     return task.done()

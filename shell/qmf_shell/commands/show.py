@@ -26,17 +26,17 @@ def run(context: Context, args: BoundArguments) -> Result:
     """Show the objects that the user named, or those of a class."""
     keys = matching_classes(context, args.texts[0])
     if not keys:
-        return _shown(find_objects(context, args.texts), context, args)
+        return _show_targets(find_objects(context, args.texts), context, args)
     selection = parse_selection(args.words[1:])
     found = [item for chosen in select_objects(context, keys, selection) for item in chosen.shown]
     if not found:
         lost = len(context.lost.of(class_names(keys), everything=context.everything))
         note = f" {plural(lost, 'object')} of an agent that is gone: list --lost" if lost else ""
         return Notice(f"No objects of {clean(args.texts[0])}.{note}")
-    return _shown(found, context, args)
+    return _show_targets(found, context, args)
 
 
-def _shown(targets: Sequence[ObjectView], context: Context, args: BoundArguments) -> Result:
+def _show_targets(targets: Sequence[ObjectView], context: Context, args: BoundArguments) -> Result:
     return show_objects(targets, context, exact="exact" in args.options)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from qmf.views.columns import important_statistics
-from qmf.views.fields import ObjectField, sorted_by
+from qmf.views.fields import ObjectField, sort_by
 from qmf.views.objects import ObjectView
 from qmf.views.rates import RateTracker
 from qmf.views.text import clean, plural
@@ -92,7 +92,7 @@ class _Top:
         at = time.monotonic()
         objects = list(self.context.objects(self.names))
         values = {item.identity.key: self._value(item, at) for item in objects}
-        objects = sorted_by(objects, lambda item: values[item.identity.key], descending=True)
+        objects = sort_by(objects, lambda item: values[item.identity.key], descending=True)
         shown = objects[: self.most] if self.most else objects
         beside = self._beside(shown)
         named = any(item.identity.title for item in shown)

@@ -52,7 +52,7 @@ def run(context: Context, args: BoundArguments) -> Table:
         roots = [find_object(context, text).identity.key]
     rows: list[tuple[Cell, ...]] = []
     _draw(context, rows, by_key, below, _layer(by_key, roots, "", top, top=True), most)
-    note = "; ".join(own_note(context.left_out(names))) or None
+    note = "; ".join(own_note(context.left_out_rows(names))) or None
 
     def records() -> list[Record]:
         # Programs get all, unless the user wants fewer.

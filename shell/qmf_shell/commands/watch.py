@@ -113,7 +113,8 @@ class _ValueWatcher:
     """Compares the values of objects with those of the previous frame."""
 
     def __init__(self, all_integers: bool) -> None:
-        """
+        """Begin without a frame.
+
         Args:
             all_integers: treat all integers as counters.
         """
@@ -189,7 +190,7 @@ class _ObjectWatch:
         return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
     def _table(self, group: Sequence[ObjectView], at: float) -> Table:
-        watched = self._watched(group, at)
+        watched = self._watched_values(group, at)
         rows: list[tuple[Cell, ...]] = [
             (kind, name, *(one[kind, name] for one in watched)) for kind, name in watched[0]
         ]
@@ -217,7 +218,7 @@ class _ObjectWatch:
             columns.append(TableColumn(f"{number} (gone)" if item.identity.key in self.gone else number, wraps=True))
         return columns
 
-    def _watched(self, group: Sequence[ObjectView], at: float) -> list[dict[tuple[str, str], WatchedValue]]:
+    def _watched_values(self, group: Sequence[ObjectView], at: float) -> list[dict[tuple[str, str], WatchedValue]]:
         """For each object its values by kind and name; those that only others of the group have are empty."""
         cells = [element_cells(self.context, item) for item in group]
         elements = list(dict.fromkeys(element for one in cells for element in one))

@@ -43,7 +43,7 @@ from qmf_shell.completion.selection_analysis import (
     after_comma,
     analyse_condition,
     analyse_selection,
-    expected_after,
+    expectation_after,
 )
 from qmf_shell.completion.time_analysis import analyse_period, analyse_time, split_times
 from qmf_shell.parsing.binding import looks_like_option
@@ -73,12 +73,12 @@ def analyse(text: str, registry: Registry[Any], aliases: Mapping[str, str] | Non
     if found.place is Place.FILE:
         word = split_partial(text).word
         return CompletionRequest(FileNames(), word.text, found.start + word.start)
-    text, shift = _expanded(text, aliases or {})
+    text, shift = _expand_alias(text, aliases or {})
     request = _analyse(text, registry)
     return attrs.evolve(request, start=found.start + max(0, request.start - shift))
 
 
-def _expanded(text: str, aliases: Mapping[str, str]) -> tuple[str, int]:
+def _expand_alias(text: str, aliases: Mapping[str, str]) -> tuple[str, int]:
     """The line with its alias replaced, and how many characters longer it is."""
     if not aliases:
         return text, 0
@@ -242,7 +242,7 @@ def _call(args: Sequence[Word], word: Word) -> CompletionRequest:
         at = _method_after(inside)
         if at is None:
             request = analyse_condition(ValueNames(target), inside, word, ())
-            if expected_after(tokenize(inside)) in (Expected.OPERATOR, Expected.CONNECTIVE):
+            if expectation_after(tokenize(inside)) in (Expected.OPERATOR, Expected.CONNECTIVE):
                 kinds = (
                     (request.kind, MethodNames(target)) if request.kind != NoCompletion() else (MethodNames(target),)
                 )

@@ -70,14 +70,14 @@ def object_candidates(
         prefix: the typed text, in lower case.
         limit: how many to return at most.
     """
-    numbered = list(itertools.islice(_numbered(data, of_class, prefix), limit))
+    numbered = list(itertools.islice(_numbered_objects(data, of_class, prefix), limit))
     if len(numbered) == limit:
         return numbered
     by_index = list(itertools.islice(_by_index(data, of_class, prefix), limit - len(numbered)))
     return numbered + by_index or list(itertools.islice(_by_middle(data, of_class, prefix), limit))
 
 
-def _numbered(data: CompletionData, of_class: str | None, prefix: str) -> Iterator[tuple[int, Candidate]]:
+def _numbered_objects(data: CompletionData, of_class: str | None, prefix: str) -> Iterator[tuple[int, Candidate]]:
     """Objects with short ids."""
     for entry in data.ids.entries():
         identity = entry.identity

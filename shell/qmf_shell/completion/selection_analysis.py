@@ -106,7 +106,7 @@ def analyse_condition(
     typed = split.pop() if at_cursor else None
     prefix, start = (typed.text, typed.column - 1) if typed else ("", word.end)
     target = values.target if isinstance(values, ValueNames) else ""
-    match expected_after(split):
+    match expectation_after(split):
         case Expected.FACTOR:
             return CompletionRequest(AnyOf((values, Keywords(_BEFORE))), prefix, start)
         case Expected.NAME:
@@ -135,7 +135,7 @@ class Expected(enum.Enum):
     CONNECTIVE = "connective"
 
 
-def expected_after(found: Sequence[ConditionToken]) -> Expected:
+def expectation_after(found: Sequence[ConditionToken]) -> Expected:
     """What may follow these tokens of a condition."""
     expected = Expected.FACTOR
     for token in found:

@@ -13,7 +13,7 @@ Step = tuple[str, str]
 """A line, and the beginning of its error messages."""
 
 
-def numbered(lines: Iterable[str], name: str = "") -> Iterable[Step]:
+def number_lines(lines: Iterable[str], name: str = "") -> Iterable[Step]:
     """Lines with their line numbers for error messages, after the name of their file if there is one."""
     file = f"{name}, " if name else ""
     return ((line, f"{file}line {number}: ") for number, line in enumerate(lines, 1))

@@ -65,11 +65,11 @@ def evaluate(line: str, context: Context) -> Result | None:
     """
     if is_comment(line):
         return None
-    command, words, line = _parsed(line, context)
+    command, words, line = _parse(line, context)
     return _call(context, command, words, line)
 
 
-def _parsed(line: str, context: Context) -> tuple[AnyCommand, Sequence[Word], str]:
+def _parse(line: str, context: Context) -> tuple[AnyCommand, Sequence[Word], str]:
     """The command of a line, the words after it, and the line with its alias replaced."""
     line = expand(line, context.settings.aliases)
     first, *rest = split_line(line)
@@ -137,7 +137,7 @@ def outcomes(text: str, context: Context, screen: Screen, *, where: str = "", de
         yield LineOutcome.FAILED
         return
     for written in statements:
-        for statement in _expanded(written, context.settings.aliases):
+        for statement in _expand(written, context.settings.aliases):
             outcome, script = _run(statement, context, screen, where)
             if script is not None:
                 yield from _script(script, context, screen, where, depth)
@@ -146,7 +146,7 @@ def outcomes(text: str, context: Context, screen: Screen, *, where: str = "", de
                 return
 
 
-def _expanded(statement: Statement, aliases: Mapping[str, str]) -> Sequence[Statement]:
+def _expand(statement: Statement, aliases: Mapping[str, str]) -> Sequence[Statement]:
     """A command with its alias replaced: what that stands for may be several commands, or have a pipe."""
     try:
         longer = expand(statement.whole, aliases)
@@ -226,9 +226,9 @@ def _text_of(error: QmfError, context: Context) -> str:
 
 
 def _show(line: str, context: Context, screen: Screen) -> Result:
-    command, words, line = _parsed(line, context)
+    command, words, line = _parse(line, context)
     words, output = _without_format(command, words)
-    with screen.formatted(output):
+    with screen.use_format(output):
         with screen.progress.busy():
             result = _call(context, command, words, line)
         screen.show(result)
@@ -240,7 +240,7 @@ def _run_piped(statement: Statement, context: Context, screen: Screen) -> tuple[
     output = ProgramOutput(statement.program)
     result: Result | None
     try:
-        with screen.redirected(output):
+        with screen.redirect(output):
             try:
                 result = _show(statement.command, context, screen)
                 output.start()
@@ -257,7 +257,7 @@ def _run_redirected(statement: Statement, context: Context, screen: Screen) -> R
     assert statement.redirection is not None
     output = FileOutput.open(statement.redirection)
     try:
-        with screen.redirected(output):
+        with screen.redirect(output):
             result = _show(statement.command, context, screen)
             output.start()
             output.flush()

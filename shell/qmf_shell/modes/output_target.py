@@ -25,7 +25,8 @@ class ProgramOutput(io.TextIOBase):
     """
 
     def __init__(self, program: str) -> None:
-        """
+        """Take a program, which is not started yet.
+
         Args:
             program: text for the system's shell.
         """

@@ -119,7 +119,8 @@ class Repl:
         history: History | None = None,
         terminal: tuple[Input, Output] | None = None,
     ) -> None:
-        """
+        """Prepare the prompt.
+
         Args:
             context: the session.
             screen: prints the results.

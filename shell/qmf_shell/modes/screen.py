@@ -64,7 +64,8 @@ class Screen:
         paging: bool = False,
         cursor: bool | None = None,
     ) -> None:
-        """
+        """Take the streams, and how results are shown on them.
+
         Args:
             out, err: streams for results and errors.
             style: the style of output.
@@ -145,7 +146,7 @@ class Screen:
             self._out.flush()
 
     @contextlib.contextmanager
-    def redirected(self, out: TextIOBase) -> Iterator[None]:
+    def redirect(self, out: TextIOBase) -> Iterator[None]:
         """In the block, results go to `out`, which is no terminal: without colour, pager and limit of width."""
         before = self._out, self._table_style, self._cursor, self.paging, self._fixed_width
         self._out, self._table_style, self._cursor = cast(TextIO, out), OutputStyle.PLAIN, False
@@ -156,7 +157,7 @@ class Screen:
             self._out, self._table_style, self._cursor, self.paging, self._fixed_width = before
 
     @contextlib.contextmanager
-    def formatted(self, output: str | None) -> Iterator[None]:
+    def use_format(self, output: str | None) -> Iterator[None]:
         """In the block, results have this format, one of those of the setting ``output``; None: that of the setting."""
         if output is None:
             yield
@@ -181,7 +182,7 @@ class Screen:
             with self.progress.busy():
                 lines = self._text_lines(result, self.width or 80)
             text = "".join(f"{line}\n" for line in lines)
-            if len(lines) >= self._size()[1] and self._paged(text):
+            if len(lines) >= self._size()[1] and self._page(text):
                 self._record_result(result)
                 return
             self._out.write(text)
@@ -234,7 +235,7 @@ class Screen:
     def _write(self, lines: Iterable[str]) -> None:
         self._out.writelines(f"{line}\n" for line in lines)
 
-    def _paged(self, text: str) -> bool:
+    def _page(self, text: str) -> bool:
         from qmf_shell.render.pager import page, pager_command
 
         command = pager_command(os.environ)

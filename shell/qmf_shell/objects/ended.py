@@ -60,10 +60,10 @@ def lost_objects(context: Context, names: Collection[ClassName] | None = None) -
     found.sort(
         key=lambda item: (class_name(item.identity), natural_key(item.identity.index), item.identity.key.agent_name)
     )
-    return [_lost(context, item) for item in found]
+    return [_ended_object(context, item) for item in found]
 
 
-def _lost(context: Context, item: LostIdentity) -> EndedObject:
+def _ended_object(context: Context, item: LostIdentity) -> EndedObject:
     number = context.ids.number(item.identity.key) or context.ids.assign(item.identity, item.created)
     return EndedObject(number, item.identity, item.created, lost=item.time)
 

@@ -20,7 +20,7 @@ from qmf.views.conditions import (
     compile_filter,
     searched_words,
 )
-from qmf.views.conditions.fields import shown
+from qmf.views.conditions.fields import value_text
 from qmf.views.fields import fields_of
 from qmf.views.objects import ObjectKey, ObjectView, field_value
 from qmf.views.text import clean
@@ -114,6 +114,6 @@ def _search_text(schemas: Sequence[ClassSchema], columns: Sequence[str]) -> Call
     def search_text(item: ObjectView) -> str:
         values = (field_value(item, field) for field in texts)
         names = (item.identity.index, item.identity.title)
-        return "\n".join((*names, *(shown(value) for value in values if value is not None)))
+        return "\n".join((*names, *(value_text(value) for value in values if value is not None)))
 
     return search_text

@@ -152,17 +152,17 @@ def _search(
     context: Context, text: str, within: Sequence[ClassName], prefer: Callable[[ClassSchema], bool] | None
 ) -> ObjectView:
     keys = [key for key in context.classes() if key.kind is Kind.DATA]
-    of_class = _preferred(_objects_of_named_class(context, keys, text, within), prefer)
+    of_class = _prefer(_objects_of_named_class(context, keys, text, within), prefer)
     if len(of_class) == 1:
         return of_class[0]
     names = within or _likely_classes(keys, text)
     seen = _candidates(context, keys, names, text)
-    found: Sequence[ObjectView] = _named(seen, text)
+    found: Sequence[ObjectView] = _find_named(seen, text)
     if not found:
         # An agent may give its objects any names. And an error lists similar ones: for this all must be known.
         seen = context.objects(names, everything=True)
-        found = _named(seen, text)
-    found = _preferred(found, prefer) or of_class
+        found = _find_named(seen, text)
+    found = _prefer(found, prefer) or of_class
     if len(found) > 1:
         raise _ambiguous(context, text, found)
     if not found:
@@ -191,7 +191,7 @@ def _refuse_lost(context: Context, text: str, within: Sequence[ClassName]) -> No
             raise GoneError(number, object_label(identity), clean(identity.key.agent_name))
 
 
-def _preferred(found: Sequence[ObjectView], prefer: Callable[[ClassSchema], bool] | None) -> Sequence[ObjectView]:
+def _prefer(found: Sequence[ObjectView], prefer: Callable[[ClassSchema], bool] | None) -> Sequence[ObjectView]:
     if len(found) < 2 or prefer is None:
         return found
     return [item for item in found if prefer(item.schema)] or found
@@ -207,7 +207,7 @@ def _ambiguous(context: Context, text: str, found: Sequence[ObjectView]) -> Ambi
     return AmbiguousError(clean(text), candidates)
 
 
-def _named(objects: Sequence[ObjectView], text: str) -> list[ObjectView]:
+def _find_named(objects: Sequence[ObjectView], text: str) -> list[ObjectView]:
     """The objects that `text` names; if there are none, those with this property `name`."""
     return [item for item in objects if text in names_of(item.identity)] or [
         item

@@ -10,7 +10,7 @@ import attrs
 from qmf.errors import NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema
 from qmf.views.conditions import ObjectFilter
-from qmf.views.fields import ObjectField, sorted_by
+from qmf.views.fields import ObjectField, sort_by
 from qmf.views.objects import ObjectView, field_value
 from qmf.views.text import natural_key
 from qmf_shell.objects.columns import ALL_COLUMNS
@@ -146,7 +146,7 @@ def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selecti
     if wanted.test is not None:
         objects = [item for item in objects if wanted.test(item)]
     for field, descending in reversed(compiled.sort_keys):
-        objects = _sorted(objects, field, descending)
+        objects = _sort(objects, field, descending)
     schemas = compiled.schemas or list({id(item.schema): item.schema for item in objects}.values())
     return SelectedObjects(name, schemas, objects, selection.limit)
 
@@ -156,8 +156,8 @@ def _default_sort_key(item: ObjectView) -> tuple[object, str, str]:
     return natural_key(item.identity.index), item.identity.key.agent_name, item.identity.key.broker
 
 
-def _sorted(objects: Sequence[ObjectView], field: ObjectField, descending: bool) -> list[ObjectView]:
-    return sorted_by(objects, lambda item: field_value(item, field), descending=descending)
+def _sort(objects: Sequence[ObjectView], field: ObjectField, descending: bool) -> list[ObjectView]:
+    return sort_by(objects, lambda item: field_value(item, field), descending=descending)
 
 
 def find_objects(context: Context, texts: Sequence[str], *, classes: Sequence[ClassKey] = ()) -> list[ObjectView]:

@@ -17,7 +17,7 @@ def count_option(command: AnyCommand, args: BoundArguments, key: str, default: i
     text = args.options.get(key, str(default))
     if not re.fullmatch("[0-9]{1,9}", text):
         raise UsageError(
-            command.name, f"option {_spelled(command, key)} needs a number, not {text!r}", command.usage[0]
+            command.name, f"option {_spelling(command, key)} needs a number, not {text!r}", command.usage[0]
         )
     return int(text)
 
@@ -36,11 +36,11 @@ def seconds_option(command: AnyCommand, args: BoundArguments, key: str, default:
     except ValueError:
         value = math.nan
     if not 0.1 <= value <= 86400:
-        reason = f"option {_spelled(command, key)} needs seconds from 0.1 to 86400, not {text!r}"
+        reason = f"option {_spelling(command, key)} needs seconds from 0.1 to 86400, not {text!r}"
         raise UsageError(command.name, reason, command.usage[0])
     return value
 
 
-def _spelled(command: AnyCommand, key: str) -> str:
+def _spelling(command: AnyCommand, key: str) -> str:
     option = command.option(f"--{key}")
     return option.names[0] if option is not None else key

@@ -21,7 +21,8 @@ class Registry(Generic[ContextT]):
     """Commands by name, in the order of their list, which is loaded when it is first needed."""
 
     def __init__(self, load: Callable[[], Iterable[Command[ContextT]]] = tuple) -> None:
-        """
+        """Make a registry, whose commands are not loaded yet.
+
         Args:
             load: returns the commands; by default there are none.
         """

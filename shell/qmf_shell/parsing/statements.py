@@ -196,7 +196,7 @@ def _statement(text: str, piece: _Piece) -> Statement | None:
     if not whole.strip():
         return None
     if piece.pipe is not None:
-        return _piped(text, piece, line, whole)
+        return _piped_statement(text, piece, line, whole)
     for arrow in reversed(piece.arrows):
         before, after = text[piece.start : arrow], text[arrow + 1 : piece.end]
         if after.startswith("="):
@@ -225,7 +225,7 @@ def _no_comparison(column: int) -> str:
     )
 
 
-def _piped(text: str, piece: _Piece, line: str, whole: str) -> Statement:
+def _piped_statement(text: str, piece: _Piece, line: str, whole: str) -> Statement:
     assert piece.pipe is not None
     command, program = text[piece.start : piece.pipe], text[piece.pipe + 1 : piece.end].strip()
     column = len(line) + piece.pipe - piece.start + 1

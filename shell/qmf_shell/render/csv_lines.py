@@ -22,7 +22,8 @@ class CsvWriter:
     """Makes lines of results, one result after the other."""
 
     def __init__(self, *, merge_headings: bool = False) -> None:
-        """
+        """Make a writer, which has written no headings yet.
+
         Args:
             merge_headings: no headings if they are the same as the previous ones: for streams and views.
         """

@@ -49,7 +49,7 @@ class EventLineFormatter:
 
     def _arguments(self, values: Mapping[str, object], times: Collection[str]) -> list[str]:
         return [
-            f"{name}={_quoted(self._date(value) if name in times and isinstance(value, int) else _value_text(value))}"
+            f"{name}={_quote(self._date(value) if name in times and isinstance(value, int) else _value_text(value))}"
             for name, value in values.items()
         ]
 
@@ -89,5 +89,5 @@ def _value_text(value: object) -> str:
     return str(value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return f'"{text}"' if " " in text or not text else text

@@ -59,14 +59,14 @@ def draw_plot(plot: Plot, formatter: Formatter, width: int, height: int, *, brai
     for panel, texts in zip(panels, marks, strict=True):
         if panel.heading and headed:
             body.append((Segment(f"{' ' * margin} {panel.heading}"[:width]),))
-        canvas = _drawn(panel, Canvas(columns, rows, braille), (first, last), signs=several and braille)
-        body += _framed(canvas, texts, margin, braille)
+        canvas = _draw(panel, Canvas(columns, rows, braille), (first, last), signs=several and braille)
+        body += _frame(canvas, texts, margin, braille)
     begin, end = _axis_texts(plot, formatter, last - first, columns)
     axis = " " * (margin + 2) + begin + " " * max(1, columns - len(begin) - len(end)) + end
     return [(Segment(clean(plot.title)),), *body, (Segment(axis),), *legend, *note]
 
 
-def _drawn(panel: _Panel, canvas: Canvas, period: tuple[float, float], *, signs: bool) -> Canvas:
+def _draw(panel: _Panel, canvas: Canvas, period: tuple[float, float], *, signs: bool) -> Canvas:
     """A canvas with the lines of a panel; `signs`: with their marks on them."""
     for number, series in panel.series:
         canvas.line(number, _dots(series, *period, panel.low, panel.high, canvas.size))
@@ -76,7 +76,7 @@ def _drawn(panel: _Panel, canvas: Canvas, period: tuple[float, float], *, signs:
     return canvas
 
 
-def _framed(canvas: Canvas, marks: Mapping[int, str], margin: int, braille: bool) -> Iterator[SegmentRow]:
+def _frame(canvas: Canvas, marks: Mapping[int, str], margin: int, braille: bool) -> Iterator[SegmentRow]:
     """The rows of a canvas with the axis at their left."""
     edges = ("┤", "│") if braille else ("|", "|")
     for at, segments in enumerate(canvas.rows()):

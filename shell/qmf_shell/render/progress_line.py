@@ -21,7 +21,8 @@ class ProgressLine:
     """Shows the progress of a command."""
 
     def __init__(self, err: TextIO, *, enabled: bool) -> None:
-        """
+        """Make a line that is not shown.
+
         Args:
             err: the stream to draw on.
             enabled: it is a terminal that supports carriage returns.
@@ -56,7 +57,7 @@ class ProgressLine:
             thread.join()
 
     @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
         """Hide the line while the block uses the terminal."""
         with self._wake:
             self._paused = True

@@ -73,12 +73,12 @@ def text_lines(result: Result, options: TextOptions) -> Iterator[str]:
             yield from _table(result, options)
         case Details(pairs, title):
             if title:
-                yield from map(options.styler.title, _wrapped(title, options.width))
+                yield from map(options.styler.title, _wrap(title, options.width))
             texts = [(clean(name), options.formatter.text(cell)) for name, cell in pairs]
             yield from _pairs(texts, [TableColumn("", Role.NAME)] * len(texts), options)
         case Notice(text, level):
             for line in text.split("\n"):
-                yield from (options.styler.notice(level, part) for part in _wrapped(line, options.width))
+                yield from (options.styler.notice(level, part) for part in _wrap(line, options.width))
         case ResultGroup(parts):
             for number, part in enumerate(parts):
                 if number:
@@ -101,11 +101,11 @@ def _line(line: StreamLine, options: TextOptions) -> Iterator[str]:
         for column, cell in pairs
     ]
     if options.width is not None and any(column.shortens for column in line.columns):
-        shown = _fitted(pairs, texts, options, options.width)
+        shown = _fit_cells(pairs, texts, options, options.width)
         pairs, texts = [pairs[at] for at, _ in shown], [text for _, text in shown]
     gap = " " * GAP
     painted = [options.styler.cell(column, text, text) for (column, _), text in zip(pairs, texts, strict=True)]
-    first, *more = _wrapped(gap.join(texts), options.width)
+    first, *more = _wrap(gap.join(texts), options.width)
     front = gap.join(texts[:_FRONT])
     if not more:
         yield gap.join(painted)
@@ -116,7 +116,7 @@ def _line(line: StreamLine, options: TextOptions) -> Iterator[str]:
     yield from more
 
 
-def _fitted(
+def _fit_cells(
     pairs: Sequence[tuple[TableColumn, Cell]], texts: Sequence[str], options: TextOptions, width: int
 ) -> list[tuple[int, str]]:
     """Numbers and texts of the cells on one line: without the spare ones, and shortened, as far as necessary."""
@@ -142,7 +142,7 @@ def _without_spare(columns: Sequence[TableColumn], widths: Sequence[int], width:
     return shown
 
 
-def _wrapped(text: str, width: int | None) -> list[str]:
+def _wrap(text: str, width: int | None) -> list[str]:
     text = clean(text)
     return [text] if width is None else wrap(text, width)
 
@@ -158,10 +158,10 @@ def _cell_text(formatter: Formatter, column: TableColumn, cell: Cell) -> str:
 def _table(table: Table, options: TextOptions) -> Iterator[str]:
     styler, width = options.styler, options.width
     if not table.rows:
-        yield from map(styler.faint, _wrapped(table.empty, width))
+        yield from map(styler.faint, _wrap(table.empty, width))
         return
     if table.title:
-        yield from map(styler.title, _wrapped(table.title, width))
+        yield from map(styler.title, _wrap(table.title, width))
     if table.exact:
         options = attrs.evolve(options, formatter=attrs.evolve(options.formatter, exact=True))
     units = [options.formatter.heading(item) for item in table.columns]
@@ -178,7 +178,7 @@ def _table(table: Table, options: TextOptions) -> Iterator[str]:
         grid = _grid(planned.of(table.columns), heads, rows, planned.widths, styler)
         yield from (" " * margin + line for line in grid)
     if table.note:
-        yield from map(styler.faint, _wrapped(table.note, width))
+        yield from map(styler.faint, _wrap(table.note, width))
 
 
 def _rows_as_pairs(

@@ -75,7 +75,8 @@ class ScreenApp:
         wide_characters: bool = True,
         terminal: tuple[Input, Output] | None = None,
     ) -> None:
-        """
+        """Prepare a screen, which `run` shows.
+
         Args:
             context: the session.
             page: the first page.
@@ -92,7 +93,7 @@ class ScreenApp:
         self._wide_characters = wide_characters
         self._geometry = Geometry()
         self._typing: Typing | None = None
-        self._buffer = Buffer(multiline=False, on_text_changed=lambda buffer: self._typed(buffer.text))
+        self._buffer = Buffer(multiline=False, on_text_changed=lambda buffer: self._on_typed(buffer.text))
         self._wake = threading.Event()
         self._leaving = False
         self._app: Application[bool] = Application(
@@ -143,14 +144,14 @@ class ScreenApp:
                 if loop is None or self._leaving:
                     return
                 with contextlib.suppress(RuntimeError):  # the loop has ended
-                    loop.call_soon_threadsafe(self._arrived, loaded)
+                    loop.call_soon_threadsafe(self._on_loaded, loaded)
                 if page is not self.navigator.page:
                     continue
             self._wake.wait(self.navigator.page.interval)
             self._wake.clear()
 
-    def _arrived(self, loaded: Loaded) -> None:
-        self.safely(lambda: self.navigator.arrived(loaded))
+    def _on_loaded(self, loaded: Loaded) -> None:
+        self.safely(lambda: self.navigator.on_loaded(loaded))
 
     def update(self) -> None:
         """Load the page that is shown now."""
@@ -234,7 +235,7 @@ class ScreenApp:
         else:
             typing.done(self._buffer.text)
 
-    def _typed(self, text: str) -> None:
+    def _on_typed(self, text: str) -> None:
         typing = self._typing
         if typing is not None:
             self.safely(lambda: typing.changed(text))
@@ -251,15 +252,15 @@ class ScreenApp:
             case MouseEventType.SCROLL_DOWN:
                 model.scroll(_WHEEL, self.page_height)
             case MouseEventType.MOUSE_UP:
-                self._clicked(position)
+                self._on_clicked(position)
 
-    def _clicked(self, position: Point) -> None:
+    def _on_clicked(self, position: Point) -> None:
         geometry = self._geometry
         first, count = geometry.body
         model = self.navigator.page.model
         if first <= position.y < first + count:
             number = model.top + position.y - first
-            if number < len(model.arranged()):
+            if number < len(model.arranged_rows()):
                 if number == model.cursor:
                     self.navigator.open()
                 else:

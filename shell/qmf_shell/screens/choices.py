@@ -64,7 +64,8 @@ class ColumnsPage(FixedPage):
     chooses = True
 
     def __init__(self, context: Context, page: Page) -> None:
-        """
+        """List the columns of a page.
+
         Args:
             context: the session.
             page: the other page.
@@ -101,7 +102,8 @@ class SortPage(FixedPage):
     chooses = True
 
     def __init__(self, context: Context, page: Page) -> None:
-        """
+        """List the columns of a page.
+
         Args:
             context: the session.
             page: the other page.
@@ -117,7 +119,7 @@ class SortPage(FixedPage):
         for number, row in enumerate(rows):
             row.order = number
         super().__init__(context, f"sort {page.title}", columns, rows)
-        now = [row.key for row in self.model.arranged()]
+        now = [row.key for row in self.model.arranged_rows()]
         if page.model.sort in now:
             self.model.move_to(now.index(page.model.sort))
 

@@ -154,7 +154,7 @@ def _title_line(page: Page, around: ScreenContext, width: int) -> Fragments:
 def _filter_text(page: Page, around: ScreenContext, width: int) -> str:
     if not page.model.filter:
         return ""
-    shown = f": {len(page.model.arranged()):,} shown"
+    shown = f": {len(page.model.arranged_rows()):,} shown"
     text = shorten_middle(clean(page.model.filter), max(1, width - len(shown) - 1), around.left_out)
     return shorten_end(f"/{text}{shown}", max(1, width), around.left_out)
 
@@ -222,7 +222,7 @@ def _head_lines(
         below.append(("class:faint", gap + _fit(unit_of(item.column, around), item.width, item.column.right, around)))
         geometry.heads.append((at, at + len(gap) + item.width, item.column.key))
         at += len(gap) + item.width
-    sign = _hidden(page, columns)
+    sign = _hidden_text(page, columns)
     rest = geometry.size[0] - at
     if sign and rest > len(sign):
         line += [("class:head", " " * (rest - len(sign))), ("class:faint class:head", sign)]
@@ -231,7 +231,7 @@ def _head_lines(
     return [*([above] if split else []), line, *([below] if units else [])]
 
 
-def _hidden(page: Page, columns: Sequence[PlacedColumn]) -> str:
+def _hidden_text(page: Page, columns: Sequence[PlacedColumn]) -> str:
     """How many columns are scrolled out to the left, or have no room at the right."""
     drawn = {item.column.key for item in columns}
     scrolled = [item for item in page.model.shown_columns if not item.fixed and not item.spare]
@@ -256,7 +256,7 @@ def _row_line(
         text = item.texts[id(row)]
         style = _style(item.column, row, text)
         if item.column.prose:
-            text = ended(text, item.width, around.left_out)
+            text = cut_end(text, item.width, around.left_out)
         elif display_width(text) > item.width and isinstance(cell := item.column.cell(row), NamedValues):
             text = shorten_values(around.formatter.telling_values(cell), item.width, around.left_out)
         if chosen:
@@ -290,7 +290,7 @@ def _fit(text: str, width: int, right: bool, around: ScreenContext) -> str:
     return pad(shorten_middle(text, width, around.left_out), width, right=right)
 
 
-def ended(text: str, width: int, mark: str = "…") -> str:
+def cut_end(text: str, width: int, mark: str = "…") -> str:
     """A text of at most `width` columns: what is too long loses its end, from a blank on if there is one."""
     if display_width(text) <= width or width <= 1:
         return text[: max(0, width)]

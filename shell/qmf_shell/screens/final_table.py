@@ -25,7 +25,7 @@ def table_of(title: str, empty: str, model: TableModel, rows: Sequence[Row]) -> 
         item for item in shown if not item.key.startswith("\0") or any(item.cell(row) is not None for row in rows)
     ]
     headings = tuple(_heading(item, spare=item.spare or (item.right and not item.fixed)) for item in columns)
-    left = len(model.arranged()) - len(rows)
+    left = len(model.arranged_rows()) - len(rows)
     return Table(
         headings,
         tuple(tuple(item.cell(row) for item in columns) for row in rows),

@@ -83,16 +83,16 @@ def place_columns(
         shown = [item for item in shown if item.fixed or not item.key.startswith("\0") or _has_values(item, rows)]
     placed = _first_ones(measuring.in_order(_sequence(page, shown, width), split=split), width)
     # Prose such as descriptions keeps a part of what is left; other spare columns get what the others don't need.
-    spare = [measuring.measured(item) for item in shown if item.spare]
-    used = _used(placed)
+    spare = [measuring.measure(item) for item in shown if item.spare]
+    used = _used_width(placed)
     for one in spare:
         least = min(one.natural, _LEAST_SPARE)
         if one.column.prose and used + least <= width:
             placed.append(attrs.evolve(one, width=least))
             used += least + GAP
-    placed = _widened(placed, width)
+    placed = _widen(placed, width)
     for one in spare:
-        rest = width - _used(placed)
+        rest = width - _used_width(placed)
         if not one.column.prose and rest >= min(one.natural, _LEAST_SPARE):
             placed.append(attrs.evolve(one, width=min(one.natural, rest)))
     return placed
@@ -111,7 +111,7 @@ def _has_values(column: ScreenColumn, rows: Sequence[Row]) -> bool:
     return any(column.cell(row) is not None for row in rows)
 
 
-def _used(placed: Sequence[PlacedColumn]) -> int:
+def _used_width(placed: Sequence[PlacedColumn]) -> int:
     """The width of columns, with the gap behind each."""
     return sum(item.width + GAP for item in placed)
 
@@ -121,7 +121,7 @@ def _first_ones(measured: Iterable[PlacedColumn], width: int) -> list[PlacedColu
     placed: list[PlacedColumn] = []
     for one in measured:
         least = one.width if one.column.right else min(one.width, _width_limit(one.column, width))
-        rest = width - _used(placed)
+        rest = width - _used_width(placed)
         if least <= rest:
             placed.append(attrs.evolve(one, width=least))
             continue
@@ -139,7 +139,7 @@ def _width_limit(column: ScreenColumn, width: int) -> int:
     return max(_LEAST_TEXT, width * 2 // 5 if named else width // _TEXT_PART)
 
 
-def _widened(placed: Sequence[PlacedColumn], width: int) -> list[PlacedColumn]:
+def _widen(placed: Sequence[PlacedColumn], width: int) -> list[PlacedColumn]:
     """Give the room that is left to texts that were shortened, then to headings.
 
     Prose keeps its width before the others: these are cut in the middle, and still show what they are.
@@ -167,11 +167,9 @@ class _Measuring:
     def in_order(self, columns: Sequence[ScreenColumn], *, split: bool) -> Iterator[PlacedColumn]:
         """The columns, each of which is measured when it is asked for."""
         for before, column in zip([None, *columns], columns, strict=False):
-            yield self.measured(column, before, split=split)
+            yield self.measure(column, before, split=split)
 
-    def measured(
-        self, column: ScreenColumn, before: ScreenColumn | None = None, *, split: bool = False
-    ) -> PlacedColumn:
+    def measure(self, column: ScreenColumn, before: ScreenColumn | None = None, *, split: bool = False) -> PlacedColumn:
         """A column with the texts of the rows, as wide as these; a long heading may be shortened."""
         title = self._heading(column, before)
         texts = {id(row): _cell_text(column, row, self.around) for row in self.rows}

@@ -161,12 +161,12 @@ def key_bindings(app: Controls) -> KeyBindings:
     typing = Condition(lambda: app.typing)
 
     def bind(key: str, action: Action) -> None:
-        def pressed(event: KeyPressEvent) -> None:
+        def on_pressed(event: KeyPressEvent) -> None:
             del event
             app.navigator.message = ""
             app.safely(lambda: action(app))
 
-        bindings.add(key, filter=~typing)(pressed)
+        bindings.add(key, filter=~typing)(on_pressed)
 
     for key, action in _KEYS.items():
         bind(key, action)
@@ -184,7 +184,7 @@ def key_bindings(app: Controls) -> KeyBindings:
         event.app.renderer.clear()
 
     @bindings.add("enter", filter=typing)
-    def _done(event: KeyPressEvent) -> None:
+    def _on_enter(event: KeyPressEvent) -> None:
         del event
         app.safely(app.finish_typing)
 

@@ -40,7 +40,8 @@ class TableModel:
         sort: str | None = None,
         descending: bool = False,
     ) -> None:
-        """
+        """Make a table without rows.
+
         Args:
             columns, sort, descending: see the attributes.
             shown: None for all.
@@ -100,7 +101,7 @@ class TableModel:
             if self._rows.pop(key, None) is not None:
                 self._removed = self._stale = True
 
-    def arranged(self) -> Sequence[Row]:
+    def arranged_rows(self) -> Sequence[Row]:
         """The rows that pass the filter, in order."""
         if self._stale:
             self._arrange()
@@ -115,7 +116,7 @@ class TableModel:
             rows = sorted([*rows, *self._fresh], key=attrgetter("order"))
             self._fresh = []
         self._removed = self._stale = False
-        self._all = rows = self._sorted(rows)
+        self._all = rows = self._sort(rows)
         test = self._test
         if test is not None:
             for row in rows:
@@ -130,7 +131,7 @@ class TableModel:
         self._all, self._fresh = [], list(self._rows.values())
         self._stale = True
 
-    def _sorted(self, rows: list[Row]) -> list[Row]:
+    def _sort(self, rows: list[Row]) -> list[Row]:
         column = self.column(self.sort)
         if column is None:
             if self.descending:
@@ -206,19 +207,19 @@ class TableModel:
     @property
     def current(self) -> Row | None:
         """The row at the cursor; None without rows."""
-        rows = self.arranged()
+        rows = self.arranged_rows()
         return rows[self.cursor] if rows else None
 
     def move_to(self, number: int) -> None:
         """Put the cursor on a row; from then on it stays with that row, except on the first one."""
-        rows = self.arranged()
+        rows = self.arranged_rows()
         self.cursor = max(0, min(number, len(rows) - 1))
         # At the top, people want to see what comes to the top.
         self._held = rows[self.cursor].key if rows and self.cursor else None
 
     def move(self, step: int) -> None:
         """Move the cursor by so many rows."""
-        self.arranged()
+        self.arranged_rows()
         self.move_to(self.cursor + step)
 
     def _restore_cursor(self) -> None:
@@ -231,7 +232,7 @@ class TableModel:
 
     def window(self, height: int) -> tuple[int, Sequence[Row]]:
         """The rows on a screen with room for `height`, around the cursor: the number of the first, and the rows."""
-        rows = self.arranged()
+        rows = self.arranged_rows()
         height = max(1, height)
         if self.cursor < self.top:
             self.top = self.cursor
@@ -242,7 +243,7 @@ class TableModel:
 
     def scroll(self, step: int, height: int) -> None:
         """Move what is on the screen by so many rows, and the cursor with it if it would be outside."""
-        rows = self.arranged()
+        rows = self.arranged_rows()
         self.top = max(0, min(self.top + step, len(rows) - max(1, height)))
         if not self.top <= self.cursor < self.top + height:
             self.move_to(max(self.top, min(self.cursor, self.top + height - 1)))

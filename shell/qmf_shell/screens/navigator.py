@@ -71,7 +71,8 @@ class Navigator:
     """
 
     def __init__(self, context: Context, page: Page) -> None:
-        """
+        """Begin at a page.
+
         Args:
             context: the session.
             page: the first page.
@@ -167,7 +168,7 @@ class Navigator:
             logger.debug("internal error in %s", page.title, exc_info=True)
             return Loaded(page, error=f"internal error: {type(error).__name__}: {error}")
 
-    def arrived(self, loaded: Loaded) -> None:
+    def on_loaded(self, loaded: Loaded) -> None:
         """Take over what was loaded; while paused, later."""
         page = loaded.page
         if self.paused and page.loaded:
@@ -188,7 +189,7 @@ class Navigator:
         if not self.paused:
             waiting, self._waiting = self._waiting, []
             for item in waiting:
-                self.arrived(item)
+                self.on_loaded(item)
 
     # -- what the user does
 

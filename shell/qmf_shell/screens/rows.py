@@ -66,7 +66,7 @@ def _normal(row: Row) -> ThresholdState:
     return ThresholdState.NORMAL
 
 
-def _unchanged(row: Row) -> bool:
+def _is_unchanged(row: Row) -> bool:
     del row
     return False
 
@@ -111,7 +111,7 @@ class ScreenColumn:
     form: CellForm = CellForm.FULL
     unit: str | None = None
     level: Callable[[Any], ThresholdState] = _normal
-    changed: Callable[[Any], bool] = _unchanged
+    changed: Callable[[Any], bool] = _is_unchanged
 
 
 def table_column(item: ScreenColumn) -> TableColumn:

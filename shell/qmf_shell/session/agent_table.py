@@ -40,7 +40,7 @@ class AgentTable:
             if self._agents.pop(name, None) is not None:
                 self._sorted = None
 
-    def seen(self, name: str, at: int) -> None:
+    def on_heartbeat(self, name: str, at: int) -> None:
         """The last heartbeat of an agent was received at `at`, in nanoseconds since 1970."""
         with self._lock:
             self._seen[name] = at

@@ -101,7 +101,7 @@ def _callbacks(
 ) -> BackendCallbacks:
     """What keeps all that is known of brokers up to date."""
 
-    def deleted(key: ObjectKey, name: ClassName, when: int, own: bool) -> None:
+    def on_deleted(key: ObjectKey, name: ClassName, when: int, own: bool) -> None:
         ids.mark_deleted(key, when)
         deletions.add(name, own)
 
@@ -116,7 +116,7 @@ def _callbacks(
     return BackendCallbacks(
         on_event=events.add,
         on_heartbeat=heartbeats.add,
-        on_deleted=deleted,
+        on_deleted=on_deleted,
         on_agent_lost=agent_lost,
         on_agent_found=lost.agent_found,
         on_change=changed,
@@ -127,7 +127,8 @@ class BrokerSwitcher:
     """Replaces the brokers of a session by others."""
 
     def __init__(self, current: OpenBrokers, open: Callable[[Sequence[BrokerTarget]], OpenBrokers]) -> None:
-        """
+        """Begin with some brokers.
+
         Args:
             current: those that the session begins with.
             open: connects to others.

@@ -104,7 +104,8 @@ class ConsoleBackend:
         events: bool = True,
         discover: bool | None = None,
     ) -> None:
-        """
+        """Prepare the access to a broker; nothing is connected yet.
+
         Args:
             target: the broker, or its URL.
             timeout: seconds to wait for the connection, and for every answer.
@@ -178,7 +179,7 @@ class ConsoleBackend:
             discover=self._discover,
             settle=self._settle,
         )
-        client.listen(self._notified)
+        client.listen(self._on_notification)
         self._health = attrs.evolve(self._health, url=client.url)
         self._client = client
         try:
@@ -335,19 +336,19 @@ class ConsoleBackend:
 
     # -- notifications
 
-    def _updated(self, item: RemoteObject) -> None:
+    def _on_update(self, item: RemoteObject) -> None:
         key = ObjectKey(item.object_id.object_name, item.agent, broker=self._label)
         name = (item.class_key.package, item.class_key.name) if item.class_key else ("", "")
         own = may_be_own(name) and self._own.notice(key, name, ViewValues(item, self._label))
         if item.is_deleted:
             self._callbacks.on_deleted(key, name, item.timestamps.delete, own)
 
-    def _notified(self, notification: Notification) -> None:
+    def _on_notification(self, notification: Notification) -> None:
         match notification:
             case EventRaised(event):
                 self._callbacks.on_event(to_event(event, self._health.url, self._label))
             case ObjectUpdated(object=item):
-                self._updated(item)
+                self._on_update(item)
             case BusConnected(url=url):
                 self._health = ConnectionStatus(self._health.url, name=self._name)
                 self._callbacks.on_connection(url, True, "")
@@ -360,7 +361,7 @@ class ConsoleBackend:
                 now = time.time_ns()
                 if not self._agents.has(agent.name, agent.epoch):
                     self._agents.put(to_agent(agent, self._health.url))
-                self._agents.seen(agent.name, now)
+                self._agents.on_heartbeat(agent.name, now)
                 interval = agent.info.heartbeat_interval
                 self._callbacks.on_heartbeat(HeartbeatRecord(agent.name, timestamp, now, interval, self._health.url))
             case AgentRemoved(agent=agent) | AgentRestarted(agent=agent):

@@ -68,7 +68,8 @@ class ConsoleFeed:
     """See `ObjectFeed`. Changes of an object that are not taken are replaced by later ones."""
 
     def __init__(self, loop: LoopThread, convert: Callable[[RemoteObject], ObjectView], label: str) -> None:
-        """
+        """Make a feed, which has no change yet.
+
         Args:
             loop: the client's loop.
             convert: makes a record; called by `take`.

@@ -148,7 +148,7 @@ class Context:
         self.hidden.update(left)
         return shown
 
-    def left_out(self, names: Iterable[ClassName]) -> int:
+    def left_out_rows(self, names: Iterable[ClassName]) -> int:
         """How many objects of some classes were left out of the last answer."""
         return sum(self.hidden[name] for name in names)
 

@@ -32,7 +32,8 @@ class HistoryBackend:
     """The bus at one time, or always at the latest that is recorded; see `Backend`. May be called from any thread."""
 
     def __init__(self, reader: LakeReader, at: Callable[[], int]) -> None:
-        """
+        """Take a lake, of which nothing was read yet.
+
         Args:
             reader: of the lake.
             at: the time wanted, in nanoseconds since 1970; called for each request.

@@ -14,7 +14,8 @@ class HistoryFeed:
     """The changes from one reading of the objects to the next; see `ObjectFeed`."""
 
     def __init__(self, read: Callable[[], Sequence[ObjectView]], interval: float) -> None:
-        """
+        """Make a feed, which has read nothing yet.
+
         Args:
             read: reads the objects as they are now.
             interval: seconds between readings.

@@ -27,7 +27,8 @@ class MultiBackend:
     """Several backends, used at the same time; see `Backend`."""
 
     def __init__(self, backends: Mapping[str, Backend]) -> None:
-        """
+        """Put backends together.
+
         Args:
             backends: by the label in the keys of their objects, which is the broker's URL.
         """

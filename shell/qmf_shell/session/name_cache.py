@@ -59,7 +59,8 @@ class NameRefresher:
     """
 
     def __init__(self, backend: Backend) -> None:
-        """
+        """Prepare the thread, which `start` starts.
+
         Args:
             backend: access to the bus.
         """

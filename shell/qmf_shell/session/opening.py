@@ -72,16 +72,18 @@ def open_session(
     """
     listeners: list[Callable[[], None]] = []
 
-    def changed() -> None:
+    def on_changed() -> None:
         for listener in listeners:
             listener()
 
     def open_others(targets: Sequence[BrokerTarget]) -> OpenBrokers:
-        return open_brokers(targets, timeout=timeout, follow=follow, changed=changed)
+        return open_brokers(targets, timeout=timeout, follow=follow, changed=on_changed)
 
     with contextlib.ExitStack() as stack:
-        where = [BrokerTarget.of(item) for item in dict.fromkeys(brokers)] or [stack.enter_context(_embedded(interval))]
-        opened = open_brokers(where, timeout=timeout, follow=follow, changed=changed, meanwhile=meanwhile)
+        where = [BrokerTarget.of(item) for item in dict.fromkeys(brokers)] or [
+            stack.enter_context(_embedded_broker(interval))
+        ]
+        opened = open_brokers(where, timeout=timeout, follow=follow, changed=on_changed, meanwhile=meanwhile)
         switcher = BrokerSwitcher(opened, open_others)
         stack.callback(switcher.close)
         context = Context(
@@ -118,7 +120,7 @@ def open_lake_session(
 
 
 @contextlib.contextmanager
-def _embedded(interval: float) -> Iterator[BrokerTarget]:
+def _embedded_broker(interval: float) -> Iterator[BrokerTarget]:
     """An embedded broker, which is managed as well, with a host agent."""
     # Imported here: with -b neither is needed.
     from qmf.broker import EmbeddedBroker

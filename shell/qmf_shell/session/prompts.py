@@ -40,7 +40,8 @@ class TerminalPrompter:
     """Asks on the terminal."""
 
     def __init__(self, exclusive: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext) -> None:
-        """
+        """Make a prompter for this terminal.
+
         Args:
             exclusive: returns a context manager; while it is open, nothing else draws on the terminal.
         """

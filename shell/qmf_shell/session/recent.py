@@ -24,7 +24,8 @@ class RecentItems(Generic[T]):
     """The last items that were received, oldest first."""
 
     def __init__(self, kept: int = KEPT) -> None:
-        """
+        """Begin without items.
+
         Args:
             kept: how many items are kept.
         """

@@ -17,7 +17,7 @@ from support.waiting import WAIT_LIMIT, wait_until
 
 from qmf.broker.daemon import pid_files
 from qmf.broker.daemon.cli import main
-from qmf.broker.daemon.pid_files import DaemonError, held, port_file, stop
+from qmf.broker.daemon.pid_files import DaemonError, hold, port_file, stop
 from qmf.client import BrokerAgent
 from qmf.messaging import ConnectionError
 
@@ -98,7 +98,7 @@ def test_a_held_file(tmp_path: Path, number: signal.Signals) -> None:
     with running(sys.executable, "-c", HOLD, str(path)) as process:
         process.wait_for("held")
         assert pid_files.running(path) == process.popen.pid
-        with pytest.raises(DaemonError, match=f"belongs to the running process {process.popen.pid}"), held(path):
+        with pytest.raises(DaemonError, match=f"belongs to the running process {process.popen.pid}"), hold(path):
             pass
         assert stop(path, number, WAIT_LIMIT)
         assert pid_files.running(path) is None
@@ -108,7 +108,7 @@ def test_a_held_file(tmp_path: Path, number: signal.Signals) -> None:
 
 def test_files_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="ascii")
-    with pytest.raises(DaemonError, match="cannot write"), held(tmp_path / "file" / "pid"):
+    with pytest.raises(DaemonError, match="cannot write"), hold(tmp_path / "file" / "pid"):
         pass
 
 

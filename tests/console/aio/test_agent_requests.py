@@ -222,7 +222,7 @@ def test_each_costs_the_same_for_every_agent_however_many_answer(monkeypatch: py
     async def ask(count: int) -> None:
         core = ClientCore(FakeBus(), ClientOptions(heartbeats=False))
         for number in range(count):
-            core.tracker.announced(info_from_name(f"example.org:crowd:{number}"))
+            core.tracker.on_announcement(info_from_name(f"example.org:crowd:{number}"))
         turns: list[asyncio.Future[None]] = []
 
         async def query(_agent: Agent, _query: ObjectQuery, _predicate: object, _timeout: object) -> list[RemoteObject]:

@@ -37,7 +37,7 @@ def started(limit: float = 0.5) -> AgentSearch:
 
 def answered(search: AgentSearch, count: int, now: float) -> None:
     for number in range(count):
-        search.answered(f"example.org:crowd:{number}", now, is_new=True)
+        search.on_answer(f"example.org:crowd:{number}", now, is_new=True)
 
 
 def test_a_search_without_an_answer_is_over_at_its_limit() -> None:
@@ -54,20 +54,20 @@ def over(search: AgentSearch) -> float:
     if wants(search):
         now = search.due
         for name in search.probe(now):
-            search.answered(name, now, is_new=False)
+            search.on_answer(name, now, is_new=False)
     assert not wants(search)
     return search.due
 
 
 def test_a_broker_that_takes_long_to_accept_the_request_is_given_longer_for_the_first_answer() -> None:
     search = started(0.5)
-    search.accepted(100.01)
+    search.on_accepted(100.01)
     assert search.due == pytest.approx(100.51)
     search = started(0.5)
-    search.accepted(100.1)
+    search.on_accepted(100.1)
     assert search.due == pytest.approx(100.1 + 0.1 * BROKER_FACTOR)
     search = started(0.5)
-    search.accepted(109)
+    search.on_accepted(109)
     assert search.due == pytest.approx(109 + LONGEST_QUIET)
 
 
@@ -86,7 +86,7 @@ def test_answers_that_take_long_are_waited_for_as_long_again() -> None:
 def test_every_answer_extends_the_search_beyond_its_limit() -> None:
     search = started(0.5)
     for number in range(100):
-        search.answered(f"example.org:crowd:{number}", 100.0 + number, is_new=True)
+        search.on_answer(f"example.org:crowd:{number}", 100.0 + number, is_new=True)
     assert search.due > 199
 
 
@@ -119,7 +119,7 @@ def test_a_late_answer_goes_on_with_the_search_if_its_agent_is_new(is_new: bool)
     search = started()
     answered(search, 1, 100.01)
     search.end()
-    search.answered(f"example.org:crowd:{7 if is_new else 0}", 100.2, is_new=is_new)
+    search.on_answer(f"example.org:crowd:{7 if is_new else 0}", 100.2, is_new=is_new)
     assert search.running is is_new
     assert search.found == (2 if is_new else 1)
 
@@ -128,7 +128,7 @@ def test_an_agent_that_is_started_does_not_extend_the_search() -> None:
     search = started()
     answered(search, 1, 100.01)
     due = search.due
-    search.started("example.org:crowd:7")
+    search.on_agent_started("example.org:crowd:7")
     assert search.due == due
     assert search.found == 2
 
@@ -149,9 +149,9 @@ def test_where_nobody_knows_how_many_there_are_some_agents_are_asked_again_befor
     assert not wants(search)
     assert search.due == pytest.approx(now + LONGEST_QUIET)
     for name in asked[1:]:
-        search.answered(name, now + 1.0, is_new=False)
+        search.on_answer(name, now + 1.0, is_new=False)
     assert search.due == pytest.approx(now + LONGEST_QUIET), "one is still to answer"
-    search.answered(asked[0], now + 2.0, is_new=False)
+    search.on_answer(asked[0], now + 2.0, is_new=False)
     assert search.due == pytest.approx(now + 4.0), "as long again as that answer took"
 
 
@@ -161,10 +161,10 @@ def test_agents_that_answer_during_or_after_a_probe_make_another_necessary(befor
     answered(search, 1, 100.01)
     assert search.probe(100.05) == [name_of(0)]
     if before:
-        search.answered(name_of(1), 101.0, is_new=True)
-    search.answered(name_of(0), 101.5, is_new=False)
+        search.on_answer(name_of(1), 101.0, is_new=True)
+    search.on_answer(name_of(0), 101.5, is_new=False)
     if not before:
-        search.answered(name_of(1), 102.0, is_new=True)
+        search.on_answer(name_of(1), 102.0, is_new=True)
     assert wants(search)
     assert sorted(search.probe(search.due)) == [name_of(0), name_of(1)]
 
@@ -174,7 +174,7 @@ def test_a_probe_that_is_never_answered_ends_a_search_unless_others_answer() -> 
     answered(search, 1, 100.01)
     search.probe(100.05)
     assert not wants(search)
-    search.answered(name_of(1), 101.0, is_new=True)
+    search.on_answer(name_of(1), 101.0, is_new=True)
     assert wants(search), "at the end of the first one"
     assert search.due == pytest.approx(100.05 + LONGEST_QUIET)
 
@@ -182,12 +182,12 @@ def test_a_probe_that_is_never_answered_ends_a_search_unless_others_answer() -> 
 def test_agents_that_announced_themselves_are_asked_when_none_has_answered() -> None:
     search = started(0.5)
     assert not wants(search)
-    search.started(name_of(7))
+    search.on_agent_started(name_of(7))
     assert search.due == 100.5
     assert wants(search)
     assert search.probe(100.5) == [name_of(7)]
     assert search.due == pytest.approx(100.5 + LONGEST_QUIET)
-    search.answered(name_of(7), 101.0, is_new=False)
+    search.on_answer(name_of(7), 101.0, is_new=False)
     assert search.found == 1
     assert wants(search)
 
@@ -196,21 +196,21 @@ def test_agents_that_are_gone_are_not_waited_for() -> None:
     search = started()
     answered(search, 2, 100.01)
     search.probe(100.05)
-    search.answered(name_of(0), 100.06, is_new=False)
-    search.removed(name_of(1), 100.07)
+    search.on_answer(name_of(0), 100.06, is_new=False)
+    search.on_agent_removed(name_of(1), 100.07)
     assert search.found == 1
     assert search.due < 100.2
 
 
 def test_the_answer_of_an_agent_inside_a_broker_says_nothing_of_the_others() -> None:
     search = started(30.0)
-    search.answered("apache.org:qpidd:7", 100.01, is_new=True, in_broker=True)
+    search.on_answer("apache.org:qpidd:7", 100.01, is_new=True, in_broker=True)
     assert search.due == pytest.approx(100.01 + OTHERS_QUIET)
     assert not wants(search)
     search = started(30.0)
-    search.answered("apache.org:qpidd:7", 100.1, is_new=True, in_broker=True)
+    search.on_answer("apache.org:qpidd:7", 100.1, is_new=True, in_broker=True)
     assert search.due == pytest.approx(100.1 + 0.1 * BROKER_FACTOR)
-    search.answered(name_of(1), 100.2, is_new=True)
+    search.on_answer(name_of(1), 100.2, is_new=True)
     assert search.probe(search.due) == [name_of(1)]
 
 

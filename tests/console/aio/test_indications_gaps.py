@@ -28,13 +28,13 @@ from qmf.protocol import Envelope, EventData, EventsIndication, event_key
 )
 def test_numbers_that_are_left_out_are_missing(numbers: Sequence[int], missed: Sequence[int]) -> None:
     gaps = SequenceGaps()
-    assert [gaps.missed("a", "s", number) for number in numbers] == missed
+    assert [gaps.count_missed("a", "s", number) for number in numbers] == missed
 
 
 @given(st.sets(st.integers(1, 60), min_size=2))
 def test_what_is_missed_and_what_arrived_is_everything(arrived: set[int]) -> None:
     gaps = SequenceGaps()
-    assert sum(gaps.missed("a", "s", number) for number in sorted(arrived)) + len(arrived) == (
+    assert sum(gaps.count_missed("a", "s", number) for number in sorted(arrived)) + len(arrived) == (
         max(arrived) - min(arrived) + 1
     )
 
@@ -42,20 +42,20 @@ def test_what_is_missed_and_what_arrived_is_everything(arrived: set[int]) -> Non
 def test_agents_and_subjects_count_for_themselves() -> None:
     gaps = SequenceGaps()
     for agent, subject, number in (("a", "s", 1), ("b", "s", 5), ("a", "t", 9), ("a", "s", 2), ("b", "s", 6)):
-        assert gaps.missed(agent, subject, number) == 0
+        assert gaps.count_missed(agent, subject, number) == 0
     gaps.forget_agent("a")
-    assert gaps.missed("a", "s", 50) == 0
+    assert gaps.count_missed("a", "s", 50) == 0
     gaps.forget_subjects(lambda subject: subject == "s")
-    assert gaps.missed("b", "s", 50) == 0
-    assert gaps.missed("b", "s", 52) == 1
+    assert gaps.count_missed("b", "s", 50) == 0
+    assert gaps.count_missed("b", "s", 52) == 1
 
 
 def test_an_agent_that_invents_subjects_does_not_fill_the_memory() -> None:
     gaps = SequenceGaps()
     for number in range(MAX_SUBJECTS * 2):
-        gaps.missed("a", str(number), 1)
-    assert gaps.missed("a", str(MAX_SUBJECTS * 2 - 1), 3) == 1
-    assert gaps.missed("a", "0", 3) == 0  # forgotten
+        gaps.count_missed("a", str(number), 1)
+    assert gaps.count_missed("a", str(MAX_SUBJECTS * 2 - 1), 3) == 1
+    assert gaps.count_missed("a", "0", 3) == 0  # forgotten
 
 
 async def test_a_gap_is_reported_with_its_count(make_agent: MakeAgent, make_client: MakeClient) -> None:

@@ -262,10 +262,10 @@ def test_classes_are_looked_up_without_looking_at_all() -> None:
                 key = ClassKey(PACKAGE, f"class{number}")
                 cache.saw(key, agent)
                 assert cache.resolve(PACKAGE, f"CLASS{number}", agent.name) == [key]
-                assert cache.used_by(agent.name) == [key]
+                assert cache.keys_used_by(agent.name) == [key]
             for number in range(count):
                 cache.forget_agent(f"example.org:crowd:{number}")
-                assert cache.used_by(f"example.org:crowd:{number}") == []
+                assert cache.keys_used_by(f"example.org:crowd:{number}") == []
 
         return work
 

@@ -9,15 +9,15 @@ def test_messages_for_credit_that_was_taken_back_are_counted_once() -> None:
     window = CreditWindow(10)
     window.taken_back = 3
     window.credit = -2
-    assert window.used_late() == 2
+    assert window.count_used_late() == 2
     window.credit = -4
-    assert (window.used_late(), window.used_late()) == (1, 0)
+    assert (window.count_used_late(), window.count_used_late()) == (1, 0)
 
 
 def test_a_broker_that_sends_more_than_it_may_has_used_nothing_that_was_taken_back() -> None:
     window = CreditWindow(10)
     window.credit = -5
-    assert window.used_late() == 0
+    assert window.count_used_late() == 0
     assert window.missing(arrived=15, waiting=0) == 0
 
 
@@ -25,4 +25,4 @@ def test_without_a_link_there_is_no_credit() -> None:
     window = CreditWindow(10)
     window.credit, window.taken_back = -1, 1
     window.clear()
-    assert (window.credit, window.used_late()) == (0, 0)
+    assert (window.credit, window.count_used_late()) == (0, 0)

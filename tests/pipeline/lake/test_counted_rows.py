@@ -44,7 +44,7 @@ def test_duckdb_reads_the_rows_that_count_of_files(tmp_path: Path) -> None:
     shop.put(*((at, at) for at in range(10)))
     table = shop.lake.table("objects/org.example.shop/till")
     left_out = [LeftOut("a", "run", 2 * 10**9, 4 * 10**9, ""), LeftOut("a", "run", 7 * 10**9, 9 * 10**9, "")]
-    data = table.dataset(table.snapshot().files).chosen(CountedRows(left_out))
+    data = table.dataset(table.snapshot().files).choose(CountedRows(left_out))
     with duckdb.connect() as connection:
         connection.register("data", data)
         assert connection.execute("select sales from data order by all").fetchall() == [

@@ -30,7 +30,7 @@ def counted(lake: DeltaLake, path: str = TILL) -> list[tuple[str, float]]:
     """Run and time of the rows that count, by time; those of both ways to ask agree."""
     table, rows = lake.table(path), RecordedRuns(lake).left_out_rows()
     data = table.dataset(table.snapshot().files)
-    found = data.chosen(CountedRows(rows)).to_table().to_pylist()
+    found = data.choose(CountedRows(rows)).to_table().to_pylist()
     where = f"WHERE {counted_condition(rows)}" if rows else ""
     with duckdb.connect() as connection:
         connection.register("samples", data.to_table())

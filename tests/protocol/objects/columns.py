@@ -6,7 +6,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from qmf.codec import typed
+from qmf.codec import wrap_value
 from qmf.protocol.objects.columns import FIXED_CODES
 from qmf.schema import TYPES
 
@@ -40,4 +40,4 @@ NAMES = [*FIXED_CODES, "sstr", "lstr", "map", "list"]
 
 def on_the_wire(name: str, value: object) -> object:
     """A plain value as the general encoder takes it."""
-    return typed(TYPES[name], value)
+    return wrap_value(TYPES[name], value)

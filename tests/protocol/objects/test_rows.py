@@ -112,12 +112,12 @@ def test_rows_come_back(block: tuple[RowDecoder, list[tuple[str, dict[str, objec
     assert heads(decoder, data) == [(name, *TIMES) for name, _ in rows]
     for offset, (_, values) in zip(decoder.check(data), rows, strict=True):
         lazy = LazyValues(decoder, data, offset)
-        assert lazy.unpacked() == values
-        assert list(lazy.unpacked()) == list(lazy.names) == list(lazy) == list(values)
+        assert lazy.unpack() == values
+        assert list(lazy.unpack()) == list(lazy.names) == list(lazy) == list(values)
         assert {name: lazy[name] for name in lazy} == values
         assert lazy == values
         assert len(lazy) == len(values)
-        assert lazy.detached() == values
+        assert lazy.detach() == values
         assert [name for name in decoder.layout.columns if name in lazy] == list(values)
         assert repr(lazy) == repr(values)
 
@@ -139,7 +139,7 @@ def test_broken_rows_are_refused_or_read_in_full(
     for offset in found * 2:
         decoder.head(bytes(data), offset)
         values = LazyValues(decoder, bytes(data), offset)
-        assert repr({name: values[name] for name in values}) == repr(values.unpacked())
+        assert repr({name: values[name] for name in values}) == repr(values.unpack())
 
 
 @pytest.mark.slow
@@ -184,7 +184,7 @@ def test_text_that_is_no_utf8_keeps_its_bytes() -> None:
     assert name == "n\udcff"
     values = LazyValues(DECODER, data, 0)
     assert values["text"] == "t\udcfe"
-    assert values.unpacked() == {"text": "t\udcfe"}
+    assert values.unpack() == {"text": "t\udcfe"}
 
 
 def test_equal_values_have_equal_bytes_whatever_else_the_rows_say() -> None:

@@ -61,7 +61,7 @@ def read(shape: Shape, data: bytes) -> LazyValues | None:
 def unpacked(shape: Shape, value: dict[str, object]) -> dict[str, object]:
     found = read(shape, amqp010.encode_map(value))
     assert found is not None
-    return found.unpacked()
+    return found.unpack()
 
 
 def changed(value: object) -> object:
@@ -86,13 +86,13 @@ def test_a_map_has_the_shape_that_was_learned_from_it(value: dict[str, object]) 
     general = amqp010.decode_map(data, text=True)
     found = read(learned(data), data)
     assert found is not None
-    assert found.unpacked() == general
-    assert list(found.unpacked()) == list(found) == list(found.names) == list(general)
+    assert found.unpack() == general
+    assert list(found.unpack()) == list(found) == list(found.names) == list(general)
     assert found == general
     assert {name: found[name] for name in found} == general
     assert len(found) == len(general)
-    assert found.detached() == general
-    assert found.detached().raw() == found.raw()
+    assert found.detach() == general
+    assert found.detach().raw() == found.raw()
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_other_values_have_the_same_shape(value: dict[str, object]) -> None:
     data = amqp010.encode_map({name: changed(item) for name, item in value.items()})
     found = read(shape, data)
     assert found is not None
-    assert found.unpacked() == amqp010.decode_map(data, text=True)
+    assert found.unpack() == amqp010.decode_map(data, text=True)
 
 
 @pytest.mark.slow
@@ -121,7 +121,7 @@ def test_what_matches_is_what_the_general_decoder_reads(
     found = read(shape, bytes(data))
     if found is not None:
         general = amqp010.decode_map(bytes(data), text=True)
-        assert repr(found.unpacked()) == repr(general)  # NaN equals nothing, but prints the same
+        assert repr(found.unpack()) == repr(general)  # NaN equals nothing, but prints the same
 
 
 @pytest.mark.slow
@@ -137,8 +137,8 @@ def test_what_was_read_before_is_never_taken_for_what_is_there(value: dict[str, 
             found = read(shape, data) or read(learned(data), data)
             general = amqp010.decode_map(data, text=True)
             assert found is not None
-            for values in (found, found.detached()):
-                assert repr(values.unpacked()) == repr(general)
+            for values in (found, found.detach()):
+                assert repr(values.unpack()) == repr(general)
                 assert repr({item: values[item] for item in values}) == repr(general)
 
 
@@ -318,7 +318,7 @@ def test_a_value_is_found_without_the_places_of_the_match() -> None:
     shape = learned(data)
     values = LazyValues(shape, data[4:], None)
     assert values["z"] == 7
-    assert values.unpacked() == {"a": "text", "m": {"k": 1}, "z": 7}
+    assert values.unpack() == {"a": "text", "m": {"k": 1}, "z": 7}
 
 
 def test_maps_with_very_many_texts_get_no_shape() -> None:

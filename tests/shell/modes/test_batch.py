@@ -19,7 +19,7 @@ def test_all_fine(context: Context, output: Output) -> None:
 
 
 def test_goes_on_after_a_failure_and_exits_with_1(context: Context, output: Output) -> None:
-    assert batch.run(batch.numbered(["frobnicate", "agents"]), context, output.screen) == 1
+    assert batch.run(batch.number_lines(["frobnicate", "agents"]), context, output.screen) == 1
     assert output.lines[0] == "2 agents"
     assert output.errors == ["error: line 1: no command 'frobnicate'; `help` lists them"]
 
@@ -52,7 +52,7 @@ def test_a_broken_pipe_is_for_the_caller(context: Context, backend: FakeBackend,
 
 
 def test_stops_at_the_first_failure_where_asked_to(context: Context, output: Output) -> None:
-    steps = batch.numbered(["agents", "nosuch", "list"], "night.qmf")
+    steps = batch.number_lines(["agents", "nosuch", "list"], "night.qmf")
     assert batch.run(steps, context, output.screen, stop=True) == 1
     assert output.errors == ["error: night.qmf, line 2: no command 'nosuch'; `help` lists them"]
     assert not any("Objects by class" in line for line in output.lines)

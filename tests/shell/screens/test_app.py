@@ -132,7 +132,7 @@ def test_a_filter_is_typed(many: Context, keys: PipeInput) -> None:
     finally:
         left = driven.leave("\x03")
     assert left.interrupted
-    assert len(model.arranged()) == 1
+    assert len(model.arranged_rows()) == 1
 
 
 def test_the_mouse_chooses_opens_sorts_scrolls_and_leaves(many: Context, keys: PipeInput) -> None:

@@ -83,7 +83,7 @@ class Operated(ScreenApp):
         """It stays, for the next key."""
 
     def update(self) -> None:
-        self.navigator.arrived(self.navigator.load(self.navigator.page))
+        self.navigator.on_loaded(self.navigator.load(self.navigator.page))
 
     def strike(self, key: str) -> None:
         """Strike a key; a character that is typed into a line changes the line."""
@@ -134,7 +134,7 @@ class Operated(ScreenApp):
         assert [text for text in texts if display_width(text) > self.size[0]] == []
         assert not any("internal error" in text for text in texts)
         model = self.navigator.page.model
-        assert (model.current is None) == (len(model.arranged()) == 0)
+        assert (model.current is None) == (len(model.arranged_rows()) == 0)
 
 
 #: The filters that leave some rows, and the keys that go to others and open them, are what most often matters.

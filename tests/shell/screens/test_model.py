@@ -23,7 +23,7 @@ def model(**sizes: float | None) -> TableModel:
 
 
 def names(made: TableModel) -> list[object]:
-    return [item.key for item in made.arranged()]
+    return [item.key for item in made.arranged_rows()]
 
 
 def test_rows_have_their_own_order_until_a_column_sorts() -> None:
@@ -87,7 +87,7 @@ def test_filters_hide_rows_until_they_are_removed() -> None:
     made.put([row("altitude", 5), row("zeta", 5)])
     assert names(made) == ["alpha", "altitude"]
     made.set_filter("", None)
-    assert len(made.arranged()) == 5
+    assert len(made.arranged_rows()) == 5
     made.limit = 2
     made.put([row("eta", 1)])
     assert names(made) == ["alpha", "altitude"]

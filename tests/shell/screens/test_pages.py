@@ -6,7 +6,7 @@ import time
 
 import attrs
 import pytest
-from qmf_shell.screens.drawing import ended
+from qmf_shell.screens.drawing import cut_end
 from qmf_shell.screens.pages.events import KEPT
 from qmf_shell.session.backend import HeartbeatRecord
 from qmf_shell.session.context import Context
@@ -276,8 +276,8 @@ def test_top_sorts_by_the_rate(context: Context, backend: FakeBackend) -> None:
 
 
 def test_texts_end_at_a_blank() -> None:
-    assert ended("name of the queue", 12) == "name of the…"
-    assert ended("name of the queue", 14) == "name of the…"
-    assert ended("longwordwithoutblanks", 8) == "longwor…"
-    assert ended("short", 8) == "short"
-    assert ended("short", 0) == ""
+    assert cut_end("name of the queue", 12) == "name of the…"
+    assert cut_end("name of the queue", 14) == "name of the…"
+    assert cut_end("longwordwithoutblanks", 8) == "longwor…"
+    assert cut_end("short", 8) == "short"
+    assert cut_end("short", 0) == ""

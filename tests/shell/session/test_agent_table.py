@@ -27,8 +27,8 @@ def test_agents_come_change_and_go() -> None:
     table.replace([agent("a:b:2"), agent("a:b:1")])
     table.put(agent("a:b:0"))
     assert names(table) == ["0", "1", "2"]
-    table.seen("a:b:1", 77)
-    table.seen("a:b:later", 88)
+    table.on_heartbeat("a:b:1", 77)
+    table.on_heartbeat("a:b:later", 88)
     assert [item.seen for item in table.agents()] == [0, 77, 0]
     table.put(agent("a:b:later"))
     assert table.agents()[-1].seen == 88

@@ -12,7 +12,7 @@ from support.managed_brokers import unique
 from qmf.client import BrokerAgent
 from qmf.messaging import Connection
 from qmf.tools.stat.cli import main
-from qmf.tools.stat.views import View, arranged
+from qmf.tools.stat.views import View, arrange
 from qmf.tools.tables import CellFormat, TextColumn
 
 Run: TypeAlias = Callable[..., list[str]]
@@ -134,7 +134,7 @@ VIEW = View("Queues", [TextColumn("queue"), TextColumn("msg", CellFormat.SHORT)]
     ],
 )
 def test_rows_are_sorted_and_limited(sort_by: str | None, increasing: bool, limit: int | None, names: str) -> None:
-    view = arranged(VIEW, sort_by, increasing=increasing, limit=limit)
+    view = arrange(VIEW, sort_by, increasing=increasing, limit=limit)
     assert "".join(str(row[0]) for row in view.rows) == names
 
 

@@ -25,16 +25,16 @@ def test_delays_grow_and_end() -> None:
     delays = FailureDelays(3, clock)
     found = []
     for _ in range(12):
-        delays.failed("ann", "192.0.2.1")
+        delays.on_failure("ann", "192.0.2.1")
         found.append(delays.wait("ann", "192.0.2.1"))
         clock.now += found[-1]
         assert delays.wait("ann", "192.0.2.1") == 0
     assert found == [0, 0, 1, 2, 4, 8, 16, 32, MAX_DELAY, MAX_DELAY, MAX_DELAY, MAX_DELAY]
-    delays.failed("ann", "192.0.2.1")
+    delays.on_failure("ann", "192.0.2.1")
     assert delays.wait("ann", "192.0.2.1")
     assert not delays.wait("ann", "192.0.2.2")
     assert not delays.wait("bob", "192.0.2.1")
-    delays.succeeded("ann", "192.0.2.1")
+    delays.on_success("ann", "192.0.2.1")
     assert not delays.wait("ann", "192.0.2.1")
 
 
@@ -42,9 +42,9 @@ def test_old_failures_are_forgotten() -> None:
     clock = Clock()
     delays = FailureDelays(1, clock)
     for _ in range(5):
-        delays.failed("ann", "a")
+        delays.on_failure("ann", "a")
     clock.now += MAX_DELAY + FORGET + 1
-    delays.failed("ann", "a")
+    delays.on_failure("ann", "a")
     assert delays.wait("ann", "a") == 1
 
 
@@ -53,7 +53,7 @@ def test_only_the_own_failures_count(tries: list[str]) -> None:
     clock = Clock()
     delays = FailureDelays(2, clock)
     for name in tries:
-        delays.failed(name, "x")
+        delays.on_failure(name, "x")
     for name in "abc":
         assert bool(delays.wait(name, "x")) == (tries.count(name) >= 2)
 
@@ -61,7 +61,7 @@ def test_only_the_own_failures_count(tries: list[str]) -> None:
 def test_clients_beyond_those_that_are_remembered() -> None:
     delays = FailureDelays(1, Clock())
     for number in range(MAX_CLIENTS + 1):
-        delays.failed(str(number), "x")
+        delays.on_failure(str(number), "x")
     assert not delays.wait("0", "x")
     assert delays.wait(str(MAX_CLIENTS), "x")
 

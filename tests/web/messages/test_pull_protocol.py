@@ -26,18 +26,18 @@ def test_auto_acknowledge_counts_from_one() -> None:
     protocol = auto()
     assert protocol.next_step == NextStep(LinkKind.CONSUME_NEXT, 1)
     assert protocol.pull(1) is Verdict.PROCEED
-    protocol.fetched("a")
+    protocol.on_fetched("a")
     assert protocol.next_step == NextStep(LinkKind.CONSUME_NEXT, 2)
 
 
 def test_a_repeated_pull_gets_the_message_again_until_the_next_one() -> None:
     protocol = auto()
     protocol.pull(1)
-    protocol.fetched("a")
+    protocol.on_fetched("a")
     assert [protocol.pull(1), protocol.pull(1)] == [Verdict.REPEAT] * 2
     assert protocol.message == "a"
     assert protocol.pull(2) is Verdict.PROCEED
-    protocol.fetched("b")
+    protocol.on_fetched("b")
     assert protocol.pull(1) is Verdict.REFUSE
     assert protocol.pull(3) is Verdict.PROCEED
 
@@ -45,7 +45,7 @@ def test_a_repeated_pull_gets_the_message_again_until_the_next_one() -> None:
 def test_an_empty_pull_keeps_its_number_and_the_message_before_it() -> None:
     protocol = auto()
     protocol.pull(1)
-    protocol.fetched("a")
+    protocol.on_fetched("a")
     protocol.pull(2)
     protocol.nothing()
     assert protocol.next_step.number == 2
@@ -65,10 +65,10 @@ def test_acknowledgement_has_the_numbers_of_the_chapter() -> None:
     protocol = acknowledged()
     assert protocol.next_step == NextStep(LinkKind.ACKNOWLEDGE_NEXT, 1)
     protocol.pull(1)
-    protocol.fetched("a")
+    protocol.on_fetched("a")
     assert protocol.next_step == NextStep(LinkKind.ACKNOWLEDGEMENT, 2)
     assert protocol.acknowledge(2, accept=True) is Verdict.PROCEED
-    protocol.settled()
+    protocol.on_settled()
     assert protocol.next_step == NextStep(LinkKind.ACKNOWLEDGE_NEXT, 2)
     assert protocol.message is None
 
@@ -76,14 +76,14 @@ def test_acknowledgement_has_the_numbers_of_the_chapter() -> None:
 def test_a_repeated_acknowledgement_is_answered_alike_and_another_one_refused() -> None:
     protocol = acknowledged()
     protocol.pull(1)
-    protocol.fetched("a")
+    protocol.on_fetched("a")
     protocol.acknowledge(2, accept=False)
-    protocol.settled()
+    protocol.on_settled()
     assert protocol.acknowledge(2, accept=False) is Verdict.REPEAT
     assert protocol.acknowledge(2, accept=True) is Verdict.REFUSE
     assert protocol.pull(1) is Verdict.REFUSE
     protocol.pull(2)
-    protocol.fetched("a")
+    protocol.on_fetched("a")
     assert protocol.acknowledge(2, accept=False) is Verdict.REFUSE
     assert protocol.next_step == NextStep(LinkKind.ACKNOWLEDGEMENT, 3)
 
@@ -91,7 +91,7 @@ def test_a_repeated_acknowledgement_is_answered_alike_and_another_one_refused() 
 def test_a_delivered_message_has_to_be_acknowledged_before_the_next_pull() -> None:
     protocol = acknowledged()
     protocol.pull(1)
-    protocol.fetched("a")
+    protocol.on_fetched("a")
     assert protocol.pull(2) is Verdict.REFUSE
     assert protocol.pull(1) is Verdict.REPEAT
     assert protocol.acknowledge(3, accept=True) is Verdict.REFUSE
@@ -102,24 +102,24 @@ def test_a_renewed_consumer_takes_any_pull_once_and_no_acknowledgement() -> None
     assert protocol.acknowledge(2, accept=True) is Verdict.REFUSE
     assert protocol.next_step == NextStep(LinkKind.ACKNOWLEDGE_NEXT, 1000)
     assert protocol.pull(7) is Verdict.PROCEED
-    protocol.fetched("a")
+    protocol.on_fetched("a")
     assert protocol.pull(7) is Verdict.REPEAT
     assert protocol.pull(6) is Verdict.REFUSE
     assert protocol.acknowledge(8, accept=True) is Verdict.REFUSE
     assert protocol.acknowledge(1001, accept=True) is Verdict.PROCEED
-    protocol.settled()
+    protocol.on_settled()
     assert protocol.pull(7) is Verdict.REFUSE
 
 
 def test_a_message_that_went_back_is_pulled_again_with_the_same_link() -> None:
     protocol = acknowledged()
     protocol.pull(1)
-    protocol.fetched("a")
-    protocol.lost()
+    protocol.on_fetched("a")
+    protocol.on_lost()
     assert protocol.acknowledge(2, accept=True) is Verdict.REFUSE
     assert protocol.next_step == NextStep(LinkKind.ACKNOWLEDGE_NEXT, 2)
     assert protocol.pull(1) is Verdict.PROCEED
-    protocol.fetched("b")
+    protocol.on_fetched("b")
     # The number of the acknowledgement that was lost is not that of another message.
     assert protocol.acknowledge(2, accept=True) is Verdict.REFUSE
     assert protocol.acknowledge(3, accept=True) is Verdict.PROCEED
@@ -128,9 +128,9 @@ def test_a_message_that_went_back_is_pulled_again_with_the_same_link() -> None:
 def test_a_message_that_goes_back_while_it_is_settled() -> None:
     protocol = acknowledged()
     protocol.pull(1)
-    protocol.fetched("a")
+    protocol.on_fetched("a")
     protocol.acknowledge(2, accept=True)
-    protocol.lost()
+    protocol.on_lost()
     assert protocol.acknowledge(2, accept=True) is Verdict.REFUSE
     assert protocol.next_step.kind is LinkKind.ACKNOWLEDGE_NEXT
 
@@ -138,7 +138,7 @@ def test_a_message_that_goes_back_while_it_is_settled() -> None:
 def test_what_is_not_possible_raises_and_changes_nothing() -> None:
     protocol = acknowledged()
     with pytest.raises(IllegalEvent, match="the consumer is ready; 'settled' is not possible then"):
-        protocol.settled()
+        protocol.on_settled()
     assert protocol.state is ConsumerState.READY
     protocol.close()
     protocol.close()
@@ -184,7 +184,7 @@ class Server:
             message = self.queue.popleft()
             if not self._manual:
                 self.acknowledged.add(message)
-            self._protocol.fetched(message)
+            self._protocol.on_fetched(message)
         return (None if verdict is Verdict.REFUSE else self._protocol.message), self._protocol.next_step
 
     def acknowledge(self, number: int, accept: bool) -> tuple[bool, NextStep]:
@@ -196,7 +196,7 @@ class Server:
                 self.acknowledged.add(message)
             else:
                 self.queue.appendleft(message)
-            self._protocol.settled()
+            self._protocol.on_settled()
         return verdict is not Verdict.REFUSE, self._protocol.next_step
 
 

@@ -80,12 +80,13 @@ class ClientLinks:
         *,
         max_links: int,
     ) -> None:
-        """Args:
+        """Make the links of a connection, which has none yet.
 
-        client: the connection.
-        transport: of the connection.
-        operations, sessions, resumable: of the broker.
-        max_links: that the client may have.
+        Args:
+            client: the connection.
+            transport: of the connection.
+            operations, sessions, resumable: of the broker.
+            max_links: that the client may have.
         """
         self._max_links = max_links
         self._client = client
@@ -181,7 +182,7 @@ class ClientLinks:
                 raise LinkRefused("amqp:invalid-field", "name: a link must have one")
             if len(self._outgoing) + len(self._incoming) + len(self._coordinator_links) >= self._max_links:
                 raise LinkRefused("amqp:resource-limit-exceeded", too_many)
-            with self._rights.noted(link):
+            with self._rights.record_grants(link):
                 if link.resumption is not None and self._resume(link, link.resumption):
                     pass
                 elif link.is_sender:
@@ -243,7 +244,7 @@ class ClientLinks:
 
     def on_policy_changed(self) -> None:
         """Other rules apply: detach the links that lack a right which they had."""
-        lost = self._rights.lost(self._principal)
+        lost = self._rights.links_without_right(self._principal)
         for link, error in lost:
             log.info("detached link %r of %s: %s", link.name, self._client, error)
             self._registry.observer.on_link_revoked(self._client, link.name, str(error))

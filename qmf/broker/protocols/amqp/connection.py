@@ -68,14 +68,15 @@ class ServerConnection:
         max_links: int,
         certificate: Callable[[], bytes] | None,
     ) -> None:
-        """Args:
+        """Make the connection for a socket that a listener has accepted.
 
-        settings: of our side.
-        sasl: authenticates the client.
-        operations, sessions, resumable, sole, pending: shared by the connections of the broker.
-        open_timeout: seconds that the client has for each step of its handshakes.
-        max_links: that the client may have.
-        certificate: returns the broker's certificate as DER; None if it is not known.
+        Args:
+            settings: of our side.
+            sasl: authenticates the client.
+            operations, sessions, resumable, sole, pending: shared by the connections of the broker.
+            open_timeout: seconds that the client has for each step of its handshakes.
+            max_links: that the client may have.
+            certificate: returns the broker's certificate as DER; None if it is not known.
         """
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         engine = self._engine = Engine(settings, sasl)

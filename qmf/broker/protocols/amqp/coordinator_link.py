@@ -36,11 +36,12 @@ class CoordinatorLink:
     browsing = presettled = False  #: see `ClientLink`
 
     def __init__(self, transport: AmqpTransport, link: Link, coordinator: Coordinator) -> None:
-        """Args:
+        """Make the link, which the client has asked to attach.
 
-        transport: of the connection.
-        link: the engine's.
-        coordinator: of the client.
+        Args:
+            transport: of the connection.
+            link: the engine's.
+            coordinator: of the client.
         """
         self.transfers = 0
         self.transactions = TransactionCounts()
@@ -60,7 +61,7 @@ class CoordinatorLink:
         """See `ClientLink`."""
         return self._link.session_id
 
-    def unsettled(self) -> tuple[int, int]:
+    def count_unsettled(self) -> tuple[int, int]:
         """See `ClientLink`: none, the client only sends."""
         return 0, 0
 

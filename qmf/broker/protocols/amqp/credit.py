@@ -46,13 +46,14 @@ class SharedCredit:
         exchange: Exchange | None = None,
         granted: int = 0,
     ) -> None:
-        """Args:
+        """Make the credit of a link that was attached.
 
-        transport, link: of the client.
-        window: messages that the client may have in flight.
-        queue: of the node, if that is a queue.
-        exchange: the node, if that is an exchange.
-        granted: messages for which it has credit, or that are not finished yet.
+        Args:
+            transport, link: of the client.
+            window: messages that the client may have in flight.
+            queue: of the node, if that is a queue.
+            exchange: the node, if that is an exchange.
+            granted: messages for which it has credit, or that are not finished yet.
         """
         self._transport = transport
         self._link = link

@@ -50,13 +50,14 @@ class IncomingLink:
         origin: ClientInfo,
         window: int = CREDIT_WINDOW,
     ) -> None:
-        """Args:
+        """Make the link, which the client has asked to attach.
 
-        publisher: of the client, for this link.
-        node: that all messages go to; None with `relay`.
-        origin: the client.
-        relay: True for a link to the anonymous relay: each message goes to the node in its `to`.
-        window: messages that the client may have in flight.
+        Args:
+            publisher: of the client, for this link.
+            node: that all messages go to; None with `relay`.
+            origin: the client.
+            relay: True for a link to the anonymous relay: each message goes to the node in its `to`.
+            window: messages that the client may have in flight.
         """
         self.link = link
         self.transfers = 0
@@ -106,7 +107,7 @@ class IncomingLink:
         """See `ClientLink`."""
         return self.link.presettled
 
-    def unsettled(self) -> tuple[int, int]:
+    def count_unsettled(self) -> tuple[int, int]:
         """See `ClientLink`: none, the client only sends."""
         return 0, 0
 

@@ -142,7 +142,7 @@ class LinkNodes:
             node = self._create_queue(link, attrs.evolve(options.queue, exclusive=False))
         else:
             node = self._create_for(link, options)
-        return node, _granted(node, options, terminus)
+        return node, _granted_terminus(node, options, terminus)
 
     def create_temporary_queue(self, link: Link, source: Terminus) -> tuple[Queue, Terminus]:
         """A queue for this link alone, for a dynamic source; and the source as granted.
@@ -158,7 +158,7 @@ class LinkNodes:
             own = self._registry.subscription_settings()
             settings = attrs.evolve(settings, overflow=own.overflow, keeps_large=True, limits=own.limits)
         queue = self._create_queue(link, attrs.evolve(settings, exclusive=True))
-        return queue, _granted(queue, options, source)
+        return queue, _granted_terminus(queue, options, source)
 
     def subscribe(self, link: Link, settings: QueueSettings, exchange: Exchange, spec: BindingSpec) -> ConsumeGrant:
         """Create a queue that is deleted with the link, and bind it, to consume from it.
@@ -217,7 +217,7 @@ def _granted_to(node: Node, options: NodeDeclaration, wanted: Terminus) -> Termi
     )
 
 
-def _granted(node: LinkNode, options: NodeDeclaration, wanted: Terminus) -> Terminus:
+def _granted_terminus(node: LinkNode, options: NodeDeclaration, wanted: Terminus) -> Terminus:
     capabilities, properties = describe_node(node, options, temporary=True)
     if isinstance(node, Exchange):
         capabilities = (*capabilities, "temporary-topic")

@@ -19,9 +19,9 @@ class LinkRights:
         self._held: dict[Link, Sequence[Operation]] = {}
 
     @contextmanager
-    def noted(self, link: Link) -> Iterator[None]:
+    def record_grants(self, link: Link) -> Iterator[None]:
         """What is granted within belongs to a link, unless an error refuses it."""
-        with self._operations.noted() as granted:
+        with self._operations.record_grants() as granted:
             yield
         if granted:
             self._held[link] = tuple(granted)
@@ -30,7 +30,7 @@ class LinkRights:
         """A link is gone."""
         self._held.pop(link, None)
 
-    def lost(self, principal: Principal) -> Sequence[tuple[Link, OperationRefused]]:
+    def links_without_right(self, principal: Principal) -> Sequence[tuple[Link, OperationRefused]]:
         """The links that lack a right which they had, each with the reason."""
         found = []
         for link, held in self._held.items():

@@ -135,7 +135,7 @@ class OutgoingLink:
             self.deliver(entry)
         return len(entries)
 
-    def unsettled(self) -> tuple[int, int]:
+    def count_unsettled(self) -> tuple[int, int]:
         """See `ClientLink`."""
         entries = [*self._unsettled.values(), *(acquisition.entry for acquisition in self._acquired)]
         return len(entries), sum(entry.size for entry in entries)

@@ -63,5 +63,5 @@ class QueryingIncomingLink(IncomingLink):
 
     def _publish_first(self, matching: Collection[Binding]) -> None:
         delivery_tag, data, message_format = self._waiting.popleft()
-        with self._exchange.decided(matching):
+        with self._exchange.decide(matching):
             super().on_deliveries([(delivery_tag, data)], message_format)

@@ -95,7 +95,7 @@ class ResumableLinks:
             return
         seconds = link.granted.timeout
         timer = asyncio.get_running_loop().call_later(seconds, self._give_up, link.key, f"no client for {seconds} s")
-        self._suspended[link.key] = _Suspended(link, nodes, link.unsettled()[1], timer)
+        self._suspended[link.key] = _Suspended(link, nodes, link.count_unsettled()[1], timer)
         while len(self._suspended) > MAX_SUSPENDED:
             self._give_up(next(iter(self._suspended)), f"more than {MAX_SUSPENDED} links are suspended")
         while sum(kept.size for kept in self._suspended.values()) > MAX_SUSPENDED_BYTES:
@@ -109,7 +109,7 @@ class ResumableLinks:
 
     def _give_up(self, key: LinkKey, reason: str) -> None:
         kept = self._remove(key)
-        count = kept.link.unsettled()[0]
+        count = kept.link.count_unsettled()[0]
         log.warning("gave up suspended link %r with %d unsettled messages: %s", kept.link.name, count, reason)
         end_link(self._operations, kept.link, kept.nodes)
 

@@ -53,10 +53,11 @@ class SaslServer:
     """
 
     def __init__(self, authenticator: Authenticator, elsewhere: RunElsewhere | None = None) -> None:
-        """Args:
+        """Begin an exchange with a client.
 
-        authenticator: decides who the client is.
-        elsewhere: where results that take long are computed; None: in `feed`.
+        Args:
+            authenticator: decides who the client is.
+            elsewhere: where results that take long are computed; None: in `feed`.
         """
         self.channel = Channel()
         self.user: str | None = None

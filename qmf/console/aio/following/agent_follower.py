@@ -168,7 +168,7 @@ class AgentFollower:
         self._refused = False
         self._outdate()
 
-    def indicated(self, obj: RemoteObject) -> None:
+    def on_indication(self, obj: RemoteObject) -> None:
         """The agent published an object to all."""
         if self._subscribes or not self._is_wanted(obj):
             return
@@ -240,7 +240,7 @@ class AgentFollower:
             return
         self._wake.clear()
 
-    def _succeeded(self) -> None:
+    def _on_success(self) -> None:
         self.failure = None
         self._delay = FIRST_RETRY
         self.tried.set()
@@ -268,7 +268,7 @@ class AgentFollower:
         )
         try:
             subscription = await self._subscriptions.start(
-                self.agent, request, self._published, self._cancelled, what=str(query), timeout=self._timeout
+                self.agent, request, self._on_publication, self._on_cancelled, what=str(query), timeout=self._timeout
             )
         except RemoteError as error:
             self._without_subscription(error.text)
@@ -297,7 +297,7 @@ class AgentFollower:
         self._refused = True
         log.warning("agent %s gives no subscription to %s, so it is queried: %s", self.agent, self._spec.query, reason)
 
-    def _cancelled(self, reason: str) -> None:
+    def _on_cancelled(self, reason: str) -> None:
         if self._state is FollowState.SNAPSHOT:
             self._without_subscription(reason)  # too many objects, as it found out while it published them
             self._outdate()
@@ -310,7 +310,7 @@ class AgentFollower:
         self._advance(FollowEvent.OUTDATE)
         self._wake.set()
 
-    def _published(self, envelope: Envelope, content: ObjectsIndication) -> None:
+    def _on_publication(self, envelope: Envelope, content: ObjectsIndication) -> None:
         if not self._state.subscribed:
             return
         number = envelope.sequence
@@ -350,7 +350,7 @@ class AgentFollower:
         objects, self._snapshot = self._snapshot, []
         self._advance(FollowEvent.COMPLETE)
         self._objects.compare(objects, self._objects.ids(), filtered=bool(self._spec.predicate))
-        self._succeeded()
+        self._on_success()
 
     # -- queries and indications
 
@@ -368,7 +368,7 @@ class AgentFollower:
             living = self._objects.end_query(found)
         self._objects.compare(living, before, filtered=bool(predicate))
         self._advance(FollowEvent.ANSWER)
-        self._succeeded()
+        self._on_success()
         await asyncio.sleep(SHORTEST_PAUSE)
         await self._pause(self._spec.recheck if self._publishes else self._spec.interval)
 

@@ -56,7 +56,7 @@ class Follower:
     def start(self) -> None:
         """Begin with the agents present."""
         self._running.add(self)
-        self._unlisten = self._services.publisher.listen(self._notified)
+        self._unlisten = self._services.publisher.listen(self._on_notification)
         for agent in self._services.tracker.agents:
             self._consider(agent)
 
@@ -67,7 +67,7 @@ class Follower:
 
     async def first_attempts(self) -> None:
         """Wait until the agents are found and each has answered or failed, which takes as long as its requests may."""
-        await self._services.tracker.found()
+        await self._services.tracker.wait_for_search()
         await asyncio.gather(*(follower.tried.wait() for follower in list(self.agents.values())))
 
     async def close(self) -> None:
@@ -85,7 +85,7 @@ class Follower:
         if not self.closed:
             self._services.tasks.spawn(self.close())
 
-    def _notified(self, item: Notification) -> None:
+    def _on_notification(self, item: Notification) -> None:
         match item:
             case AgentAdded(agent=agent) | AgentUpdated(agent=agent):
                 self._consider(agent)
@@ -94,7 +94,7 @@ class Follower:
             case AgentRemoved(agent=agent) if agent.name in self.agents:
                 self.agents.pop(agent.name).end(ChangeKind.LOST)
             case ObjectUpdated(object=obj) if obj.agent in self.agents:
-                self.agents[obj.agent].indicated(obj)
+                self.agents[obj.agent].on_indication(obj)
             case Missed(agent=agent) if agent.name in self.agents:
                 self.agents[agent.name].messages_missed()
 
@@ -194,7 +194,7 @@ class Follow(AsyncIterator[ObjectChange[T]], AsyncClosable, Generic[T]):
                 raise StopAsyncIteration
             follower.changed.clear()
             await follower.changed.wait()
-        return _wrapped(change, self._wrap)
+        return _wrap_change(change, self._wrap)
 
     def _start(self) -> None:
         if self._started:
@@ -207,7 +207,7 @@ class Follow(AsyncIterator[ObjectChange[T]], AsyncClosable, Generic[T]):
         weakref.finalize(self, _abandon, loop, self._follower).atexit = False
 
 
-def _wrapped(change: ObjectChange[RemoteObject], wrap: Callable[[RemoteObject], T]) -> ObjectChange[T]:
+def _wrap_change(change: ObjectChange[RemoteObject], wrap: Callable[[RemoteObject], T]) -> ObjectChange[T]:
     fields = attrs.asdict(change, recurse=False)
     return ObjectChange(**{**fields, "object": wrap(change.object)})
 

@@ -234,7 +234,7 @@ class AgentObjects:
         known = self._known.get(newer.object_id)
         if newer.is_deleted:
             if known is not None or self._test(newer):
-                self.remove(newer if known is None else known.merged(newer.data), ChangeKind.DELETED)
+                self.remove(newer if known is None else known.with_update(newer.data), ChangeKind.DELETED)
             return
         if known is not None and is_another(known.data, newer.data):
             self.remove(known, ChangeKind.DELETED)
@@ -242,9 +242,9 @@ class AgentObjects:
         if known is not None:
             if 0 < newer.data.update_ts < known.data.update_ts:
                 return
-            newer = known.merged(newer.data)
+            newer = known.with_update(newer.data)
         else:
-            newer = newer.detached()
+            newer = newer.without_message()
         self._known[newer.object_id] = newer
         if self._test(newer):
             properties, statistics = changed_groups(known, newer)

@@ -34,7 +34,8 @@ class FollowedStore(Generic[K, F]):
     """Everything that is followed, by what was selected. Belongs to the event loop."""
 
     def __init__(self, make: Callable[[K], F], kept: float) -> None:
-        """
+        """Make a store that follows nothing yet.
+
         Args:
             make: makes what follows a selection; it is started by the store.
             kept: seconds for which it runs when nobody has a lease of it any more.

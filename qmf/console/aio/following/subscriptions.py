@@ -144,13 +144,13 @@ class ObjectSubscriptions:
 
     # -- from the bus
 
-    def granted(self, agent: str, answer: SubscribeResponse, *, wanted: bool) -> None:
+    def on_granted(self, agent: str, answer: SubscribeResponse, *, wanted: bool) -> None:
         """An agent granted a subscription; `wanted` when its request is still pending."""
         key = (agent, answer.subscription_id)
         self._early[key] = []
         asyncio.get_running_loop().call_later(UNCLAIMED if wanted else 0, self._drop_unclaimed, key)
 
-    def published(self, agent: str, envelope: Envelope, content: ObjectsIndication) -> None:
+    def on_publication(self, agent: str, envelope: Envelope, content: ObjectsIndication) -> None:
         """An agent sent a publication."""
         key = (agent, envelope.subscription or "")
         if key in self._active:
@@ -160,7 +160,7 @@ class ObjectSubscriptions:
         else:
             log.debug("skipped a publication of %s for subscription %s, which has ended", *key)
 
-    def cancelled(self, agent: str, content: SubscribeCancel) -> None:
+    def on_cancelled(self, agent: str, content: SubscribeCancel) -> None:
         """An agent ended a subscription."""
         self._early.pop((agent, content.subscription_id), None)
         subscription = self._remove(agent, content.subscription_id)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import attrs
 
-from qmf.console.aio.objects.values import PreparedMethod, plain_type, typed
+from qmf.console.aio.objects.values import PreparedMethod, convert_value, plain_type
 from qmf.protocol import ObjectData
 from qmf.protocol.objects import as_dict, compare_bytes, detached_values, merge_values, shared_names
 from qmf.schema import TYPES, ClassSchema, Property, QmfType, Statistic
@@ -44,8 +44,8 @@ class ValueField:
         return plain_type(self.type)
 
     def read(self, value: object, agent: str) -> object:
-        """A value from the wire, see `typed`."""
-        return value if value.__class__ is self.plain else typed(self.type, value, agent)
+        """A value from the wire, see `convert_value`."""
+        return value if value.__class__ is self.plain else convert_value(self.type, value, agent)
 
 
 class ClassFields:
@@ -92,7 +92,7 @@ class ClassFields:
         return all(name in self.properties or name in self.statistics for name in names)
 
 
-def detached(data: ObjectData) -> ObjectData:
+def detach_data(data: ObjectData) -> ObjectData:
     """The same object without a reference to the message that it was received in, so that it can be kept for long."""
     kept = detached_values(data.values)
     return data if kept is data.values else attrs.evolve(data, values=kept)

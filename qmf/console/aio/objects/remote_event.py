@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from qmf.console.aio.agents import Agent
-from qmf.console.aio.objects.values import typed
+from qmf.console.aio.objects.values import convert_value
 from qmf.protocol import ObjectId
 from qmf.protocol.objects import as_dict
 from qmf.schema import ClassKey, EventSchema, QmfType, Severity
@@ -26,7 +26,7 @@ class EventArguments(Mapping[str, object]):
     def __getitem__(self, name: str) -> object:
         value = self._values[name]
         kind = self._types.get(name)
-        return value if kind is None else typed(kind, value, self._agent)
+        return value if kind is None else convert_value(kind, value, self._agent)
 
     def __contains__(self, name: object) -> bool:
         return name in self._values
@@ -46,7 +46,7 @@ class EventArguments(Mapping[str, object]):
         ordered = {}
         for name, kind in self._types.items():
             if name in values:
-                ordered[name] = typed(kind, values.pop(name), self._agent)
+                ordered[name] = convert_value(kind, values.pop(name), self._agent)
         return {**ordered, **values}
 
 

@@ -16,7 +16,7 @@ from qmf.console.aio.objects.class_fields import (
     ClassFields,
     ValueField,
     Values,
-    detached,
+    detach_data,
     difference,
     merge,
 )
@@ -357,7 +357,7 @@ class RemoteObject:
             raise TypeError(f"{reference} of {self._name()} is not a reference")
         return await self._require_client().dereference(value, timeout) if value.object_name else None
 
-    def merged(self, newer: ObjectData) -> RemoteObject:
+    def with_update(self, newer: ObjectData) -> RemoteObject:
         """A new object with an update merged over this one."""
         return RemoteObject(
             merge(self._data, newer, self._fields), self.object_id, self.agent, self._fields, self._client
@@ -375,9 +375,9 @@ class RemoteObject:
             else RemoteObject(self._data, self.object_id, self.agent, self._fields, _ForUser(client, user))
         )
 
-    def detached(self) -> RemoteObject:
+    def without_message(self) -> RemoteObject:
         """The same object, without a reference to the message that it came in, so that it can be kept for long."""
-        data = detached(self._data)
+        data = detach_data(self._data)
         return self if data is self._data else self._with(data)
 
     def _with(self, data: ObjectData) -> RemoteObject:

@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
-from qmf.codec import typed as sized
+from qmf.codec import wrap_value as sized
 from qmf.errors import ConstraintError, NotFoundError, ProtocolError
 from qmf.protocol import BROKER, ObjectId, from_wire, to_wire
 from qmf.schema import TYPES, Access, Argument, ClassSchema, Method, Property, QmfType, Style, check_value
@@ -28,7 +28,7 @@ def schema_name(name: str) -> str:
     return name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name
 
 
-def typed(kind: QmfType, value: object, agent: str) -> object:
+def convert_value(kind: QmfType, value: object, agent: str) -> object:
     """A value from the wire, converted to its schema type; references without an agent name belong to `agent`.
 
     A value that doesn't fit the type is returned unchanged: an agent's mistake must not hide it.
@@ -114,7 +114,9 @@ class PreparedMethod:
     def typed_outputs(self, values: Mapping[str, object], agent: str) -> dict[str, object]:
         """The outputs of a call, converted to their types; those not in the schema stay as they were sent."""
         types = self._types
-        return {name: typed(types[name], value, agent) if name in types else value for name, value in values.items()}
+        return {
+            name: convert_value(types[name], value, agent) if name in types else value for name, value in values.items()
+        }
 
 
 def _simple_check(item: Argument) -> Callable[[object], object]:

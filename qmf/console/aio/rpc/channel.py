@@ -146,7 +146,7 @@ class RpcChannel:
         for subscription in replies:
             await subscription.close()
 
-    def disconnected(self, reason: str) -> None:
+    def on_disconnected(self, reason: str) -> None:
         """The connection is lost: every pending request fails."""
         self._reason = reason
         for request in list(self._pending.values()):
@@ -206,11 +206,11 @@ class RpcChannel:
         address = self._address(agent)
 
         def encode(number: int) -> bytes:
-            return self._encoded(content, address, str(number))
+            return self._encode_request(content, address, str(number))
 
         ask = self._ask_repeatedly if isinstance(content, QueryRequest) else self._ask
         parts = await ask(encode, what, agent.name, timeout)
-        return [_expected(part, expect, what, agent.name) for part in parts]
+        return [_expect(part, expect, what, agent.name) for part in parts]
 
     async def call(
         self,
@@ -249,7 +249,7 @@ class RpcChannel:
             call = MethodRequest(method=method, object_id=object_id, arguments=arguments, on_behalf_of=on_behalf_of)
 
             def encode(number: int) -> bytes:
-                return self._encoded(call, self._address(agent), str(number), ttl)
+                return self._encode_request(call, self._address(agent), str(number), ttl)
 
         request, sending = self._begin(words, agent.name, timeout), None
         try:
@@ -257,7 +257,7 @@ class RpcChannel:
             parts = await request.future
         finally:
             self._leave(request, sending)
-        responses = [_expected(part, MethodResponse, words, agent.name) for part in parts]
+        responses = [_expect(part, MethodResponse, words, agent.name) for part in parts]
         return responses[-1].arguments
 
     async def request_v1(
@@ -284,7 +284,7 @@ class RpcChannel:
             if self._v1_refusal is not None:
                 refusal = self._v1_refusal
                 raise LinkError(refusal.address, refusal.condition, refusal.description)
-            return self._encoded_v1(build(number), address)
+            return self._encode_request_v1(build(number), address)
 
         parts = await self._ask_repeatedly(encode, what, agent.name, timeout)
         return [part for part in parts if isinstance(part, expect)]
@@ -420,7 +420,7 @@ class RpcChannel:
             DisconnectedError: no connection.
         """
         address = RequestAddress(self._direct, agent) if isinstance(agent, str) else self._address(agent)
-        await self._bus.send(self._encoded(content, address, None))
+        await self._bus.send(self._encode_request(content, address, None))
 
     async def locate(self, on_outcome: OutcomeCallback) -> None:
         """Ask all agents to announce themselves, and the connected broker's agent in particular.
@@ -430,8 +430,8 @@ class RpcChannel:
         """
         request = LocateRequest()
         try:
-            await self._bus.send(self._encoded(request, RequestAddress(self._direct, BROKER), LOCATE_BROKER))
-            to_all = self._encoded(request, RequestAddress(self._topic, LOCATE_KEY), LOCATE_ALL)
+            await self._bus.send(self._encode_request(request, RequestAddress(self._direct, BROKER), LOCATE_BROKER))
+            to_all = self._encode_request(request, RequestAddress(self._topic, LOCATE_KEY), LOCATE_ALL)
             if self._bus.try_send(to_all, on_outcome):
                 await asyncio.sleep(0)  # on a bus within this process, its agents answer now, as to `send`
             else:
@@ -443,7 +443,7 @@ class RpcChannel:
         """Ask some agents to announce themselves, each by itself."""
         try:
             for agent in agents:
-                await self._bus.send(self._encoded(LocateRequest(), self._address(agent), LOCATE_ALL))
+                await self._bus.send(self._encode_request(LocateRequest(), self._address(agent), LOCATE_ALL))
         except DisconnectedError as error:
             log.info("cannot locate agents again: %s", error)
 
@@ -453,7 +453,7 @@ class RpcChannel:
             return RequestAddress(self._topic, agent.info.direct_subject)
         return RequestAddress(self._direct, agent.name)
 
-    def _encoded(
+    def _encode_request(
         self, content: Content, address: RequestAddress, correlation_id: str | None, ttl: float | None = None
     ) -> bytes:
         return encode_correlated(
@@ -467,7 +467,7 @@ class RpcChannel:
             )
         )
 
-    def _encoded_v1(self, frame: Frame, address: RequestAddress) -> bytes:
+    def _encode_request_v1(self, frame: Frame, address: RequestAddress) -> bytes:
         """A QMFv1 request; its answer comes on `amq.direct` (QMF2.md 8.3)."""
         message = Message(
             to=address.exchange,
@@ -485,15 +485,15 @@ class RpcChannel:
         """True when an answer belongs to a pending request."""
         return _number(envelope.correlation_id) in self._pending
 
-    def answered(self, envelope: Envelope) -> None:
+    def on_answer(self, envelope: Envelope) -> None:
         """An agent sent an answer, or a part of one."""
         self._add_part(_number(envelope.correlation_id), envelope.content, last=not envelope.partial)
 
-    def returned(self, correlation_id: str, response: MethodResponse) -> None:
-        """A method has returned: the same as `answered`, with the whole answer."""
+    def on_returned(self, correlation_id: str, response: MethodResponse) -> None:
+        """A method has returned: the same as `on_answer`, with the whole answer."""
         self._add_part(_number(correlation_id), response, last=True)
 
-    def failed(self, correlation_id: str | None, error: QmfError) -> None:
+    def on_failure(self, correlation_id: str | None, error: QmfError) -> None:
         """An agent answered with an exception, or its answer is not valid."""
         self._refuse(_number(correlation_id), error)
 
@@ -535,7 +535,7 @@ class RpcChannel:
         return request
 
 
-def _expected(part: object, expect: type[C], words: str | Callable[[], str], agent: str) -> C:
+def _expect(part: object, expect: type[C], words: str | Callable[[], str], agent: str) -> C:
     if isinstance(part, expect):
         return part
     what = words if isinstance(words, str) else words()

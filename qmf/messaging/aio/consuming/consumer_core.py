@@ -48,12 +48,13 @@ class ConsumerCore:
     """A consumer, which runs once at a time. Methods are called on the loop's thread."""
 
     def __init__(self, connection: ConnectionCore, source: str, handler: Handler, options: HandlingOptions) -> None:
-        """Args:
+        """Make a consumer that does not run.
 
-        connection: opened by `run`, unless it is open.
-        source: the address.
-        handler: called for each message.
-        options: see there.
+        Args:
+            connection: opened by `run`, unless it is open.
+            source: the address.
+            handler: called for each message.
+            options: see there.
 
         Raises:
             MalformedAddress, InvalidOption: an address is none, or the source would be browsed.

@@ -125,12 +125,13 @@ class PushConsumers:
     def __init__(
         self, links: BrokerLinks, *, store: PushStore | None, hosts: Collection[str] | None, limit: int
     ) -> None:
-        """Args:
+        """Begin without consumers.
 
-        links: to the broker.
-        store: for durable registrations; None: there are none.
-        hosts: that may be pushed to; None for any.
-        limit: registrations at a time.
+        Args:
+            links: to the broker.
+            store: for durable registrations; None: there are none.
+            hosts: that may be pushed to; None for any.
+            limit: registrations at a time.
         """
         self.hosts = hosts
         self.limit = limit

@@ -61,11 +61,12 @@ class PushTarget:
     def __init__(
         self, registration: PushRegistration, client: httpx.AsyncClient, hosts: Collection[str] | None
     ) -> None:
-        """Args:
+        """Prepare requests to a URL.
 
-        registration: where to, and how.
-        client: sends the requests; without redirections of its own.
-        hosts: that may be pushed to; None for any.
+        Args:
+            registration: where to, and how.
+            client: sends the requests; without redirections of its own.
+            hosts: that may be pushed to; None for any.
         """
         self._registration = registration
         self._client = client

@@ -90,9 +90,9 @@ class Catalogue:
                     raise schema
             else:
                 self._schemas[key] = schema
-        self.changed()
+        self.on_changed()
 
-    def used(self, key: ClassKey, agent: str) -> None:
+    def add_user(self, key: ClassKey, agent: str) -> None:
         """An agent has a class: it is asked when objects are counted."""
         if _is_data(key):
             self._users.setdefault((key.package, key.name), {})[agent] = None
@@ -102,7 +102,7 @@ class Catalogue:
         for users in self._users.values():
             users.pop(agent, None)
 
-    def found(self, agent: Agent) -> None:
+    def on_agent_found(self, agent: Agent) -> None:
         """An agent was there before anybody listened to what it has."""
         self._found.append(agent)
 
@@ -111,9 +111,9 @@ class Catalogue:
         for agent in agents:
             with contextlib.suppress(QmfError):
                 for key in await self._client.classes(agent=agent):
-                    self.used(key, agent.name)
+                    self.add_user(key, agent.name)
 
-    def changed(self) -> None:
+    def on_changed(self) -> None:
         """There are other classes than before, or other schemas of them."""
         self._summaries = None
         self.version += 1
@@ -155,7 +155,7 @@ class Catalogue:
         for found in counts.values():
             of_agents.update(found)
         self._of_agents = of_agents
-        self.changed()
+        self.on_changed()
 
     def counts(self) -> Mapping[str, int]:
         """How many objects each agent has, as last counted."""
@@ -179,10 +179,10 @@ class Catalogue:
     def classes(self) -> Sequence[ClassSummary]:
         """All classes, then all event classes, by package and name: put together once for each `version`."""
         if self._summaries is None:
-            self._summaries = self._summarized()
+            self._summaries = self._summarize()
         return self._summaries
 
-    def _summarized(self) -> list[ClassSummary]:
+    def _summarize(self) -> list[ClassSummary]:
         grouped: dict[tuple[str, str, str], list[ClassKey]] = {}
         for key in self._client.known_classes():
             grouped.setdefault((key.kind.value, key.package, key.name), []).append(key)

@@ -54,7 +54,8 @@ class LiveObjects:
     def __init__(
         self, follow: Follow[RemoteObject], series: SeriesStore, interval: float, connected: Callable[[], bool]
     ) -> None:
-        """
+        """Begin without objects.
+
         Args:
             follow: what is followed, not started yet.
             series: gets the values that are recorded.
@@ -173,7 +174,7 @@ class LiveObjects:
         older = self._objects.get(key)
         self._objects[key] = obj
         now = _time_of(obj)
-        wanted = self._series.wanted(key)
+        wanted = self._series.series_of(key)
         if self._rates or wanted:
             values = as_dict(obj.data.values)  # at once: each value on its own would be unpacked anew
             for name, measured in self._rates.items():

@@ -83,7 +83,7 @@ class AgentPresences:
 
     def all(self) -> list[AgentPresence]:
         """The agents that are there by name, then those that are gone."""
-        return [self._known(name) for name in self.names()]
+        return [self._known_presence(name) for name in self.names()]
 
     def names(self) -> list[str]:
         """The names of the agents that are there, in order, then of those that are gone."""
@@ -100,28 +100,28 @@ class AgentPresences:
         """Take a notification that came at `now`, in seconds since 1970."""
         match item:
             case AgentAdded(agent=agent) | AgentUpdated(agent=agent):
-                self._put(attrs.evolve(self._found(agent, now), agent=agent, cut=0.0))
+                self._put(attrs.evolve(self._presence_of(agent, now), agent=agent, cut=0.0))
             case AgentRestarted(agent=agent):
-                known = self._found(agent, now)
+                known = self._presence_of(agent, now)
                 self._put(attrs.evolve(known, agent=agent, restarts=known.restarts + 1, cut=0.0))
             case HeartbeatSeen(agent=agent):
-                known = self._found(agent, now)
+                known = self._presence_of(agent, now)
                 self._put(attrs.evolve(known, agent=agent, heartbeat=now, heartbeats=known.heartbeats + 1, cut=0.0))
             case AgentRemoved(agent=agent, reason=Removal.DISCONNECTED):
                 # Most likely it runs on: nothing is heard of it because there is no broker.
-                self._put(attrs.evolve(self._found(agent, now), cut=now))
+                self._put(attrs.evolve(self._presence_of(agent, now), cut=now))
             case AgentRemoved(agent=agent, reason=reason):
-                self._remove(self._found(agent, now), now, reason.value)
+                self._remove(self._presence_of(agent, now), now, reason.value)
 
     def drop_cut(self, now: float) -> None:
         """The agents that have not announced themselves since the broker was lost are gone."""
         for presence in [item for item in self._present.values() if item.cut]:
             self._remove(presence, now, Removal.DISCONNECTED.value)
 
-    def _known(self, name: str) -> AgentPresence:
+    def _known_presence(self, name: str) -> AgentPresence:
         return self._present.get(name) or self._gone[name]
 
-    def _found(self, agent: Agent, now: float) -> AgentPresence:
+    def _presence_of(self, agent: Agent, now: float) -> AgentPresence:
         return self._present.get(agent.name) or AgentPresence(agent, now)
 
     def _put(self, presence: AgentPresence) -> None:

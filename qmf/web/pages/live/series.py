@@ -135,7 +135,7 @@ class SeriesStore:
         found = self._kept.get((_place(key[0]), key[1]))
         return None if found is None else found.series
 
-    def wanted(self, object_id: ObjectId) -> dict[str, PlottedSeries]:
+    def series_of(self, object_id: ObjectId) -> dict[str, PlottedSeries]:
         """The series of an object by the wire names of its values."""
         return self._by_object.get(_place(object_id), {})
 

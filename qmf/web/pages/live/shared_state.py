@@ -53,7 +53,8 @@ class SharedState:
     """The state of the bus for all pages. `start` and `close` belong to the client's loop, like all other methods."""
 
     def __init__(self, client: Client, interval: float = 2.0) -> None:
-        """
+        """Make the state, which is empty before `start`.
+
         Args:
             client: the console, open from `start` to `close`.
             interval: seconds between the publications of agents, and between updates of pages.
@@ -77,8 +78,8 @@ class SharedState:
         self.connection = BrokerState(self.client.url, self.client.connected)
         for agent in self.client.agents:
             self.agents.notice(AgentAdded(agent), now)
-            self.catalogue.found(agent)
-        self._unlisten = self.client.listen(self._notified)
+            self.catalogue.on_agent_found(agent)
+        self._unlisten = self.client.listen(self._on_notification)
         self._agents_changed.set()
         self._tasks.spawn(self._remove_expired())
         self._tasks.spawn(self._keep_classes())
@@ -145,17 +146,17 @@ class SharedState:
         """Ask for all classes soon."""
         self._agents_changed.set()
 
-    def _notified(self, item: Notification) -> None:
+    def _on_notification(self, item: Notification) -> None:
         now = time.time()
         self.agents.notice(item, now)
         match item:
             case EventRaised(event=event):
                 self.events.add(event_view(event), now)
             case ClassSeen():
-                self.catalogue.changed()
+                self.catalogue.on_changed()
                 self._agents_changed.set()
             case ClassUsed(class_key=key, agent=agent):
-                self.catalogue.used(key, agent.name)
+                self.catalogue.add_user(key, agent.name)
             case AgentRemoved(agent=agent):
                 self.catalogue.forget(agent.name)
             case AgentAdded() | AgentRestarted() | AgentsFound():

@@ -42,7 +42,7 @@ async def classes_screen(visit: OpenPage, url: ClassesUrl) -> None:
         with ui.element("div").classes("qmf-bar"):
             box = ui.input("Filter", value=url.filter).props("dense outlined clearable debounce=200")
             box.classes("qmf-filter")
-        table = DataTable("Classes", _COLUMNS, empty="No class.", on_sort=lambda name: sorted_by(name))
+        table = DataTable("Classes", _COLUMNS, empty="No class.", on_sort=lambda name: sort_by(name))
         with ui.element("div").classes("qmf-bar"):
             count = ui.label().classes("qmf-count").props('role="status"')
             ui.element("div").classes("qmf-grow")
@@ -67,13 +67,13 @@ async def classes_screen(visit: OpenPage, url: ClassesUrl) -> None:
         visit.show_address(str(changed))
         update()
 
-    def sorted_by(name: str) -> None:
+    def sort_by(name: str) -> None:
         descending = not current.descending if current.sort == name else name == "objects"
         show(attrs.evolve(current, sort=name, descending=descending, page=1))
 
     box.on_value_change(lambda: show(attrs.evolve(current, filter=(box.value or "").strip(), page=1)))
     visit.on_update(update, counts=True)
-    await visit.counted()
+    await visit.wait_for_count()
     update()
 
 

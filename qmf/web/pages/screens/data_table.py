@@ -38,7 +38,7 @@ class Part:
 
     def to_browser(self) -> Mapping[str, object]:
         """As the component gets it; what is empty is left out."""
-        return {"n": self.name, **_shown(self.text), "h": self.href}
+        return {"n": self.name, **_text_cell(self.text), "h": self.href}
 
 
 @attrs.frozen
@@ -70,7 +70,7 @@ class Cell:
     def to_browser(self) -> Mapping[str, object]:
         """As the component gets it; what is empty is left out."""
         found = {
-            **({"t": self.text} if self.whole else _shown(self.text)),
+            **({"t": self.text} if self.whole else _text_cell(self.text)),
             "h": self.href,
             "k": self.kind,
             "parts": [part.to_browser() for part in self.parts],
@@ -106,7 +106,8 @@ class DataTable(Element, component="data_table.js"):
         cards: bool = True,
         marked: bool = False,
     ) -> None:
-        """
+        """Make an empty table.
+
         Args:
             label: what it contains, for readers of the screen.
             columns: of the table; `show` can set others.
@@ -161,7 +162,7 @@ class DataTable(Element, component="data_table.js"):
         self.update()
 
 
-def _shown(text: str) -> dict[str, object]:
+def _text_cell(text: str) -> dict[str, object]:
     """What is shown of a text; also all of it, if that is more."""
     shown = cut(text)
     return {"t": shown} if shown == text else {"t": shown, "f": text}

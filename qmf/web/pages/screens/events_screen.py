@@ -46,7 +46,7 @@ async def events_screen(visit: OpenPage, url: EventsUrl) -> None:
         words = f"{log.total:,} events received, up to {MOST_SHOWN} shown"
         count.set_text(f"{words}. Paused; {waiting:,} came since." if paused else f"{words}.")
 
-    def changed() -> None:
+    def on_changed() -> None:
         nonlocal current, seen
         current = attrs.evolve(
             current,
@@ -75,7 +75,7 @@ async def events_screen(visit: OpenPage, url: EventsUrl) -> None:
         update()
 
     for box in (text, severity, classes, agent, own):
-        box.on_value_change(changed)
+        box.on_value_change(on_changed)
     visit.on_update(update)
     show_problem()
     update()

@@ -51,12 +51,12 @@ async def graph_screen(visit: OpenPage, url: GraphUrl) -> None:
         if url.root is not None and root is None:
             ui.label("There is no such object, or its agent is not there.").classes("qmf-problem")
             return
-        chart = ui.echart({"series": []}, on_point_click=lambda event: opened(event)).classes("qmf-plot qmf-graph")
+        chart = ui.echart({"series": []}, on_point_click=lambda event: on_click(event)).classes("qmf-plot qmf-graph")
         chart.props('role="img" aria-label="Graph; the table below says the same"')
         table = DataTable("References", _COLUMNS, empty="Nothing refers to anything.")
     visit.follow_theme(dark)
 
-    def opened(event: EChartPointClickEventArguments) -> None:
+    def on_click(event: EChartPointClickEventArguments) -> None:
         data: object = event.data
         href = data.get("href") if isinstance(data, dict) else None
         if isinstance(href, str) and href.startswith("/"):

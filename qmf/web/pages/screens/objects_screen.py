@@ -37,11 +37,11 @@ async def objects_screen(visit: OpenPage, url: ObjectsUrl) -> None:
             own = ui.checkbox("own", value=url.own).props("dense")
             own.tooltip("With what agents and consoles create on the broker for themselves")
         problem = ui.label().classes("qmf-problem").props('role="status"')
-        table = DataTable(title, on_sort=lambda name: sorted_by(name), marked=True)
+        table = DataTable(title, on_sort=lambda name: sort_by(name), marked=True)
         with ui.element("div").classes("qmf-bar"):
             count = ui.label().classes("qmf-count").props('role="status"')
             ui.element("div").classes("qmf-grow")
-            pager = Pager(lambda step: turned(step))
+            pager = Pager(lambda step: turn_page(step))
             size = ui.select(list(PAGE_SIZES), value=url.size, label="Rows").props("dense outlined options-dense")
 
     current = url
@@ -82,13 +82,13 @@ async def objects_screen(visit: OpenPage, url: ObjectsUrl) -> None:
         if not quiet:
             await show(attrs.evolve(current, page=1, **values))  # type: ignore[arg-type]
 
-    async def sorted_by(name: str) -> None:
+    async def sort_by(name: str) -> None:
         column = tables.columns.get(name)
         same = name == (current.sort or "index")
         descending = not current.descending if same else bool(column and column.is_number)
         await choose(sort=name, descending=descending)
 
-    async def turned(step: int) -> None:
+    async def turn_page(step: int) -> None:
         page = await tables.page(current)
         await show(attrs.evolve(current, page=min(max(1, page.page + step), page.pages)))
 

@@ -195,7 +195,7 @@ class OpenPage:
         self._show_connection = connection
         ui.timer(self.site.interval / 2, self._tick, immediate=False)
 
-    async def counted(self) -> None:
+    async def wait_for_count(self) -> None:
         """Wait for the first count of objects, if that is quick."""
         await self.site.first_count(FIRST_WAIT)
 

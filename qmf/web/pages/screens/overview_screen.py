@@ -77,7 +77,7 @@ async def overview_screen(visit: OpenPage) -> None:
         events.show([event_cells(row) for row in event_rows(site.events.newest_first(), EventsUrl(), LATEST_EVENTS)])
 
     visit.on_update(update, counts=True)
-    await visit.counted()
+    await visit.wait_for_count()
     update()
 
 

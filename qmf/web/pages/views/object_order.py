@@ -65,7 +65,8 @@ class ObjectOrder:
         test: Test | None,
         is_own: Callable[[RemoteObject], bool],
     ) -> None:
-        """
+        """Take the objects, which are not sorted yet.
+
         Args:
             objects: those of a class.
             spec: which, and in which order.
@@ -97,12 +98,12 @@ class ObjectOrder:
                 return False
             start = time.monotonic()
             version = self._objects.version
-            self.ids = [item[1] for item in await self._sorted(await self._keys())]
+            self.ids = [item[1] for item in await self._sort(await self._keys())]
             self._version = version
             self._not_before = time.monotonic() + REST * (time.monotonic() - start)
             return True
 
-    async def _sorted(self, keys: list[_Keyed]) -> list[_Keyed]:
+    async def _sort(self, keys: list[_Keyed]) -> list[_Keyed]:
         """Sorted in parts first, between which others have their turn: to merge them takes a fraction of the time.
 
         What has no value comes last in either direction.

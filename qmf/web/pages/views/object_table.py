@@ -118,7 +118,7 @@ class ClassTable:
         """Every column that can be chosen."""
         return columns_of(self._site.catalogue.versions(*self._name))
 
-    def shown(self, url: ObjectsUrl) -> list[PageColumn]:
+    def shown_columns(self, url: ObjectsUrl) -> list[PageColumn]:
         """The columns that an address names, or those that matter."""
         columns = self.columns
         if url.columns:
@@ -134,7 +134,7 @@ class ClassTable:
     async def page(self, url: ObjectsUrl) -> TablePage:
         """The page that an address names; the last one if there are fewer."""
         columns = self.columns
-        shown = self.shown(url)
+        shown = self.shown_columns(url)
         sort = columns.get(url.sort) or columns["index"]
         for column in (*shown, sort):
             if column.rate:
@@ -240,11 +240,11 @@ class ClassTables:
 
     def of(self, package: str, name: str, objects: LiveObjects) -> ClassTable:
         """The table of a class whose objects these are."""
-        self._tables = {key: item for key, item in self._tables.items() if item.objects is self._followed(*key)}
+        self._tables = {key: item for key, item in self._tables.items() if item.objects is self._followed_objects(*key)}
         found = self._tables.get((package, name))
         if found is None or found.objects is not objects:
             found = self._tables[package, name] = ClassTable(self._site, objects, package, name)
         return found
 
-    def _followed(self, package: str, name: str) -> LiveObjects | None:
+    def _followed_objects(self, package: str, name: str) -> LiveObjects | None:
         return self._site.followed_class(package, name)

@@ -132,7 +132,7 @@ def statistic_rows(
     if schema is None:
         return []
     at = time.time() if now is None else now
-    recorded = series.wanted(obj.object_id)
+    recorded = series.series_of(obj.object_id)
     rows = [_statistic_row(obj, schema, item, recorded, at) for item in schema.statistics]
     return rows if connected else [attrs.evolve(row, rate="") for row in rows]
 

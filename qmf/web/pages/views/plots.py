@@ -14,7 +14,7 @@ from qmf.views.units import number_text, plural_unit
 from qmf.web.pages.live.series import SeriesStore
 from qmf.web.pages.views.fields import columns_of
 from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue
-from qmf.web.pages.views.sparkline import thinned
+from qmf.web.pages.views.sparkline import thin_out
 from qmf.web.pages.views.value_columns import PageColumn
 from qmf.web.pages.views.value_texts import object_index
 
@@ -79,7 +79,7 @@ def _line(value: PlottedValue, series: SeriesStore, obj: RemoteObject | None, no
     if points:
         points = [(max(at, start), number) for at, number in points]
         points.append((now, 0.0 if value.rate and now - points[-1][0] > 30 else points[-1][1]))
-    return PlotLine(value, label, unit, tuple(thinned(points, MOST_POINTS)))
+    return PlotLine(value, label, unit, tuple(thin_out(points, MOST_POINTS)))
 
 
 def value_of_line(line: PlotLine) -> tuple[str, str, str]:

@@ -41,7 +41,7 @@ def queue_columns(schemas: Sequence[ClassSchema]) -> list[PageColumn]:
     return [
         PageColumn(_STATE, _state, marks=_MARKS),
         PageColumn(_READY, _ready),
-        PageColumn(_UNACKNOWLEDGED, _unacknowledged),
+        PageColumn(_UNACKNOWLEDGED, _count_unacknowledged),
         PageColumn(_CONSUMERS, _consumers),
         _rate("in", "msgTotalEnqueues", "Messages put on the queue per second"),
         _rate("out", "msgTotalDequeues", "Messages removed from the queue per second, for any reason"),
@@ -61,7 +61,7 @@ def _consumers(obj: ObjectView) -> int | None:
     return _number(obj.values, "consumerCount")
 
 
-def _unacknowledged(obj: ObjectView) -> int | None:
+def _count_unacknowledged(obj: ObjectView) -> int | None:
     values = obj.values
     counted = _number(values, "unackedMessages")
     acquires, removed = _number(values, "acquires"), _number(values, "msgTotalDequeues")
@@ -74,7 +74,7 @@ def _unacknowledged(obj: ObjectView) -> int | None:
 
 def _ready(obj: ObjectView) -> int | None:
     depth = _number(obj.values, "msgDepth")
-    return None if depth is None else max(0, depth - (_unacknowledged(obj) or 0))
+    return None if depth is None else max(0, depth - (_count_unacknowledged(obj) or 0))
 
 
 def _state(obj: ObjectView) -> str | None:

@@ -32,7 +32,7 @@ def spark_line(points: Sequence[tuple[float, float]], now: float, window: float)
     start = now - window
     if not points:
         return None
-    shown = thinned([(max(at, start), value) for at, value in points] + [(now, points[-1][1])], MOST_POINTS)
+    shown = thin_out([(max(at, start), value) for at, value in points] + [(now, points[-1][1])], MOST_POINTS)
     low = min(value for _, value in shown)
     high = max(value for _, value in shown)
     height = HEIGHT - 2 * _MARGIN
@@ -44,7 +44,7 @@ def spark_line(points: Sequence[tuple[float, float]], now: float, window: float)
     return SparkLine(" ".join(texts), low, high)
 
 
-def thinned(points: Sequence[tuple[float, float]], most: int) -> list[tuple[float, float]]:
+def thin_out(points: Sequence[tuple[float, float]], most: int) -> list[tuple[float, float]]:
     """At most about `most` points that look the same: of each stretch of time the smallest and the greatest value."""
     if len(points) <= most:
         return list(points)

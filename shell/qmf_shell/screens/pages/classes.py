@@ -55,7 +55,8 @@ class ClassesPage(Page):
         open_class: Callable[[Sequence[ClassKey]], Page],
         only: Sequence[ClassName] = (),
     ) -> None:
-        """
+        """Make the page, which is not loaded yet.
+
         Args:
             context: the session.
             interval: seconds between updates.

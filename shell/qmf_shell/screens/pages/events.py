@@ -90,7 +90,8 @@ class EventsPage(Page):
         *,
         title: str = "events",
     ) -> None:
-        """
+        """Make the page, without events.
+
         Args:
             context: the session.
             passes: True for the events that are wanted.
@@ -162,7 +163,8 @@ class EventPage(FixedPage):
     """One event in full."""
 
     def __init__(self, context: Context, event: EventView, open_key: Callable[[ObjectKey], Page | None]) -> None:
-        """
+        """Make the page of an event.
+
         Args:
             context: the session.
             event: the event.

@@ -21,7 +21,8 @@ class FramesPage(Page):
     """The frames of a view."""
 
     def __init__(self, context: Context, title: str, view: LiveView) -> None:
-        """
+        """Make the page, which is not loaded yet.
+
         Args:
             context: the session.
             title: the title of the page.
@@ -32,13 +33,13 @@ class FramesPage(Page):
         """
         super().__init__(context, title, TableModel(()), view.interval)
         self._view = view
-        self._first: Result | None = cropped(view.frame())
+        self._first: Result | None = crop(view.frame())
         self.frame: Result = self._first
 
     def load(self) -> object:
         """The next frame."""
         first, self._first = self._first, None
-        return first or cropped(self._view.frame())
+        return first or crop(self._view.frame())
 
     def apply(self, news: Any) -> None:
         """Show it."""
@@ -50,13 +51,13 @@ class FramesPage(Page):
         return self.frame
 
 
-def cropped(frame: Result) -> Result:
+def crop(frame: Result) -> Result:
     """A frame without the rows of tables that fit on no terminal; a note counts them."""
     match frame:
         case Table(rows=rows) if len(rows) > _MOST_ROWS:
             notes = [f"{len(rows) - _MOST_ROWS:,} more rows", *([frame.note] if frame.note else [])]
             return attrs.evolve(frame, rows=rows[:_MOST_ROWS], note="; ".join(notes))
         case ResultGroup(parts):
-            return attrs.evolve(frame, parts=tuple(map(cropped, parts)))
+            return attrs.evolve(frame, parts=tuple(map(crop, parts)))
         case _:
             return frame

@@ -117,7 +117,8 @@ class HeartbeatsPage(Page):
     def __init__(
         self, context: Context, wanted: str, interval: float, open_agent: Callable[[HeartbeatState], Page]
     ) -> None:
-        """
+        """Make the page, which is not loaded yet.
+
         Args:
             context: the session.
             wanted: only agents whose name contains this, in lower case.
@@ -168,7 +169,8 @@ class AgentBeatsPage(Page):
     at_once = True
 
     def __init__(self, context: Context, agent: str, broker: str, interval: float) -> None:
-        """
+        """Make the page of an agent.
+
         Args:
             context: the session.
             agent, broker: name of the agent, and URL of its broker.

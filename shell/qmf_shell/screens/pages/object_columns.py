@@ -35,7 +35,8 @@ class ObjectColumns:
     """
 
     def __init__(self, context: Context, schemas: Sequence[ClassSchema], all_integers: bool, now: Now) -> None:
-        """
+        """Make the columns of a class.
+
         Args:
             context: the session.
             schemas: the versions of the class.
@@ -106,7 +107,7 @@ class ObjectColumns:
             limits = limits_of(field, row.item.schema.name, self._context.settings.thresholds)
             return level_of(row.item.values.get(field.name), limits) if limits else ThresholdState.NORMAL
 
-        def changed(row: ObjectRow) -> bool:
+        def has_changed(row: ObjectRow) -> bool:
             before = row.before
             return (
                 before is not None
@@ -126,7 +127,7 @@ class ObjectColumns:
                 form=item.column.form,
                 unit=item.column.unit,
                 level=level,
-                changed=changed,
+                changed=has_changed,
             )
         )
         if field.grows(all_integers=self._all_integers):

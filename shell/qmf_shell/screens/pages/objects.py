@@ -93,7 +93,8 @@ class ObjectsPage(Page):
         interval: float,
         open_object: Callable[[ObjectView], Page],
     ) -> None:
-        """
+        """Make the page, which is not loaded yet.
+
         Args:
             context: the session.
             spec: which objects.
@@ -132,7 +133,7 @@ class ObjectsPage(Page):
         if self._feed is not None:
             changes = self._feed.take()
             failures = [f"{agent}: {reason}" for agent, reason in self._feed.failures.items()]
-            return _News(time.monotonic(), self._selected(changes), failures)
+            return _News(time.monotonic(), self._select_changes(changes), failures)
         found = self.context.backend.objects([spec.name], spec.predicate)
         self._own = set()
         often = len(found.items) <= ASKED_OFTEN
@@ -140,7 +141,7 @@ class ObjectsPage(Page):
             [spec.name], spec.predicate, interval=self.interval, recheck=self.interval if often else SELDOM
         )
         failures = [f"{agent}: {reason}" for agent, reason in found.failures.items()]
-        return _News(time.monotonic(), self._selected(ObjectChanges(found.items)), failures, whole=True)
+        return _News(time.monotonic(), self._select_changes(ObjectChanges(found.items)), failures, whole=True)
 
     def _without_own(self, records: Sequence[ObjectView]) -> Sequence[ObjectView]:
         """Leave out what agents and consoles create for themselves, unless everything is shown."""
@@ -157,7 +158,7 @@ class ObjectsPage(Page):
                 others.append(item)
         return others
 
-    def _selected(self, changes: ObjectChanges) -> ObjectChanges:
+    def _select_changes(self, changes: ObjectChanges) -> ObjectChanges:
         test, only = self._spec.test, self._spec.only
         changes = attrs.evolve(changes, records=self._without_own(changes.records))
         self._own.difference_update(item.key for item in changes.gone)

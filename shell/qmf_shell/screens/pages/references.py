@@ -59,7 +59,8 @@ class ReferencesPage(Page):
         interval: float,
         open_object: Callable[[ObjectView], Page],
     ) -> None:
-        """
+        """Make the page of an object.
+
         Args:
             context: the session.
             identity: the object.

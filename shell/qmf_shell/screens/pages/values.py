@@ -70,7 +70,8 @@ class ValuesPage(Page):
         *,
         all_integers: bool = False,
     ) -> None:
-        """
+        """Make the page of some objects.
+
         Args:
             context: the session.
             targets: the objects.

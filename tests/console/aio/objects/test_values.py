@@ -9,7 +9,7 @@ import pytest
 from console.aio.objects.remotes import AGENT, remote
 from support.scripted_agent import WIDGET, part
 
-from qmf.console.aio.objects.values import PreparedMethod, bind_inputs, schema_name, typed
+from qmf.console.aio.objects.values import PreparedMethod, bind_inputs, convert_value, schema_name
 from qmf.console.typed.values import typed_value
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import ObjectId
@@ -109,7 +109,7 @@ def test_outputs_are_typed_and_unknown_ones_kept() -> None:
     ],
 )
 def test_values_are_typed_and_what_does_not_fit_stays(kind: str, value: object, expected: object) -> None:
-    result = typed(TYPES[kind], value, AGENT)
+    result = convert_value(TYPES[kind], value, AGENT)
     assert result == expected
     assert type(result) is type(expected)
 
@@ -122,8 +122,8 @@ def test_keywords_are_written_with_an_underscore(written: str, name: str) -> Non
 def test_a_number_of_32_bits_is_what_its_agent_wrote() -> None:
     (sent,) = struct.unpack("f", struct.pack("f", 15.3))
     assert repr(sent) == "15.300000190734863"
-    assert typed(TYPES["float"], sent, AGENT) == 15.3
+    assert convert_value(TYPES["float"], sent, AGENT) == 15.3
     assert typed_value(TYPES["float"], sent, "widget.load", AGENT, optional=False) == 15.3
     rate = Method(name="rate", arguments=(Argument(name="found", type=TYPES["float"], direction=Direction.OUT),))
     assert PreparedMethod(WIDGET, rate).typed_outputs({"found": sent}, AGENT) == {"found": 15.3}
-    assert typed(TYPES["double"], sent, AGENT) == sent
+    assert convert_value(TYPES["double"], sent, AGENT) == sent

@@ -110,7 +110,7 @@ def test_what_is_kept_does_not_keep_its_message() -> None:
     assert isinstance(kept, LazyValues)
     assert kept == first.values
     assert [item for item in gc.get_referents(kept) if isinstance(item, bytes)] == [kept.raw()]
-    assert remote(attrs.evolve(first, values={"name": "w"})).detached().data.values == {"name": "w"}
+    assert remote(attrs.evolve(first, values={"name": "w"})).without_message().data.values == {"name": "w"}
 
 
 def test_groups_of_many_shapes_are_not_all_remembered() -> None:
@@ -184,7 +184,7 @@ def test_remote_objects_are_what_they_would_be_one_by_one(agent: str | None) -> 
         assert obj.timestamps == other.timestamps
         assert repr(obj) == repr(other)
         assert obj.properties == other.properties
-        assert obj.detached() == obj.merged(other.data) == other
+        assert obj.without_message() == obj.with_update(other.data) == other
     with pytest.raises(AttributeError):
         found[0].object_id = ids[1]  # type: ignore[misc]
 

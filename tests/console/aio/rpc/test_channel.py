@@ -260,7 +260,7 @@ def call(
 
 def answer(rpc: RpcChannel, number: int, value: str, *, partial: bool = False) -> None:
     """Give an answer, or a part of one, to the channel."""
-    rpc.answered(Envelope(content=MethodResponse(arguments={"v": value}), correlation_id=str(number), partial=partial))
+    rpc.on_answer(Envelope(content=MethodResponse(arguments={"v": value}), correlation_id=str(number), partial=partial))
 
 
 def values(parts: list[MethodResponse]) -> list[object]:
@@ -297,7 +297,7 @@ async def test_late_and_foreign_answers_are_counted_and_ignored(rpc: RpcChannel)
     second = call(rpc)
     await until(lambda: rpc.counts.pending == 1)
     answer(rpc, 1, "late")
-    rpc.failed("99", RemoteError("no"))
+    rpc.on_failure("99", RemoteError("no"))
     assert not second.done()
     answer(rpc, 2, "right")
     assert values(await second) == ["right"]
@@ -319,7 +319,7 @@ async def test_an_exception_ends_the_request(rpc: RpcChannel) -> None:
     asking = call(rpc)
     await until(lambda: rpc.counts.pending == 1)
     answer(rpc, 1, "part", partial=True)
-    rpc.failed("1", RemoteError("no", 6))
+    rpc.on_failure("1", RemoteError("no", 6))
     with pytest.raises(RemoteError, match="no"):
         await asking
     assert rpc.counts.refused == 1
@@ -341,7 +341,7 @@ async def test_a_refused_message_fails_its_own_request_only() -> None:
 async def test_losing_the_connection_fails_all(rpc: RpcChannel) -> None:
     asking = [call(rpc, agent=name) for name in ("a", "b", "c")]
     await until(lambda: rpc.counts.pending == 3)
-    rpc.disconnected("gone")
+    rpc.on_disconnected("gone")
     results = await asyncio.gather(*asking, return_exceptions=True)
     assert [type(item) for item in results] == [DisconnectedError] * 3
     assert rpc.counts.lost == 3
@@ -396,6 +396,6 @@ def test_agents_that_are_lost_cost_the_same_however_many_requests_wait() -> None
             rpc.agent_lost(agent.name, "ended")
         results = await asyncio.gather(*asked, return_exceptions=True)
         assert [type(result) for result in results] == [AgentLost] * count
-        rpc.disconnected("the end of the test")
+        rpc.on_disconnected("the end of the test")
 
     assert growth(lambda count: lambda: asyncio.run(lose(count))) < 9

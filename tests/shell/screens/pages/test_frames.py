@@ -6,7 +6,7 @@ import re
 
 import pytest
 from qmf_shell.results.result import LiveView, Notice, Plot, Result, ResultGroup, Table
-from qmf_shell.screens.pages.frames import FramesPage, cropped
+from qmf_shell.screens.pages.frames import FramesPage, crop
 from qmf_shell.session.context import Context
 from shell.fakes import FakeBackend, filesystem
 from shell.line_runner import view_of
@@ -47,9 +47,9 @@ def test_the_first_frame_is_made_once_and_its_errors_come_before_the_screen(cont
 def test_what_does_not_fit_is_counted(context: Context, backend: FakeBackend) -> None:
     backend.records = [filesystem(f"/{number}") for number in range(500)]
     frame = view_of(context, "watch filesystem").frame()
-    small = cropped(frame)
+    small = crop(frame)
     assert isinstance(small, Table)
     assert (len(small.rows), small.note) == (200, "300 more rows")
-    both = cropped(ResultGroup((frame, frame)))
+    both = crop(ResultGroup((frame, frame)))
     assert isinstance(both, ResultGroup)
     assert [len(part.rows) for part in both.parts if isinstance(part, Table)] == [200, 200]

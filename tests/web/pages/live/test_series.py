@@ -59,7 +59,7 @@ def test_series_of_objects_stay_for_a_while_and_survive_restarts_of_the_agent() 
     release = store.watch([(ORDERS, "depth"), (ORDERS, "depth")])
     again = store.watch([(ObjectId("queue:orders", "agent", 7), "depth")])
     assert len(store) == 1
-    found = store.wanted(ORDERS)["depth"]
+    found = store.series_of(ORDERS)["depth"]
     found.add(1, 2)
     release()
     release()
@@ -73,7 +73,7 @@ def test_series_of_objects_stay_for_a_while_and_survive_restarts_of_the_agent() 
     now += 2
     store.expire()
     assert len(store) == 0
-    assert store.wanted(ORDERS) == {}
+    assert store.series_of(ORDERS) == {}
 
 
 def test_too_many_series_are_refused_and_those_left_alone_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,4 +85,4 @@ def test_too_many_series_are_refused_and_those_left_alone_go_first(monkeypatch: 
         store.watch([(ORDERS, "c")])
     release()
     store.watch([(ORDERS, "c")])
-    assert sorted(store.wanted(ORDERS)) == ["a", "c"]
+    assert sorted(store.series_of(ORDERS)) == ["a", "c"]

@@ -33,7 +33,7 @@ async def test_statistics_have_high_and_low_rates_and_small_plots(opened: World)
     obj = next(iter(objects))
     opened.site.series.watch([(SHELF, name) for name in recorded_names(obj.schema)])
     now = time.time()
-    series = opened.site.series.wanted(obj.object_id)
+    series = opened.site.series.series_of(obj.object_id)
     for at, value in ((now - 20, 10), (now - 10, 30), (now, 50)):
         series["sold"].add(at, value)
         series["items"].add(at, value)
@@ -53,11 +53,11 @@ async def test_statistics_have_high_and_low_rates_and_small_plots(opened: World)
 async def test_changes_are_recorded_while_somebody_looks(opened: World) -> None:
     objects, _ = opened.site.follow_object(SHELF)
     opened.site.series.watch([(SHELF, "items")])
-    await until(lambda: opened.site.series.wanted(SHELF)["items"].last_time is not None)
+    await until(lambda: opened.site.series.series_of(SHELF)["items"].last_time is not None)
     shelf = opened.agent.agent.objects[2]
     shelf.items.set(77)  # type: ignore[attr-defined]
     await opened.agent.publish()
-    await until(lambda: [value for _, value in opened.site.series.wanted(SHELF)["items"].points()][-1] == 77)
+    await until(lambda: [value for _, value in opened.site.series.series_of(SHELF)["items"].points()][-1] == 77)
     assert next(iter(objects))["items"] == 77
 
 

@@ -19,8 +19,8 @@ async def test_plots(opened: World) -> None:
     store.watch([(SHELF, "sold"), (SHELF, "items")])
     now = 1_000_000.0
     for at in range(11):
-        store.wanted(SHELF)["sold"].add(now - 100 + 10 * at, 100 * at)
-        store.wanted(SHELF)["items"].add(now - 100 + 10 * at, at)
+        store.series_of(SHELF)["sold"].add(now - 100 + 10 * at, 100 * at)
+        store.series_of(SHELF)["items"].add(now - 100 + 10 * at, at)
     values = (
         PlottedValue(SHELF, "sold", rate=True),
         PlottedValue(SHELF, "items"),
