@@ -32,6 +32,11 @@ class ClientInfo:
     token_end: float | None = None
 
     @property
+    def proven_user(self) -> str:
+        """The user; empty for a client that did not have to prove who it is."""
+        return "" if self.mechanism in ("", "ANONYMOUS") else self.user
+
+    @property
     def host(self) -> str:
         """The address without the port."""
         return self.address.rpartition(":")[0]

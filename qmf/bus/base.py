@@ -151,6 +151,11 @@ class Bus(abc.ABC):
     def connected(self) -> bool:
         """True while messages can be sent."""
 
+    @property
+    def user(self) -> str | None:
+        """The user that messages may name as their sender; None where it is not known. Brokers refuse another one."""
+        return None
+
     @abc.abstractmethod
     async def open(self, timeout: float = 10.0) -> None:
         """Connect. When this fails or is cancelled, the bus can be opened again.

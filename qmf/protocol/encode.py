@@ -155,11 +155,12 @@ def encode_correlated(message: Envelope) -> bytes:
     if number is None or not number.isascii() or len(number) > LONGEST_ID or not _is_plain(message):
         return encode(message)
     addresses = message.to, message.subject, message.reply_to
+    user = message.user_id
     if isinstance(content, MethodRequest) and not content.subtypes and content.on_behalf_of is None:
-        form = call_form(*addresses, message.agent, content.method, content.object_id)
+        form = call_form(*addresses, message.agent, content.method, content.object_id, user)
         return form.encode(number, content.arguments, message.ttl)
     kind: type = type(content)
-    frame = _frame(*addresses, kind, message.agent)
+    frame = _frame(*addresses, kind, message.agent, user)
     return _join_parts(frame, number, message.ttl, (_data010(_KINDS[kind].body(content)),))
 
 
@@ -176,14 +177,15 @@ class CallForm:
         agent: str | None,
         method: str,
         object_id: ObjectId | None,
+        user_id: str | None = None,
     ) -> None:
         """Encode what all calls have in common.
 
         Args:
-            to, subject, reply_to, agent: as of `Envelope`.
+            to, subject, reply_to, agent, user_id: as of `Envelope`.
             method, object_id: as of `MethodRequest`.
         """
-        self._frame = _frame(to, subject, reply_to, MethodRequest, agent)
+        self._frame = _frame(to, subject, reply_to, MethodRequest, agent, user_id)
         # The body is a map of the method's name, the arguments, and the id of the object if there is one.
         entries = amqp010.encode_map({"_method_name": method})[_MAP_HEAD:] + b"\x0a_arguments\xa8"
         behind = b""
@@ -229,16 +231,16 @@ def call_form(
     agent: str | None,
     method: str,
     object_id: ObjectId | None,
+    user_id: str | None = None,
 ) -> CallForm:
     """The form of such calls, remembered; arguments as of `CallForm`."""
-    return CallForm(to, subject, reply_to, agent, method, object_id)
+    return CallForm(to, subject, reply_to, agent, method, object_id, user_id)
 
 
 def _is_plain(message: Envelope) -> bool:
-    """True when nothing but addresses, correlation id, time to live, agent and content is set."""
+    """True when nothing but addresses, correlation id, user, time to live, agent and content is set."""
     return not (
-        message.user_id is not None
-        or message.partial
+        message.partial
         or message.subscription is not None
         or message.sequence is not None
         or message.events is not None
@@ -254,12 +256,13 @@ def _header(ttl: float | None) -> bytes:
 
 @functools.lru_cache(MAX_FRAMES)
 def _frame(
-    to: str | None, subject: str | None, reply_to: str | None, content: type, agent: str | None
+    to: str | None, subject: str | None, reply_to: str | None, content: type, agent: str | None, user_id: str | None
 ) -> tuple[bytes, bytes, bytes]:
     """The encoded properties before and behind the correlation id, and the section of the application properties."""
     encode_message(Message(to=to, subject=subject, reply_to=reply_to))  # refuses what no message may have
     kind = _KINDS[content]
-    before = b"".join(amqp10.encode(item) for item in (None, None, to, subject, reply_to))
+    user = None if user_id is None else escape(user_id)
+    before = b"".join(amqp10.encode(item) for item in (None, user, to, subject, reply_to))
     behind = amqp10.encode(Symbol(wire.MAP_TYPE if kind.is_map else wire.LIST_TYPE))
     return before, behind, encode_content(_kind_properties(kind, agent), Section.NONE, None)
 

@@ -12,7 +12,7 @@ from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node, RoutingResult
 from qmf.broker.operations.grants import Publication
 from qmf.broker.operations.policy import Action, ObjectType, Operation, Policy
-from qmf.broker.operations.principal import LOCAL, Principal
+from qmf.broker.operations.principal import Principal
 
 #: Keys to one exchange that are kept as granted.
 _MAX_KEYS = 1_000
@@ -65,11 +65,6 @@ class Publisher:
         #: Each message to that node is asked for with its key, unless the key is one of these.
         self._asks_keys = False
         self._keys: set[str] = set()
-
-    @property
-    def user(self) -> str:
-        """Who sends; empty for a client that has not logged in."""
-        return "" if self._principal.protocol in ("", LOCAL) else self._principal.user
 
     def grant(self, node: Node) -> None:
         """Ask for the right to publish to a node, unless it was granted before.

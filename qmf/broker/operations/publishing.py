@@ -74,7 +74,7 @@ def route_message(publisher: Publisher, data: bytes, target: Node | None, *, rel
         relay: the node in its `to`, where it has one, takes precedence over `target`.
     """
     try:
-        message, target = read_and_resolve(publisher.registry, data, target, relay=relay, user=publisher.user)
+        message, target = read_and_resolve(publisher.registry, data, target, relay=relay)
     except DecodeError as error:
         return reject(publisher.registry, error)
     return publish_message(publisher, message, target)

@@ -91,13 +91,16 @@ class AmqpBus(Bus):
         self._backoff = backoff or Backoff()
         self._watchers = BusWatchers()
         self._links = BusLinks(self.url, self._watchers)
-        user = attrs.evolve(
+        login = attrs.evolve(
             self._url,
             username=username if username is not None else self._url.username,
             password=password if password is not None else self._url.password,
         )
+        # Whoever logs in by a certificate or a token has the name that is in it.
+        by_password = mechanisms is None or not {"EXTERNAL", "ANONYMOUS"} & {name.upper() for name in mechanisms}
+        self._user = login.username if login.password is not None and by_password else None
         self._connection = PersistentConnection(
-            [user],
+            [login],
             self._links,
             settings=self._settings,
             ssl_context=ssl_context,
@@ -109,6 +112,11 @@ class AmqpBus(Bus):
     def url(self) -> str:
         """See `Bus`."""
         return str(self._url)
+
+    @property
+    def user(self) -> str | None:
+        """See `Bus`: whoever logs in by a password."""
+        return self._user
 
     @property
     def connected(self) -> bool:

@@ -16,6 +16,7 @@ from qmf.agent import AccessRequest, Action, Agent, current_caller
 from qmf.agent.layout.object_state import object_id
 from qmf.broker import Broker
 from qmf.bus import AmqpBus, Binding, ReceivedMessage
+from qmf.console.aio import Client
 from qmf.protocol import (
     CommandComplete,
     Content,
@@ -217,3 +218,23 @@ async def test_the_user_id_comes_from_the_message() -> None:
     assert isinstance(content, MethodResponse)
     assert content.arguments == {"moved": 1, "note": "carol"}
     assert [request.user_id for request in hook.asked] == ["carol"]
+
+
+async def test_consoles_name_the_user_who_has_logged_in() -> None:
+    """Queries and calls, those for others among them; nobody else can use the name."""
+    hook = Hook()
+    async with Broker(port=0, users={"carol": "c", "bob": "b", "agent": "a"}) as broker:
+        own = f"amqp://agent:a@127.0.0.1:{broker.port}"
+        async with (
+            Agent(own, vendor="v", product="p", instance="i", access=hook) as agent,
+            Client(f"amqp://carol:c@127.0.0.1:{broker.port}", settle=0.0) as client,
+        ):
+            agent.add(Site(name="a"))
+            agent.add(MovingShelf(number=1))
+            await client.locate(settle=0.0)
+            await until(lambda: client.agents, "the agent")
+            (shelf,) = await client.objects("shelf")
+            await shelf.call("move", items=1)
+            await shelf.on_behalf_of("dave").call("move", items=1)
+    assert {request.user_id for request in hook.asked} == {"carol"}
+    assert [request.on_behalf_of for request in hook.asked if request.action is Action.METHOD] == [None, "dave"]

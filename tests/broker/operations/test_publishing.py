@@ -63,3 +63,14 @@ async def test_clients(transactional: bool) -> None:
         with pytest.raises(MessagingError, match="names the user b'ann'"):
             await send()
         await connection.close()
+
+
+async def test_where_nobody_logs_in_messages_name_whom_they_want() -> None:
+    async with Broker(port=0, queues=["q"]) as broker:
+        connection = aio.Connection(broker.url)
+        await connection.open()
+        sender = await (await connection.session()).sender("q")
+        receiver = await (await connection.session()).receiver("q")
+        await sender.send(Message("x", user_id="carol"), sync=True)
+        assert (await receiver.fetch(5)).user_id == "carol"
+        await connection.close()

@@ -144,7 +144,12 @@ class IncomingLink:
         for delivery_tag, data in deliveries:
             try:
                 message, node = read_and_resolve(
-                    registry, data, self.node, relay=self._relay, message_format=message_format, user=self._origin.user
+                    registry,
+                    data,
+                    self.node,
+                    relay=self._relay,
+                    message_format=message_format,
+                    user=self._origin.proven_user,
                 )
             except DecodeError as error:
                 self._settle(Delivery(self.link, delivery_tag, data), reject(registry, error))
@@ -233,7 +238,7 @@ class IncomingLink:
                 self.node,
                 relay=self._relay,
                 message_format=event.message_format,
-                user=self._origin.user,
+                user=self._origin.proven_user,
             )
             message.origin = self._origin
             publication = self._publisher.admit(node, message)

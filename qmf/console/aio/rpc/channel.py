@@ -240,7 +240,7 @@ class RpcChannel:
         if on_behalf_of is None:
             subject = agent.info.direct_subject
             exchange, key = (self._topic, subject) if subject else (self._direct, agent.name)
-            form = call_form(exchange, key, self._reply_to, None, method, object_id)
+            form = call_form(exchange, key, self._reply_to, None, method, object_id, self._bus.user)
 
             def encode(number: int) -> bytes:
                 return form.encode(str(number), arguments, ttl)
@@ -464,6 +464,7 @@ class RpcChannel:
                 reply_to=self._reply_to,
                 correlation_id=correlation_id,
                 ttl=ttl,
+                user_id=self._bus.user,
             )
         )
 
@@ -474,6 +475,7 @@ class RpcChannel:
             subject=address.key,
             reply_to=f"{AMQ_DIRECT}/{self.reply_key}",
             content_type="x-application/qmf",
+            user_id=None if self._bus.user is None else self._bus.user.encode(),
             body=encode_frames([frame]),
             section=Section.DATA,
         )
