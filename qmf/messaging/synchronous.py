@@ -193,8 +193,7 @@ class Session(SessionBase, Closable):
         if sync:
             self._loop.run(self._core.acknowledge(message, disposition, sync, timeout))
             return
-        self._core.check()
-        deliveries = self._core.acknowledgements.take(message)
+        deliveries = self._core.take(message, disposition)
         self._loop.call_soon(functools.partial(self._core.settle, deliveries, disposition, confirm=False))
 
     def commit(self, timeout: float | None = None) -> None:

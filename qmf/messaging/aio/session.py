@@ -130,13 +130,15 @@ class Session(SessionBase, AsyncClosable):
         Args:
             message: which one; None for all that were fetched and are not acknowledged. One that came settled, as on
                 unreliable links, needs no acknowledgement: it is passed over.
-            disposition: None if they were processed; else that they are rejected or released.
+            disposition: None if they were processed; else that they are rejected or released. Within a transaction, the
+                reason of a rejection is not sent.
             sync: wait until the broker has confirmed it, if it can: qpidd and the embedded broker do. Within a
                 transaction, `commit` does. Without, messages of links that are gone are passed over.
             timeout: seconds to wait for the confirmation; None for no limit.
 
         Raises:
-            SessionError: the message was not fetched in this session, or is acknowledged already.
+            SessionError: the message was not fetched in this session, or is acknowledged already; or within a
+                transaction, it is released with `set_redelivered` or `undeliverable_here`.
             InsufficientCapacity: `ack_capacity` is 0.
             AcknowledgementUnknown: of messages that were processed or are rejected: their connection was lost, or their
                 receiver closed, before the broker confirmed. They may come again; the others are acknowledged, and the

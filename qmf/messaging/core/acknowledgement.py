@@ -84,6 +84,17 @@ def outcome_of(disposition: Disposition | None) -> Outcome:
     return Outcome.REJECTED if disposition.type is REJECTED else Outcome.RELEASED
 
 
+def check_in_transaction(disposition: Disposition | None) -> None:
+    """Check that messages can have a disposition in a transaction, where AMQP's outcome modified has no place.
+
+    Raises:
+        SessionError: it releases messages with changes.
+    """
+    options = {} if disposition is None or disposition.type is REJECTED else disposition.options
+    if wanted := [name for name, value in options.items() if value]:
+        raise SessionError(text=f"{' and '.join(wanted)}: not possible in a transaction; release without, or roll back")
+
+
 def settle(deliveries: Iterable[ReceivedDelivery], disposition: Disposition | None, *, confirm: bool) -> None:
     """Report what became of messages.
 

@@ -12,7 +12,7 @@ from qmf.bus.engine.session import EngineSession
 from qmf.messaging.addresses import Address
 from qmf.messaging.constants import Constant
 from qmf.messaging.content_types import ContentReader, ContentTypes, ContentWriter
-from qmf.messaging.core.acknowledgement import Acknowledgements, settle
+from qmf.messaging.core.acknowledgement import Acknowledgements, check_in_transaction, settle
 from qmf.messaging.core.addressed_link import AddressedLink
 from qmf.messaging.core.deliveries import ReceivedDelivery
 from qmf.messaging.core.incoming_link import IncomingLink
@@ -250,8 +250,7 @@ class SessionCore:
         self, message: Message | None, disposition: Disposition | None, sync: bool, timeout: float | None
     ) -> None:
         """See `Session.acknowledge`."""
-        self.check()
-        deliveries = self.acknowledgements.take(message)
+        deliveries = self.take(message, disposition)
         self.settle(deliveries, disposition, confirm=sync)
         if not sync or self.transactions is not None:
             return
@@ -262,6 +261,17 @@ class SessionCore:
                 text=f"{lost} of {len(deliveries)} acknowledgements in session {self.name} were not confirmed before "
                 "their link was gone: these messages may come again"
             )
+
+    def take(self, message: Message | None, disposition: Disposition | None) -> list[ReceivedDelivery]:
+        """The deliveries to acknowledge; see `Acknowledgements.take`. To be followed by `settle`.
+
+        Raises:
+            SessionError: also for a disposition that a transaction cannot have.
+        """
+        self.check()
+        if self.transactions is not None:
+            check_in_transaction(disposition)
+        return self.acknowledgements.take(message)
 
     def _is_answered(self, deliveries: Sequence[ReceivedDelivery]) -> bool:
         missing = next((delivery for delivery in deliveries if not (delivery.confirmed or delivery.lost)), None)

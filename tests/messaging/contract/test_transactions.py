@@ -6,10 +6,14 @@ import pytest
 from messaging.conftest import MakeQueue, transactions
 
 from qmf.messaging import (
+    REJECTED,
+    RELEASED,
     Connection,
+    Disposition,
     Empty,
     NontransactionalSession,
     Session,
+    SessionError,
     TransactionError,
 )
 
@@ -55,6 +59,65 @@ def test_a_rollback_undoes_everything(connection: Connection, queue: MakeQueue) 
     session.commit(timeout=10)
     with pytest.raises(Empty):
         plain.receiver(source).fetch(timeout=0)
+
+
+@transactions
+@pytest.mark.parametrize("sync", [True, False])
+def test_messages_are_rejected_and_released_in_a_transaction(
+    connection: Connection, queue: MakeQueue, sync: bool
+) -> None:
+    address = queue()
+    plain = connection.session()
+    for text in ("rejected", "released", "accepted"):
+        plain.sender(address).send(text)
+    session = connection.session(transactional=True)
+    receiver = session.receiver(address)
+    dispositions = [Disposition(REJECTED, code="shop:no-such-item", text="no such item"), Disposition(RELEASED), None]
+    messages = [receiver.fetch(timeout=10) for _ in dispositions]
+    assert [message.content for message in messages] == ["rejected", "released", "accepted"]
+    for message, disposition in zip(messages, dispositions, strict=True):
+        session.acknowledge(message, disposition, sync=sync)
+    session.commit(timeout=10)
+    session.close()
+    left = plain.receiver(address)
+    again = left.fetch(timeout=10)
+    assert again.content == "released"
+    again.accept()
+    with pytest.raises(Empty):
+        left.fetch(timeout=0)
+
+
+@pytest.mark.only("embedded", "artemis")  # qpidd rejects at once, not with the transaction
+def test_a_rollback_undoes_a_rejection(connection: Connection, queue: MakeQueue) -> None:
+    address = queue()
+    session = connection.session(transactional=True)
+    connection.session().sender(address).send("x")
+    receiver = session.receiver(address)
+    session.acknowledge(receiver.fetch(timeout=10), Disposition(REJECTED))
+    session.rollback(timeout=10)
+    assert receiver.fetch(timeout=10).content == "x"
+    session.acknowledge()
+    session.commit(timeout=10)
+
+
+@transactions
+@pytest.mark.parametrize("option", ["set_redelivered", "undeliverable_here"])
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_release_with_changes_is_refused_in_a_transaction(
+    connection: Connection, queue: MakeQueue, option: str, sync: bool
+) -> None:
+    address = queue()
+    session = connection.session(transactional=True)
+    connection.session().sender(address).send("x")
+    message = session.receiver(address).fetch(timeout=10)
+    with pytest.raises(SessionError, match=f"{option}: not possible in a transaction"):
+        session.acknowledge(message, Disposition(RELEASED, **{option: True}), sync=sync)
+    session.acknowledge(message, Disposition(RELEASED, **{option: False}), sync=sync)
+    session.commit(timeout=10)
+    session.close()
+    again = connection.session().receiver(address).fetch(timeout=10)
+    assert again.content == "x"
+    again.accept()
 
 
 @transactions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -16,10 +17,12 @@ from support.waiting import wait_until
 from qmf.messaging import (
     Connection,
     Empty,
+    InsufficientCapacity,
     MessagingError,
     Session,
     Timeout,
     TransactionUnknown,
+    aio,
 )
 from qmf.messaging.core import outgoing_link
 
@@ -133,3 +136,50 @@ def test_a_wait_for_a_confirmation_ends_with_what_it_waits_for(end: str) -> None
         assert not thread.is_alive()
         assert end == "connection" or caught
         connection.close(timeout=1)
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_message_for_which_there_is_no_capacity_in_time_is_not_sent(
+    peer: ScriptedPeer, session: Session, sync: bool
+) -> None:
+    sender = session.sender("node", capacity=2, timeout=10)
+    peer.silent = True
+    for text in "ab":
+        sender.send(text, sync=False)
+    for timeout in (0, 0.1):
+        text = f"capacity 2 is used up: 2 messages to 'node' without an answer after {timeout:g} s"
+        with pytest.raises(InsufficientCapacity, match=text):
+            sender.send("c", sync=sync, timeout=timeout)
+    assert (sender.unsettled(), sender.available()) == (2, 0)
+    wait_until(lambda: peer.received == 2)
+    sender.capacity = 3
+    sender.send("d", sync=False, timeout=10)
+    wait_until(lambda: peer.received == 3)
+    with pytest.raises(Timeout):
+        sender.close(timeout=0.01)
+
+
+def test_there_is_capacity_once_the_broker_has_answered(connection: Connection, session: Session) -> None:
+    sender = session.sender("node", capacity=1, timeout=10)
+    for number in range(20):
+        sender.send(str(number), sync=False, timeout=10)
+    sender.sync(timeout=10)
+    assert (sender.unsettled(), sender.available()) == (0, 1)
+    assert connection.opened()
+
+
+def test_with_asyncio_no_capacity_in_time_is_the_same_error(peer: ScriptedPeer) -> None:
+    async def check() -> None:
+        async with aio.Connection(peer.url) as connection, connection.session() as session:
+            sender = await session.sender("node", capacity=1, timeout=10)
+            peer.silent = True
+            await sender.send("a", sync=False)
+            for sync in (True, False):
+                with pytest.raises(InsufficientCapacity, match=r"1 messages to 'node' without an answer after 0\.05 s"):
+                    await sender.send("b", sync=sync, timeout=0.05)
+            assert sender.unsettled() == 1
+            peer.silent = False
+            with pytest.raises(Timeout):
+                await sender.close(timeout=0.05)
+
+    asyncio.run(check())
