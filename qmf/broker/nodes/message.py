@@ -215,6 +215,7 @@ def _codes(names: str) -> list[int]:
 
 _NULL, _UINT0, _SMALLUINT, _UINT = _codes("null uint0 smalluint uint")
 _TRUE, _BOOLEAN, _UBYTE = _codes("true boolean ubyte")
+_LONG_TRUE = bytes((_BOOLEAN, 1))
 _BINARY8, _STRING8, _BINARY32, _STRING32 = _codes("vbin8 str8-utf8 vbin32 str32-utf8")
 _LIST0, _LIST8, _LIST32, _MAP8, _MAP32 = _codes("list0 list8 list32 map8 map32")
 _VARIABLE8, _VARIABLE32 = frozenset({_BINARY8, _STRING8}), frozenset({_BINARY32, _STRING32})
@@ -259,11 +260,22 @@ def _read_head(data: bytes) -> tuple[str | None, str, float | None, bool, bool, 
     """The fields of the sections before the application properties: to, subject, time to live in seconds, whether there
     is a correlation id, durable, priority, user id.
     """
-    durable, priority, ttl, pos = False, DEFAULT_PRIORITY, None, 0
-    to = subject = user = None
-    correlated = False
+    pos = 0
+    ttl = to = subject = user = None
+    correlated = durable = False
+    priority = DEFAULT_PRIORITY
     if data.startswith(_HEADER):
-        durable, priority, ttl, pos = _read_header(data)
+        count, pos, end = _compound(data, 3, _LIST8, _LIST32)
+        if count:
+            durable = data[pos] == _TRUE or data.startswith(_LONG_TRUE, pos)
+            pos = _end_of_value(data, pos)
+        if count > 1:
+            if data[pos] == _UBYTE:
+                priority = data[pos + 1]
+            pos = _end_of_value(data, pos)
+        if count > 2:
+            ttl = _number(data, pos)
+        pos = end
     if data.startswith(_PROPERTIES, pos):
         count, pos, end = _compound(data, pos + 3, _LIST8, _LIST32)
         if count > 1:
@@ -278,22 +290,6 @@ def _read_head(data: bytes) -> tuple[str | None, str, float | None, bool, bool, 
         if pos > end:
             raise _OtherLayoutError("a field longer than its section")
     return to, subject or "", None if ttl is None else ttl / 1000, correlated, durable, priority, user
-
-
-def _read_header(data: bytes) -> tuple[bool, int, int | None, int]:
-    """The fields of the header: durable, priority, time to live in milliseconds; and the position behind it."""
-    durable, priority, ttl = False, DEFAULT_PRIORITY, None
-    count, pos, end = _compound(data, 3, _LIST8, _LIST32)
-    if count:
-        durable = data[pos] == _TRUE or (data[pos] == _BOOLEAN and data[pos + 1] == 1)
-        pos = _end_of_value(data, pos)
-    if count > 1:
-        if data[pos] == _UBYTE:
-            priority = data[pos + 1]
-        pos = _end_of_value(data, pos)
-    if count > 2:
-        ttl = _number(data, pos)
-    return durable, priority, ttl, end
 
 
 _remembered_head = functools.lru_cache(maxsize=_HEADS)(_read_head)
