@@ -141,6 +141,7 @@ def test_a_job_does_the_same_in_both_places(
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("on_spark")
 @pytest.mark.parametrize("name", [job.name for job in JOBS if job.spark_stream])
 def test_a_stream_goes_on_where_it_ended(shop: Shop, tmp_path: Path, name: str) -> None:

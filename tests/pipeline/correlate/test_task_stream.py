@@ -94,6 +94,7 @@ def test_many_random_steps(tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_steps_on_spark_find_what_steps_in_the_process_find(spark: SparkSession, tmp_path: Path) -> None:
     from qmf.pipeline.runners.spark import SparkRunner
 
