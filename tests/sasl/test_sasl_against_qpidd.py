@@ -13,12 +13,17 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
-from support.waiting import wait_until
+from support.waiting import until, wait_until
 
 from qmf.bus import AmqpBus
+from qmf.console.aio import Client
 from qmf.errors import AuthenticationError
+from qmf.messaging import aio
+from qmf.messaging.exceptions import MessagingError
+from qmf.messaging.message import Message
 
 COMMAND = os.environ.get("QMF_TEST_QPIDD_SASL", "")
 MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN", "ANONYMOUS")
@@ -88,3 +93,19 @@ async def test_a_mechanism_that_is_not_offered(url: str) -> None:
     bus = AmqpBus(url)
     await bus.open()  # by ANONYMOUS
     await bus.close()
+
+
+@pytest.mark.slow
+async def test_the_user_of_a_message(url: str) -> None:
+    """qpidd takes the name of the user who has logged in, which consoles send, and no other."""
+    async with Client(f"amqp://bob:{quote(PASSWORD, safe='')}@{url}", settle=0.0) as client:
+        await client.locate(settle=0.0)
+        await until(lambda: client.agents, "qpidd's agent")
+        assert len(await client.objects("broker", package="org.apache.qpid.broker")) == 1
+    connection = aio.Connection(url, username="bob", password=PASSWORD)
+    await connection.open()
+    sender = await (await connection.session()).sender("amq.topic")
+    await sender.send(Message("x", user_id="bob"), sync=True)
+    with pytest.raises(MessagingError, match="user id in message declared as eve"):
+        await sender.send(Message("x", user_id="eve"), sync=True)
+    await connection.close()
