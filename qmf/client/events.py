@@ -44,9 +44,10 @@ class BrokerEvent:
     """
 
     def __init__(self, msg: Message) -> None:
-        """Raises:
+        """Read an event from a message.
 
-        ProtocolError: the message is not an event.
+        Raises:
+            ProtocolError: the message is not an event.
         """
         try:
             self.msg = msg

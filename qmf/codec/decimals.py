@@ -17,12 +17,13 @@ _INFINITY, _NAN, _SIGNALLING = 0b11110, 0b11111, 0b111111
 
 @attrs.frozen
 class _Format:
-    """Attributes:
+    """The form of a decimal number.
 
-    bits: of the whole number.
-    exponent_bits: of the biased exponent.
-    bias: what is added to the exponent.
-    digits: of the coefficient at most.
+    Attributes:
+        bits: of the whole number.
+        exponent_bits: of the biased exponent.
+        bias: what is added to the exponent.
+        digits: of the coefficient at most.
     """
 
     bits: int

@@ -13,9 +13,10 @@ class FixedAttributes:
     __slots__ = ()
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Raises:
+        """Set an attribute that there is.
 
-        AttributeError: there is no such attribute, or it cannot be set.
+        Raises:
+            AttributeError: there is no such attribute, or it cannot be set.
         """
         try:
             _set(self, name, value)

@@ -128,9 +128,10 @@ class Message(Generic[ContentT]):
         )
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Raises:
+        """Set an attribute that messages have.
 
-        AttributeError: messages have no such attribute; it has similar names. Objects of subclasses have any.
+        Raises:
+            AttributeError: messages have no such attribute; it has similar names. Objects of subclasses have any.
         """
         if name not in _ATTRIBUTES and not self._any_attributes:
             raise unknown_attribute(type(self), name, _ATTRIBUTES)
@@ -177,9 +178,10 @@ class Disposition:
     """
 
     def __init__(self, type: Constant, **options: Any) -> None:
-        """Raises:
+        """Make a decision.
 
-        ValueError: the type or an option is unknown.
+        Raises:
+            ValueError: the type or an option is unknown.
         """
         allowed = {REJECTED: {"code", "text"}, RELEASED: {"set_redelivered", "undeliverable_here"}}.get(type)
         if allowed is None:

@@ -50,9 +50,10 @@ class OptionAttribute(Generic[ValueT]):
         return self._default
 
     def __set__(self, connection: OptionAttributes, value: ValueT | None) -> None:
-        """Raises:
+        """Change the option of a connection.
 
-        ConnectionError: the value has a wrong type, or the option cannot be changed while the connection is open.
+        Raises:
+            ConnectionError: the value has a wrong type, or the option cannot be changed while the connection is open.
         """
         connection._set(self._name, value)
 

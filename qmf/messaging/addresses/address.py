@@ -34,10 +34,11 @@ class Address(str):
     options: AddressOptions
 
     def __new__(cls, text: str) -> Address:
-        """Raises:
+        """Take the text of an address apart.
 
-        MalformedAddress: it is no text, or the text is not an address; names line and column.
-        InvalidOption: an option is unknown or has a value of a wrong type; names the option.
+        Raises:
+            MalformedAddress: it is no text, or the text is not an address; names line and column.
+            InvalidOption: an option is unknown or has a value of a wrong type; names the option.
         """
         if isinstance(text, Address):
             return text

@@ -104,7 +104,7 @@ class LakeFeed:
                 before = start.get(path, TablePosition())
                 # A part that was begun is ended before a later commit is begun.
                 targets[path] = version if before.ahead is None else before.ahead
-                waiting += self._unread(path, before, targets[path])
+                waiting += self._unread_files(path, before, targets[path])
         ordered = sorted(waiting, key=lambda item: item.order)
         if until_ns is not None:
             late = (at for at, item in enumerate(ordered) if (item.file.last_received_ns or 0) > until_ns)
@@ -131,15 +131,15 @@ class LakeFeed:
             if first == last:
                 continue
             if last.ahead is not None:
-                files = self._unread(path, first, last.ahead, last.count)
+                files = self._unread_files(path, first, last.ahead, last.count)
             elif last.version is not None:
-                files = self._unread(path, first, last.version)
+                files = self._unread_files(path, first, last.version)
             else:
                 files = []
             found += files
         return sorted(found, key=lambda item: item.order)
 
-    def _unread(self, path: str, start: TablePosition, until: int, count: int | None = None) -> list[FeedFile]:
+    def _unread_files(self, path: str, start: TablePosition, until: int, count: int | None = None) -> list[FeedFile]:
         """The files of a table from a position up to a commit, or the first of those up to `count` files of it."""
         if start.ahead is None:
             return self._added_files(path, start.version, until)[:count]

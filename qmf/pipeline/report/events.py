@@ -40,11 +40,11 @@ def make_events(source: ReportSource, state: AuditState, time_range: TimeRange, 
             left_out = None if own else own_event(version.package, version.name, _arguments(version, quote_name))
             where = f"{inside} and not {left_out}" if left_out else inside
             sql = parts.events(f"(select * from {ROWS} where {where})", version)
-            queries.append(FileQueries(_unread(source, rows), {EVENT_PART: sql}))
+            queries.append(FileQueries(_unread_rows(source, rows), {EVENT_PART: sql}))
     untyped = source.rows(RowKind.UNTYPED, first, last)
     if untyped is not None:
         sql = parts.untyped_events(f"(select * from {ROWS} where {inside})")
-        queries.append(FileQueries(_unread(source, untyped), {EVENT_PART: sql}))
+        queries.append(FileQueries(_unread_rows(source, untyped), {EVENT_PART: sql}))
     with source.errors():
         state.insert_events(f"from {source.tables_of_queries(queries, {EVENT_PART: EVENTS})[EVENT_PART]}")
         if _audit_has_events(source):
@@ -57,7 +57,7 @@ def _audit_has_events(source: ReportSource) -> bool:
     return source.audited is not None and source.audited.options.table("events").version() is not None
 
 
-def _unread(source: ReportSource, rows: RowSource) -> RowSource:
+def _unread_rows(source: ReportSource, rows: RowSource) -> RowSource:
     return source.unread_rows(rows) if _audit_has_events(source) else rows
 
 
