@@ -215,3 +215,19 @@ def test_decisions_are_logged_as_by_qpidd(tmp_path: Path, caplog: pytest.LogCapt
         access.report(lookup, access.rules.decide(lookup))
     assert "ACL Allow id:bob@QPID action:purge ObjectType:queue Name:q" in caplog.messages
     assert "ACL Deny id:bob@QPID action:consume ObjectType:queue Name:q" in caplog.messages
+
+
+async def test_what_is_durable_is_kept_with_rules_as_well(tmp_path: Path) -> None:
+    access = control(tmp_path, "acl allow all all\n")
+    for expected in (None, "x"):
+        async with (
+            Broker(port=0, access=access, data_dir=tmp_path / "data") as made,
+            aio.Connection(made.url) as connection,
+        ):
+            session = await connection.session()
+            if expected is None:
+                sender = await session.sender("kept; {create: always, node: {durable: true}}")
+                await sender.send(Message("x", durable=True), timeout=30)
+            else:
+                assert (await (await session.receiver("kept")).fetch(timeout=30)).content == expected
+                await session.acknowledge()
