@@ -110,6 +110,8 @@ class Journal:
     def undefine(self, id: int) -> None:
         """Something durable was deleted; what else happens until the end of the turn belongs to that."""
         self._end_changes()
+        if any(each.id == id for each in self._current.unit.defined):
+            self.flush()  # within a unit, what is defined is written last
         self._current.unit.undefined.append(id)
         self._close_soon()
 

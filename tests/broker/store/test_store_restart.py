@@ -14,7 +14,9 @@ from proton.reactor import LinkOption
 from proton.utils import BlockingConnection
 from support.waiting import until
 
+from qmf.broker.nodes.node_declaration import read_node_declaration
 from qmf.broker.nodes.recorder import NotStored
+from qmf.broker.operations.principal import BROKER
 from qmf.broker.server import Broker
 from qmf.broker.store.checking import check_store
 from qmf.broker.store.errors import StoreLocked
@@ -217,6 +219,13 @@ async def test_a_queue_that_is_kept_for_some_time_is_deleted_that_long_after_a_r
         await until(lambda: [queue.name for queue in broker.registry.queues] == ["long"], "the end of the queue")
     async with session(tmp_path) as after:
         assert await contents(after, "long") == ["a"]
+
+
+async def test_what_is_created_and_deleted_at_once_is_gone(tmp_path: Path) -> None:
+    async with VisibleBroker(port=0, data_dir=tmp_path) as broker:
+        queue = broker.operations.create(BROKER, "short", read_node_declaration(("queue",), {"durable": True}))
+        broker.operations.delete(BROKER, queue)
+    assert check_store(tmp_path).definitions == 0
 
 
 async def test_a_subscription_that_expires_does_so_after_a_restart(tmp_path: Path) -> None:
