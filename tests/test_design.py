@@ -191,13 +191,16 @@ def test_only_the_brokers_management_imports_the_agent() -> None:
 #: it, its options, and the bus inside the process, whose errors have AMQP's conditions as those of every bus.
 KNOW_A_PROTOCOL = {"__init__.py", "server.py", "options.py", "daemon/cli.py", "daemon/options.py", "local_bus.py"}
 
+#: Rooms of the broker that are of a protocol: links between brokers are AMQP's.
+AMQP_ROOMS = {"protocols", "federation"}
+
 
 def test_the_core_of_the_broker_knows_no_protocol() -> None:
     broker = ROOT / "qmf" / "broker"
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: imports {name}"
         for path in modules("qmf/broker")
-        if "protocols" not in path.parts
+        if path.relative_to(broker).parts[0] not in AMQP_ROOMS
         for line, name in imported(path)
         if within(name, {"qmf.bus.engine", "qmf.bus.transport"})
         or (within(name, {"qmf.broker.protocols"}) and path.relative_to(broker).as_posix() not in KNOW_A_PROTOCOL)

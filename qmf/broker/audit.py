@@ -27,7 +27,10 @@ class BrokerAudit(BrokerObserver):
 
     def on_connected(self, client: ClientSession) -> None:
         """See `BrokerObserver`."""
-        self._write(client.info, "login", container=client.info.container)
+        if client.info.domain:  # another broker, to which this one has connected
+            self._write(client.info, "peer up", object=client.info.domain)
+        else:
+            self._write(client.info, "login", container=client.info.container)
 
     def on_connection_refused(self, info: ClientInfo, reason: str) -> None:
         """See `BrokerObserver`."""
@@ -35,7 +38,10 @@ class BrokerAudit(BrokerObserver):
 
     def on_disconnected(self, client: ClientSession) -> None:
         """See `BrokerObserver`."""
-        self._write(client.info, "disconnect")
+        if client.info.domain:
+            self._write(client.info, "peer down", object=client.info.domain)
+        else:
+            self._write(client.info, "disconnect")
 
     def on_connection_revoked(self, client: ClientSession, reason: str) -> None:
         """See `BrokerObserver`."""

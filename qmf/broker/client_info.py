@@ -20,6 +20,8 @@ class ClientInfo:
         protocol: by which it communicates, such as ``AMQP 1.0``; empty before it has logged in.
         groups: that its access token says the user belongs to.
         token_end: when its access token ends, in seconds since 1970; None if it has logged in otherwise.
+        domain: name of the domain, for another broker to which this one has connected; empty for a client.
+        local: our own address and port then; empty for a client.
     """
 
     address: str
@@ -30,6 +32,8 @@ class ClientInfo:
     protocol: str = ""
     groups: frozenset[str] = frozenset()
     token_end: float | None = None
+    domain: str = ""
+    local: str = ""
 
     @property
     def proven_user(self) -> str:

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING, Self
 
 from qmf._arguments import arguments_of
 from qmf._closable import AsyncClosable
+from qmf.broker.federation.federation import BrokerFederation
 from qmf.broker.listener import Listener, ListenError
 from qmf.broker.logins import Logins
 from qmf.broker.nodes.counters import BrokerCounters
+from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.node_declaration import NodeDeclaration
 from qmf.broker.nodes.observer import BrokerObserver, BrokerObservers
+from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import QueueSettings
 from qmf.broker.nodes.topics import PolicyKind
 from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.peers import FederationError, LinkDirection
 from qmf.broker.operations.principal import BROKER
 from qmf.broker.options import BrokerArguments, BrokerOptions
 from qmf.broker.protocols.amqp.protocol import AmqpProtocol
@@ -97,6 +101,7 @@ class Broker(AsyncClosable):
         self._sessions: ClientSessions | None = None
         self._amqp: AmqpProtocol | None = None
         self._expiry: asyncio.TimerHandle | None = None
+        self._federation: BrokerFederation | None = None
 
     @property
     def host(self) -> str:
@@ -161,11 +166,15 @@ class Broker(AsyncClosable):
         if options.data_dir is not None:
             self._open_data_dir(options.data_dir, self._registry)
         operations = Operations(self._registry, options.policy)
+        federation = self._federation = BrokerFederation(operations)
+        operations.federation = federation
         self._add_observers(self._registry, operations)
         self._create_nodes(self._registry, operations)
+        if self._persistence is not None:
+            await self._restore_peers(self._persistence, federation)
         self._sessions = ClientSessions(operations, options.connection_limits)
-        self._registry.on_deleted = self._sessions.on_node_deleted
-        operations.on_policy_changed = self._sessions.on_policy_changed
+        self._registry.on_deleted = self._on_node_deleted
+        operations.on_policy_changed = self._on_policy_changed
         self._amqp = AmqpProtocol(
             operations,
             self._sessions,
@@ -192,6 +201,7 @@ class Broker(AsyncClosable):
             except BaseException:
                 await self.close()
                 raise
+        federation.start()
 
     def _add_observers(self, registry: NodeRegistry, operations: Operations) -> None:
         """Have what decides who may, and what records it, know what happens."""
@@ -203,7 +213,7 @@ class Broker(AsyncClosable):
             observers.append(audit)
             operations.on_refused = audit.on_refused
         if observers:
-            registry.observer = BrokerObservers(*observers)
+            registry.observer = BrokerObservers(registry.observer, *observers)
 
     async def serve(self, connected: socket.socket) -> None:
         """Serve a client on a socket that is connected to it.
@@ -222,6 +232,8 @@ class Broker(AsyncClosable):
             return
         if self._tls_listener is not None:
             self._tls_listener.stop()
+        if self._federation is not None:
+            await self._federation.close()
         management, self._management = self._management, None
         if management is not None:
             await management.close()
@@ -266,6 +278,22 @@ class Broker(AsyncClosable):
 
         self._persistence = Persistence(path, registry)
 
+    async def _restore_peers(self, persistence: Persistence, federation: BrokerFederation) -> None:
+        from qmf.broker.store.errors import StoreDamaged
+        from qmf.broker.store.unit import DefinitionKind
+
+        for each in persistence.peers:
+            try:
+                if each.kind is DefinitionKind.DOMAIN:
+                    federation.restore_domain(each.name, each.fields)
+                else:
+                    federation.restore_link(LinkDirection(each.kind.value), each.name, each.fields)
+            except FederationError as error:
+                await self._close_data_dir()
+                raise StoreDamaged(
+                    persistence.path, f"{each.kind.value} {each.name!r} cannot be restored: {error}"
+                ) from error
+
     async def _close_data_dir(self) -> None:
         persistence, self._persistence = self._persistence, None
         if persistence is not None:
@@ -289,6 +317,20 @@ class Broker(AsyncClosable):
         )
         self._management = ManagementAgent(operations, name=self._options.name, setup=setup, process=self.process)
         await self._management.start()
+
+    def _on_node_deleted(self, node: Queue | Exchange) -> None:
+        """A node was deleted: links that clients have there end, and those to other brokers."""
+        assert self._sessions is not None
+        assert self._federation is not None
+        self._sessions.on_node_deleted(node)
+        self._federation.on_node_deleted(node)
+
+    def _on_policy_changed(self) -> None:
+        """Other rules apply: what lacks a right now ends."""
+        assert self._sessions is not None
+        assert self._federation is not None
+        self._sessions.on_policy_changed()
+        self._federation.on_policy_changed()
 
     def _expire(self) -> None:
         """Remove the messages whose time to live has ended; one that is the next to be delivered is removed earlier."""

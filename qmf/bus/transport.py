@@ -262,7 +262,15 @@ class AmqpTransport(asyncio.BufferedProtocol):
     @property
     def peer_address(self) -> str:
         """Address and port of the peer."""
-        name = self._transport.get_extra_info("peername") if self._transport is not None else None
+        return self._address("peername")
+
+    @property
+    def local_address(self) -> str:
+        """Our own address and port."""
+        return self._address("sockname")
+
+    def _address(self, which: str) -> str:
+        name = self._transport.get_extra_info(which) if self._transport is not None else None
         if not isinstance(name, tuple):
             return "unknown"
         host = f"[{name[0]}]" if ":" in name[0] else name[0]

@@ -210,11 +210,13 @@ class FileAccessControl(BrokerObserver):
 
     def on_connected(self, client: ClientSession) -> None:
         """See `BrokerObserver`."""
-        self._connections[self._user(client)] += 1
+        if not client.info.domain:
+            self._connections[self._user(client)] += 1
 
     def on_disconnected(self, client: ClientSession) -> None:
         """See `BrokerObserver`."""
-        _decrement(self._connections, self._user(client))
+        if not client.info.domain:
+            _decrement(self._connections, self._user(client))
 
     def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""

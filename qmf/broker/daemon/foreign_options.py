@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import attrs
 
-_NO_LINKS = "this broker has no links to other brokers"
+_NO_LINKS = "it is for links by AMQP 0-10, which this broker does not have"
 _NO_MODULES = "this broker has no modules to load"
 _NO_HA = "this broker has no high availability"
 _LINEAR_STORE = "it belongs to qpidd's journal, which this broker does not have"

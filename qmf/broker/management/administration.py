@@ -21,12 +21,15 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import BindingExists, ExchangeInUse, NameInUse, NoSuchExchange
 from qmf.broker.nodes.topics import PolicyKind, TopicError
 from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.peers import FederationError, LinkDirection
 from qmf.broker.operations.policy import Action, ObjectType, OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.errors import DecodeError
 
-#: What `create` and `delete` know, and what they will know once the broker has links to other brokers.
-_EXCHANGE_TYPES, _FEDERATION_TYPES = ("exchange", "topic"), ("link", "bridge", "domain", "incoming", "outgoing")
+#: What `create` and `delete` know, and what needs AMQP 0-10.
+_EXCHANGE_TYPES, _ROUTE_TYPES = ("exchange", "topic"), ("link", "bridge")
+_DOMAIN = "domain"
+_DIRECTIONS = {direction.value: direction for direction in LinkDirection}
 _POLICIES = {kind.value: kind for kind in PolicyKind}
 
 
@@ -60,10 +63,11 @@ class Administration:
 
     @_answers_refusals
     def create(self, type: str, name: str, properties: Mapping[str, object], strict: bool) -> None:
-        """Create a queue, exchange or binding.
+        """Create a queue, an exchange, a binding, or another object of the broker.
 
         Args:
-            type: ``queue``, ``exchange``, ``topic``, ``binding``, ``QueuePolicy`` or ``TopicPolicy``.
+            type: ``queue``, ``exchange``, ``topic``, ``binding``, ``QueuePolicy``, ``TopicPolicy``, ``domain``,
+                ``incoming`` or ``outgoing``.
             name: of the node; of a binding ``exchange/queue/key``.
             properties: settings of the node, or arguments of the binding.
             strict: refuse settings that this broker does not know, rather than ignore them.
@@ -73,37 +77,16 @@ class Administration:
         """
         if type == "binding":
             self._bind(name, properties)
-            return
-        if type in _POLICIES or (type == "topic" and "exchange" in properties):
+        elif type == _DOMAIN or type in _DIRECTIONS:
+            self._create_peer(type, name, properties, strict=strict)
+        elif type in _POLICIES or (type == "topic" and "exchange" in properties):
             self._create_named(type, name, properties, strict=strict)
-            return
-        if type != "queue":
-            self._check_type(type, _EXCHANGE_TYPES)
-            kind = properties.get("exchange-type", "topic")
-            if kind not in EXCHANGE_TYPES:
-                raise MethodError(f"Invalid exchange type: {kind}")
-        try:
-            declaration = read_node_declaration(
-                ("queue" if type == "queue" else "topic",), properties, strict=strict, limits=self._registry.limits
-            )
-        except NodeDeclarationError as error:
-            raise MethodError(f"invalid-argument: {error}") from error
-        if not name:
-            raise MethodError("invalid parameter to method call: the name is empty")
-        if type == "queue" and declaration.exchange is not None:
-            raise MethodError("invalid parameter to method call: exchange-type: a queue has none")
-        try:
-            self._operations.create(self._principal, name, declaration)
-        except NameInUse as error:
-            raise MethodError(f"object already exists: {name}") from error
-        except NoSuchExchange as error:
-            raise MethodError(f"not-found: {error}") from error
-        except NodeDeclarationError as error:
-            raise MethodError(f"invalid parameter to method call: {error}") from error
+        else:
+            self._create_node(type, name, properties, strict=strict)
 
     @_answers_refusals
     def delete(self, type: str, name: str, options: Mapping[str, object]) -> None:
-        """Delete a queue, exchange or binding.
+        """Delete what `create` can create.
 
         Args:
             type, name: as of `create`.
@@ -115,6 +98,8 @@ class Administration:
         if type == "binding":
             exchange, queue, key = self._ends(name, "Unbind")
             self._operations.unbind(self._principal, exchange, queue, key)
+        elif type == _DOMAIN or type in _DIRECTIONS:
+            self._delete_peer(type, name)
         elif type == "queue":
             self._delete_queue(name, options)
         elif type in _POLICIES:
@@ -146,7 +131,7 @@ class Administration:
         Raises:
             MethodError: there is none, or another type was asked for.
         """
-        if type in (*_EXCHANGE_TYPES, "binding"):
+        if type in (*_EXCHANGE_TYPES, "binding", _DOMAIN, *_DIRECTIONS):
             raise refusal(ErrorCode.NOT_IMPLEMENTED, f"only queues can be asked for, not {name!r}")
         self._check_type(type, ("queue",))
         found = self._registry.queue(name)
@@ -244,8 +229,9 @@ class Administration:
     def _check_type(self, type: str, known: tuple[str, ...]) -> None:
         if type in known:
             return
-        if type in _FEDERATION_TYPES:
-            raise refusal(ErrorCode.NOT_IMPLEMENTED, f"{type}: this broker has no links to other brokers")
+        if type in _ROUTE_TYPES:
+            text = f"{type}: this broker has no links by AMQP 0-10; create a domain, and incoming or outgoing links"
+            raise refusal(ErrorCode.NOT_IMPLEMENTED, text)
         raise MethodError(f"unknown object type: {type}")
 
     def _create_named(self, type: str, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
@@ -261,6 +247,53 @@ class Administration:
             raise MethodError(str(error)) from error
         except NodeDeclarationError as error:
             raise MethodError(f"invalid-argument: {error}") from error
+
+    def _create_node(self, type: str, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
+        """Create a queue or an exchange."""
+        if type != "queue":
+            self._check_type(type, _EXCHANGE_TYPES)
+            kind = properties.get("exchange-type", "topic")
+            if kind not in EXCHANGE_TYPES:
+                raise MethodError(f"Invalid exchange type: {kind}")
+        try:
+            declaration = read_node_declaration(
+                ("queue" if type == "queue" else "topic",), properties, strict=strict, limits=self._registry.limits
+            )
+        except NodeDeclarationError as error:
+            raise MethodError(f"invalid-argument: {error}") from error
+        if not name:
+            raise MethodError("invalid parameter to method call: the name is empty")
+        if type == "queue" and declaration.exchange is not None:
+            raise MethodError("invalid parameter to method call: exchange-type: a queue has none")
+        try:
+            self._operations.create(self._principal, name, declaration)
+        except NameInUse as error:
+            raise MethodError(f"object already exists: {name}") from error
+        except NoSuchExchange as error:
+            raise MethodError(f"not-found: {error}") from error
+        except NodeDeclarationError as error:
+            raise MethodError(f"invalid parameter to method call: {error}") from error
+
+    def _create_peer(self, type: str, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
+        """Create a domain, or a link to one."""
+        if not name:
+            raise MethodError("invalid parameter to method call: the name is empty")
+        try:
+            if type == _DOMAIN:
+                self._operations.create_domain(self._principal, name, properties, strict=strict)
+            else:
+                self._operations.create_link(self._principal, _DIRECTIONS[type], name, properties, strict=strict)
+        except FederationError as error:
+            raise MethodError(str(error)) from error
+
+    def _delete_peer(self, type: str, name: str) -> None:
+        try:
+            if type == _DOMAIN:
+                self._operations.delete_domain(self._principal, name)
+            else:
+                self._operations.delete_link(self._principal, _DIRECTIONS[type], name)
+        except FederationError as error:
+            raise MethodError(str(error)) from error
 
     def _bind(self, name: str, arguments: Mapping[str, object]) -> None:
         exchange, queue, key = self._ends(name, "Bind")

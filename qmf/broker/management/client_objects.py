@@ -22,6 +22,7 @@ class ManagedConnection(model.Connection, SampledObject):
 
     Attributes:
         container: container id of the client.
+        domain: name of the domain, if it is another broker to which this one has connected; else empty.
     """
 
     def __init__(self, vhost: model.Vhost, client: ClientSession, listening: str) -> None:
@@ -37,11 +38,11 @@ class ManagedConnection(model.Connection, SampledObject):
         process = properties.get(_PROCESS)
         super().__init__(
             vhostRef=vhost,
-            address=connection_address(listening, info.address),
-            incoming=True,
+            address=connection_address(info.local or listening, info.address),
+            incoming=not info.domain,
             SystemConnection=False,
             userProxyAuth=False,
-            federationLink=False,
+            federationLink=bool(info.domain),
             authIdentity=sstr(info.user),
             remoteProcessName=lstr(process) if isinstance(process, str) else None,
             remotePid=_process_id(properties.get(_PID)),
@@ -54,6 +55,7 @@ class ManagedConnection(model.Connection, SampledObject):
         )
         self.closing = False
         self.container = sstr(info.container)
+        self.domain = info.domain
         self._client = client
         self._links: set[ClientLink] = set()
         #: Transfers on links that are gone.

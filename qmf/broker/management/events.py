@@ -25,6 +25,8 @@ EVENTS = (
     model.ClientConnect,
     model.ClientConnectFail,
     model.ClientDisconnect,
+    model.BrokerLinkUp,
+    model.BrokerLinkDown,
     model.QueueDeclare,
     model.QueueDelete,
     model.ExchangeDeclare,
@@ -61,6 +63,9 @@ class EventPublisher(BrokerObserver):
     def on_connected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
         rhost, user = self._connection_and_user(client)
+        if client.info.domain:
+            self._raise(model.BrokerLinkUp(rhost=rhost))
+            return
         self._raise(model.ClientConnect(rhost=rhost, user=user, properties=simple_map(client.info.properties)))
 
     def on_connection_refused(self, info: ClientInfo, reason: str) -> None:
@@ -90,6 +95,9 @@ class EventPublisher(BrokerObserver):
     def on_disconnected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
         rhost, user = self._connection_and_user(client)
+        if client.info.domain:
+            self._raise(model.BrokerLinkDown(rhost=rhost))
+            return
         self._raise(model.ClientDisconnect(rhost=rhost, user=user, properties=simple_map(client.info.properties)))
 
     def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
@@ -206,7 +214,8 @@ class EventPublisher(BrokerObserver):
             self._raise(model.ExchangeDeclare(exName=sstr(node.name), exType=node.kind, **common))
 
     def _connection_and_user(self, client: BrokerClient) -> tuple[str, str]:
-        return connection_address(self._listening, client.info.address), sstr(client.info.user)
+        info = client.info
+        return connection_address(info.local or self._listening, info.address), sstr(info.user)
 
     def _raise(self, event: Event) -> None:
         try:

@@ -51,7 +51,7 @@ def _properties(session: model.Session, connection: ManagedConnection, link: Cli
         "name": sstr(link.name),
         "source": sstr(link.source),
         "target": sstr(link.target),
-        "domain": "",
+        "domain": sstr(connection.domain),
     }
 
 

@@ -189,7 +189,7 @@ class ManagedBroker(model.Broker, SampledObject):
         self._administration.set_timestamps(receive=receive)
         log.log(25, "messages that come get %s timestamp", "a" if receive else "no")
 
-    connect = not_implemented("Broker.connect", "this broker has no links to other brokers")
+    connect = not_implemented("Broker.connect", "this broker has no links by AMQP 0-10; create a domain")
 
     def _qmf_set_property(self, name: str, value: object) -> Never:  # noqa: ARG002
         raise MethodError(f"setting Broker.{name} is not supported by this broker")

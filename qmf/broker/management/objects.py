@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
+from functools import partial
 
 from qmf.agent import Agent
 from qmf.broker.management.administration import Administration
@@ -19,12 +20,21 @@ from qmf.broker.management.node_objects import (
     ManagedSystem,
     ManagedVhost,
 )
+from qmf.broker.management.peer_objects import ManagedDomain, ManagedLink
 from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
 from qmf.broker.management.setup import BrokerSetup, machine_id
 from qmf.broker.management.topic_objects import ManagedQueuePolicy, ManagedTopic, ManagedTopicPolicy
+from qmf.broker.management.values import sstr
 from qmf.broker.nodes.bindings import Binding, BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
-from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientLink, ClientSession
+from qmf.broker.nodes.observer import (
+    BrokerClient,
+    BrokerObserver,
+    ClientLink,
+    ClientSession,
+    PeerDomain,
+    PeerLink,
+)
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.topics import NodePolicy, PolicyKind, Topic
 from qmf.broker.operations.operations import Operations
@@ -45,6 +55,8 @@ CLASSES = (
     model.Subscription,
     model.Incoming,
     model.Outgoing,
+    model.Domain,
+    model.Link,
     model.Topic,
     model.QueuePolicy,
     model.TopicPolicy,
@@ -67,6 +79,7 @@ class ObjectPublisher(BrokerObserver):
         """
         self._agent = agent
         self._registry = operations.registry
+        self._federation = operations.federation
         self._administration = Administration(operations)
         self._listening = listening
         self._systems: SampledObjects[str, ManagedSystem] = SampledObjects(agent)
@@ -85,6 +98,8 @@ class ObjectPublisher(BrokerObserver):
         self._subscriptions: SampledObjects[ClientLink, ManagedSubscription] = SampledObjects(agent)
         self._incoming: SampledObjects[ClientLink, ManagedIncoming] = SampledObjects(agent)
         self._outgoing: SampledObjects[ClientLink, ManagedOutgoing] = SampledObjects(agent)
+        self._domains: SampledObjects[PeerDomain, ManagedDomain] = SampledObjects(agent)
+        self._peer_links: SampledObjects[PeerLink, ManagedLink] = SampledObjects(agent)
         self._topics: SampledObjects[Topic, ManagedTopic] = SampledObjects(agent)
         self._queue_policies: SampledObjects[NodePolicy, ManagedQueuePolicy] = SampledObjects(agent)
         self._topic_policies: SampledObjects[NodePolicy, ManagedTopicPolicy] = SampledObjects(agent)
@@ -103,6 +118,7 @@ class ObjectPublisher(BrokerObserver):
         sampler.add("Subscription", self._subscriptions.sample)
         sampler.add("Incoming", self._incoming.sample)
         sampler.add("Outgoing", self._outgoing.sample)
+        sampler.add("Link", self._peer_links.sample)
 
     def publish_existing(self, process: ProcessControl | None, setup: BrokerSetup) -> None:
         """Add objects for what exists from the start. Called once, before all other methods.
@@ -140,6 +156,10 @@ class ObjectPublisher(BrokerObserver):
             self.on_topic_declared(topic)
         for policy in registry.topics.policies:
             self.on_policy_declared(policy)
+        for domain in self._federation.domains if self._federation is not None else ():
+            self.on_domain_declared(domain)
+        for link in self._federation.links if self._federation is not None else ():
+            self.on_link_declared(link)
 
     def on_connected(self, client: ClientSession) -> None:
         """See `BrokerObserver`."""
@@ -200,6 +220,23 @@ class ObjectPublisher(BrokerObserver):
         """See `BrokerObserver`."""
         self._queue_policies.remove(policy)
         self._topic_policies.remove(policy)
+
+    def on_domain_declared(self, domain: PeerDomain) -> None:
+        """See `BrokerObserver`."""
+        self._domains.add(domain, ManagedDomain(domain))
+
+    def on_domain_deleted(self, domain: PeerDomain) -> None:
+        """See `BrokerObserver`."""
+        self._domains.remove(domain)
+
+    def on_link_declared(self, link: PeerLink) -> None:
+        """See `BrokerObserver`."""
+        delete = partial(self._administration.delete, link.kind, link.name, {})
+        self._peer_links.add(link, ManagedLink(self._vhost, link, self._connections.get, delete), sstr(link.name))
+
+    def on_link_deleted(self, link: PeerLink) -> None:
+        """See `BrokerObserver`."""
+        self._peer_links.remove(link)
 
     def on_attached(self, client: ClientSession, link: ClientLink) -> None:
         """See `BrokerObserver`."""

@@ -7,7 +7,7 @@ module, so that exchanges and queues, which notify them, need not know the class
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -142,6 +142,74 @@ class ClientLink(Hashable, Protocol):
         """Number and bytes of the messages that the client has received and not settled."""
 
 
+class PeerDomain(Hashable, Protocol):
+    """Another broker, to which this one has links. Compared by identity."""
+
+    @property
+    def name(self) -> str:
+        """Name of the domain."""
+
+    @property
+    def durable(self) -> bool:
+        """It is there again after a restart."""
+
+    @property
+    def url(self) -> str:
+        """Where the broker is, without a password."""
+
+    @property
+    def mechanisms(self) -> tuple[str, ...] | None:
+        """Names of SASL mechanisms that may be used; None for the strongest that is offered."""
+
+    @property
+    def username(self) -> str | None:
+        """Who logs in, or None."""
+
+    @property
+    def properties(self) -> Mapping[str, object]:
+        """As it was created, with its password."""
+
+
+class PeerLink(Hashable, Protocol):
+    """A link of this broker to another one, whether or not it is up. Compared by identity."""
+
+    @property
+    def name(self) -> str:
+        """Name of the link."""
+
+    @property
+    def kind(self) -> str:
+        """Of which type consoles create it: ``incoming`` or ``outgoing``."""
+
+    @property
+    def durable(self) -> bool:
+        """It is there again after a restart."""
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """From which it is made again."""
+
+    @property
+    def place(self) -> tuple[str, int, bool]:
+        """Host and port of the other broker, and whether with TLS."""
+
+    @property
+    def state_name(self) -> str:
+        """Its state, in qpidd's words."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is not up; empty if it is."""
+
+    @property
+    def since(self) -> float:
+        """When it came into this state, in seconds since 1970."""
+
+    @property
+    def session(self) -> ClientSession | None:
+        """The other broker on the link's connection; None while there is none."""
+
+
 class BrokerObserver:
     """Notified on the loop's thread, after something was created and before it is removed. This one does nothing.
 
@@ -149,7 +217,7 @@ class BrokerObserver:
     """
 
     def on_connected(self, client: ClientSession) -> None:
-        """A client has connected and logged in."""
+        """A client has connected and logged in, or this broker has, at another one (`ClientInfo.domain`)."""
 
     def on_connection_refused(self, info: ClientInfo, reason: str) -> None:
         """A client could not log in, or there are too many connections."""
@@ -205,6 +273,18 @@ class BrokerObserver:
 
     def on_policy_deleted(self, policy: NodePolicy) -> None:
         """A policy is about to be deleted."""
+
+    def on_domain_declared(self, domain: PeerDomain) -> None:
+        """A domain was created."""
+
+    def on_domain_deleted(self, domain: PeerDomain) -> None:
+        """A domain is about to be deleted."""
+
+    def on_link_declared(self, link: PeerLink) -> None:
+        """A link to another broker was created."""
+
+    def on_link_deleted(self, link: PeerLink) -> None:
+        """A link to another broker is about to be deleted."""
 
     def on_redirected(self, source: Queue, target: Queue) -> None:
         """New messages of a queue go to another one."""

@@ -17,6 +17,7 @@ from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.settings import ExchangeSettings, QueueSettings
 from qmf.broker.nodes.topics import PolicyKind
 from qmf.broker.operations.grants import BrowseGrant, ConsumeGrant
+from qmf.broker.operations.peers import Federation, FederationError, LinkDirection
 from qmf.broker.operations.policy import Action, AllowAll, ObjectType, Operation, OperationRefused, Policy
 from qmf.broker.operations.principal import Principal
 from qmf.broker.operations.properties import exchange_properties, new_queue_properties, queue_properties
@@ -41,6 +42,7 @@ class Operations:
         registry: of the broker; its methods that change something are called here alone.
         on_refused: called when the policy has refused something.
         on_policy_changed: called when another policy applies; what was granted before may be asked for again.
+        federation: the domains and links of the broker; None for one that can have none. Set when the broker starts.
     """
 
     def __init__(self, registry: NodeRegistry, policy: Policy | None = None) -> None:
@@ -53,6 +55,7 @@ class Operations:
         self.registry = registry
         self.on_refused: Callable[[OperationRefused], None] = lambda _: None
         self.on_policy_changed: Callable[[], None] = lambda: None
+        self.federation: Federation | None = None
         self._policy: Policy = policy or AllowAll()
         #: What was granted while somebody notes it.
         self._noted: list[Operation] | None = None
@@ -353,6 +356,34 @@ class Operations:
         self.ask(principal, Operation(Action.DELETE, _POLICIES[kind], pattern))
         self.registry.topics.delete_policy(kind, pattern)
 
+    # Other brokers. ACL files know the creation of links alone, so that it stands for all changes of them.
+
+    def create_domain(
+        self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool = False
+    ) -> None:
+        """Create a domain; see `Federation.add_domain`."""
+        self._ask_federation(principal, name).add_domain(name, properties, strict=strict)
+
+    def delete_domain(self, principal: Principal, name: str) -> None:
+        """Delete a domain; see `Federation.remove_domain`."""
+        self._ask_federation(principal, name).remove_domain(name)
+
+    def create_link(
+        self,
+        principal: Principal,
+        direction: LinkDirection,
+        name: str,
+        properties: Mapping[str, object],
+        *,
+        strict: bool = False,
+    ) -> None:
+        """Create a link to another broker; see `Federation.add_link`."""
+        self._ask_federation(principal, name).add_link(principal, direction, name, properties, strict=strict)
+
+    def delete_link(self, principal: Principal, direction: LinkDirection, name: str) -> None:
+        """Delete a link to another broker; see `Federation.remove_link`."""
+        self._ask_federation(principal, name).remove_link(direction, name)
+
     def timestamps(self, principal: Principal) -> bool:
         """Whether messages that come get the time as an annotation."""
         self.ask(principal, Operation(Action.ACCESS, ObjectType.BROKER))
@@ -364,6 +395,12 @@ class Operations:
         self.registry.timestamps = receive
 
     # Details
+
+    def _ask_federation(self, principal: Principal, name: str) -> Federation:
+        self.ask(principal, Operation(Action.CREATE, ObjectType.LINK, name))
+        if self.federation is None:
+            raise FederationError("this broker can have no links to other brokers")
+        return self.federation
 
     def _ask_creation(self, principal: Principal, name: str, declaration: NodeDeclaration) -> None:
         if declaration.exchange is None:

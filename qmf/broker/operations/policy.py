@@ -38,6 +38,7 @@ class ObjectType(enum.Enum):
     QUERY = "query"  #: for managed objects
     EXCHANGE = "exchange"
     QUEUE = "queue"
+    LINK = "link"  #: to another broker, or the domain that this is
     TOPIC = "topic"  #: a name of an exchange, and policies by which nodes are created; unknown to ACL files
     QUEUE_POLICY = "QueuePolicy"
     TOPIC_POLICY = "TopicPolicy"

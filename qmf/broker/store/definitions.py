@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, properties_of, read_node_declaration
-from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientLink
+from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientLink, PeerDomain, PeerLink
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse, NodeRegistry, NoSuchExchange
 from qmf.broker.nodes.settings import Lifetime, OverflowPolicy
@@ -33,6 +33,9 @@ _UNTOUCHED = "qmf.untouched"
 #: What durable policies are in the store.
 _POLICIES = {DefinitionKind.QUEUE_POLICY: PolicyKind.QUEUE, DefinitionKind.TOPIC_POLICY: PolicyKind.TOPIC}
 
+#: Links to other brokers, and what these are. The broker restores them itself, when its nodes are there.
+_PEERS = frozenset({DefinitionKind.DOMAIN, DefinitionKind.INCOMING, DefinitionKind.OUTGOING})
+
 #: Exchange, queue and key: identifies a binding.
 _BindingKey = tuple[str, str, str]
 
@@ -51,6 +54,7 @@ class DefinitionRecorder(BrokerObserver):
         self._nodes: dict[Queue | Exchange, int] = {}
         self._bindings: dict[_BindingKey, int] = {}
         self._named: dict[Topic | NodePolicy, int] = {}
+        self._peers: dict[tuple[DefinitionKind, str], int] = {}
         #: Queues that delete themselves, and never had a receiver.
         self._unused: set[Queue] = set()
         #: Queues of which no message was delivered, since they never had a receiver.
@@ -72,6 +76,8 @@ class DefinitionRecorder(BrokerObserver):
                     self._restore_binding(each)
                 elif each.kind in (DefinitionKind.TOPIC, *_POLICIES):
                     self._restore_named(each)
+                elif each.kind in _PEERS:
+                    self._peers[each.kind, each.name] = each.id
                 elif isinstance(node := self._restore_node(each), Queue):
                     queues[each.id] = node
             except (
@@ -87,6 +93,11 @@ class DefinitionRecorder(BrokerObserver):
                     self._path, f"{each.kind.value} {each.name!r} cannot be restored: {error}"
                 ) from error
         self._restore_messages(queues, self._store.recover())
+
+    @property
+    def peers(self) -> Sequence[Definition]:
+        """Other brokers, and the links to them, in the order in which they were created; they are not restored here."""
+        return [each for each in self._store.definitions if each.kind in _PEERS]
 
     def end_unused(self) -> None:
         """Delete the restored queues that delete themselves after their use, or start the time after which they do.
@@ -166,6 +177,24 @@ class DefinitionRecorder(BrokerObserver):
         """See `BrokerObserver`."""
         self._forget_named(policy)
 
+    def on_domain_declared(self, domain: PeerDomain) -> None:
+        """See `BrokerObserver`."""
+        if domain.durable:
+            self._define_peer(DefinitionKind.DOMAIN, domain.name, domain.properties)
+
+    def on_domain_deleted(self, domain: PeerDomain) -> None:
+        """See `BrokerObserver`."""
+        self._forget_peer(DefinitionKind.DOMAIN, domain.name)
+
+    def on_link_declared(self, link: PeerLink) -> None:
+        """See `BrokerObserver`."""
+        if link.durable:
+            self._define_peer(DefinitionKind(link.kind), link.name, link.fields)
+
+    def on_link_deleted(self, link: PeerLink) -> None:
+        """See `BrokerObserver`."""
+        self._forget_peer(DefinitionKind(link.kind), link.name)
+
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         queue = link.queue
@@ -195,6 +224,14 @@ class DefinitionRecorder(BrokerObserver):
 
     def _forget_named(self, named: Topic | NodePolicy) -> None:
         if (id := self._named.pop(named, None)) is not None:
+            self._journal.undefine(id)
+
+    def _define_peer(self, kind: DefinitionKind, name: str, fields: Mapping[str, object]) -> None:
+        if (kind, name) not in self._peers:  # otherwise it is being restored
+            self._peers[kind, name] = self._define(kind, name, dict(fields))
+
+    def _forget_peer(self, kind: DefinitionKind, name: str) -> None:
+        if (id := self._peers.pop((kind, name), None)) is not None:
             self._journal.undefine(id)
 
     def _restore_named(self, definition: Definition) -> None:

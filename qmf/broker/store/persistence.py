@@ -15,7 +15,12 @@ from qmf.broker.store.store import Store
 
 
 class Persistence:
-    """The data folder of a broker, from its start to its end."""
+    """The data folder of a broker, from its start to its end.
+
+    Attributes:
+        peers: domains and links that the broker has to restore itself.
+        path: of the file with the definitions.
+    """
 
     def __init__(self, path: Path, registry: NodeRegistry) -> None:
         """Open or create the data folder, and create what is in it. Belongs to the running loop.
@@ -30,6 +35,7 @@ class Persistence:
         self._registry = registry
         with ExitStack() as opened:
             self._folder = DataFolder(path)
+            self.path = self._folder.database
             opened.callback(self._folder.close)
             self._pages = MessagePages()
             opened.callback(self._pages.close)
@@ -48,6 +54,8 @@ class Persistence:
         except BaseException:
             registry.recorder = None
             raise
+        #: Other brokers, and the links to them.
+        self.peers = recorder.peers
         self._store.start()
         registry.observer = BrokerObservers(registry.observer, recorder)
         recorder.end_unused()

@@ -18,6 +18,9 @@ class DefinitionKind(enum.Enum):
     TOPIC = "topic"
     QUEUE_POLICY = "queue policy"
     TOPIC_POLICY = "topic policy"
+    DOMAIN = "domain"
+    INCOMING = "incoming"
+    OUTGOING = "outgoing"
 
 
 @attrs.frozen

@@ -50,7 +50,10 @@ class Changes:
         if len(words) != 1:
             options.usage_error(f"add {kind} needs a name")
         if kind != "queue":
-            self._create(kind, words[0], extra_properties(options.arguments), strict=False)
+            properties = extra_properties(options.arguments)
+            if options.durable:
+                properties["durable"] = True
+            self._create(kind, words[0], properties, strict=False)
             return
         for warning in ignored_options(options):
             print(f"Warning: {warning}", file=sys.stderr)

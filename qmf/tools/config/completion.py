@@ -16,7 +16,10 @@ from qmf.tools.connecting import access_of
 WAIT_LIMIT = 2.0
 
 #: Classes that ``list``, ``add`` and ``del`` are often used with.
-_CLASSES = ("binding", "broker", "connection", "exchange", "queue", "session", "subscription")
+_CLASSES = (
+    *("binding", "broker", "connection", "domain", "exchange", "incoming", "link", "outgoing", "queue", "session"),
+    "subscription",
+)
 
 _SCRIPTS = {
     "bash": """\

@@ -28,7 +28,14 @@ _QUEUE_FLAGS = {
     names.LVQ_NO_BROWSE: "--order=lvq-no-browse",
 }
 #: Properties that ``list`` shows by default; of other classes the first `_SHOWN`.
-_DEFAULT_PROPERTIES = {"exchange": ["name", "type", "durable"], "queue": ["name", "durable", "autoDelete"]}
+_DEFAULT_PROPERTIES = {
+    "exchange": ["name", "type", "durable"],
+    "queue": ["name", "durable", "autoDelete"],
+    "domain": ["name", "url", "mechanisms", "username", "durable"],
+    "incoming": ["name", "domain", "source", "target", "transfers"],
+    "outgoing": ["name", "domain", "source", "target", "transfers"],
+    "link": ["name", "host", "port", "durable", "state", "lastError"],
+}
 _SHOWN = 6
 
 

@@ -47,6 +47,8 @@ examples:
   qpid-config add exchange direct prices -a localhost:5672
   qpid-config exchanges -r -b guest/guest@broker-host:10000
   qpid-config queues --json | jq -r '.[].name'
+  qpid-config add domain berlin --argument url=amqp://berlin.example.com
+  qpid-config add outgoing orders-to-berlin --argument domain=berlin --argument source=orders --argument target=orders
 
 exchange types: direct, fanout, topic, headers, xml (selects by an XQuery)
 

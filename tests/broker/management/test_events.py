@@ -135,6 +135,6 @@ async def test_a_client_too_many_raises_an_event() -> None:
 
 def test_severities_are_those_of_qpidd() -> None:
     warnings = {event.__name__ for event in EVENTS if event._qmf_schema_.severity is Severity.WARN}
-    assert warnings == {"ClientConnectFail", "QueueThresholdExceeded"}
+    assert warnings == {"BrokerLinkDown", "ClientConnectFail", "QueueThresholdExceeded"}
     others = {event._qmf_schema_.severity for event in EVENTS if event.__name__ not in warnings}
     assert others == {Severity.INFORM}

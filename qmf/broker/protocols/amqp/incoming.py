@@ -19,6 +19,7 @@ from qmf.broker.refusal import Reason, Refusal
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import BATCHABLE, Link
+from qmf.bus.engine.values import Outcome
 from qmf.bus.transport import AmqpTransport
 from qmf.errors import DecodeError
 
@@ -259,9 +260,13 @@ class IncomingLink:
         else:
             self._settle(event, None, event.transaction)
 
+    def outcome(self, refusal: Refusal | None) -> tuple[Outcome, str, str]:
+        """The outcome of a message, with condition and description of an error."""
+        return outcome_of(refusal)
+
     def _settle(self, event: Delivery, refusal: Refusal | None = None, transaction: bytes | None = None) -> None:
         """Give a message its outcome: accepted, or why it was refused."""
-        outcome, condition, description = outcome_of(refusal)
+        outcome, condition, description = self.outcome(refusal)
         engine = self._transport.engine
         if event.delivery_tag is not None:
             if self.link.settles_second and transaction is None:

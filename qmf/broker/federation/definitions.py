@@ -1,0 +1,245 @@
+"""Domains and links as they are asked for: values, read from the properties that consoles give. No I/O."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+
+import attrs
+
+from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
+from qmf.broker.operations.peers import FederationError, LinkDirection
+from qmf.broker.operations.principal import Principal
+from qmf.bus.url import BusUrl, UrlError, parse_url
+
+#: Fields of a link in the store, besides the properties that it was created with: on whose behalf it was created, and
+#: the container id under which the other broker knows it.
+_USER, _ADDRESS, _PROTOCOL, _CONTAINER = "qmf.user", "qmf.address", "qmf.protocol", "qmf.container"
+_STORED = frozenset({_USER, _ADDRESS, _PROTOCOL, _CONTAINER})
+
+#: Beginning of the properties that are arguments of the queue that an outgoing link has at an exchange.
+_QUEUE_ARGUMENTS = "qpid."
+
+#: What qpidd's URLs have before the host, and whether it stands for TLS.
+_TRANSPORTS = {"tcp:": False, "ssl:": True}
+
+
+@attrs.frozen(eq=False)
+class Domain:
+    """Another broker.
+
+    Attributes:
+        name: of the domain.
+        durable: it is there again after a restart.
+        urls: of the broker, in the order in which they are tried.
+        mechanisms: names of SASL mechanisms that may be used; None for the strongest that the broker offers.
+        username, password: to log in with; None for those of each URL.
+        properties: as given.
+    """
+
+    name: str
+    durable: bool
+    urls: tuple[BusUrl, ...]
+    mechanisms: tuple[str, ...] | None
+    username: str | None
+    password: str | None = attrs.field(repr=False)
+    properties: Mapping[str, object] = attrs.field(repr=False)
+
+    @property
+    def url(self) -> str:
+        """The URLs as one text, without passwords."""
+        return ",".join(map(str, self.urls))
+
+    def login(self, url: BusUrl) -> BusUrl:
+        """A URL with the user to log in as, and the password."""
+        if url.username is not None or self.username is None:
+            return url
+        return attrs.evolve(url, username=self.username, password=self.password)
+
+
+@attrs.frozen(eq=False)
+class LinkDefinition:
+    """A link to another broker.
+
+    Attributes:
+        name: of the link.
+        direction: of its messages.
+        domain: name of the domain.
+        source, target: addresses; one is of this broker, the other one of the other broker.
+        durable: it is there again after a restart.
+        key: of the messages that are taken from an exchange; empty for the default of the exchange.
+        selector: of the messages that are taken, by their properties; empty for all.
+        queue: properties of the queue that an outgoing link has at an exchange.
+        principal: on whose behalf it takes and publishes messages.
+        container: container id under which the other broker knows it.
+        properties: as given.
+    """
+
+    name: str
+    direction: LinkDirection
+    domain: str
+    source: str
+    target: str
+    durable: bool
+    key: str
+    selector: str
+    queue: Mapping[str, object]
+    principal: Principal
+    container: str
+    properties: Mapping[str, object]
+
+    @property
+    def node(self) -> str:
+        """Address at this broker."""
+        return self.target if self.direction is LinkDirection.INCOMING else self.source
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What the store keeps of it: `read_stored_link` reads it."""
+        principal = self.principal
+        return {
+            **self.properties,
+            _USER: principal.user,
+            _ADDRESS: principal.address,
+            _PROTOCOL: principal.protocol,
+            _CONTAINER: self.container,
+        }
+
+
+def read_domain(name: str, properties: Mapping[str, object], *, strict: bool = False) -> Domain:
+    """A domain from its properties, which have qpidd's names.
+
+    Args:
+        name: of the domain.
+        properties: ``url`` (a text with one URL or several behind commas, or a list of them), ``username``,
+            ``password``, ``sasl_mechanisms``, ``sasl_service``, ``min_ssf``, ``max_ssf``, ``durable``.
+        strict: refuse other properties.
+
+    Raises:
+        FederationError: a property is missing or wrong.
+    """
+    arguments = Arguments(properties)
+    try:
+        urls = _urls(arguments.pop("url"))
+        names = arguments.text("sasl_mechanisms").replace(",", " ").split()
+        username, password = arguments.text("username"), arguments.text("password")
+        arguments.text("sasl_service")  # of Kerberos, which no client has here
+        least = arguments.number("min_ssf") or 0
+        arguments.number("max_ssf")
+        durable = arguments.boolean("durable")
+    except NodeArgumentError as error:
+        raise FederationError(f"invalid-argument: {error}") from error
+    if "NONE" in (item.upper() for item in names):
+        raise FederationError("invalid-argument: sasl_mechanisms: connections without SASL are not possible here")
+    if least and (plain := [url for url in urls if not url.tls]):
+        raise FederationError(f"invalid-argument: min_ssf: {plain[0]} has no TLS; write amqps://")
+    _refuse_unknown(arguments, strict=strict)
+    return Domain(
+        name, durable, urls, tuple(names) or None, username or None, password or None, _plain_values(properties)
+    )
+
+
+def read_link(
+    direction: LinkDirection, name: str, properties: Mapping[str, object], principal: Principal, *, strict: bool = False
+) -> LinkDefinition:
+    """A new link from its properties.
+
+    Args:
+        direction: of its messages.
+        name: of the link.
+        properties: ``domain``, ``source``, ``target``, ``durable``, ``key``, ``selector``, and those of a queue, which
+            begin with ``qpid.``.
+        principal: who creates it.
+        strict: refuse other properties.
+
+    Raises:
+        FederationError: a property is missing or wrong.
+    """
+    return _read_link(direction, name, properties, principal, f"qmf-link-{uuid.uuid4()}", strict=strict)
+
+
+def read_stored_link(direction: LinkDirection, name: str, fields: Mapping[str, object]) -> LinkDefinition:
+    """A link as the store has it (`LinkDefinition.fields`).
+
+    Raises:
+        FederationError: a field is missing or wrong.
+    """
+    user, address, protocol, container = (str(fields.get(key, "")) for key in (_USER, _ADDRESS, _PROTOCOL, _CONTAINER))
+    properties = {key: value for key, value in fields.items() if key not in _STORED}
+    return _read_link(direction, name, properties, Principal(user, address, protocol), container, strict=False)
+
+
+def _read_link(
+    direction: LinkDirection,
+    name: str,
+    properties: Mapping[str, object],
+    principal: Principal,
+    container: str,
+    *,
+    strict: bool,
+) -> LinkDefinition:
+    own = {key: value for key, value in properties.items() if not key.startswith(_QUEUE_ARGUMENTS)}
+    queue = {key: value for key, value in properties.items() if key not in own}
+    arguments = Arguments(own)
+    try:
+        domain, source, target = (arguments.text(key) for key in ("domain", "source", "target"))
+        durable, key, selector = arguments.boolean("durable"), arguments.text("key"), arguments.text("selector")
+    except NodeArgumentError as error:
+        raise FederationError(f"invalid-argument: {error}") from error
+    if not domain:
+        raise FederationError("Domain must be specified")
+    for what, address in (("source", source), ("target", target)):
+        if not address:
+            raise FederationError(f"invalid-argument: {what}: is missing")
+    if queue and direction is LinkDirection.INCOMING:
+        raise FederationError(f"invalid-argument: {next(iter(queue))}: an incoming link has no queue of its own")
+    _refuse_unknown(arguments, strict=strict)
+    creator = Principal(principal.user, principal.address, principal.protocol)
+    return LinkDefinition(
+        name,
+        direction,
+        domain,
+        source,
+        target,
+        durable,
+        key,
+        selector,
+        queue,
+        creator,
+        container,
+        _plain_values(properties),
+    )
+
+
+def _urls(value: object) -> tuple[BusUrl, ...]:
+    """The URLs of a domain: ours, or those of qpidd, such as ``amqp:tcp:one:5672,tcp:two:5672``."""
+    items = value.split(",") if isinstance(value, str) else value
+    if not value:
+        raise FederationError("A url is required for a domain!")
+    if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+        raise FederationError(f"invalid-argument: url: must be a text or a list of texts, not {value!r}")
+    try:
+        return tuple(_url(str(item).strip()) for item in items)
+    except UrlError as error:
+        raise FederationError(f"invalid-argument: url: {error}") from error
+
+
+def _url(text: str) -> BusUrl:
+    if "://" not in text:
+        text = text.removeprefix("amqp:")
+        for transport, tls in _TRANSPORTS.items():
+            credentials, at, host = text.rpartition("@")
+            if host.startswith(transport):
+                rest = f"{credentials}{at}{host.removeprefix(transport)}"
+                return parse_url(f"amqps://{rest}" if tls else rest)
+    return parse_url(text)
+
+
+def _refuse_unknown(arguments: Arguments, *, strict: bool) -> None:
+    if strict and arguments.unknown:
+        raise FederationError(f"invalid-argument: {', '.join(arguments.unknown)}: unknown")
+
+
+def _plain_values(properties: Mapping[str, object]) -> dict[str, object]:
+    """Properties as the store can keep them."""
+    return {str(name): list(value) if isinstance(value, tuple) else value for name, value in properties.items()}

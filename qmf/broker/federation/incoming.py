@@ -1,0 +1,135 @@
+"""Incoming links of federation: messages of another broker, which are accepted there when they are stored here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from qmf.broker.client_info import ClientInfo
+from qmf.broker.federation.local_nodes import NodeUnusable, filters_of, open_target
+from qmf.broker.federation.peer_links import BrokerLink, LinkFailed
+from qmf.broker.federation.peer_session import PeerSession
+from qmf.broker.nodes.observer import ClientLink
+from qmf.broker.nodes.router import Node
+from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.publisher import Publisher
+from qmf.broker.protocols.amqp.conditions import outcome_of
+from qmf.broker.protocols.amqp.incoming import IncomingLink
+from qmf.broker.refusal import Reason, Refusal
+from qmf.bus.client.network_connection import NetworkConnection
+from qmf.bus.engine.events import Delivery, DeliveryBatch
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.values import Durability, ExpiryPolicy, Outcome, Terminus
+from qmf.bus.transport import AmqpTransport
+
+
+class PullingLink(IncomingLink):
+    """This broker's end of an incoming link, which returns what it cannot publish now to its source."""
+
+    def __init__(
+        self,
+        transport: AmqpTransport,
+        link: Link,
+        publisher: Publisher,
+        node: Node,
+        *,
+        origin: ClientInfo,
+        on_refused: Callable[[Refusal], None],
+    ) -> None:
+        """Make an end for a link that is granted.
+
+        Args:
+            transport, link, publisher, node, origin: see `IncomingLink`.
+            on_refused: called when a message could not be published, and is returned.
+        """
+        super().__init__(transport, link, publisher, node, relay=False, origin=origin)
+        self._on_refused = on_refused
+        #: A message was returned: those behind it are as well, so that they stay in order.
+        self._returning = False
+
+    def outcome(self, refusal: Refusal | None) -> tuple[Outcome, str, str]:
+        """See `IncomingLink`. What is malformed is rejected; what another time may be published is not."""
+        if refusal is None or refusal.reason not in (Reason.FULL, Reason.UNAUTHORIZED, Reason.NOT_FOUND):
+            return outcome_of(refusal)
+        if not self._returning:
+            self._returning = True
+            self._on_refused(refusal)
+        return Outcome.RELEASED, "", ""
+
+    def on_deliveries(self, deliveries: Iterable[tuple[int | None, bytes]], message_format: int = 0) -> None:
+        """See `IncomingLink`."""
+        if not self._returning:
+            super().on_deliveries(deliveries, message_format)
+            return
+        for delivery_tag, _ in deliveries:
+            if delivery_tag is not None:
+                self._transport.engine.decisions.settle(self.link, delivery_tag, Outcome.RELEASED)
+        self._transport.flush_soon()
+
+
+class IncomingBrokerLink(BrokerLink):
+    """A link from another broker to a node of this one."""
+
+    _pulling: PullingLink | None = None
+
+    def check(self) -> None:
+        """See `BrokerLink`."""
+        self._open_target()
+
+    def _open_target(self) -> tuple[Publisher, Node]:
+        publisher, node = open_target(self.definition, self._operations)
+        self.nodes = (node,)
+        return publisher, node
+
+    def on_delivery(self, delivery: Delivery) -> None:
+        """See `LinkOwner`."""
+        if self._pulling is not None:
+            self._pulling.on_delivery(delivery)
+
+    def on_deliveries(self, batch: DeliveryBatch) -> None:
+        """See `LinkOwner`."""
+        if self._pulling is not None:
+            self._pulling.on_deliveries(batch.deliveries)
+
+    def _request(self, network: NetworkConnection) -> Link:
+        definition = self.definition
+        try:
+            self.check()
+        except (NodeUnusable, OperationRefused) as error:
+            raise LinkFailed(str(error)) from error
+        # At an exchange, what comes while a durable link is not up is kept for it; a queue keeps its messages anyway.
+        lasting = Durability.UNSETTLED_STATE if definition.durable else Durability.NONE
+        source = Terminus(
+            definition.source,
+            filters=filters_of(definition),
+            durability=lasting,
+            expiry=ExpiryPolicy.NEVER if definition.durable else ExpiryPolicy.SESSION,
+        )
+        return network.engine.links.attach(
+            definition.name,
+            is_sender=False,
+            terminus=source,
+            own_terminus=Terminus(definition.target),
+            unsettled=True,
+        )
+
+    def _begin(self, network: NetworkConnection, link: Link, session: PeerSession) -> ClientLink:
+        try:
+            publisher, node = self._open_target()
+        except (NodeUnusable, OperationRefused) as error:
+            raise LinkFailed(str(error)) from error
+        pulling = self._pulling = PullingLink(
+            network.transport, link, publisher, node, origin=session.info, on_refused=self._on_refused
+        )
+        pulling.begin()
+        return pulling
+
+    def _finish(self) -> None:
+        pulling, self._pulling = self._pulling, None
+        if pulling is not None:
+            pulling.end()
+
+    def _on_refused(self, refusal: Refusal) -> None:
+        if refusal.reason is Reason.FULL:
+            self.drop(f"no room in {self.definition.target!r}: {refusal.description}")
+        else:
+            self._loop.call_soon(self.fail, refusal.description)

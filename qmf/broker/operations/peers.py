@@ -1,0 +1,82 @@
+"""What operations need of federation: the domains of a broker, which are other brokers, and its links to them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from qmf.broker.nodes.observer import PeerDomain, PeerLink
+from qmf.broker.operations.principal import Principal
+
+
+class FederationError(Exception):
+    """A domain or a link to another broker cannot be created or deleted; says why."""
+
+
+class LinkDirection(enum.Enum):
+    """Where the messages of a link between brokers go; the value is qpidd's name for such links."""
+
+    INCOMING = "incoming"  #: from the other broker to this one
+    OUTGOING = "outgoing"
+
+
+class Federation(Protocol):
+    """The domains and links of a broker."""
+
+    @property
+    def domains(self) -> Collection[PeerDomain]:
+        """All domains."""
+
+    @property
+    def links(self) -> Collection[PeerLink]:
+        """All links."""
+
+    def add_domain(self, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
+        """Add a domain.
+
+        Args:
+            name: of the domain.
+            properties: as consoles give them.
+            strict: refuse properties that are not known.
+
+        Raises:
+            FederationError: there is one of that name, or a property is wrong.
+        """
+
+    def remove_domain(self, name: str) -> None:
+        """Remove a domain.
+
+        Raises:
+            FederationError: there is none, or a link needs it.
+        """
+
+    def add_link(
+        self,
+        principal: Principal,
+        direction: LinkDirection,
+        name: str,
+        properties: Mapping[str, object],
+        *,
+        strict: bool,
+    ) -> None:
+        """Add a link, which connects from now on.
+
+        Args:
+            principal: on whose behalf it takes and publishes messages.
+            direction: of its messages.
+            name: of the link.
+            properties: as consoles give them.
+            strict: refuse properties that are not known.
+
+        Raises:
+            FederationError: there is one of that name, its domain or its node does not exist, or a property is wrong.
+            OperationRefused: the policy refuses to the principal what the link does.
+        """
+
+    def remove_link(self, direction: LinkDirection, name: str) -> None:
+        """Remove a link.
+
+        Raises:
+            FederationError: there is none.
+        """

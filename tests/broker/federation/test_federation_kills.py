@@ -1,0 +1,127 @@
+"""Brokers as processes, with durable links between them, of which one is killed again and again: nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from broker.management.managed import knows_agent
+from support.processes import Process, command
+from support.waiting import WAIT_LIMIT
+
+from qmf.console.aio import Client
+from qmf.messaging import aio
+from qmf.messaging.exceptions import MessagingError
+from qmf.messaging.message import Message
+from qmf.models.broker import console as remote
+
+pytestmark = pytest.mark.slow
+
+#: How often a broker is killed in `make soak`.
+KILLS = int(os.environ.get("QMF_SOAK_KILLS", "50"))
+#: Messages between two kills.
+BATCH = 100
+
+
+class Life:
+    """A broker with a data folder, which gets the same port in each of its lives."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port = 0
+        self._process: Process | None = None
+        self.url = ""
+
+    def start(self) -> None:
+        """Begin a life."""
+        self._process = process = Process(
+            command("qmf-broker"), "--port", str(self._port), "--data-dir", str(self._folder)
+        )
+        self.url = process.wait_for("Listening on").split()[-1]
+        self._port = int(self.url.rpartition(":")[2])
+
+    def kill(self) -> None:
+        """End it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.end(signal.SIGKILL)
+
+
+@contextlib.asynccontextmanager
+async def administrated(life: Life) -> AsyncIterator[remote.Broker]:
+    async with Client(life.url, settle=0.0) as client:
+        await knows_agent(client)
+        (found,) = await client.objects(remote.Broker)
+        yield found
+
+
+async def send_all(life: Life, numbers: range) -> None:
+    """Send durable messages, each until it is accepted."""
+    async with aio.Connection(life.url, reconnect=True) as connection:
+        sender = await (await connection.session()).sender("start")
+        for number in numbers:
+            while True:
+                try:
+                    await sender.send(Message(str(number), durable=True), timeout=WAIT_LIMIT)
+                    break
+                except MessagingError:
+                    await asyncio.sleep(0)
+
+
+async def run(first: Life, second: Life, kills: int, seed: int) -> tuple[set[str], int]:
+    """Messages go from the first broker to the second one and back; what came back, and how many of it twice."""
+    chance = random.Random(seed)
+    durable = {"durable": True}
+    async with administrated(second) as it:
+        await it.create("queue", "turn", durable, True)
+    async with administrated(first) as it:
+        await it.create("queue", "start", durable, True)
+        await it.create("queue", "end", durable, True)
+        await it.create("domain", "peer", {"url": second.url, **durable}, True)
+        for type, source, target in (("outgoing", "start", "turn"), ("incoming", "turn", "end")):
+            await it.create(type, type, {"domain": "peer", "source": source, "target": target, **durable}, True)
+    for kill in range(kills):
+        sending = asyncio.create_task(send_all(first, range(kill * BATCH, (kill + 1) * BATCH)))
+        victim = chance.choice((first, second))
+        for _ in range(chance.randrange(1, 200)):  # a random time on
+            await asyncio.sleep(0.001)
+        await asyncio.to_thread(victim.kill)
+        await asyncio.to_thread(victim.start)
+        await sending
+    wanted = {str(number) for number in range(kills * BATCH)}
+    found: list[str] = []
+    async with aio.Connection(first.url) as connection:
+        session = await connection.session()
+        receiver = await session.receiver("end", capacity=100)
+        while not wanted <= set(found):
+            found.append(str((await receiver.fetch(timeout=2 * WAIT_LIMIT)).content))
+            await session.acknowledge()
+    return set(found), len(found) - len(set(found))
+
+
+def kill_again_and_again(folder: Path, kills: int, seed: int) -> None:
+    first, second = Life(folder / "first"), Life(folder / "second")
+    try:
+        first.start()
+        second.start()
+        found, doubled = asyncio.run(run(first, second, kills, seed))
+    finally:
+        first.kill()
+        second.kill()
+    print(f"{kills} kills (seed {seed}): {kills * BATCH:,} messages, {doubled:,} of them twice")
+    assert found == {str(number) for number in range(kills * BATCH)}
+
+
+def test_a_few_kills(tmp_path: Path) -> None:
+    kill_again_and_again(tmp_path, 3, 1)
+
+
+@pytest.mark.soak
+def test_many_kills(tmp_path: Path) -> None:
+    kill_again_and_again(tmp_path, KILLS, random.randrange(2**32))
