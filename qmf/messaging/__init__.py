@@ -12,7 +12,7 @@ from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from qmf.messaging.addresses import Address
-    from qmf.messaging.aio.consuming.policy import Failure, Fate, RejectMessage, Retry, RetryLater
+    from qmf.messaging.aio.consuming.policy import Failure, Fate, RejectMessage, Retry, RetryLater, TooManyDeliveries
     from qmf.messaging.constants import AMQP_PORT, AMQPS_PORT, REJECTED, RELEASED, UNLIMITED, Constant
     from qmf.messaging.consumer import Consumer
     from qmf.messaging.content_types import JSON, ContentType, ContentTypes
@@ -69,7 +69,7 @@ else:
             "qmf.messaging.constants": "AMQP_PORT AMQPS_PORT REJECTED RELEASED UNLIMITED Constant",
             "qmf.messaging.synchronous": "Connection Receiver Sender Session",
             "qmf.messaging.consumer": "Consumer",
-            "qmf.messaging.aio.consuming.policy": "Failure Fate RejectMessage Retry RetryLater",
+            "qmf.messaging.aio.consuming.policy": "Failure Fate RejectMessage Retry RetryLater TooManyDeliveries",
             "qmf.messaging.content_types": "ContentType ContentTypes JSON",
             "qmf.messaging.datatypes": "Serial timestamp uuid4",
             "qmf.messaging.exceptions": (
@@ -144,6 +144,7 @@ __all__ = [
     "SessionError",
     "TargetCapacityExceeded",
     "Timeout",
+    "TooManyDeliveries",
     "TransactionAborted",
     "TransactionError",
     "TransactionUnknown",

@@ -37,11 +37,12 @@ class Consumer(Generic[ContentT]):
         dead_letters: str | None = None,
         grace: float | None = None,
         max_held: int = 500,
+        max_deliveries: int | None = None,
         on_failure: Callable[[Failure], object] | None = None,
     ) -> None:
         """See `qmf.messaging.aio.Consumer`."""
         options = HandlingOptions(
-            content, concurrency, capacity, retry or Retry(), dead_letters, grace, max_held, on_failure
+            content, concurrency, capacity, retry or Retry(), dead_letters, grace, max_held, max_deliveries, on_failure
         )
         self._loop = connection._loop
         self._core = ConsumerCore(connection._core, source, handler, options)

@@ -39,6 +39,7 @@ class Consumer(Generic[ContentT]):
         dead_letters: str | None = None,
         grace: float | None = None,
         max_held: int = 500,
+        max_deliveries: int | None = None,
         on_failure: Callable[[Failure], object] | None = None,
     ) -> None:
         """Make a consumer, which `run` starts.
@@ -57,6 +58,9 @@ class Consumer(Generic[ContentT]):
                 and their messages return to the queue. A function on a thread goes on.
             max_held: messages that are kept for another attempt where the broker cannot delay them. At the limit, no
                 more messages are fetched.
+            max_deliveries: a message that the broker has delivered so often, without a final outcome, is given up
+                without its handler: one that ended the process each time. None for no limit. Brokers count whenever a
+                connection is lost, also for what they had only sent ahead.
             on_failure: called, on the loop, with each failure; they are logged as well.
 
         Raises:
@@ -65,7 +69,7 @@ class Consumer(Generic[ContentT]):
             ValueError: a number is out of its range.
         """
         options = HandlingOptions(
-            content, concurrency, capacity, retry or Retry(), dead_letters, grace, max_held, on_failure
+            content, concurrency, capacity, retry or Retry(), dead_letters, grace, max_held, max_deliveries, on_failure
         )
         self._core = ConsumerCore(connection._core, source, handler, options)
 

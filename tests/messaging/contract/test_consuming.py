@@ -24,6 +24,7 @@ from qmf.messaging import (
     RejectMessage,
     Retry,
     RetryLater,
+    TooManyDeliveries,
     aio,
 )
 
@@ -159,6 +160,29 @@ def test_a_handler_says_what_is_to_become_of_it(
     assert it.failures[-1].fate is Fate.DEAD_LETTER
     assert all(failure.delay == 0 for failure in it.failures)
     assert len(left(connection, dead)) == 1
+
+
+@pytest.mark.only("embedded", "qpidd", "artemis")
+def test_a_message_that_was_delivered_too_often_is_given_up_without_its_handler(
+    connection: Connection, queue: MakeQueue
+) -> None:
+    address, dead = queue(), queue()
+    handled: list[Message] = []
+    send(connection, address, "poison")
+    with connection.session() as session:
+        receiver = session.receiver(address)
+        for _ in range(2):
+            receiver.fetch(timeout=10).modify()
+    send(connection, address, "good")
+    with run(connection, address, handled.append, dead_letters=dead, max_deliveries=2) as it:
+        wait_until(lambda: len(it.failures) == 1 and len(handled) == 1)
+    assert [message.content for message in handled] == ["good"]
+    (failure,) = it.failures
+    assert (failure.message.content, failure.attempt, failure.fate) == ("poison", 2, Fate.DEAD_LETTER)
+    assert isinstance(failure.error, TooManyDeliveries)
+    (letter,) = left(connection, dead)
+    assert (letter.content, letter.properties["qmf.attempts"]) == ("poison", 2)
+    assert letter.properties["qmf.error"] == "TooManyDeliveries: delivered 2 times before, without an outcome"
 
 
 def test_without_dead_letters_it_is_rejected(connection: Connection, queue: MakeQueue) -> None:

@@ -12,9 +12,9 @@ import attrs
 
 from qmf.messaging.addresses import Address
 from qmf.messaging.addresses.options import Mode
-from qmf.messaging.aio.consuming.copies import dead_letter, delayed_copy, failed_attempts
+from qmf.messaging.aio.consuming.copies import dead_letter, delayed_copy, deliveries_before, failed_attempts
 from qmf.messaging.aio.consuming.handler_threads import HandlerThreads
-from qmf.messaging.aio.consuming.policy import Failure, Fate, RejectMessage, Retry, RetryLater
+from qmf.messaging.aio.consuming.policy import Failure, Fate, RejectMessage, Retry, RetryLater, TooManyDeliveries
 from qmf.messaging.aio.message import ReceivedMessage
 from qmf.messaging.aio.receiver import Receiver
 from qmf.messaging.aio.sender import Sender
@@ -41,6 +41,7 @@ class HandlingOptions:
     dead_letters: str | None = None
     grace: float | None = None
     max_held: int = attrs.field(default=500, validator=attrs.validators.ge(1))
+    max_deliveries: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(1)))
     on_failure: Callable[[Failure], object] | None = None
 
 
@@ -177,6 +178,7 @@ class ConsumerCore:
         given: ReceivedMessage = ReceivedMessage.__new__(ReceivedMessage)
         set_attributes(given, {**vars(message), "properties": dict(message.properties)})
         try:
+            self._check_deliveries(message)
             self._reader.apply(given)
             await self._call(given)
         except asyncio.CancelledError as error:
@@ -189,6 +191,12 @@ class ConsumerCore:
         finally:
             self._slots.release()
 
+    def _check_deliveries(self, message: Message) -> None:
+        """Give a message up that the broker has delivered too often."""
+        most, deliveries = self._options.max_deliveries, deliveries_before(message)
+        if most is not None and deliveries >= most:
+            raise TooManyDeliveries(deliveries)
+
     async def _call(self, message: Message) -> None:
         handler = self._handler
         if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None)):  # noqa: B004
@@ -200,6 +208,8 @@ class ConsumerCore:
 
     async def _fail(self, message: ReceivedMessage, given: Message, attempt: int, error: BaseException) -> None:
         retry = self._options.retry
+        if isinstance(error, TooManyDeliveries):
+            attempt += error.deliveries - 1
         if attempt > retry.limit or isinstance(error, RejectMessage | DecodeError):
             await self._give_up(message, given, attempt, error)
             return

@@ -12,7 +12,8 @@ ATTEMPTS, ERROR, SOURCE, USER = "qmf.attempts", "qmf.error", "qmf.source", "qmf.
 
 _ANNOTATIONS, _DELAY = "x-amqp-message-annotations", "x-opt-delivery-delay"
 #: What belongs to one delivery, or decides about it.
-_OF_A_DELIVERY = {"x-amqp-delivery-count", "x-amqp-first-acquirer", "x-amqp-delivery-annotations", "x-amqp-to"}
+_DELIVERY_COUNT = "x-amqp-delivery-count"
+_OF_A_DELIVERY = {_DELIVERY_COUNT, "x-amqp-first-acquirer", "x-amqp-delivery-annotations", "x-amqp-to"}
 #: Characters of an error in a property.
 _MAX_ERROR = 500
 
@@ -20,6 +21,12 @@ _MAX_ERROR = 500
 def failed_attempts(message: Message) -> int:
     """How often a message was tried before, as a copy says."""
     value = message.properties.get(ATTEMPTS)
+    return value if type(value) is int and value > 0 else 0
+
+
+def deliveries_before(message: Message) -> int:
+    """How often the broker has delivered a message before, without a final outcome; 0 where it does not say."""
+    value = message.properties.get(_DELIVERY_COUNT)
     return value if type(value) is int and value > 0 else 0
 
 

@@ -14,6 +14,19 @@ class RejectMessage(MessagingError):
     """Raised by a handler: the message is given up without another attempt: ``RejectMessage(text="no item")``."""
 
 
+class TooManyDeliveries(RejectMessage):
+    """Not raised by handlers: the broker has delivered the message too often, and it is given up without its handler.
+
+    Attributes:
+        deliveries: how often before this time.
+    """
+
+    def __init__(self, deliveries: int) -> None:
+        times = "once" if deliveries == 1 else f"{deliveries} times"
+        super().__init__(text=f"delivered {times} before, without an outcome")
+        self.deliveries = deliveries
+
+
 class RetryLater(MessagingError):
     """Raised by a handler: not now; ``RetryLater(text="the shop is closed", delay=300)`` with the seconds until then.
 
