@@ -44,7 +44,10 @@ PERMITTED = {
 #: How a section of a docstring begins.
 SECTIONS = ("Args:", "Attributes:", "Raises:", "Returns:", "Yields:")
 #: What a module with a name or docstring to be looked at contains: parsing all of them takes seconds.
-_NAME = re.compile(rf"def _*(?!(?:{'|'.join(sorted(NO_PARTICIPLES))})\b)(?:[a-z]+ed|{'|'.join(sorted(IRREGULAR))})_*\(")
+_NAME = re.compile(
+    rf"(?<!@property\n    )def _*(?!(?:{'|'.join(sorted(NO_PARTICIPLES))})\b)"
+    rf"(?:[a-z]+ed|{'|'.join(sorted(IRREGULAR))})_*\("
+)
 _DOCSTRING = re.compile(rf'"""\s*(?:{"|".join(SECTIONS)})')
 
 

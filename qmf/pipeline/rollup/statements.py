@@ -208,7 +208,7 @@ def _is_back(arrival: str) -> str:
     return f"coalesce({arrival} < _arrival and {arrival} >> {_SEQ_BITS} = _arrival >> {_SEQ_BITS}, false)"
 
 
-#: What tells two lives of an object apart, of one sample.
+#: What tells two lifetimes of an object apart, of one sample.
 _LIFE = "{'epoch': _epoch, 'created': _created}"
 
 

@@ -24,7 +24,7 @@ from qmf.web.problems import Problem
 
 log = logging.getLogger("qmf.web")
 
-#: What everybody may see: the page to log in, and whether the server lives.
+#: What everybody may see: the page to log in, and whether the server runs.
 PUBLIC = frozenset({"/login", "/healthz", "/favicon.ico"})
 
 #: Methods that change nothing.

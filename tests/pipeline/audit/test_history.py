@@ -193,7 +193,7 @@ def test_intervals_of_any_messages_neither_overlap_nor_leave_gaps() -> None:
     again = messages + messages[:40]
     chance.shuffle(again)
     assert histories(*again) == whole
-    # Two epochs are two lives: each has its own chain, whose rows join end to begin.
+    # Two epochs are two lifetimes: each has its own chain, whose rows join end to begin.
     for name in ("one", "two"):
         own = [row for row in whole if row[0] == name]
         assert sum(row[4] is None for row in own) == 2

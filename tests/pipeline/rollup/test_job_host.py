@@ -54,10 +54,10 @@ async def record(url: str, lake: Path, start_agent: Callable[[], EmbeddedHostAge
     recorder = LakeRecorder(Client(url, discover=True), DeltaLake(str(lake)), interval=0.2)
     task = asyncio.create_task(recorder.run())
     try:
-        for lives in (1, 2):
+        for runs in (1, 2):
             agent = await asyncio.to_thread(start_agent)
             async with asyncio.timeout(60):
-                while not all(_enough(rows_of(lake, kind), lives) for kind in CLASSES):
+                while not all(_enough(rows_of(lake, kind), runs) for kind in CLASSES):
                     await asyncio.sleep(0.2)
             await asyncio.to_thread(agent.close)
     finally:
@@ -65,11 +65,11 @@ async def record(url: str, lake: Path, start_agent: Callable[[], EmbeddedHostAge
         await task
 
 
-def _enough(rows: list[Row], lives: int) -> bool:
+def _enough(rows: list[Row], runs: int) -> bool:
     samples: dict[int, int] = defaultdict(int)
     for row in rows:
         samples[row["_epoch"]] += 1
-    return len(samples) == lives and min(samples.values()) >= 6
+    return len(samples) == runs and min(samples.values()) >= 6
 
 
 @pytest.fixture(scope="module")
