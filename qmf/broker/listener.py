@@ -17,7 +17,7 @@ OPEN_TIMEOUT = 10.0
 #: Connections that may wait at the listening socket until they are accepted.
 BACKLOG = 100
 #: Seconds that unfinished TLS handshakes may delay the end.
-_PATIENCE = 2.0
+_TIMEOUT = 2.0
 
 
 class ListenError(NetworkError):
@@ -126,7 +126,7 @@ class Listener:
         if server is not None:
             with contextlib.suppress(TimeoutError):
                 # Newer asyncio waits for unfinished TLS handshakes, too; those end by their own time-out.
-                await asyncio.wait_for(server.wait_closed(), _PATIENCE)
+                await asyncio.wait_for(server.wait_closed(), _TIMEOUT)
 
 
 def _reason(error: Exception) -> str:

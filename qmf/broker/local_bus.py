@@ -46,7 +46,7 @@ from qmf.errors import DecodeError, DisconnectedError, LinkError
 log = logging.getLogger("qmf.broker")
 
 #: Seconds for which an answer waits for room in a queue from which its receiver takes nothing.
-ANSWER_PATIENCE = 30.0
+ANSWER_TIMEOUT = 30.0
 
 _sender: ContextVar[ClientInfo | None] = ContextVar("qmf_sender", default=None)
 
@@ -152,20 +152,20 @@ class LocalBus(Bus):
     It asks for what it does as a principal of its own, with its URL as address.
     """
 
-    def __init__(self, operations: Operations, name: str, *, patience: float = ANSWER_PATIENCE) -> None:
+    def __init__(self, operations: Operations, name: str, *, timeout: float = ANSWER_TIMEOUT) -> None:
         """Make a bus that is connected.
 
         Args:
             operations: of the broker.
             name: unique in the broker; the names of its queues start with it.
-            patience: seconds for which an answer waits for room in a queue from which its receiver takes nothing.
+            timeout: seconds for which an answer waits for room in a queue from which its receiver takes nothing.
         """
         self._operations = operations
         self._registry = operations.registry
         self._name = name
         self._principal = Principal(address=self.url, protocol=LOCAL)
         self._publisher = operations.publisher(self._principal, relay=True)
-        self._patience = patience
+        self._timeout = timeout
         self._state = ConnectionState.NEW
         self._watchers = BusWatchers()
         self._subscriptions: dict[LocalSubscription, None] = {}
@@ -268,7 +268,7 @@ class LocalBus(Bus):
             return _error(reject(registry, error))
         if message.correlated:
             for queue in registry.targets(node, message):
-                if not await wait_for_room(queue, len(data), self._patience):
+                if not await wait_for_room(queue, len(data), self._timeout):
                     raise LinkError(
                         message.to or "", "amqp:resource-limit-exceeded", f"no room for an answer in queue {queue.name}"
                     )

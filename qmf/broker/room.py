@@ -13,13 +13,13 @@ from qmf.broker.nodes.settings import OverflowPolicy
 _LIMITING = frozenset({OverflowPolicy.REJECT, OverflowPolicy.RING, OverflowPolicy.RING_STRICT})
 
 
-async def wait_for_room(queue: Queue, size: int, patience: float) -> bool:
+async def wait_for_room(queue: Queue, size: int, timeout: float) -> bool:
     """Wait until a queue takes a message and loses none for it; its receivers make the room.
 
     Args:
         queue: that the message is for.
         size: bytes of the message.
-        patience: seconds to wait for the next message that leaves the queue.
+        timeout: seconds to wait for the next message that leaves the queue.
 
     Returns:
         False if there is no room, and none is being made: nobody receives, or nothing has left the queue for so long.
@@ -33,7 +33,7 @@ async def wait_for_room(queue: Queue, size: int, patience: float) -> bool:
             if not queue.delivery.consumers:
                 return False
             departures.noticed.clear()
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(timeout):
                 await departures.noticed.wait()
     except TimeoutError:
         return False

@@ -23,7 +23,7 @@ from qmf.broker.refusal import Reason, Refusal
 log = logging.getLogger("qmf.broker")
 
 #: Seconds that clients have to answer the broker's close.
-CLOSE_PATIENCE = 2.0
+CLOSE_TIMEOUT = 2.0
 
 #: Clients whose rights are asked for again in one turn of the loop.
 _AT_ONCE = 100
@@ -158,7 +158,7 @@ class ClientSessions:
             session.close("the broker is shutting down")
         if sessions:
             ended = [session.ended for session in sessions]
-            await asyncio.wait(ended, timeout=CLOSE_PATIENCE)
+            await asyncio.wait(ended, timeout=CLOSE_TIMEOUT)
             for session in sessions:
                 session.abort()
             await asyncio.wait(ended)

@@ -37,7 +37,7 @@ class Sampler:
         """
         readings = await asyncio.get_running_loop().run_in_executor(self._executor, self._read)
         for collector, reading in readings:
-            with self._context.reporting_misfit(collector.what):
+            with self._context.reporting_invalid_values(collector.what):
                 collector.apply(reading)
             # A collector may have hundreds of objects; queries are answered between two collectors.
             await asyncio.sleep(0)

@@ -22,7 +22,7 @@ _ALGORITHMS = (
 #: Seconds by which the clocks of the issuer and of this machine may differ.
 _LEEWAY = 10
 #: Seconds for which keys that were read from a URL are kept, and that reading them may take.
-_KEYS_LIFE, _KEYS_PATIENCE = 300, 5
+_KEYS_LIFE, _KEYS_TIMEOUT = 300, 5
 #: Bytes of the largest token.
 _MAX_TOKEN = 32 * 1024
 
@@ -108,7 +108,7 @@ class TokenVerifier:
     def _read_keys(self, where: str) -> list[Any] | None:
         """The keys of a file; None for a URL."""
         if where.startswith("https://"):
-            self._client = self._jwt.PyJWKClient(where, lifespan=_KEYS_LIFE, timeout=_KEYS_PATIENCE)
+            self._client = self._jwt.PyJWKClient(where, lifespan=_KEYS_LIFE, timeout=_KEYS_TIMEOUT)
             return None
         if "://" in where:
             raise UsersError(f"{where}: keys are read from files and https URLs alone")

@@ -361,7 +361,7 @@ def test_a_receiver_that_does_not_read_loses_its_oldest_and_slows_nobody(
 
 
 def test_closing_the_broker_tells_clients_why(broker: EmbeddedBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.broker.sessions.CLOSE_PATIENCE", 0.05)  # this client never answers
+    monkeypatch.setattr("qmf.broker.sessions.CLOSE_TIMEOUT", 0.05)  # this client never answers
     connection = BlockingConnection(broker.url, timeout=WAIT_LIMIT)
     closer = threading.Thread(target=broker.close)
     closer.start()

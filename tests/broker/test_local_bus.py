@@ -102,7 +102,7 @@ async def test_an_answer_loses_none_of_its_parts_to_a_slow_receiver() -> None:
 
 async def test_an_answer_to_a_receiver_that_takes_nothing_ends() -> None:
     registry = NodeRegistry(limits=QueueLimits(count=2))
-    bus = LocalBus(Operations(registry), "local", patience=0.01)
+    bus = LocalBus(Operations(registry), "local", timeout=0.01)
     await bus.open()
     inbox = Inbox(hold=True)
     subscription = await bus.subscribe(Binding(TOPIC, "#"), inbox, prefetch=1)

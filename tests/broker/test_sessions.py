@@ -104,7 +104,7 @@ def test_a_node_that_is_deleted_costs_the_same_however_many_clients_there_are() 
 async def test_a_client_that_does_not_answer_delays_the_end_by_the_time_limit_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("qmf.broker.sessions.CLOSE_PATIENCE", 0.05)
+    monkeypatch.setattr("qmf.broker.sessions.CLOSE_TIMEOUT", 0.05)
     broker = Broker(port=0)
     await broker.start()
     _, writer = await connect(broker)

@@ -21,11 +21,11 @@ class RecordingCollector(Collector[int]):
     what = "the numbers"
 
     def __init__(
-        self, context: CollectorContext, error: Exception | None = None, misfit: Exception | None = None
+        self, context: CollectorContext, error: Exception | None = None, invalid: Exception | None = None
     ) -> None:
         super().__init__(context)
         self.error = error
-        self.misfit = misfit
+        self.invalid = invalid
         self.read_on: list[str] = []
         self.applied: list[int] = []
 
@@ -37,8 +37,8 @@ class RecordingCollector(Collector[int]):
 
     def apply(self, reading: int) -> None:
         assert threading.current_thread() is threading.main_thread()
-        if self.misfit is not None:
-            raise self.misfit
+        if self.invalid is not None:
+            raise self.invalid
         self.applied.append(reading)
 
 
@@ -74,7 +74,7 @@ async def test_a_collector_that_fails_leaves_the_others(
 
 async def test_what_does_not_fit_the_model_leaves_the_others(world: World) -> None:
     context = world.context()
-    broken, sound = RecordingCollector(context, misfit=CallerError("too big")), RecordingCollector(context)
+    broken, sound = RecordingCollector(context, invalid=CallerError("too big")), RecordingCollector(context)
     sampler = Sampler(context, [broken, sound])
     await sampler.sample()
     sampler.close()

@@ -17,13 +17,13 @@ _READY, _FAILED = b"+", b"-"
 Ready = Callable[[str], None]
 
 
-def start_in_background(run: Callable[[Ready], int], patience: float, close: Iterable[int] = ()) -> str:
+def start_in_background(run: Callable[[Ready], int], timeout: float, close: Iterable[int] = ()) -> str:
     """Start a program in a child process. To be called before there are threads.
 
     Args:
         run: the program, which calls what it gets once it is ready, and whose result is the exit code. An exception
             before that is reported to the parent.
-        patience: seconds until it has to be ready.
+        timeout: seconds until it has to be ready.
         close: file descriptors that it does not need.
 
     Returns:
@@ -41,7 +41,7 @@ def start_in_background(run: Callable[[Ready], int], patience: float, close: Ite
         _run_child(run, writing, close)
     os.close(writing)
     try:
-        return _wait(reading, pid, patience)
+        return _wait(reading, pid, timeout)
     finally:
         os.close(reading)
 
@@ -77,14 +77,14 @@ def _run_child(run: Callable[[Ready], int], writing: int, close: Iterable[int]) 
         os._exit(code)
 
 
-def _wait(reading: int, pid: int, patience: float) -> str:
-    deadline = time.monotonic() + patience
+def _wait(reading: int, pid: int, timeout: float) -> str:
+    deadline = time.monotonic() + timeout
     data = b""
     while True:
         ready, _, _ = select.select([reading], [], [], max(0.0, deadline - time.monotonic()))
         if not ready:
             _end(pid)
-            raise DaemonError(f"the broker was not ready within {patience:g} s")
+            raise DaemonError(f"the broker was not ready within {timeout:g} s")
         piece = os.read(reading, 4096)
         if not piece:
             break

@@ -81,13 +81,13 @@ def running(path: Path) -> int | None:
     return pid
 
 
-def stop(path: Path, number: signal.Signals, patience: float) -> bool:
+def stop(path: Path, number: signal.Signals, timeout: float) -> bool:
     """Send a signal to the process that holds a file, and wait for its end.
 
     Args:
         path: of the file.
         number: SIGINT or SIGKILL.
-        patience: seconds to wait.
+        timeout: seconds to wait.
 
     Returns:
         False if there is no such process.
@@ -104,10 +104,10 @@ def stop(path: Path, number: signal.Signals, patience: float) -> bool:
         return False
     except OSError as error:
         raise DaemonError(f"cannot stop process {pid}: {error.strerror}") from error
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while running(path) is not None:
         if time.monotonic() > deadline:
-            raise DaemonError(f"process {pid} has not ended within {patience:g} s")
+            raise DaemonError(f"process {pid} has not ended within {timeout:g} s")
         time.sleep(_PAUSE)
     return True
 

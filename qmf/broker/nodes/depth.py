@@ -21,8 +21,8 @@ class Depth:
         self.limits = limits
         self.within = within
         self.count = self.size = 0
-        self._most = _UNLIMITED if limits.count is None else limits.count
-        self._most_bytes = _UNLIMITED if limits.size is None else limits.size
+        self._max_count = _UNLIMITED if limits.count is None else limits.count
+        self._max_size = _UNLIMITED if limits.size is None else limits.size
 
     def __str__(self) -> str:
         """In the words of qpidd's refusals."""
@@ -33,8 +33,8 @@ class Depth:
     def fits(self, count: int, size: int) -> bool:
         """True if all limits leave room for so many messages, of so many bytes together."""
         return (
-            self.count + count <= self._most
-            and self.size + size <= self._most_bytes
+            self.count + count <= self._max_count
+            and self.size + size <= self._max_size
             and (self.within is None or self.within.fits(count, size))
         )
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("qmf.bus")
 
 #: Seconds that closing may wait for each of: outcomes of messages, the broker's answer to our detach.
-CLOSE_PATIENCE = 2.0
+CLOSE_TIMEOUT = 2.0
 
 
 class AmqpSubscription(Subscription):
@@ -99,7 +99,7 @@ class BusLinks:
         """End a subscription, and wait until the broker has confirmed that, or is gone. A second call does nothing."""
         link = self._receivers.pop(subscription, None)
         if link is not None and (confirmed := link.close()) is not None:
-            await asyncio.wait({confirmed}, timeout=CLOSE_PATIENCE)
+            await asyncio.wait({confirmed}, timeout=CLOSE_TIMEOUT)
 
     async def finish(self) -> None:
         """The bus is being closed: wait for the outcomes of its messages."""
@@ -108,7 +108,7 @@ class BusLinks:
         self._finishing, self.senders = self.senders, None
         if self._finishing is not None:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(CLOSE_PATIENCE):
+                async with asyncio.timeout(CLOSE_TIMEOUT):
                     await self._finishing.finish()
 
     # The connection

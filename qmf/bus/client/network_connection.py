@@ -52,7 +52,7 @@ from qmf.bus.url import BusUrl
 Dial = Callable[[asyncio.BaseProtocol], Awaitable[None]]
 
 #: Seconds that a broker has to confirm the end of a connection, or of a link.
-CLOSE_PATIENCE = 2.0
+CLOSE_TIMEOUT = 2.0
 
 
 class LinkOwner:
@@ -191,10 +191,10 @@ class NetworkConnection:
             self.transport.give_up()
             raise
 
-    async def close(self, patience: float | None = None) -> None:
-        """Close the connection in good order, or at once if the broker does not answer within `patience` seconds.
+    async def close(self, timeout: float | None = None) -> None:
+        """Close the connection in good order, or at once if the broker does not answer within `timeout` seconds.
 
-        Without `patience`, it is `CLOSE_PATIENCE`.
+        Without `timeout`, it is `CLOSE_TIMEOUT`.
 
         When this is cancelled, the transport is aborted.
         """
@@ -203,7 +203,7 @@ class NetworkConnection:
             if self.failure is None and self.transport.connected:
                 self.engine.close()
                 self.transport.flush_soon()
-                await _wait(self._ended, CLOSE_PATIENCE if patience is None else min(patience, CLOSE_PATIENCE))
+                await _wait(self._ended, CLOSE_TIMEOUT if timeout is None else min(timeout, CLOSE_TIMEOUT))
         except asyncio.CancelledError:
             self.transport.abort()
             raise
@@ -395,9 +395,9 @@ HANDLERS: dict[type[EngineEvent | EventBatch], Callable[[NetworkConnection, Any]
 }
 
 
-async def _wait(future: asyncio.Future[None], patience: float) -> None:
+async def _wait(future: asyncio.Future[None], timeout: float) -> None:
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(timeout):
             await asyncio.shield(future)
 
 

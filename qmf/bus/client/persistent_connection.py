@@ -133,19 +133,19 @@ class PersistentConnection:
                 self._move(undo)
             raise
 
-    async def detach(self, patience: float | None = None) -> None:
-        """Close the network connection, in at most `patience` seconds if given, until `open` is called again."""
+    async def detach(self, timeout: float | None = None) -> None:
+        """Close the network connection, in at most `timeout` seconds if given, until `open` is called again."""
         if self.state in (ConnectionState.CONNECTING, ConnectionState.CONNECTED):
             self._move(ConnectionTrigger.DETACH)
-            await self._end(patience)
+            await self._end(timeout)
 
-    async def close(self, patience: float | None = None) -> None:
-        """Close the connection for good, in at most `patience` seconds if given. A second call does nothing."""
+    async def close(self, timeout: float | None = None) -> None:
+        """Close the connection for good, in at most `timeout` seconds if given. A second call does nothing."""
         if self.state is not ConnectionState.CLOSED:
             self._move(ConnectionTrigger.CLOSE)
-            await self._end(patience)
+            await self._end(timeout)
 
-    async def _end(self, patience: float | None) -> None:
+    async def _end(self, timeout: float | None) -> None:
         keeper, self._keeper = self._keeper, None
         if keeper is not None and keeper is not asyncio.current_task():
             keeper.cancel()
@@ -153,7 +153,7 @@ class PersistentConnection:
         network, self.network = self.network, None
         if network is not None:
             try:
-                await network.close(patience)
+                await network.close(timeout)
             finally:
                 self._owner.lose(NetworkFailure(network.url, "closed"))
 

@@ -34,7 +34,7 @@ class EngineSessions:
         self._connection = connection
         self._events = events
         self._links = links
-        self._most = most
+        self._max_sessions = most
         #: The session that a client has from the start, and all sessions that this side began.
         self._default: EngineSession | None = None
         self._own: list[EngineSession] = []
@@ -83,11 +83,11 @@ class EngineSessions:
             why the connection has to end; empty for no reason.
         """
         session.open()
-        if not self._most or len(self._granted) < self._most:
+        if not self._max_sessions or len(self._granted) < self._max_sessions:
             self._granted.add(session._impl)
             return ""
-        reason = f"a connection may have {self._most} sessions"
-        if len(self._refused) >= self._most:  # it does not end them, and each takes memory
+        reason = f"a connection may have {self._max_sessions} sessions"
+        if len(self._refused) >= self._max_sessions:  # it does not end them, and each takes memory
             return reason
         self._refused.add(session._impl)
         session.condition = proton.Condition("amqp:resource-limit-exceeded", reason)

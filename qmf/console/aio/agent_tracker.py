@@ -25,7 +25,7 @@ class AgentTracker:
         on_probe: Callable[[list[str]], None] = lambda _names: None,
         *,
         ageing: bool,
-        patience: float = 10.0,
+        timeout: float = 10.0,
     ) -> None:
         """Make a tracker without agents.
 
@@ -34,7 +34,7 @@ class AgentTracker:
             on_found: called at the end of each search.
             on_probe: called with the names of agents that are to be asked again before a search ends.
             ageing: remove agents that are silent.
-            patience: seconds that `settle` waits at most, however many agents answer.
+            timeout: seconds that `settle` waits at most, however many agents answer.
         """
         self.agents = AgentRegistry()
         self.search = AgentSearch()
@@ -42,7 +42,7 @@ class AgentTracker:
         self._on_found = on_found
         self._on_probe = on_probe
         self._ageing = ageing
-        self._patience = patience
+        self._timeout = timeout
         self._timer: asyncio.TimerHandle | None = None
         self._search_timer: asyncio.TimerHandle | None = None
         self._search_over = asyncio.Event()
@@ -128,7 +128,7 @@ class AgentTracker:
         self._watch_search()
 
     async def settle(self, limit: float) -> None:
-        """Wait until the search is over, or nothing with a limit of 0; at most as long as the patience of the tracker.
+        """Wait until the search is over, or nothing with a limit of 0; for at most the timeout of the tracker.
 
         Args:
             limit: that of the search.
@@ -137,9 +137,9 @@ class AgentTracker:
             await self.wait_for_search()
 
     async def wait_for_search(self) -> bool:
-        """Wait until no search runs, at most as long as the patience of the tracker; False if one still does."""
+        """Wait until no search runs, for at most the timeout of the tracker; False if one still does."""
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout):
                 await self._search_over.wait()
         except TimeoutError:
             return False

@@ -141,7 +141,7 @@ class ClientCore:
             self._agents_found,
             self._probe_agents,
             ageing=options.heartbeats,
-            patience=options.timeout,
+            timeout=options.timeout,
         )
         self.agents = self.tracker.agents
         self.discovery = SchemaDiscovery(self.rpc, self.agents, publish, options.timeout)

@@ -37,7 +37,7 @@ class LostObjects:
     """The lost objects, by agent and object name."""
 
     def __init__(self, most: int = MAX_LOST) -> None:
-        self._most = most
+        self._max_lost = most
         self._lost: dict[tuple[str, str], LostObject] = {}
         self._names: dict[str, dict[str, None]] = {}
 
@@ -51,7 +51,7 @@ class LostObjects:
             name = item.object_id.object_name
             self._lost[item.agent, name] = LostObject(item, now, reason)
             self._names.setdefault(item.agent, {})[name] = None
-        while len(self._lost) > self._most:
+        while len(self._lost) > self._max_lost:
             self._forget(*next(iter(self._lost)))
 
     def on_received(self, item: RemoteObject) -> None:

@@ -56,7 +56,7 @@ class CollectorContext:
     system: ManagedObject | None = None
 
     @contextmanager
-    def reporting_misfit(self, what: str) -> Iterator[None]:
+    def reporting_invalid_values(self, what: str) -> Iterator[None]:
         """Context of updating the object of `what`: a value that does not fit the model is reported, not raised."""
         try:
             yield

@@ -50,7 +50,7 @@ class DiskCollector(Collector[DiskReading]):
         self.objects.keep(reading.disks)
         self._changes.keep(reading.disks)
         for name, io in reading.disks.items():
-            with self.context.reporting_misfit(f"disk {name}"):
+            with self.context.reporting_invalid_values(f"disk {name}"):
                 self._update(name, io, reading.now)
         for name in reading.disks:
             if (partition := self.objects.get(name)) is not None:

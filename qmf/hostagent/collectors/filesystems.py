@@ -63,7 +63,7 @@ class FilesystemCollector(Collector[Sequence[FilesystemReading]]):
     def apply(self, reading: Sequence[FilesystemReading]) -> None:
         self._objects.keep(_key(item.mount) for item in reading)
         for item in reading:
-            with self.context.reporting_misfit(f"filesystem {item.mount.mount_point}"):
+            with self.context.reporting_invalid_values(f"filesystem {item.mount.mount_point}"):
                 self._update(item)
 
     def _update(self, item: FilesystemReading) -> None:

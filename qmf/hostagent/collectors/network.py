@@ -67,7 +67,7 @@ class NetworkCollector(Collector[NetworkReading]):
                 self._raise_event(gone.name, up=False)
         self._changes.keep(reading.interfaces)
         for name, interface in reading.interfaces.items():
-            with self.context.reporting_misfit(f"network interface {name}"):
+            with self.context.reporting_invalid_values(f"network interface {name}"):
                 self._update(name, interface, reading.now)
         self._first = False
 

@@ -56,7 +56,7 @@ class ProcessCollector(Collector[ProcessReading]):
         self._objects.keep(keys)
         self._changes.keep(keys)
         for process in reading.processes:
-            with self.context.reporting_misfit(f"process {process.handle.pid}"):
+            with self.context.reporting_invalid_values(f"process {process.handle.pid}"):
                 self._update(process, reading)
         by_pid = {obj.pid: obj for obj in self._objects.values()}
         for obj in by_pid.values():

@@ -17,7 +17,7 @@ from qmf.messaging.core.addressed_link import AddressedLink, LinkSession
 from qmf.messaging.core.credit_window import CreditWindow
 from qmf.messaging.core.deliveries import ReceivedDelivery, data_of
 from qmf.messaging.core.unconfirmed import UnconfirmedDeliveries
-from qmf.messaging.core.waiting import CLOSE_PATIENCE, deadline_of
+from qmf.messaging.core.waiting import CLOSE_TIMEOUT, deadline_of
 from qmf.messaging.exceptions import DecodeError, Empty, FetchError, MessagingError, Timeout
 from qmf.messaging.link_codec import MessageDecoder
 from qmf.messaging.message import Message
@@ -226,15 +226,15 @@ class IncomingLink(AddressedLink):
         """With exactly-once: wait until the broker has confirmed all outcomes.
 
         Raises:
-            Timeout: not within `timeout` seconds or, without `timeout`, none for `CLOSE_PATIENCE` seconds.
+            Timeout: not within `timeout` seconds or, without `timeout`, none for `CLOSE_TIMEOUT` seconds.
             MessagingError: session or connection failed.
         """
         condition = self._session.condition
         while self.error is None and (left := self._unconfirmed.count_decided()):
-            patience = CLOSE_PATIENCE if timeout is None else timeout
-            confirmed = await condition.wait_for(self._is_confirmed, deadline_of(patience))
+            limit = CLOSE_TIMEOUT if timeout is None else timeout
+            confirmed = await condition.wait_for(self._is_confirmed, deadline_of(limit))
             if not confirmed and (timeout is not None or self._unconfirmed.count_decided() == left):
-                raise Timeout(f"{left} acknowledgements to {self.address.name!r} not confirmed within {patience:g} s")
+                raise Timeout(f"{left} acknowledgements to {self.address.name!r} not confirmed within {limit:g} s")
 
     def _is_confirmed(self) -> bool:
         return self._has_failed() or not self._unconfirmed.count_decided()

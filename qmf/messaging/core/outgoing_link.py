@@ -19,7 +19,7 @@ from qmf.messaging.contents import FormattedData
 from qmf.messaging.core.addressed_link import AddressedLink, LinkSession
 from qmf.messaging.core.failures import send_error
 from qmf.messaging.core.outgoing import Answer, Outgoing, SenderTransactions, are_plain
-from qmf.messaging.core.waiting import CLOSE_PATIENCE, deadline_of
+from qmf.messaging.core.waiting import CLOSE_TIMEOUT, deadline_of
 from qmf.messaging.exceptions import (
     Detached,
     InsufficientCapacity,
@@ -189,7 +189,7 @@ class OutgoingLink(AddressedLink):
         """`sync` for a sender that is about to be closed: it ends when the broker no longer answers.
 
         Raises:
-            Timeout: not within `timeout` seconds or, without `timeout`, no answer for `CLOSE_PATIENCE` seconds.
+            Timeout: not within `timeout` seconds or, without `timeout`, no answer for `CLOSE_TIMEOUT` seconds.
             MessagingError: the error of an earlier message that no call has raised.
         """
         if self.error is not None:
@@ -200,9 +200,9 @@ class OutgoingLink(AddressedLink):
             return
         while left := self.count_unsettled():
             with contextlib.suppress(Timeout):
-                await self.sync(CLOSE_PATIENCE)
+                await self.sync(CLOSE_TIMEOUT)
             if self.count_unsettled() == left:
-                raise Timeout(f"no answer to {left} messages to {self.address.name!r} for {CLOSE_PATIENCE:g} s")
+                raise Timeout(f"no answer to {left} messages to {self.address.name!r} for {CLOSE_TIMEOUT:g} s")
         self.check_all()
 
     async def close_orderly(self, timeout: float | None) -> None:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 #: Seconds without any answer after which closing a sender or receiver gives up, if the caller sets no limit.
-CLOSE_PATIENCE = 10.0
+CLOSE_TIMEOUT = 10.0
 
 #: Seconds after which a thread that waits looks again. A signal that arrives just before it begins to wait does not end
 #: the wait: Python runs its handler only between instructions of the main thread.

@@ -26,7 +26,7 @@ SETTLE_S = 10
 
 #: Silent intervals after which the console removes an agent, and the seconds that it waits at least
 #: (`qmf.console.aio.agents`). Older lakes were recorded with the same rule.
-MISSED_HEARTBEATS, SHORTEST_PATIENCE_S = 3, 10
+MISSED_HEARTBEATS, SHORTEST_TIMEOUT_S = 3, 10
 
 _SECOND = 10**9
 _FIRST, _LAST = -1, (1 << 63) - 1
@@ -43,7 +43,7 @@ own as (
             as state,
         case when removed then reason else change end as cause, epoch,
         case when removed and reason = 'silent'
-            then cast(greatest({SHORTEST_PATIENCE_S}, coalesce("interval", 0) * {MISSED_HEARTBEATS}) * {_SECOND}
+            then cast(greatest({SHORTEST_TIMEOUT_S}, coalesce("interval", 0) * {MISSED_HEARTBEATS}) * {_SECOND}
                 as bigint) else 0 end as back
     from changed
     union all select agent, run, first_seq, first_ns, '{UP}', 'heartbeat', epoch, 0 from {{signs}}

@@ -53,7 +53,7 @@ def check_rules(
     wrong: list[str] = []
     missing: tuple[str, ...] = ()
     if lake is not None or schemas:
-        wrong, missing = _misfits(rules, lake, schemas)
+        wrong, missing = _find_mismatches(rules, lake, schemas)
     wrong += [line for line in _unknown_functions(rules) if not any(_is_about(line, other) for other in wrong)]
     wrong += [line for rule in rules for line in _wrong_texts(rule)]
     if wrong:
@@ -79,7 +79,9 @@ def _load(file: str, others: Sequence[str]) -> tuple[Rule, ...]:
 # -- classes
 
 
-def _misfits(rules: Sequence[Rule], lake: DeltaLake | None, files: Sequence[Path]) -> tuple[list[str], tuple[str, ...]]:
+def _find_mismatches(
+    rules: Sequence[Rule], lake: DeltaLake | None, files: Sequence[Path]
+) -> tuple[list[str], tuple[str, ...]]:
     """What doesn't fit the classes, and the classes that are missing."""
     known = [] if lake is None else list(lake.classes())
     tables = {kind_path(kind): _table_schema(kind, None) for kind in RowKind if kind not in CLASS_KINDS}

@@ -18,7 +18,7 @@ from qmf.pipeline.lake.location import local_path
 _Found = TypeVar("_Found")
 
 #: Seconds that a reader waits for a recorder to complete a batch, and between two looks.
-_WAIT_LIMIT, _LOOK = 2.0, 0.01
+_WAIT_LIMIT, _POLL_INTERVAL = 2.0, 0.01
 
 
 def is_recording(lake: DeltaLake) -> bool:
@@ -45,7 +45,7 @@ def find_settled(lake: DeltaLake, find: Callable[[], _Found]) -> _Found:
             found = find()
             if late or not is_committing(lake):
                 return found
-        time.sleep(_LOOK)
+        time.sleep(_POLL_INTERVAL)
 
 
 def batches_of_recorders(lake: DeltaLake) -> frozenset[Path]:

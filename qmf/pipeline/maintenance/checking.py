@@ -34,7 +34,7 @@ from qmf.pipeline.lake.waiting import ENDED_NS, ReaderNote, recorded_shares
 from qmf.pipeline.runners.runner import Runner, duckdb_batches
 
 #: Seconds that a check waits for recorders that are committing, and from one look to the next.
-WAIT_LIMIT, _LOOK = 10.0, 0.02
+WAIT_LIMIT, _POLL_INTERVAL = 10.0, 0.02
 
 #: A recorder whose last heartbeat is older than this, in ns, has ended.
 _RECENT = 60 * 10**9
@@ -257,7 +257,7 @@ class LakeCheck:
         note.renew(self._lake.paths())
         try:
             while waiting and time.monotonic() < give_up:
-                time.sleep(_LOOK)
+                time.sleep(_POLL_INTERVAL)
                 waiting &= batches_of_recorders(self._lake)
         finally:
             note.close()

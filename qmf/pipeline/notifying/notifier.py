@@ -167,17 +167,17 @@ class Notifier:
             self._store.save(self._state)
         self._changed.set()
 
-    def drain(self, stop: threading.Event, patience: float) -> bool:
+    def drain(self, stop: threading.Event, timeout: float) -> bool:
         """Send what waits for its group's time at once, because the job ends.
 
         Args:
             stop: ends the waiting.
-            patience: seconds to wait at most.
+            timeout: seconds to wait at most.
 
         Returns:
             True when everybody was told everything.
         """
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         with self._lock:
             self._dispatcher.hurry(self._clock())
         self._changed.set()

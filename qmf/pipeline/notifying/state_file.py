@@ -26,7 +26,7 @@ STATE = "notifications.db"
 _VERSION = 1
 
 #: Seconds that a reader and the writer wait for each other.
-_PATIENCE = 30.0
+_TIMEOUT = 30.0
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS texts (name TEXT PRIMARY KEY, content TEXT NOT NULL);
@@ -56,7 +56,7 @@ class StateFile:
         self._lock = _lock(folder)
         try:
             with _database_errors(self.path):
-                self._connection = sqlite3.connect(self.path, timeout=_PATIENCE, check_same_thread=False)
+                self._connection = sqlite3.connect(self.path, timeout=_TIMEOUT, check_same_thread=False)
                 try:
                     self._connection.execute("PRAGMA synchronous = FULL")
                     (version,) = self._connection.execute("PRAGMA user_version").fetchone()
@@ -141,7 +141,7 @@ def read_state(folder: Path, *texts: str) -> tuple[NotificationState, dict[str, 
         raise LakeError(f"{path}: no such file; `qmf-pipeline correlate` with notifications makes it")
     with (
         _database_errors(path),
-        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", timeout=_PATIENCE, uri=True)) as connection,
+        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", timeout=_TIMEOUT, uri=True)) as connection,
     ):
         connection.execute("BEGIN")
         return _load(connection, path), {name: _text(connection, path, name) for name in texts}

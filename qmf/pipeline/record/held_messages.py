@@ -108,17 +108,17 @@ class HeldRowWriter(Protocol):
 class HeldMessages:
     """Holds messages by class. Belongs to the event loop."""
 
-    def __init__(self, client: Client, write: HeldRowWriter, *, patience: float = WAIT_LIMIT) -> None:
+    def __init__(self, client: Client, write: HeldRowWriter, *, timeout: float = WAIT_LIMIT) -> None:
         """Hold nothing.
 
         Args:
             client: to ask.
             write: called with each message when its schema came, or is no longer waited for.
-            patience: seconds to wait for a schema.
+            timeout: seconds to wait for a schema.
         """
         self._client = client
         self._write = write
-        self._patience = patience
+        self._timeout = timeout
         self._held: dict[ClassKey, list[HeldMessage]] = {}
         #: Classes whose messages are not held any more, and why.
         self._given_up: dict[ClassKey, str] = {}
@@ -217,7 +217,7 @@ class HeldMessages:
     async def _ask(self, key: ClassKey) -> None:
         """Ask for a schema again and again."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._patience
+        deadline = loop.time() + self._timeout
         pause, reason = _FIRST_PAUSE, "no answer"
         while loop.time() < deadline:
             try:
@@ -230,4 +230,4 @@ class HeldMessages:
                 reason = str(error)
             await asyncio.sleep(min(pause, max(0.0, deadline - loop.time())))
             pause = min(2 * pause, _LONGEST_PAUSE)
-        self._give_up(key, f"no schema within {self._patience:g} s: {reason}")
+        self._give_up(key, f"no schema within {self._timeout:g} s: {reason}")

@@ -83,7 +83,7 @@ class LakeRecorder:
         interval: float = DEFAULT_INTERVAL,
         max_cells: int = DEFAULT_CELLS,
         state: Path | None = None,
-        patience: float = WAIT_LIMIT,
+        timeout: float = WAIT_LIMIT,
         refresh: float = REFRESH,
         quiet: QuietTables | None = None,
         share: Share | None = None,
@@ -101,7 +101,7 @@ class LakeRecorder:
             max_cells: cells that wait at most before a commit is due.
             state: folder for the states of recorders on this machine; None for the lake itself, and for the user's
                 folder of application states where the lake is not a folder.
-            patience: seconds that messages of a new class wait for its schema, before they are left untyped.
+            timeout: seconds that messages of a new class wait for its schema, before they are left untyped.
             refresh: seconds after which agents are asked for objects without a row, so that each has one.
             share: of the agents, that are recorded; None for all.
             quiet: decides which tables are committed more rarely; None for the usual interval.
@@ -117,7 +117,7 @@ class LakeRecorder:
         self.run_id = f"{self._started_ns:020d}_{os.getpid()}"
         self._buffers = RowBuffers()
         self._rows = NotificationRows(
-            client, self._buffers, self.run_id, clock, patience=patience, refresh=refresh, share=share
+            client, self._buffers, self.run_id, clock, timeout=timeout, refresh=refresh, share=share
         )
         self._counts = RecorderCounts()
         self._writer, self._state = LakeWriter(lake, name), WriterState(state_folder(lake, name, state))

@@ -69,7 +69,7 @@ class NotificationRows:
         run_id: str,
         clock: Callable[[], int],
         *,
-        patience: float = WAIT_LIMIT,
+        timeout: float = WAIT_LIMIT,
         refresh: float = REFRESH,
         share: Share | None = None,
     ) -> None:
@@ -85,7 +85,7 @@ class NotificationRows:
         self._properties = KnownProperties(client, self._add_learned, clock, refresh=refresh)
         #: The statistics of the last row of an object that was held: what is merged over them may repeat them.
         self._held_statistics: dict[tuple[str | None, str], object] = {}
-        self.held = HeldMessages(client, self._add_held, patience=patience)
+        self.held = HeldMessages(client, self._add_held, timeout=timeout)
         self.lost = 0
         self.versions: list[ClassVersion] = []
 

@@ -28,7 +28,7 @@ from qmf.pipeline.spark.lake_versions import VERSIONS, versions_of
 from qmf.pipeline.spark.session import register
 
 #: Seconds between looks whether a stream is over.
-_LOOK = 0.2
+_POLL_INTERVAL = 0.2
 
 #: How often a query is started, and what Spark says where Python, which reads the source, took longer to start than the
 #: ten seconds that Spark waits for it (no setting changes them).
@@ -53,7 +53,7 @@ class _Steps:
         self.waiting.put((versions, done))
         while not self.closed.is_set():
             try:
-                return done.result(timeout=_LOOK)
+                return done.result(timeout=_POLL_INTERVAL)
             except TimeoutError:
                 continue
         raise _Stopped
@@ -91,7 +91,7 @@ def _follow(
     try:
         while not stop.is_set() and query.isActive:
             try:
-                versions, done = steps.waiting.get(timeout=_LOOK)
+                versions, done = steps.waiting.get(timeout=_POLL_INTERVAL)
             except queue.Empty:
                 continue
             while step(versions) and not stop.is_set():

@@ -370,7 +370,7 @@ async def test_each_connection_has_a_container_id_of_its_own_unless_one_is_given
 async def test_a_broker_that_does_not_answer_the_close_delays_it_by_the_time_limit_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("qmf.bus.client.network_connection.CLOSE_PATIENCE", 0.05)
+    monkeypatch.setattr("qmf.bus.client.network_connection.CLOSE_TIMEOUT", 0.05)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(WELCOME)

@@ -84,7 +84,7 @@ def test_a_transaction_with_messages_that_are_not_answered(
 def test_closing_without_a_timeout_ends(
     peer: ScriptedPeer, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outgoing_link, "CLOSE_PATIENCE", 0.2)
+    monkeypatch.setattr(outgoing_link, "CLOSE_TIMEOUT", 0.2)
     session = connection.session()
     sender = session.sender("node", timeout=10)
     peer.silent = True

@@ -63,7 +63,7 @@ async def agent(exchange: MemoryExchange) -> AsyncIterator[SlowAgent]:
 
 @asynccontextmanager
 async def recording(
-    exchange: MemoryExchange, lake: DeltaLake, *, patience: float = 60.0, is_killed: bool = False
+    exchange: MemoryExchange, lake: DeltaLake, *, timeout: float = 60.0, is_killed: bool = False
 ) -> AsyncIterator[LakeRecorder]:
     """A recorder that is stopped at the end of the block; or cut off, which leaves what a kill leaves."""
     loop = asyncio.get_running_loop()
@@ -71,7 +71,7 @@ async def recording(
     loop.set_default_executor(executor)
     ready = asyncio.Event()
     client = Client(MemoryBus(exchange), settle=0.0)
-    recorder = LakeRecorder(client, lake, interval=0.02, patience=patience, on_ready=ready.set)
+    recorder = LakeRecorder(client, lake, interval=0.02, timeout=timeout, on_ready=ready.set)
     task = asyncio.create_task(recorder.run())
     await asyncio.wait({task, asyncio.create_task(ready.wait())}, return_when=asyncio.FIRST_COMPLETED)
     try:
@@ -147,7 +147,7 @@ async def test_what_has_no_schema_in_time_is_untyped_with_the_reason(
     lake: DeltaLake, exchange: MemoryExchange, agent: SlowAgent
 ) -> None:
     unknown = ClassKey(PACKAGE, "other", Kind.EVENT)
-    async with recording(exchange, lake, patience=0.1):
+    async with recording(exchange, lake, timeout=0.1):
         await agent.raise_event({"name": "one"})
         await until(lambda: len(rows(lake, "untyped")) == 1)
         await agent.raise_event({"name": "two"})
@@ -256,7 +256,7 @@ async def test_a_table_without_reasons_gets_the_column(
     schema = arrow_schema(columns)
     old = with_text(pa.Table.from_pylist([{"_run": RUN, "_seq": 1, "_ts_ns": 1}], schema=schema), "_date", "1970-01-01")
     lake.table("untyped").append(old, writer="old", batch=1, partition_by=("_date",))
-    async with recording(exchange, lake, patience=0.05):
+    async with recording(exchange, lake, timeout=0.05):
         await agent.raise_event({"name": "one"})
         await until(lambda: len(rows(lake, "untyped")) == 2)
     assert sorted(row["reason"] is None for row in rows(lake, "untyped")) == [False, True]

@@ -281,11 +281,11 @@ class AgentFollower:
     async def _keep(self, subscription: ObjectSubscription) -> None:
         while self._state.subscribed and subscription.active:
             reached, in_snapshot = self._next_number, self._state is FollowState.SNAPSHOT
-            patience = self._timeout if in_snapshot else subscription.refresh_after
-            await self._pause(min(patience, subscription.refresh_after))
+            limit = self._timeout if in_snapshot else subscription.refresh_after
+            await self._pause(min(limit, subscription.refresh_after))
             if self._state is FollowState.SNAPSHOT and self._next_number == reached:
                 what = f"the first publication of a subscription to {self._spec.query}"
-                raise RequestTimeout(what, self.agent.name, patience)
+                raise RequestTimeout(what, self.agent.name, limit)
             if self._state.subscribed and subscription.active:
                 await self._subscriptions.refresh(subscription)
         fault, self._fault = self._fault, None
