@@ -73,12 +73,16 @@ def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
     from py4j.protocol import Py4JError
 
     from qmf.pipeline.commands.spark_failures import JavaOutput, spark_failures
-    from qmf.pipeline.spark import session
+    from qmf.pipeline.spark.session import JOB_SETTINGS, session
 
     output = None if options.verbose else JavaOutput()
     with spark_failures(output):
         with output.capture() if output is not None else nullcontext():
-            spark = session(options.master or DEFAULT_MASTER, settings=dict(options.conf), progress=sys.stderr.isatty())
+            spark = session(
+                options.master or DEFAULT_MASTER,
+                settings={**JOB_SETTINGS, **dict(options.conf)},
+                progress=sys.stderr.isatty(),
+            )
         try:
             spark.sparkContext.setLogLevel("ERROR")
             yield spark

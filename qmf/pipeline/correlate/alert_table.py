@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import islice
 from typing import Any
 
 import attrs
@@ -54,7 +55,7 @@ _WRITER = "correlate"
 #: The order of the rows of a batch.
 _ORDER = ("at_ns", "alert_id")
 
-#: Alerts that are fetched at once.
+#: Alerts that are fetched, or made into Arrow, at once.
 _PORTION = 1000
 
 
@@ -136,6 +137,12 @@ def alerts(out: str, *, by: str = "stream") -> Any:
 def _schema() -> Any:
     pa = import_pyarrow()
     return pa.schema([pa.field(name, pa.type_for_alias(type)) for name, type in COLUMNS])
+
+
+def alert_tables(alerts: Iterator[AlertRow]) -> Iterator[Any]:
+    """Alerts as of `arrow_table`, not all of them in memory at once."""
+    while portion := list(islice(alerts, _PORTION)):
+        yield arrow_table(portion, None)
 
 
 def arrow_table(rows: Sequence[AlertRow], step: int | None) -> Any:

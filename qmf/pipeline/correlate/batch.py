@@ -11,31 +11,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import attrs
 
-from qmf.pipeline.correlate.alert_table import COLUMNS, AlertTable, arrow_table
+from qmf.pipeline.correlate.alert_table import COLUMNS, AlertTable, alert_tables, arrow_table
 from qmf.pipeline.correlate.alerts import AlertRow, in_order
 from qmf.pipeline.correlate.batch_input import BatchInput, batch_input, merged_arrivals, whole_pass
 from qmf.pipeline.correlate.evaluation import AT, EvaluationCounts, EvaluationPass, count_portions
-from qmf.pipeline.correlate.file_signals import FAILURE, file_signals, signal_schema, signal_table
+from qmf.pipeline.correlate.file_signals import (
+    FAILURE,
+    SIGNAL_KEY,
+    SIGNAL_ORDER,
+    file_signals,
+    signal_schema,
+    signal_table,
+)
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow, signal_rows
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.runners.runner import Rows, Runner
-
-#: Alerts of a record batch.
-_ALERTS = 1000
 
 #: The columns of a reduce besides those of the table: numbers of signals, and failures, in rows of their own.
 _NUMBERS = ("signals", "misdated")
 
 #: What a row is: an alert, or something else about the evaluation.
 _ROW, _ALERT, _OTHER = "row", "alert", "other"
-
-_KEY, _ORDER = ("rule", "key"), ("at", "ts", "run", "seq", "role")
 
 
 @attrs.frozen
@@ -136,7 +137,7 @@ def _open_evaluation(
     if expected:
         signals = signals.union(runner.from_arrow(signal_table(expected)))
     work = partial(_alerts, given, left_out, over)
-    with signals.reduce(_KEY, work, _alert_schema(), order=_ORDER).persist() as found:
+    with signals.reduce(SIGNAL_KEY, work, _alert_schema(), order=SIGNAL_ORDER).persist() as found:
         yield _Evaluation(found, options, errors)
 
 
@@ -159,8 +160,7 @@ def _alerts(
     counts = [EvaluationCounts()]
     alerts = given.evaluator(left_out).batch(count_portions(portions(), over, counts), over, divided=True)
     schema = _alert_schema()
-    while portion := list(islice(alerts, _ALERTS)):
-        table = arrow_table(portion, None)
+    for table in alert_tables(alerts):
         for field in list(schema)[len(table.schema) :]:
             value = [_ALERT] * table.num_rows if field.name == _ROW else [None] * table.num_rows
             table = table.append_column(field, pa.array(value, field.type))

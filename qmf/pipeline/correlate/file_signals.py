@@ -15,8 +15,8 @@ from qmf.pipeline.lake.table_files import FilesByTable
 #: The text of an expression that could not be computed, in a row of its own with the number of the rule.
 FAILURE = "failure"
 
-#: By what the signals of a subject are sorted.
-SIGNAL_ORDER = ("at", "ts", "run", "seq", "role")
+#: By what signals are brought together, and by what those of a subject are sorted.
+SIGNAL_KEY, SIGNAL_ORDER = ("rule", "key"), ("at", "ts", "run", "seq", "role")
 
 
 def file_signals(given: BatchInput, connection: Any, files: FilesByTable) -> Iterator[Any]:
@@ -29,12 +29,15 @@ def file_signals(given: BatchInput, connection: Any, files: FilesByTable) -> Ite
         yield from signal_table([(number, *nothing, text) for number, text in reader.failures.items()]).to_batches()
 
 
-def signal_schema() -> Any:
+def signal_schema(*, failures: bool = True) -> Any:
+    """The columns of signals as an Arrow schema, with `FAILURE` where there are rows of failures among them."""
     pa = import_pyarrow()
     types = {"INTEGER": pa.int32(), "VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64()}
-    return pa.schema([(name, types[type]) for name, type in (*SIGNAL_COLUMNS, (FAILURE, "VARCHAR"))])
+    columns = (*SIGNAL_COLUMNS, (FAILURE, "VARCHAR")) if failures else SIGNAL_COLUMNS
+    return pa.schema([(name, types[type]) for name, type in columns])
 
 
-def signal_table(rows: Iterable[SignalRow]) -> Any:
-    schema = signal_schema()
+def signal_table(rows: Iterable[SignalRow], *, failures: bool = True) -> Any:
+    """Signals as an Arrow table, as of `signal_schema`."""
+    schema = signal_schema(failures=failures)
     return import_pyarrow().Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)

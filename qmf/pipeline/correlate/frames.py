@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import reduce
-from itertools import islice
 from typing import Any
 
 import attrs
@@ -18,33 +17,27 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from qmf.pipeline.correlate.alert_table import arrow_table
+from qmf.pipeline.correlate.alert_table import alert_tables, arrow_table
 from qmf.pipeline.correlate.batch_input import whole_pass
 from qmf.pipeline.correlate.evaluation import EvaluationPass, Evaluator
 from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChange
+from qmf.pipeline.correlate.file_signals import SIGNAL_KEY, SIGNAL_ORDER, signal_schema, signal_table
 from qmf.pipeline.correlate.lake_rows import Arrivals
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
 from qmf.pipeline.correlate.rules import Rule
-from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
-from qmf.pipeline.correlate.signals import SIGNAL_COLUMNS, event_time_sql, followed_columns
+from qmf.pipeline.correlate.signal_reader import SignalReader, signal_rows
+from qmf.pipeline.correlate.signals import event_time_sql, followed_columns
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import RecordedClass
 from qmf.pipeline.lake.table_paths import kind_path
+from qmf.pipeline.runners.runner import conformed_batches
 from qmf.pipeline.runners.spark import task_connection
 from qmf.pipeline.spark.catalog import FrameClass
 
-_SPARK_TYPES = {"INTEGER": "int", "VARCHAR": "string", "BIGINT": "bigint", "DOUBLE": "double"}
-
-#: What the map makes.
-_SIGNALS = ", ".join(f"`{name}` {_SPARK_TYPES[type]}" for name, type in SIGNAL_COLUMNS)
-
-#: Signals of a subject in their order.
-_SORTED_BY = ("rule", "key", "at", "ts", "run", "seq", "role")
-
-#: Rows that the map evaluates at once, and alerts of a batch that goes back to Spark.
-_ROWS, _ALERTS = 250_000, 1000
+#: Rows that the map evaluates at once.
+_ROWS = 250_000
 
 
 def alert_frame(given: Sequence[tuple[FrameClass, DataFrame]], rules: Sequence[Rule], late: int) -> DataFrame:
@@ -74,19 +67,18 @@ def alert_frame(given: Sequence[tuple[FrameClass, DataFrame]], rules: Sequence[R
         pass  # raises where rules don't fit their classes
     over = whole_pass(_arrivals(frames, late), late)
     make = _SignalMaker(plan, late, schemas, _followed_objects(plan, rules, frames))
-    parts = [
-        frames[table.path].mapInArrow(make.of(table.path), _SIGNALS) for table in plan.tables if table.path in frames
-    ]
+    types = from_arrow_schema(signal_schema(failures=False))
+    parts = [frames[table.path].mapInArrow(make.of(table.path), types) for table in plan.tables if table.path in frames]
     evaluate = _Evaluation(complete_rules(rules, plan), tuple(rule.hash for rule in rules), over)
     spark = given[0][1].sparkSession
     expected = evaluate.evaluator().expected_signals(over)
     if expected:
-        parts.append(spark.createDataFrame(expected, _SIGNALS))
+        parts.append(spark.createDataFrame(signal_table(expected, failures=False), types))
     schema = arrow_table([], None).schema
     if not parts:
         return spark.createDataFrame([], from_arrow_schema(schema)).drop("step")
     signals = reduce(DataFrame.unionAll, parts)
-    shares = signals.repartition("rule", "key").sortWithinPartitions(*_SORTED_BY)
+    shares = signals.repartition(*SIGNAL_KEY).sortWithinPartitions(*SIGNAL_KEY, *SIGNAL_ORDER)
     return shares.mapInArrow(evaluate.alerts, from_arrow_schema(schema)).drop("step")
 
 
@@ -113,8 +105,8 @@ class _SignalMaker:
             with closing(SignalReader(self.plan, self.late, self.schemas, connection=task_connection())) as reader:
                 reader.follow(self.followed)
                 for rows in _portions(batches):
-                    for portion in reader.signals({path: rows}):
-                        yield _signal_batch(portion)
+                    found = reader.signal_batches({path: rows})
+                    yield from conformed_batches(found, signal_schema(failures=False))
 
         return signals
 
@@ -138,10 +130,8 @@ class _Evaluation:
 
     def alerts(self, batches: Iterable[Any]) -> Iterator[Any]:
         """The function of `mapInArrow` for sorted signals of some subjects."""
-        portions = (list(zip(*(column.to_pylist() for column in batch.columns), strict=True)) for batch in batches)
-        found = self.evaluator().batch(portions, self.over, divided=True)
-        while alerts := list(islice(found, _ALERTS)):
-            yield from arrow_table(alerts, None).to_batches()
+        for table in alert_tables(self.evaluator().batch(map(signal_rows, batches), self.over, divided=True)):
+            yield from table.to_batches()
 
 
 def _by_path(given: Sequence[tuple[FrameClass, DataFrame]]) -> dict[str, DataFrame]:
@@ -206,14 +196,6 @@ def _portions(batches: Iterable[Any]) -> Iterator[Any]:
             waiting = []
     if waiting:
         yield pa.Table.from_batches(waiting)
-
-
-def _signal_batch(rows: Sequence[SignalRow]) -> Any:
-    pa = import_pyarrow()
-    types = {"INTEGER": pa.int32(), "VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64()}
-    columns = zip(zip(*rows, strict=True), SIGNAL_COLUMNS, strict=True)
-    arrays = [pa.array(values, types[type]) for values, (_name, type) in columns]
-    return pa.RecordBatch.from_arrays(arrays, [name for name, _type in SIGNAL_COLUMNS])
 
 
 def _path(kind: RowKind) -> str:

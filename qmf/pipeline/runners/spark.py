@@ -59,7 +59,8 @@ class SparkRows:
             with closing(task_connection()) as own:
                 yield from conformed_batches(work(own, iter(batches)), schema)
 
-        shares = self.frame.repartition(self.shares, *key)
+        # A shuffle into one partition would be a stage more for the same rows.
+        shares = self.frame.coalesce(1) if self.shares == 1 else self.frame.repartition(self.shares, *key)
         if order:
             shares = shares.sortWithinPartitions(*key, *order)
         return attrs.evolve(self, frame=shares.mapInArrow(run, from_arrow_schema(schema)))
@@ -144,8 +145,11 @@ class SparkRunner:
         follow_lake(self.spark, lake, checkpoint, step, pace, stop)
 
     def _pickle_tasks(self, tasks: Sequence[Any]) -> DataFrame:
-        frame = self.spark.createDataFrame([(pickle.dumps(task),) for task in tasks], "task binary")
-        return frame.repartition(len(tasks) or 1)
+        pa = import_pyarrow()
+        rows = pa.table({"task": pa.array([pickle.dumps(task) for task in tasks], pa.binary())})
+        # From one partition, each of the others gets the same number; from several, some would get two tasks.
+        frame = self.spark.createDataFrame(rows).coalesce(1)
+        return frame if len(tasks) < 2 else frame.repartition(len(tasks))
 
 
 def _unpickle_tasks(batches: Iterable[Any]) -> Iterator[Any]:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -18,6 +19,13 @@ _OPEN_COST = 256 * 1024
 #: Paths that Spark lists one by one before it starts a job with a task for each. A lake has many files, and on this
 #: machine listing a path costs less than a task.
 _LISTED_PATHS = 100_000
+
+
+#: Settings for jobs, whose work is done by functions in Python: plans that change while they run, and code that Java
+#: compiles for each stage, cost small jobs more than their rows.
+JOB_SETTINGS: Mapping[str, str] = MappingProxyType(
+    {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
+)
 
 
 def session(
@@ -52,6 +60,8 @@ def session(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.files.openCostInBytes": str(_OPEN_COST),
+        # Workers begin with what tasks import.
+        "spark.python.daemon.module": "qmf.pipeline.spark.worker_daemon",
         # A busy machine starts Python slowly; Spark's default is 15 s.
         "spark.python.authenticate.socketTimeout": "120s",
         # The metrics of a query are printed at its end; Spark's default, a hundred micro-batches, is not enough.
