@@ -294,13 +294,14 @@ def main() -> None:
                 measure(where, ProcessRunner(), options.jobs, root, out, None, options.profile)
                 continue
             from qmf.pipeline.runners.spark import SparkRunner
-            from qmf.pipeline.spark.session import JOB_SETTINGS, session
+            from qmf.pipeline.spark import session
+            from qmf.pipeline.spark.job_settings import job_settings
 
             with ExitStack() as stack:
                 master = stack.enter_context(standalone(Path(out))) if where == "standalone" else "local[2]"
                 begun = time.perf_counter()
                 memory = {"spark.executor.memory": "512m"} if where == "standalone" else {}
-                spark = session(master, settings={**JOB_SETTINGS, **memory})
+                spark = session(master, settings={**job_settings(small=True), **memory})
                 print(f"{where}: Spark started in {time.perf_counter() - begun:.1f} s", flush=True)
                 try:
                     measure(where, SparkRunner(spark), options.jobs, root, out, SparkCounts(spark), options.profile)

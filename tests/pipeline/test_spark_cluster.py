@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import socket
 import subprocess
@@ -16,9 +17,10 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import attrs
 import psutil
 import pytest
-from pipeline.lakes import HERE, Shop
+from pipeline.lakes import HERE, Shop, numbers
 from pipeline.quick import QUICK
 from pipeline.tills import Till, read
 from support.waiting import wait_until
@@ -27,11 +29,19 @@ pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip i
 
 from qmf.pipeline.audit.job import audit_lake  # noqa: E402
 from qmf.pipeline.audit.options import AuditOptions  # noqa: E402
+from qmf.pipeline.audit.schemas import TABLES  # noqa: E402
 from qmf.pipeline.correlate import parse_rules  # noqa: E402
 from qmf.pipeline.correlate.alert_table import AlertTable  # noqa: E402
 from qmf.pipeline.correlate.batch import correlate_batch  # noqa: E402
 from qmf.pipeline.correlate.options import CorrelateOptions  # noqa: E402
 from qmf.pipeline.correlate.stream import CorrelationStream  # noqa: E402
+from qmf.pipeline.lake.delta_lake import DeltaLake  # noqa: E402
+from qmf.pipeline.lake.maintenance import MaintenanceCounts  # noqa: E402
+from qmf.pipeline.maintenance.checking import LakeCheck  # noqa: E402
+from qmf.pipeline.maintenance.optimizing import optimize_lake  # noqa: E402
+from qmf.pipeline.report.collect import ReportOptions, collect  # noqa: E402
+from qmf.pipeline.report.source import end_of_recording  # noqa: E402
+from qmf.pipeline.report.time_range import parse_time_range  # noqa: E402
 from qmf.pipeline.rollup.job import roll_up_lake  # noqa: E402
 from qmf.pipeline.rollup.stream import RollupStream  # noqa: E402
 from qmf.pipeline.rollup.tables import RollupOptions, rollup_table  # noqa: E402
@@ -89,7 +99,32 @@ with closing(TaskRollupStream(runner, options)) as stream:
 chosen = CorrelateOptions(lake=lake, out=out + "/alerts", rules=rules)
 with closing(TaskCorrelationStream(runner, chosen, ignore)) as stream:
     follow(stream, lambda until: stream.step(until) is not None)
+if sys.argv[7:]:
+    exec(sys.argv[7])
 spark.stop()
+"""
+
+#: Runs the other jobs as well: `optimize` on a copy of the lake, and the rest on the lake.
+OTHERS = """
+import pickle, shutil
+from qmf.pipeline.lake.delta_lake import DeltaLake
+from qmf.pipeline.maintenance.checking import LakeCheck
+from qmf.pipeline.maintenance.optimizing import optimize_lake
+from qmf.pipeline.report.collect import ReportOptions, collect
+from qmf.pipeline.report.source import end_of_recording
+from qmf.pipeline.report.time_range import parse_time_range
+audit_lake(runner, AuditOptions(lake, out + "/history", events=False), ignore)
+about = parse_time_range(None, None, "1h", end_of_recording(runner, lake))
+nowhere = out + "/nowhere"
+found = {
+    "plain": collect(runner, ReportOptions(lake=lake, audit=nowhere, rollups=nowhere, own=True), about, ignore),
+    "of tables": collect(runner, ReportOptions(lake=lake, audit=out + "/audit", rollups=out, own=True), about, ignore),
+    "check": [str(item) for item in LakeCheck(runner, DeltaLake(lake)).findings()],
+}
+shutil.copytree(lake, out + "/copy")
+found["optimize"] = optimize_lake(runner, DeltaLake(out + "/copy"))
+with open(out + "/others", "wb") as file:
+    pickle.dump(found, file)
 """
 
 
@@ -152,14 +187,34 @@ def check_tables(shop: Shop, out: Path, rows: int) -> None:
     assert read(out / "audit") == read(out / "audit-stream") == expected
 
 
+def check_others(shop: Shop, out: Path) -> None:
+    """Compare what the other jobs made with what they make in this process."""
+    found = pickle.loads((out / "others").read_bytes())
+    about = parse_time_range(None, None, "1h", end_of_recording(HERE, shop.root))
+    nowhere = str(out / "nowhere")
+    options = ReportOptions(lake=shop.root, audit=nowhere, rollups=nowhere, own=True)
+    expected = collect(HERE, options, about, ignore)
+    assert expected.agents
+    for report in (found["plain"], found["of tables"]):
+        assert attrs.evolve(report, lake=shop.root) == expected
+    assert found["check"] == [str(item) for item in LakeCheck(HERE, DeltaLake(shop.root)).findings()]
+    shutil.copytree(shop.root, out / "copy-here")
+    here, there = DeltaLake(str(out / "copy-here")), DeltaLake(str(out / "copy"))
+    assert found["optimize"] == optimize_lake(HERE, here) != MaintenanceCounts()
+    assert numbers(there) == numbers(here) == numbers(DeltaLake(shop.root))
+    history = read(out / "history", tables=TABLES)
+    assert history == {name: rows for name, rows in read(out / "audit").items() if name in TABLES}
+
+
 def relative(shop: Shop, out: Path) -> tuple[str, str]:
     """Lake and tables by paths from the folder that both are in; executors have other working directories."""
     return os.path.relpath(shop.root, out.parent), out.name
 
 
 def run(master: str, shop: Shop, out: Path, *, executors: int | None) -> None:
-    """Roll up on a cluster, and compare the table with that of the job in this process."""
-    command = [sys.executable, "-c", PROGRAM, master, *relative(shop, out), json.dumps(QUICK), RULES, "queries"]
+    """Run all jobs on a cluster, and compare what they made with what they make in this process."""
+    how = (json.dumps(QUICK), RULES, "queries", OTHERS)
+    command = [sys.executable, "-c", PROGRAM, master, *relative(shop, out), *how]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_LIMIT, check=False, cwd=out.parent)
     assert ran.returncode == 0, ran.stderr
     found = dict(line.partition(" ")[::2] for line in ran.stdout.splitlines())
@@ -168,6 +223,7 @@ def run(master: str, shop: Shop, out: Path, *, executors: int | None) -> None:
     if executors is not None:
         assert len(json.loads(found["executors"])) == executors
     check_tables(shop, out, int(found["rows"]))
+    check_others(shop, out)
 
 
 @pytest.mark.soak

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -43,13 +44,15 @@ class Till:
         self.shop.add(RowKind.OBJECTS, at, (*own, *cells), table=table, epoch=self.epoch)
 
 
-def read(out: Path) -> dict[str, list[dict[str, Any]]]:
-    """All tables of an audit, their rows in an order."""
+def read(out: Path, tables: Iterable[str] | None = None) -> dict[str, list[dict[str, Any]]]:
+    """All tables of an audit, or some of them, their rows in an order."""
     from qmf.pipeline.audit.schemas import ALL_TABLES
     from qmf.pipeline.lake.lake_table import LakeTable
 
     found = {}
     for name, columns in ALL_TABLES.items():
+        if tables is not None and name not in tables:
+            continue
         table = LakeTable(str(out / name))
         rows = table.dataset(table.snapshot().files).to_table(list(columns)).to_pylist()
         found[name] = sorted(rows, key=str)

@@ -9,14 +9,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from qmf.pipeline.commands.base import DEFAULT_MASTER, check_followed, check_lake
-from qmf.pipeline.errors import MissingExtraError
+from qmf.pipeline.commands.base import DEFAULT_MASTER, check_followed, check_lake, open_lake
+from qmf.pipeline.errors import LakeError, MissingExtraError
 from qmf.pipeline.runners.process import ProcessRunner
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from qmf.pipeline.runners.runner import Runner
+
+
+#: Rows of a lake that are few: those of one task of Spark's runner.
+SMALL_ROWS = 2_000_000
 
 
 @contextmanager
@@ -73,14 +77,15 @@ def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
     from py4j.protocol import Py4JError
 
     from qmf.pipeline.commands.spark_failures import JavaOutput, spark_failures
-    from qmf.pipeline.spark.session import JOB_SETTINGS, session
+    from qmf.pipeline.spark import session
+    from qmf.pipeline.spark.job_settings import job_settings
 
     output = None if options.verbose else JavaOutput()
     with spark_failures(output):
         with output.capture() if output is not None else nullcontext():
             spark = session(
                 options.master or DEFAULT_MASTER,
-                settings={**JOB_SETTINGS, **dict(options.conf)},
+                settings={**job_settings(small=_is_small(options)), **dict(options.conf)},
                 progress=sys.stderr.isatty(),
             )
         try:
@@ -94,6 +99,17 @@ def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
 def _names_other_file_system(options: argparse.Namespace) -> bool:
     """True if paths without a scheme are not those of this machine."""
     return "spark.hadoop.fs.defaultFS" in dict(options.conf)
+
+
+def _is_small(options: argparse.Namespace) -> bool:
+    """True if one task can read the lake of a batch."""
+    if getattr(options, "stream", False) or _names_other_file_system(options):
+        return False
+    lake = open_lake(options)
+    try:
+        return sum(lake.table(path).snapshot().rows for path in lake.paths()) <= SMALL_ROWS
+    except LakeError:
+        return False  # the job says what is wrong
 
 
 def _check_input(options: argparse.Namespace) -> None:

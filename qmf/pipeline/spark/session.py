@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -19,13 +18,6 @@ _OPEN_COST = 256 * 1024
 #: Paths that Spark lists one by one before it starts a job with a task for each. A lake has many files, and on this
 #: machine listing a path costs less than a task.
 _LISTED_PATHS = 100_000
-
-
-#: Settings for jobs, whose work is done by functions in Python: plans that change while they run, and code that Java
-#: compiles for each stage, cost small jobs more than their rows.
-JOB_SETTINGS: Mapping[str, str] = MappingProxyType(
-    {"spark.sql.adaptive.enabled": "false", "spark.sql.codegen.wholeStage": "false"}
-)
 
 
 def session(

@@ -38,9 +38,10 @@ ROOT = Path(__file__).parents[3]
 _DIFFERENT = re.compile(r"[\d.]+ s\b")
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Shop:
-    made = Shop(tmp_path / "lake")
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """A lake that no test changes: `optimize` and `check` have copies."""
+    made = Shop(tmp_path_factory.mktemp("places") / "lake")
     fill(made)
     for number in range(3):
         made.put((100 + number, 10 + number), (130 + number, 40), object=f"till-{number}")
