@@ -7,20 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from qmf.schema import ClassSchema, Statistic
+from qmf.views.broker_fields import important_values
 from qmf.views.fields import main_entry
 
 #: Values of a class that are shown by default, if there is room.
 SHOWN = 8
 #: Objects that are looked at to find out which values differ.
 _EXAMINED = 500
-_BROKER = "org.apache.qpid.broker"
-#: What matters of known classes, whatever it is now: package and class in lower case.
-_KNOWN: Mapping[tuple[str, str], Sequence[str]] = {
-    (_BROKER, "broker"): ("queueCount", "msgDepth", "msgTotalEnqueues", "msgTotalDequeues"),
-    (_BROKER, "connection"): ("msgsFromClient", "msgsToClient", "bytesFromClient", "bytesToClient"),
-    (_BROKER, "exchange"): ("bindingCount", "msgReceives", "msgRoutes", "msgDrops"),
-    (_BROKER, "queue"): ("msgDepth", "consumerCount", "msgTotalEnqueues", "msgTotalDequeues"),
-}
 #: The rank of statistics that are zero; these are shown only if there are fewer others than so many.
 _ZERO = 2
 _ENOUGH = 4
@@ -41,7 +34,7 @@ def important_statistics(
     """
     statistics = {item.name: item for schema in reversed(schemas) for item in schema.statistics}
     order = list(dict.fromkeys(item.name for schema in schemas for item in schema.statistics))
-    wanted = [name for schema in schemas for name in _KNOWN.get((schema.package, schema.name.lower()), ())]
+    wanted = [name for schema in schemas for name in important_values(schema)]
     known = [name for name in dict.fromkeys(wanted) if name in statistics]
     examined = list(islice(objects, _EXAMINED))
     ranks = {name: _rank(statistics[name], examined) for name in order if name not in known}

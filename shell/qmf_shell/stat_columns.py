@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
-from qmf.views.node_fields import EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
+from qmf.views.broker_fields import EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf_shell.results.cells import Cell, Duration, Quantity
 from qmf_shell.results.result import CellForm, Role, TableColumn

@@ -12,7 +12,7 @@ from qmf.client import BrokerAgent, BrokerObject
 from qmf.client.objects import referenced_name
 from qmf.errors import CallerError
 from qmf.tools.tables import CellFormat, Row, TextColumn, format_cell
-from qmf.views.node_fields import EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
+from qmf.views.broker_fields import EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
 
 #: Statistics of a broker and of a queue: heading, value in messages, value in bytes.
 _DEPTHS = (

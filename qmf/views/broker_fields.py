@@ -1,0 +1,168 @@
+"""What operators look for of the classes of brokers: the statistics that matter, whatever they are now, the columns of
+`qpid-stat` and `qmf-stat`, and what is computed from the statistics of a queue: is it in order, what waits in it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from qmf.schema import TYPES, ClassSchema
+from qmf.views.fields import ObjectField
+from qmf.views.internal import BROKER_PACKAGE
+
+#: The statistics that matter, by class in lower case.
+_IMPORTANT: Mapping[str, Sequence[str]] = {
+    "broker": ("queueCount", "msgDepth", "msgTotalEnqueues", "msgTotalDequeues"),
+    "connection": ("msgsFromClient", "msgsToClient", "bytesFromClient", "bytesToClient"),
+    "exchange": ("bindingCount", "msgReceives", "msgRoutes", "msgDrops"),
+    "queue": ("msgDepth", "consumerCount", "msgTotalEnqueues", "msgTotalDequeues"),
+}
+
+
+def important_values(schema: ClassSchema) -> Sequence[str]:
+    """The statistics of a class of brokers that operators look for; none for others."""
+    return _IMPORTANT.get(schema.name.lower(), ()) if schema.package == BROKER_PACKAGE else ()
+
+
+def is_queue(schema: ClassSchema) -> bool:
+    """True for the class of a broker's queues."""
+    return schema.package == BROKER_PACKAGE and schema.name.lower() == "queue"
+
+
+class FieldKind(enum.Enum):
+    """What the values of a column are."""
+
+    NAME = enum.auto()
+    TEXT = enum.auto()
+    FLAG = enum.auto()
+    NUMBER = enum.auto()
+    #: A number of bytes.
+    SIZE = enum.auto()
+
+
+_LEFT_OUT_FIRST = (FieldKind.FLAG, FieldKind.SIZE)
+
+
+@attrs.frozen
+class NodeField:
+    """A column.
+
+    Attributes:
+        heading: its heading.
+        value: name of the property or statistic of qpidd's class.
+        kind: what it is.
+        spare: whether it is left out first where there is no room; by default flags and sizes.
+    """
+
+    heading: str
+    value: str
+    kind: FieldKind = FieldKind.NUMBER
+    spare: bool = attrs.field(default=attrs.Factory(lambda self: self.kind in _LEFT_OUT_FIRST, takes_self=True))
+
+
+QUEUE_FIELDS: Sequence[NodeField] = (
+    NodeField("queue", "name", FieldKind.NAME),
+    NodeField("dur", "durable", FieldKind.FLAG),
+    NodeField("autoDel", "autoDelete", FieldKind.FLAG),
+    NodeField("excl", "exclusive", FieldKind.FLAG),
+    NodeField("msg", "msgDepth"),
+    NodeField("msgIn", "msgTotalEnqueues"),
+    NodeField("msgOut", "msgTotalDequeues"),
+    NodeField("bytes", "byteDepth", FieldKind.SIZE),
+    NodeField("bytesIn", "byteTotalEnqueues", FieldKind.SIZE),
+    NodeField("bytesOut", "byteTotalDequeues", FieldKind.SIZE),
+    NodeField("cons", "consumerCount"),
+    NodeField("bind", "bindingCount", spare=True),
+)
+EXCHANGE_FIELDS: Sequence[NodeField] = (
+    NodeField("exchange", "name", FieldKind.NAME),
+    NodeField("type", "type", FieldKind.TEXT),
+    NodeField("dur", "durable", FieldKind.FLAG),
+    NodeField("bind", "bindingCount"),
+    NodeField("msgIn", "msgReceives"),
+    NodeField("msgOut", "msgRoutes"),
+    NodeField("msgDrop", "msgDrops"),
+    NodeField("byteIn", "byteReceives", FieldKind.SIZE),
+    NodeField("byteOut", "byteRoutes", FieldKind.SIZE),
+    NodeField("byteDrop", "byteDrops", FieldKind.SIZE),
+)
+
+
+@attrs.frozen
+class ComputedField:
+    """A value that is computed from those of an object.
+
+    Attributes:
+        field: what it is.
+        read: computes it from the values by wire name; None where they are missing.
+    """
+
+    field: ObjectField
+    read: Callable[[Mapping[str, object]], object]
+
+
+def _number(values: Mapping[str, object], name: str) -> int | None:
+    value = values.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _consumers(values: Mapping[str, object]) -> int | None:
+    return _number(values, "consumerCount")
+
+
+def _count_unacknowledged(values: Mapping[str, object]) -> int | None:
+    counted = _number(values, "unackedMessages")
+    acquires, removed = _number(values, "acquires"), _number(values, "msgTotalDequeues")
+    if acquires is None or removed is None:
+        return counted
+    # Expired messages and those that a full ring drops are removed without having been acquired.
+    never_acquired = sum(_number(values, name) or 0 for name in ("discardsTtl", "discardsRing"))
+    return max(0, counted or 0, acquires - (_number(values, "releases") or 0) - (removed - never_acquired))
+
+
+def _ready(values: Mapping[str, object]) -> int | None:
+    depth = _number(values, "msgDepth")
+    return None if depth is None else max(0, depth - (_count_unacknowledged(values) or 0))
+
+
+def _state(values: Mapping[str, object]) -> str | None:
+    consumers = _consumers(values)
+    if values.get("flowStopped"):
+        return "flow stopped"
+    if values.get("redirectSource"):
+        return "redirected"
+    if consumers is None:
+        return None
+    if consumers:
+        return "running"
+    return "no consumer" if _number(values, "msgDepth") else "idle"
+
+
+_COUNT = TYPES["uint64"]
+#: What people ask of a queue.
+QUEUE_COMPUTED: Sequence[ComputedField] = (
+    ComputedField(
+        ObjectField(
+            "state",
+            TYPES["sstr"],
+            desc="flow stopped: senders wait because the queue is almost full; redirected: new messages go to another "
+            "queue; no consumer: messages wait and nobody receives; running: it has consumers; idle: neither messages "
+            "nor consumers",
+        ),
+        _state,
+    ),
+    ComputedField(ObjectField("ready", _COUNT, "message", "Messages that wait for a consumer"), _ready),
+    ComputedField(
+        ObjectField(
+            "unacknowledged",
+            _COUNT,
+            "message",
+            "Messages that consumers hold. Of qpidd, which does not count them: messages that were acquired, and "
+            "neither released nor removed since; too few after messages were moved",
+        ),
+        _count_unacknowledged,
+    ),
+    ComputedField(ObjectField("consumers", _COUNT, desc="Receivers of the queue"), _consumers),
+)
