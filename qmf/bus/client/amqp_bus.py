@@ -96,9 +96,7 @@ class AmqpBus(Bus):
             username=username if username is not None else self._url.username,
             password=password if password is not None else self._url.password,
         )
-        # Whoever logs in by a certificate or a token has the name that is in it.
-        by_password = mechanisms is None or not {"EXTERNAL", "ANONYMOUS"} & {name.upper() for name in mechanisms}
-        self._user = login.username if login.password is not None and by_password else None
+        self._user = _user_with_password(login, mechanisms)
         self._connection = PersistentConnection(
             [login],
             self._links,
@@ -191,3 +189,9 @@ class AmqpBus(Bus):
         if not again:
             return iter((0.0,))
         return self._backoff.delays() if self._reconnect else iter(())
+
+
+def _user_with_password(login: BusUrl, mechanisms: Sequence[str] | None) -> str | None:
+    """The user who logs in by a password; whoever does by a certificate or a token has the name that is in it."""
+    by_password = mechanisms is None or not {"EXTERNAL", "ANONYMOUS"} & {name.upper() for name in mechanisms}
+    return login.username if login.password is not None and by_password else None
