@@ -154,3 +154,27 @@ async def test_no_output_has_a_secret(tmp_path: Path, caplog: pytest.LogCaptureF
     found.texts += [str(record.exc_text) for record in caplog.records]
     assert len(found.texts) > 50
     assert [text for text in found.texts if any(form in text for form in FORMS)] == []
+
+
+async def test_links_to_other_brokers(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "qmf.broker.audit")
+    async with (
+        Broker(port=0, queues=["q"]) as other,
+        Broker(port=0, audit=BrokerAudit(), queues=["q"], management=3600.0) as broker,
+        Client(f"amqp://127.0.0.1:{broker.port}", settle=0.0) as client,
+    ):
+        await client.locate(settle=0.0)
+        await until(lambda: client.agents, "the agent of the broker")
+        (it,) = await client.objects(remote.Broker)
+        await it.create("domain", "peer", {"url": f"amqp://ann:{SECRET}@127.0.0.1:{other.port}"}, True)
+        await it.create("outgoing", "link", {"domain": "peer", "source": "q", "target": "q"}, True)
+        found: list[dict[str, Any]] = []
+
+        def noted(action: str) -> bool:
+            found.extend(lines(caplog))
+            return any(line["action"] == action and line.get("object") == "peer" for line in found)
+
+        await until(lambda: noted("peer up"), "the link is up")
+        await it.delete("outgoing", "link", {})
+        await until(lambda: noted("peer down"), "the link is gone")
+        assert SECRET not in json.dumps(found)

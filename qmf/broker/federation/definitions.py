@@ -122,7 +122,7 @@ def read_domain(name: str, properties: Mapping[str, object], *, strict: bool = F
     try:
         urls = _urls(arguments.pop("url"))
         names = arguments.text("sasl_mechanisms").replace(",", " ").split()
-        username, password = arguments.text("username"), arguments.text("password")
+        username, password = _login(arguments, "username"), _login(arguments, "password")
         arguments.text("sasl_service")  # of Kerberos, which no client has here
         least = arguments.number("min_ssf") or 0
         arguments.number("max_ssf")
@@ -211,13 +211,21 @@ def _read_link(
     )
 
 
+def _login(arguments: Arguments, name: str) -> str:
+    """A user or a password: tools may have taken one of digits for a number. Errors don't show it."""
+    value = arguments.pop(name)
+    if isinstance(value, bool) or not isinstance(value, str | int | None):
+        raise NodeArgumentError(f"{name}: must be text")
+    return "" if value is None else str(value)
+
+
 def _urls(value: object) -> tuple[BusUrl, ...]:
     """The URLs of a domain: ours, or those of qpidd, such as ``amqp:tcp:one:5672,tcp:two:5672``."""
     items = value.split(",") if isinstance(value, str) else value
     if not value:
         raise FederationError("A url is required for a domain!")
     if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-        raise FederationError(f"invalid-argument: url: must be a text or a list of texts, not {value!r}")
+        raise FederationError("invalid-argument: url: must be a text or a list of texts")
     try:
         return tuple(_url(str(item).strip()) for item in items)
     except UrlError as error:

@@ -113,6 +113,7 @@ def _given_options(options: argparse.Namespace, names: dict[str, str]) -> dict[s
 
 def _value(text: str) -> object:
     try:
-        return int(text)
+        number = int(text)
     except ValueError:
         return text
+    return number if str(number) == text else text  # the zeros of a password count

@@ -49,7 +49,9 @@ def test_a_domain_has_a_user_for_urls_without_one() -> None:
     [
         ({}, "A url is required for a domain!"),
         ({"url": ""}, "A url is required for a domain!"),
-        ({"url": 5}, "invalid-argument: url: must be a text or a list of texts, not 5"),
+        ({"url": 5}, "invalid-argument: url: must be a text or a list of texts"),
+        ({"url": ["amqp://ann:secret@one", 5]}, "invalid-argument: url: must be a text or a list of texts"),
+        ({"url": "one", "password": True}, "invalid-argument: password: must be text"),
         ({"url": "one,"}, "invalid-argument: url: '' is not a bus URL: the host is missing"),
         ({"url": "amqp://ann:secret@one:x"}, "invalid-argument: url: 'amqp://ann:***@one:x' is not a bus URL"),
         ({"url": "one", "durable": "perhaps"}, "invalid-argument: durable: must be true or false"),
@@ -62,6 +64,11 @@ def test_domains_that_are_refused(properties: Mapping[str, object], error: str) 
     with pytest.raises(FederationError) as caught:
         read_domain("peer", properties, strict=True)
     assert str(caught.value).startswith(error)
+
+
+def test_a_password_of_digits() -> None:
+    domain = read_domain("peer", {"url": "one", "username": "ann", "password": 1234})
+    assert domain.login(domain.urls[0]).password == "1234"
 
 
 def test_unknown_properties_are_ignored_unless_they_are_to_be_refused() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from broker.federation.federated import IN, OUT, FederatedBroker, pair, receive, send
 from broker.operations.rules import Rules, refusing
 from support.waiting import until
@@ -297,3 +299,29 @@ async def test_what_comes_to_an_exchange_while_a_durable_link_is_down_is_kept_fo
             assert any(name.endswith("_link") for name in names)
             here.operations.delete_link(BROKER, IN, "link")
             await until(lambda: not there.registry.queues, "the other broker keeps nothing for it")
+
+
+async def test_a_link_logs_in_through_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    async with (
+        FederatedBroker(port=0, queues=["there"], users={"ann": "secret"}, ssl_context=context) as there,
+        FederatedBroker(port=0, queues=["here"]) as here,
+    ):
+        here.domain(there.url, username="ann", password="secret", min_ssf=1)
+        here.domain(there.url, name="wrong", username="ann", password="other")
+        here.domain(there.url.replace("amqps", "amqp"), name="plain", username="ann", password="secret")
+        here.link(OUT, "here", "there")
+        link = await here.state(WAITING)
+        assert "the broker's TLS certificate is not accepted" in link.reason
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))  # the authorities of the system
+        here.link(OUT, "here", "there", name="again")
+        assert (await here.state(UP, "again")).place == ("127.0.0.1", there.port, True)
+        await send(here, "here", "x")
+        here.link(OUT, "here", "there", name="wrong", domain="wrong")
+        assert "user 'ann' was refused" in (await here.state(WAITING, "wrong")).reason
+        here.link(OUT, "here", "there", name="plain", domain="plain")
+        assert "TLS" in (await here.state(WAITING, "plain")).reason
+        await until(lambda: there.depth("there") == 1, "the message arrives")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qmf.tools.config.arguments import exchange_properties, header_arguments, queue_properties
+from qmf.tools.config.arguments import exchange_properties, extra_properties, header_arguments, queue_properties
 from qmf.tools.config.options import build_parser, with_bindings_flag
 
 
@@ -100,3 +100,8 @@ def test_wrong_conditions(words: list[str], reason: str) -> None:
 def test_the_two_meanings_of_b(words: list[str], bindings: bool, broker: str) -> None:
     options = build_parser().parse_intermixed_args(with_bindings_flag(words))
     assert (options.recursive, options.broker) == (bindings, broker)
+
+
+def test_digits_that_are_no_plain_number_stay_text() -> None:
+    found = extra_properties(["a=12", "b=-1", "c=0123", "d=1_000", "e= 5"])
+    assert found == {"a": 12, "b": -1, "c": "0123", "d": "1_000", "e": " 5"}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from support.brokers import URLS
 from support.managed_brokers import unique
 
 from qmf.broker import EmbeddedBroker
@@ -277,3 +278,31 @@ def test_wrong_commands(words: list[str], reason: str, run: Run, capsys: pytest.
         run(*words)
     assert caught.value.code == 2
     assert reason in capsys.readouterr().err
+
+
+def test_domains_and_links_to_them(ok: Ok, run: Run, queue: str, url: str) -> None:
+    domain = unique("domain")
+    ok("add", "domain", domain, "--argument", "url=127.0.0.1:1", "--argument", "username=ann")
+    try:
+        assert re.search(rf"{domain} +\S*127\.0\.0\.1:1 .* ann ", ok("list", "domain"))
+        ends = ("--argument", f"source={queue}", "--argument", "target=there")
+        code, _, err = run("add", "outgoing", unique("x"), "--argument", "domain=none", *ends)
+        assert (code, "No such domain: none" in err) == (1, True)
+        if url in URLS.values():
+            return  # qpidd has no link before it is connected
+        link = unique("link")
+        ok("add", "outgoing", link, "--argument", f"domain={domain}", *ends)
+        assert re.search(rf"{link} +127\.0\.0\.1 +1 +False +(Connecting|Waiting)", ok("list", "link"))
+        code, _, err = run("del", "domain", domain)
+        assert (code, f"domain {domain} is in use by the outgoing link {link}" in err) == (1, True)
+        ok("del", "outgoing", link)
+    finally:
+        ok("del", "domain", domain)
+
+
+def test_a_durable_domain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with EmbeddedBroker(data_dir=tmp_path, management=3600.0) as broker:
+        assert main(["add", "domain", "peer", "--durable", "--argument", "url=127.0.0.1:1", "-b", broker.url]) == 0
+        assert main(["list", "domain", "--show-property", "durable", "-b", broker.url]) == 0
+    out, err = capsys.readouterr()
+    assert (out.split()[-1], err) == ("True", "")
