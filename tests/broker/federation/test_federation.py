@@ -19,6 +19,7 @@ from qmf.broker.nodes.node_declaration import read_node_declaration
 from qmf.broker.operations.peers import FederationError
 from qmf.broker.operations.policy import Action, ObjectType, OperationRefused
 from qmf.broker.operations.principal import BROKER, Principal
+from qmf.bus.engine.events import MessageTooLarge
 
 UP, WAITING, FAILED = PeerLinkState.OPERATIONAL, PeerLinkState.WAITING, PeerLinkState.FAILED
 
@@ -246,6 +247,43 @@ async def test_a_link_ends_when_its_creator_may_not_publish_any_more() -> None:
         assert link.reason == "user 'bob' may not publish exchange '': no rule allows it"
         await until(lambda: not there.connections, "the connection is closed")
         assert await receive(there, "there", 1) == ["x"]
+
+
+async def test_a_link_ends_with_a_message_that_its_creator_may_not_publish() -> None:
+    bob = Principal("bob", "127.0.0.1:5", "AMQP 1.0")
+    rules = Rules(lambda _, operation: operation.properties.get("routingkey") == "secret", has_key_rules=True)
+    async with pair(policy=rules) as (here, there):
+        here.operations.create_link(bob, IN, "link", {"domain": "peer", "source": "there", "target": "amq.topic"})
+        await here.state(UP)
+        await send(there, "there", "a", subject="open")
+        await send(there, "there", "b", subject="secret")
+        assert "may not publish exchange 'amq.topic'" in (await here.state(FAILED)).reason
+        assert await receive(there, "there", 1) == ["b"]
+
+
+async def test_a_link_whose_connection_is_closed_by_an_operator_is_tried_again() -> None:
+    async with pair() as (here, there):
+        here.link(OUT, "here", "there")
+        link = await here.state(UP)
+        session = link.session
+        assert session is not None
+        session.close("closed by management")
+        await until(lambda: link.session is not session, "the connection is gone")
+        await here.state(UP)
+        assert session.ended.done()
+        link.drop("for a test")
+        await until(lambda: link.status.state is WAITING and link.reason == "for a test", lambda: link.reason)
+        await send(here, "here", "x")
+        assert await receive(there, "there", 1) == ["x"]
+
+
+async def test_a_message_that_is_too_large_stops_the_link() -> None:
+    async with pair() as (here, _):
+        here.link(IN, "there", "here")
+        link = await here.state(UP)
+        link.on_too_large(MessageTooLarge(None, 17, settled=False))  # type: ignore[arg-type]
+        reason = "a message of 17 bytes is larger than this broker takes"
+        await until(lambda: link.status.state is WAITING and link.reason == reason, lambda: link.reason)
 
 
 async def test_durable_links_are_there_after_a_restart(tmp_path: Path) -> None:
