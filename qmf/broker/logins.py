@@ -10,10 +10,14 @@ from qmf.broker.client_info import ClientInfo
 from qmf.sasl.results import Authenticated, Rejected
 from qmf.sasl.scram import PLUS, SCRAM_NAMES
 from qmf.sasl.server import Authenticator, Tokens
+from qmf.users.delays import FailureDelays
 from qmf.users.users import Users
 
 #: Results that are computed at the same time; a hash takes 16 MB and a processor.
 _CHECKS = 2
+
+#: Wrong passwords of a user from an address before there is a delay.
+FREE_FAILURES = 10
 
 #: Mechanisms in which a user has a password. That of PLAIN may be a token.
 _BY_PASSWORD = frozenset({"PLAIN", *SCRAM_NAMES, *(name + PLUS for name in SCRAM_NAMES)})
@@ -24,6 +28,7 @@ class Logins:
 
     Attributes:
         authenticator: decides who clients are.
+        failures: makes whoever has had wrong passwords wait.
     """
 
     def __init__(
@@ -40,6 +45,7 @@ class Logins:
         self._mechanisms = mechanisms
         self._threads: ThreadPoolExecutor | None = None
         self._users = users
+        self.failures = FailureDelays(FREE_FAILURES)
         self.authenticator = self._make_authenticator(users)
 
     def set_users(self, users: Users) -> None:

@@ -12,10 +12,11 @@ from http.cookies import CookieError, SimpleCookie
 from fastapi import Request
 from starlette.requests import HTTPConnection
 
+from qmf.users.delays import FailureDelays
 from qmf.users.users import Users
 from qmf.web.access.audit import AuditLog
 from qmf.web.access.caller import Caller, Proof
-from qmf.web.access.limits import CountLimit, FailureDelays, RateLimit, retry_after
+from qmf.web.access.limits import CountLimit, RateLimit, retry_after
 from qmf.web.access.rules import MethodRules
 from qmf.web.access.sessions import Sessions
 from qmf.web.access.tokens import ApiTokens

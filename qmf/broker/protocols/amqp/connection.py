@@ -143,6 +143,7 @@ class ServerConnection:
         """See `TransportOwner`."""
         self._sessions.start(self)
         self._info = ClientInfo(self.transport.peer_address)
+        self._sasl.host = self._info.host
         self._sasl.channel = self.transport.server_channel(None if self._certificate is None else self._certificate())
         self._start_timer()
 

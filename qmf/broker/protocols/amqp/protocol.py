@@ -66,7 +66,7 @@ class AmqpProtocol:
         """What takes the bytes of a new connection; it is a `ClientSession` once it is connected."""
         return ServerConnection(
             self._settings,
-            SaslServer(self._logins.authenticator, self._logins.check_elsewhere),
+            SaslServer(self._logins.authenticator, self._logins.check_elsewhere, self._logins.failures),
             self._operations,
             self._sessions,
             self._resumable,

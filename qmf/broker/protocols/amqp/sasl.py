@@ -28,6 +28,7 @@ from qmf.sasl.channel import Channel
 from qmf.sasl.mechanism import ServerMechanism
 from qmf.sasl.results import Authenticated, Challenge, Pending, Rejected, Result
 from qmf.sasl.server import Authenticator
+from qmf.users.delays import FailureDelays
 
 #: Bytes that a client may send while its password is checked.
 _MAX_EARLY = 64 * 1024
@@ -43,7 +44,7 @@ class SaslServer:
     """The server's side of one SASL exchange; the `SecurityLayer` of an engine.
 
     Attributes:
-        channel: the connection; to be set when it is known, before the first bytes.
+        channel, host: the connection and the client's address; to be set when they are known, before the first bytes.
         user: None until the client is authenticated; empty for one that uses no SASL.
         groups: of the user, as its access token says.
         token_end: when that token ends, in seconds since 1970; None without one.
@@ -52,14 +53,22 @@ class SaslServer:
         on_checked: called when a result was computed elsewhere; `feed` goes on then, without new bytes.
     """
 
-    def __init__(self, authenticator: Authenticator, elsewhere: RunElsewhere | None = None) -> None:
+    def __init__(
+        self,
+        authenticator: Authenticator,
+        elsewhere: RunElsewhere | None = None,
+        failures: FailureDelays | None = None,
+    ) -> None:
         """Begin an exchange with a client.
 
         Args:
             authenticator: decides who the client is.
             elsewhere: where results that take long are computed; None: in `feed`.
+            failures: makes whoever has had wrong passwords wait; None: nobody waits.
         """
         self.channel = Channel()
+        self.host = ""
+        self._failures = failures
         self.user: str | None = None
         self.groups: frozenset[str] = frozenset()
         self.token_end: float | None = None
@@ -165,6 +174,9 @@ class SaslServer:
         return self._exchange.respond(frame.binary(1))
 
     def _answer(self, result: Result) -> None:
+        if wait := self._delay():
+            self._output += outcome_frame(OUTCOME_AUTH)
+            raise NotAuthenticated(f"too soon after wrong passwords of this user from there: {wait:.1f} s are left")
         if isinstance(result, Pending):
             if self._elsewhere is not None:
                 self._checking = True
@@ -175,12 +187,29 @@ class SaslServer:
             case Challenge():
                 self._output += challenge_frame(result.data)
             case Authenticated():
+                if self._failures is not None:
+                    self._failures.on_success(self.claimed_user, self.host)
                 self._output += outcome_frame(OUTCOME_OK, result.data)
                 self.user, self.mechanism = result.user, self.claimed_mechanism
                 self.groups, self.token_end = result.groups, result.token_end
             case Rejected():
+                if self._failures is not None and self._by_password:
+                    self._failures.on_failure(self.claimed_user, self.host)
                 self._output += outcome_frame(OUTCOME_AUTH)
                 raise NotAuthenticated(result.reason)
+
+    @property
+    def _by_password(self) -> bool:
+        """A password can be guessed, unlike a token or a certificate."""
+        return bool(self.claimed_user) and (
+            self.claimed_mechanism == "PLAIN" or self.claimed_mechanism.startswith("SCRAM-")
+        )
+
+    def _delay(self) -> float:
+        """Seconds until this user may try again from this address."""
+        if self._failures is None or not self._by_password:
+            return 0.0
+        return self._failures.wait(self.claimed_user, self.host)
 
     def _compute(self, pending: Pending) -> Authenticated | Rejected:
         """On another thread."""
