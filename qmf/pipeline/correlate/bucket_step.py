@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -39,9 +39,9 @@ from qmf.pipeline.lake.table_files import FilesByTable
 #: What a row of the result is: one of the table of alerts or of detectors, an alert that is pending, or figures.
 ROW, ALERT, DETECTOR, PENDING, FIGURES = "row", "alert", "detector", "pending", "figures"
 
-#: The columns of figures: numbers of signals, those that wait for their time among them, when there is something to do,
-#: and the number of a rule that failed.
-NUMBERS = ("signals", "misdated", "too_late", "waiting", "next_due", "number")
+#: The columns of figures: numbers of signals, those that wait for their time among them, and of pending alerts; when
+#: there is something to do; and the number of a rule that failed.
+NUMBERS = ("signals", "misdated", "too_late", "waiting", "pending_alerts", "next_due", "number")
 
 #: By what the reduce is sorted, after the bucket.
 ORDER = ("rule", "key", *SIGNAL_ORDER)
@@ -73,15 +73,17 @@ def step_schema() -> Any:
     return signal_schema().append(import_pyarrow().field(BUCKET, import_pyarrow().string()))
 
 
-def bucket_files(bucket: str, files: Sequence[str], *, whole: bool) -> dict[str, Any]:
+def bucket_files(bucket: str, files: Sequence[str], *, whole: bool, idle: bool) -> dict[str, Any]:
     """The row before the signals of a bucket.
 
     Args:
         bucket: its name.
         files: with its states, inside the table.
         whole: the bucket is written as a whole.
+        idle: without signals there is nothing to do.
     """
-    return {"rule": _FILES, "key": "", FAILURE: json.dumps({"files": list(files), "whole": whole}), BUCKET: bucket}
+    content = json.dumps({"files": list(files), "whole": whole, "idle": idle})
+    return {"rule": _FILES, "key": "", FAILURE: content, BUCKET: bucket}
 
 
 def result_schema() -> Any:
@@ -123,6 +125,10 @@ class BucketStep:
 
     def _bucket(self, connection: Any, bucket: str, rows: Iterator[SignalRow], failed: dict[int, str]) -> Iterator[Any]:
         stored = json.loads(next(rows)[-2])
+        first = next(rows, None)
+        if first is None and stored["idle"]:
+            return
+        rows = rows if first is None else chain([first], rows)
 
         def signals() -> Iterator[SignalRow]:
             for row in rows:
@@ -154,12 +160,13 @@ class BucketStep:
         waiting = [self._waiting(row) for row in portions.waiting]
         shared = {BUCKET: bucket, "step": self.step}
         yield from _alert_batches(alerts, self.step, ALERT)
-        yield from _alert_batches(list(evaluator.pending()), self.step, PENDING)
+        pending = list(evaluator.pending())
+        yield from _alert_batches(pending, self.step, PENDING)
         yield from _batches([{**row, **shared} for row in (*states, *waiting)], DETECTOR)
         counts = portions.counts
         due = min([due, *(row[AT] for row in portions.waiting)])
-        figures = (counts.rows, counts.misdated, counts.too_late, len(waiting), due)
-        yield from _batches([dict(zip(NUMBERS, figures, strict=False))], FIGURES)
+        figures = (counts.rows, counts.misdated, counts.too_late, len(waiting), len(pending), due)
+        yield from _batches([{**dict(zip(NUMBERS, figures, strict=False)), **shared}], FIGURES)
 
     def _waiting(self, row: SignalRow) -> dict[str, Any]:
         hash = self.given.hashes[row[RULE]]

@@ -68,7 +68,8 @@ class TaskProgress:
         buckets: number of buckets.
         goodbyes: those of agents that belong to later steps, as (time, agent).
         alerts: files with the alerts of the last step.
-        due: when a detector has something to do.
+        dues: when a detector of a bucket has something to do, or a signal waits for; unknown for others.
+        unsettled: buckets with signals that wait, or with alerts that are pending.
         followed: objects that rules follow references to.
     """
 
@@ -76,8 +77,18 @@ class TaskProgress:
     buckets: int
     goodbyes: Sequence[tuple[int, str]] = ()
     alerts: Sequence[WrittenFile] = ()
-    due: int = NEVER
+    dues: Mapping[str, int] = attrs.field(factory=dict)
+    unsettled: Sequence[str] = ()
     followed: FollowedSnapshot = attrs.field(factory=FollowedSnapshot)
+
+    @property
+    def due(self) -> int:
+        """When a step has something to do though nothing is new."""
+        return min(self.dues.values(), default=NEVER)
+
+    def is_idle(self, bucket: str, until: int) -> bool:
+        """Whether a bucket has nothing to do before a time without new signals, goodbyes or rules."""
+        return self.dues.get(bucket, 0) >= until and bucket not in self.unsettled
 
     def to_json(self) -> str:
         """The content of its row."""

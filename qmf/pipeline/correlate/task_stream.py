@@ -282,28 +282,30 @@ class TaskCorrelationStream:
     ) -> StepResult | None:
         """Make a step and commit it; None where nothing happened in it."""
         files = self._detectors.files()
-        seeds = [
-            bucket_files(bucket, files.get(bucket, ()), whole=is_whole(files.get(bucket, ())))
-            for bucket in bucket_names(reduce.buckets)
-        ]
+        must = self._has_other_rules or bool(reduce.over.goodbyes)
+        seeds = []
+        for bucket in bucket_names(reduce.buckets):
+            own, whole = files.get(bucket, ()), is_whole(files.get(bucket, ()))
+            idle = not (must or whole) and self._stored.is_idle(bucket, reduce.over.end)
+            seeds.append(bucket_files(bucket, own, whole=whole, idle=idle))
         work = partial(step_signals, reduce.given, reduce.buckets)
         signals = self._runner.map(tasks, work, step_schema())
         signals = signals.union(self._runner.from_arrow(import_pyarrow().Table.from_pylist(seeds, step_schema())))
         with signals.reduce((BUCKET,), reduce, result_schema(), order=ORDER).persist() as found:
             rows = found.where(ROW, [FIGURES, PENDING, ALERT]).table()
-            counts, due, waits = self._figures(_of(rows, FIGURES))
+            counts, stored, waits = self._figures(_of(rows, FIGURES))
             self._pending = [row.alert() for row in _alerts(rows, PENDING)]
             alerts = in_order(_alerts(rows, ALERT))
             states = found.where(ROW, [DETECTOR]).select(detector_schema().names)
             written = states.write(self._detectors.table, by=(BUCKET,))
-            stored = attrs.evolve(self._stored, stream=after, goodbyes=tuple(goodbyes), due=due, alerts=())
+            stored = attrs.evolve(stored, stream=after, goodbyes=tuple(goodbyes), alerts=())
             if not (alerts or counts.rows or waits or written.rows):
                 self._time.waiting_goodbyes = goodbyes
                 self._save(stored)
                 return None
             if alerts:
-                own = found.where(ROW, [ALERT]).select(arrow_table([], 0).schema.names)
-                stored = attrs.evolve(stored, alerts=own.write(self.table.table).files)
+                raised = found.where(ROW, [ALERT]).select(arrow_table([], 0).schema.names)
+                stored = attrs.evolve(stored, alerts=raised.write(self.table.table).files)
             stored = attrs.evolve(stored, stream=attrs.evolve(after, step=reduce.step))
             unneeded = self._detectors.commit(stored, written.files, files)
         self._stored, self._saved = stored, self._clock()
@@ -313,13 +315,19 @@ class TaskCorrelationStream:
         remove_others(self._followed_folder, stored.followed)
         return StepResult(reduce.step, alerts, counts, after.begin, 0.0)
 
-    def _figures(self, rows: Sequence[Mapping[str, Any]]) -> tuple[EvaluationCounts, int, bool]:
-        """Numbers of signals, when there is something to do, and whether signals wait; failures are noted."""
+    def _figures(self, rows: Sequence[Mapping[str, Any]]) -> tuple[EvaluationCounts, TaskProgress, bool]:
+        """Numbers of signals, what is known of the buckets now, and whether signals wait; failures are noted."""
         self._failures |= {row["number"]: row[FAILURE] for row in rows if row[FAILURE] is not None}
         self._report()
         signals, misdated, too_late, waiting = (sum(row[name] or 0 for row in rows) for name in NUMBERS[:4])
-        due = min(row["next_due"] for row in rows if row["next_due"] is not None)
-        return EvaluationCounts(signals, misdated, too_late), due, waiting > 0
+        made = {row[BUCKET]: row for row in rows if row[BUCKET] is not None}
+        unsettled = {bucket for bucket, row in made.items() if row["waiting"] or row["pending_alerts"]}
+        stored = attrs.evolve(
+            self._stored,
+            dues={**self._stored.dues, **{bucket: row["next_due"] for bucket, row in made.items()}},
+            unsettled=sorted(unsettled.union(self._stored.unsettled).difference(made.keys() - unsettled)),
+        )
+        return EvaluationCounts(signals, misdated, too_late), stored, waiting > 0
 
     def _save(self, stored: TaskProgress) -> None:
         """Take over the progress, and commit it from time to time, though nothing happened."""
