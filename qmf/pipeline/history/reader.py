@@ -18,7 +18,7 @@ from qmf.pipeline.history.files import LakeFiles
 from qmf.pipeline.history.presence import AGAIN, NEARBY, Presences, RecordedAgentChange, presences
 from qmf.pipeline.history.records import RecordedSeries, RecordedState
 from qmf.pipeline.history.replay_rows import ReplayRow, replay_rows
-from qmf.pipeline.history.rows import ClassRows, any_values
+from qmf.pipeline.history.rows import CellReader, any_values
 from qmf.pipeline.history.schemas import AnySchema, key_of, schema_of
 from qmf.pipeline.history.series import SeriesReader
 from qmf.pipeline.history.states import ObjectName, StateQuery, StateReader
@@ -235,7 +235,7 @@ class LakeReader(Closable):
 
     def _events_of(self, key: ClassKey, first: int, last: int) -> Iterator[RemoteEvent]:
         version, _ = self._version(key)
-        rows = ClassRows.of(version)
+        rows = CellReader.of(version)
         schema = self.schema(key)
         assert isinstance(schema, EventSchema)
         source = self._files.select(RowKind.EVENTS, version, day(first), day(last))

@@ -9,7 +9,7 @@ import attrs
 
 from qmf.pipeline.history.database import Database
 from qmf.pipeline.history.files import LakeFiles
-from qmf.pipeline.history.rows import ClassRows
+from qmf.pipeline.history.rows import CellReader
 from qmf.pipeline.history.schemas import key_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, MemberKind
@@ -118,8 +118,8 @@ def _agents(files: LakeFiles, database: Database, first: int, last: int) -> Iter
 
 
 def _objects(files: LakeFiles, database: Database, version: ClassVersion, first: int, last: int) -> Iterator[ReplayRow]:
-    properties = ClassRows([item for item in version.columns if item.kind is not MemberKind.STATISTIC])
-    statistics = ClassRows([item for item in version.columns if item.kind is MemberKind.STATISTIC])
+    properties = CellReader([item for item in version.columns if item.kind is not MemberKind.STATISTIC])
+    statistics = CellReader([item for item in version.columns if item.kind is MemberKind.STATISTIC])
     own = "_agent, _object, _object_epoch, _ts_ns, _create_ns, _delete_ns, _properties, _statistics"
     sql = f"select {_ORDER}, {own}{properties.sql}{statistics.sql} from {{files}} {_WHERE} order by {_ORDER}"
     key, count = key_of(version), len(properties.columns)
@@ -150,7 +150,7 @@ def _objects(files: LakeFiles, database: Database, version: ClassVersion, first:
 
 
 def _events(files: LakeFiles, database: Database, version: ClassVersion, first: int, last: int) -> Iterator[ReplayRow]:
-    rows = ClassRows.of(version)
+    rows = CellReader.of(version)
     key = key_of(version)
     sql = f"select {_ORDER}, _agent, _ts_ns, _severity{rows.sql} from {{files}} {_WHERE} order by {_ORDER}"
     source = files.select(RowKind.EVENTS, version, day(first - _DAY), day(last + _DAY))

@@ -14,7 +14,7 @@ from qmf.protocol import ObjectId
 _Convert = Callable[[Any], object]
 
 
-class ClassRows:
+class CellReader:
     """Makes values of the cells of a class version."""
 
     def __init__(self, columns: Sequence[LakeColumn]) -> None:
@@ -33,7 +33,7 @@ class ClassRows:
         ]
 
     @classmethod
-    def of(cls, version: ClassVersion) -> ClassRows:
+    def of(cls, version: ClassVersion) -> CellReader:
         """All columns of a class version."""
         return cls(version.columns)
 

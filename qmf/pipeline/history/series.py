@@ -8,7 +8,7 @@ from qmf.pipeline.history.database import Database, Row
 from qmf.pipeline.history.files import LakeFiles
 from qmf.pipeline.history.presence import AGAIN, start_of_run
 from qmf.pipeline.history.records import Incident, RecordedSeries, Sample
-from qmf.pipeline.history.rows import ClassRows
+from qmf.pipeline.history.rows import CellReader
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, LakeColumn, MemberKind
 from qmf.pipeline.lake.days import day
@@ -64,7 +64,7 @@ class SeriesReader:
     def _rows(
         self, version: ClassVersion, columns: Sequence[LakeColumn], agent: str, name: str, first: int, last: int
     ) -> list[tuple[Row, dict[str, object]]]:
-        reading = ClassRows(columns)
+        reading = CellReader(columns)
         repeated = {item.wire for item in columns if item.kind is not MemberKind.STATISTIC}
         # Every column is read of every row nearby, so only what is needed: the columns of statistics are empty in rows
         # without, but rows without properties repeat them.

@@ -20,7 +20,7 @@ from qmf.pipeline.history.database import Database, Row, marks
 from qmf.pipeline.history.files import LakeFiles
 from qmf.pipeline.history.presence import Presence
 from qmf.pipeline.history.records import RecordedState
-from qmf.pipeline.history.rows import ClassRows
+from qmf.pipeline.history.rows import CellReader
 from qmf.pipeline.history.schemas import key_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, MemberKind
@@ -63,8 +63,8 @@ class StateReader:
         self._version = version
         self._fields = ClassFields(schema)
         columns = version.columns
-        self._properties = ClassRows([item for item in columns if item.kind is not MemberKind.STATISTIC])
-        self._statistics = ClassRows([item for item in columns if item.kind is MemberKind.STATISTIC])
+        self._properties = CellReader([item for item in columns if item.kind is not MemberKind.STATISTIC])
+        self._statistics = CellReader([item for item in columns if item.kind is MemberKind.STATISTIC])
 
     def read(self, query: StateQuery) -> RecordedState:
         """The objects that existed, in the order of their agents and names."""
@@ -127,7 +127,7 @@ class StateReader:
     def _last(
         self,
         query: StateQuery,
-        rows: ClassRows,
+        rows: CellReader,
         which: Sequence[str],
         since: int | None = None,
         until: int | None = None,
