@@ -44,9 +44,11 @@ OF_THE_REPOSITORY = {
     "test_function_sizes.py",
     "test_glossary.py",
     "test_mirror.py",
+    "test_names.py",
     "test_pages.py",
     "test_root.py",
     "test_setup.py",
+    "test_supply_chain.py",
 }
 
 #: Modules that are tested through others, in other rooms or in programs of their own, and the tests that do it.

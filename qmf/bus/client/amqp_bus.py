@@ -72,8 +72,7 @@ class AmqpBus(Bus):
                 None for none.
             mechanisms: SASL mechanisms that may be used; by default the strongest that the broker offers. A user
                 becomes anonymous, and a password is sent without TLS to another machine, only if that is named.
-            ssl_context: for ``amqps://``; by default one that trusts the system's authorities and checks the host's
-                name.
+            ssl_context: for ``amqps://``; by default one that trusts the system's authorities and checks the host name.
             reconnect: False to stay disconnected after a loss.
             heartbeat: seconds between the heartbeats that are asked of the broker; it counts as lost after twice that.
                 None: never.

@@ -22,13 +22,13 @@ def queue_columns(schemas: Sequence[ClassSchema]) -> list[PageColumn]:
     if not any(map(is_queue, schemas)):
         return []
     return [
-        *map(_computed, QUEUE_COMPUTED),
+        *map(_computed_column, QUEUE_COMPUTED),
         _rate("in", "msgTotalEnqueues", "Messages put on the queue per second"),
         _rate("out", "msgTotalDequeues", "Messages removed from the queue per second, for any reason"),
     ]
 
 
-def _computed(item: ComputedField) -> PageColumn:
+def _computed_column(item: ComputedField) -> PageColumn:
     return PageColumn(item.field, lambda obj: item.read(obj.values), marks=_MARKS)
 
 
