@@ -84,8 +84,8 @@ def test_what_is_not_running(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 HOLD = """
 import sys, time
 from pathlib import Path
-from qmf.broker.daemon.pid_files import held
-with held(Path(sys.argv[1])):
+from qmf.broker.daemon.pid_files import hold
+with hold(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
