@@ -7,7 +7,6 @@ from collections.abc import Hashable, Sequence
 
 import attrs
 
-from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.observer import ClientSession
 from qmf.broker.nodes.queues import Queue
@@ -32,11 +31,11 @@ from qmf.broker.protocols.amqp.conditions import UNAUTHORIZED, LinkRefused
 from qmf.broker.protocols.amqp.coordinator_link import CoordinatorLink
 from qmf.broker.protocols.amqp.filters import (
     binding_from_filters,
+    choice_from_filters,
     no_local_filter,
-    selector_from_filters,
-    subject_from_filters,
 )
 from qmf.broker.protocols.amqp.incoming import IncomingLink
+from qmf.broker.protocols.amqp.link_ends import node_of, querying_link, resumable_terms
 from qmf.broker.protocols.amqp.link_nodes import LinkNode, LinkNodes
 from qmf.broker.protocols.amqp.link_rights import LinkRights
 from qmf.broker.protocols.amqp.outgoing import OutgoingLink
@@ -54,14 +53,10 @@ from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import AcceptedBatch, Delivery, DeliveryBatch, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import Resumption
-from qmf.bus.engine.values import ExpiryPolicy, Filter, Terminus
+from qmf.bus.engine.values import Filter, Terminus
 from qmf.bus.transport import AmqpTransport
 
 log = logging.getLogger("qmf.broker")
-
-#: Seconds for which a suspended link is kept, at most, and for a client that does not say how long.
-MAX_TIMEOUT = 3_600
-DEFAULT_TIMEOUT = 300
 
 #: Credit that a client may give. What it gives above that counts as negative in proton.
 MAX_CREDIT = (1 << 31) - 1
@@ -267,7 +262,7 @@ class ClientLinks:
         if ended is not None:
             if isinstance(ended, IncomingLink):
                 ended.end()
-            if (node := _node_of(ended)) is not None:
+            if (node := node_of(ended)) is not None:
                 self._sessions.link_detached(self._client, node)
             self._registry.observer.on_detached(self._client, ended)
         return ended, self._nodes.pop(link)
@@ -324,7 +319,7 @@ class ClientLinks:
         if link.resumption is not None:
             if browse or source.dynamic or node is not queue:
                 raise LinkRefused("amqp:not-implemented", "only a link that consumes from a named queue can be resumed")
-            key, granted = self._resumable_terms(link, link.resumption, source, granted)
+            key, granted = self._key(link, link.resumption), resumable_terms(link, source, granted)
         if queue.settings.no_local:
             queue.exclude(self._client.info.container)
         outgoing: OutgoingLink
@@ -391,13 +386,9 @@ class ClientLinks:
     def _selector(self, source: Terminus, *, of_queue: bool = False) -> tuple[Selector | None, tuple[Filter, ...]]:
         """What the filters of a source choose, by the subject in queues alone; and those that were applied."""
         try:
-            selector, applied = selector_from_filters(source.filters)
-            by_subject, subjects = subject_from_filters(source.filters) if of_queue else (None, ())
+            return choice_from_filters(source.filters, of_queue=of_queue)
         except ValueError as error:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
-        if by_subject is None or selector is None:
-            return selector or by_subject, (*applied, *subjects)
-        return lambda message: by_subject(message) and selector(message), (*applied, *subjects)
 
     def _attach_incoming(self, link: Link) -> None:
         """The client wants to send."""
@@ -423,12 +414,12 @@ class ClientLinks:
         if link.resumption is not None:
             if target.dynamic:
                 raise LinkRefused("amqp:not-implemented", "a link to a temporary node cannot be resumed")
-            key, granted = self._resumable_terms(link, link.resumption, target, granted)
+            key, granted = self._key(link, link.resumption), resumable_terms(link, target, granted)
             incoming = ResumableIncomingLink(
                 self._transport, link, publisher, node, relay=relay, origin=origin, key=key, granted=granted
             )
         elif isinstance(node, Exchange) and node.kind == "xml":
-            incoming = _querying_link(self._transport, link, publisher, node, origin)
+            incoming = querying_link(self._transport, link, publisher, node, origin)
         else:
             incoming = IncomingLink(self._transport, link, publisher, node, relay=relay, origin=origin)
         self._grant(incoming, granted)
@@ -461,21 +452,12 @@ class ClientLinks:
             self._outgoing[link] = end
         else:
             self._incoming[link] = end
-        if (node := _node_of(end)) is not None:
+        if (node := node_of(end)) is not None:
             self._sessions.link_attached(self._client, node)
         self._registry.observer.on_attached(self._client, end)
         end.begin()
 
     # Links that can be resumed
-
-    def _resumable_terms(
-        self, link: Link, resumption: Resumption, wanted: Terminus, granted: Terminus
-    ) -> tuple[LinkKey, Terminus]:
-        """The key of a new link that can be resumed, and the terminus with the time-out that it gets."""
-        if link.presettled:
-            raise LinkRefused("amqp:not-allowed", "a link whose messages are settled at once cannot be resumed")
-        timeout = min(wanted.timeout or DEFAULT_TIMEOUT, MAX_TIMEOUT)
-        return self._key(link, resumption), attrs.evolve(granted, expiry=ExpiryPolicy.LINK, timeout=timeout)
 
     def _key(self, link: Link, resumption: Resumption) -> LinkKey:
         return LinkKey(self._client.info.user, link.is_sender, resumption.id)
@@ -513,19 +495,3 @@ class ClientLinks:
             resumable.reattach(self._transport, link)
         self._grant(resumable, resumable.granted, unsettled)
         return True
-
-
-def _querying_link(
-    transport: AmqpTransport, link: Link, publisher: Publisher, exchange: Exchange, origin: ClientInfo
-) -> IncomingLink:
-    # Imported here, because few brokers have such exchanges.
-    from qmf.broker.nodes.xml_exchange import XmlExchange
-    from qmf.broker.protocols.amqp.querying import QueryingIncomingLink
-
-    assert isinstance(exchange, XmlExchange)
-    return QueryingIncomingLink(transport, link, publisher, exchange, origin=origin)
-
-
-def _node_of(end: IncomingLink | OutgoingLink) -> Node | None:
-    """Where a link ends; None for the relay."""
-    return end.queue if isinstance(end, OutgoingLink) else end.node

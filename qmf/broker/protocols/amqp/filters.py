@@ -58,6 +58,20 @@ def subject_from_filters(filters: Iterable[Filter]) -> tuple[Selector | None, tu
     return None, ()
 
 
+def choice_from_filters(filters: Iterable[Filter], *, of_queue: bool) -> tuple[Selector | None, tuple[Filter, ...]]:
+    """What the filters of a source choose, by the subject in queues alone; and those that were applied.
+
+    Raises:
+        ValueError: a value is of a wrong type, or not a selector.
+    """
+    filters = tuple(filters)
+    selector, applied = selector_from_filters(filters)
+    by_subject, subjects = subject_from_filters(filters) if of_queue else (None, ())
+    if by_subject is None or selector is None:
+        return selector or by_subject, (*applied, *subjects)
+    return lambda message: by_subject(message) and selector(message), (*applied, *subjects)
+
+
 def _subject_selector(subject: str) -> Selector | None:
     if not subject:
         return None
