@@ -70,6 +70,34 @@ def test_rows_are_mapped_chosen_brought_together_and_sorted(runner: Runner, tmp_
     assert table.delta().to_pyarrow_table(filters=[("at", ">", 2)]).num_rows == 2
 
 
+def partition(_task: int) -> int:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())
+
+
+@pytest.mark.slow
+def test_spark_has_a_task_for_each_and_no_shuffle_for_one(
+    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from qmf.pipeline.runners.spark import SparkRows, SparkRunner
+
+    spark = request.getfixturevalue("spark")
+    runner = SparkRunner(spark)
+    assert len(set(runner.each(list(range(7)), partition))) == 7
+
+    def plan(tasks: list[list[tuple[str, int]]]) -> str:
+        rows = runner.map(tasks, made, SCHEMA).reduce(["key"], listed, SUMS, order=["at"])
+        assert isinstance(rows, SparkRows)
+        rows.frame.explain()
+        return capsys.readouterr().out
+
+    assert "Exchange" not in plan(ROWS[:1])
+    assert "Exchange" in plan(ROWS)
+
+
 def test_values_of_tasks_come_in_their_order(runner: Runner) -> None:
     assert runner.each(list(range(5)), doubled) == [0, 2, 4, 6, 8]
     assert runner.each([], doubled) == []
