@@ -70,7 +70,7 @@ class ManagementAgent:
             access=self._access,
             clock=SamplingClock(self._sampler),
         )
-        self._agent.register(*CLASSES, *EVENTS, *OWN_EVENTS)
+        self._agent.register(*CLASSES, *EVENTS, *(OWN_EVENTS if setup.revokes else ()))
         if setup.access is not None:
             # Imported here, so that a broker without access control does not load it.
             from qmf.broker.management import access_object, acl_object

@@ -32,6 +32,7 @@ class BrokerSetup:
         publishes: changes are published; otherwise consoles have to query.
         data_dir: its data folder, or None.
         access: its access control, or None.
+        revokes: connections and links may end for lack of a right.
         certificate: returns its certificate as DER; None without TLS, or where it is not known.
     """
 
@@ -44,6 +45,7 @@ class BrokerSetup:
     data_dir: Path | None = None
     access: FileAccessControl | None = None
     certificate: Callable[[], bytes] | None = None
+    revokes: bool = False
 
 
 def machine_id(data_dir: Path | None) -> uuid.UUID:
