@@ -59,6 +59,10 @@ class NameInUse(Exception):
     """A node of this kind and name exists already."""
 
 
+class AmbiguousNode(Exception):
+    """A queue and an exchange have the name, and nothing says which is meant."""
+
+
 class NoSuchExchange(Exception):
     """The alternate exchange of a new node does not exist."""
 
@@ -168,7 +172,8 @@ class NodeRegistry(Router):
             address: as the client has it.
             kind: of the node; None if the client does not say.
 
-        Where there are a queue and an exchange, and the client does not say, it is the queue, as in qpidd.
+        Raises:
+            AmbiguousNode: the client does not say, and there are a queue and an exchange.
         """
         topic = None if kind is Queue else self.topics.get(address)
         if topic is not None:
@@ -176,7 +181,7 @@ class NodeRegistry(Router):
         queue = None if kind is Exchange else self._queues.get(address)
         exchange = None if kind is Queue else self.exchange(address)
         if queue is not None and exchange is not None:
-            log.warning("address %r is ambiguous: it could be a queue or an exchange; the queue is taken", address)
+            raise AmbiguousNode(f"{address!r} is ambiguous: there are a queue and an exchange of this name")
         return exchange if queue is None else queue
 
     def relay_target(self, address: str) -> Node | None:

@@ -174,7 +174,11 @@ class Operations:
     # Rights to messages
 
     def resolve(self, principal: Principal, address: str, capabilities: Collection[str] = ()) -> Node | None:
-        """The node that an address names; arguments as of `ask_address`."""
+        """The node that an address names; arguments as of `ask_address`.
+
+        Raises:
+            AmbiguousNode: see `NodeRegistry.resolve`.
+        """
         self.ask_address(principal, address, capabilities)
         return self.registry.resolve(address, _asked_kind(capabilities))
 

@@ -8,7 +8,7 @@ from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import DirectExchange, Exchange, TopicExchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NodeRegistry
+from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, AmbiguousNode, NameInUse, NodeRegistry
 from qmf.broker.nodes.router import RoutingResult
 from qmf.broker.nodes.settings import SUBSCRIPTION_LIMITS, QueueLimits
 from qmf.codec import Message as CodecMessage
@@ -39,8 +39,8 @@ def test_names_are_used_once_by_nodes_of_a_kind(caplog: pytest.LogCaptureFixture
     assert "node amq.topic is ambiguous" in caplog.text
     assert (registry.queue("amq.topic"), registry.exchange("amq.topic")) == (queue, exchange)
     assert (registry.resolve("amq.topic", Queue), registry.resolve("amq.topic", Exchange)) == (queue, exchange)
-    assert registry.resolve("amq.topic") is queue
-    assert "address 'amq.topic' is ambiguous" in caplog.text
+    with pytest.raises(AmbiguousNode, match=r"'amq\.topic' is ambiguous: there are a queue and an exchange"):
+        registry.resolve("amq.topic")
     assert registry.relay_target("amq.topic") is queue
     registry.delete_queue(queue)
     assert registry.has(exchange)

@@ -17,7 +17,7 @@ from qmf.broker.nodes.node_declaration import (
 )
 from qmf.broker.nodes.observer import BrokerClient
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NoSuchExchange
+from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, AmbiguousNode, NameInUse, NoSuchExchange
 from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.settings import ExchangeSettings, Lifetime, QueueSettings
 from qmf.broker.operations.grants import ConsumeGrant
@@ -80,7 +80,7 @@ class LinkNodes:
             OperationRefused: the policy refuses it.
         """
         name, principal = terminus.address or "", Principal.of(self._client)
-        found = node = self._operations.resolve(principal, name, terminus.capabilities)
+        found = node = self._resolve(principal, name, terminus)
         options = NodeDeclaration()
         if terminus.properties or "create-on-demand" in terminus.capabilities:
             options = self._options(terminus)
@@ -121,6 +121,13 @@ class LinkNodes:
     def _session(self, link: Link) -> Hashable:
         """The session of a link, among those of all clients."""
         return self._client, link.session_id
+
+    def _resolve(self, principal: Principal, name: str, terminus: Terminus) -> Node | None:
+        try:
+            return self._operations.resolve(principal, name, terminus.capabilities)
+        except AmbiguousNode as error:
+            text = f"{error}; the capability queue or topic says which"
+            raise LinkRefused("amqp:precondition-failed", text) from error
 
     def _missing(self, name: str) -> str:
         """What is missing for a link, and whether there is a node of the other kind."""
