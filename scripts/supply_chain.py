@@ -26,7 +26,7 @@ def components() -> list[dict[str, Any]]:
     """The installed distributions, by name."""
     found: dict[str, dict[str, Any]] = {}
     for distribution in importlib.metadata.distributions():
-        name = distribution.metadata["Name"]
+        name = (distribution.metadata.get_all("Name") or [""])[0]
         if not name or name.lower() == "qmf":
             continue
         key = name.lower().replace("_", "-")
@@ -47,8 +47,9 @@ def _licence(metadata: Any) -> str:
     classifiers = [
         text.rpartition(" :: ")[2] for text in metadata.get_all("Classifier") or () if text.startswith("License ::")
     ]
-    short = (metadata["License"] or "").partition("\n")[0]
-    return str(metadata["License-Expression"] or "; ".join(classifiers) or short[:100])
+    # `get`: in the place of Python's module, `importlib_metadata` may answer, whose fields raise KeyError.
+    short = (metadata.get("License") or "").partition("\n")[0]
+    return str(metadata.get("License-Expression") or "; ".join(classifiers) or short[:100])
 
 
 def bill_of_materials(version: str) -> dict[str, Any]:

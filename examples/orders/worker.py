@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import sys
 
 import attrs
 
@@ -36,12 +37,18 @@ def handle(message: Message[Order]) -> None:
     order = message.content
     if order.number <= 0:
         raise RejectMessage(text=f"{order.number} of {order.item}")
-    print(f"{order.number} of {order.item}", flush=True)
+    print_line(f"{order.number} of {order.item}")
 
 
 def report(failure: Failure) -> None:
     """Print what was not handled."""
-    print(f"failed: {failure.error}; {failure.fate.value}", flush=True)
+    print_line(f"failed: {failure.error}; {failure.fate.value}")
+
+
+def print_line(text: str) -> None:
+    """Print a line in one piece: several orders are handled at the same time, on threads."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def main() -> None:

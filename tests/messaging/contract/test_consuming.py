@@ -182,7 +182,7 @@ def test_a_message_that_was_delivered_too_often_is_given_up_without_its_handler(
     assert isinstance(failure.error, TooManyDeliveries)
     (letter,) = left(connection, dead)
     assert (letter.content, letter.properties["qmf.attempts"]) == ("poison", 2)
-    assert letter.properties["qmf.error"] == "TooManyDeliveries: delivered 2 times before, without an outcome"
+    assert letter.properties["qmf.error"] == "TooManyDeliveries: too many deliveries without an outcome deliveries=2"
 
 
 def test_without_dead_letters_it_is_rejected(connection: Connection, queue: MakeQueue) -> None:

@@ -195,7 +195,7 @@ class ConsumerCore:
         """Give a message up that the broker has delivered too often."""
         most, deliveries = self._options.max_deliveries, deliveries_before(message)
         if most is not None and deliveries >= most:
-            raise TooManyDeliveries(deliveries)
+            raise TooManyDeliveries(text="too many deliveries without an outcome", deliveries=deliveries)
 
     async def _call(self, message: Message) -> None:
         handler = self._handler

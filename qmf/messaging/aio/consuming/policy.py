@@ -15,16 +15,13 @@ class RejectMessage(MessagingError):
 
 
 class TooManyDeliveries(RejectMessage):
-    """Not raised by handlers: the broker has delivered the message too often, and it is given up without its handler.
+    """Not raised by handlers: the broker has delivered the message too often; it is given up without its handler."""
 
-    Attributes:
-        deliveries: how often before this time.
-    """
-
-    def __init__(self, deliveries: int) -> None:
-        times = "once" if deliveries == 1 else f"{deliveries} times"
-        super().__init__(text=f"delivered {times} before, without an outcome")
-        self.deliveries = deliveries
+    @property
+    def deliveries(self) -> int:
+        """How often before this time."""
+        value = self.info.get("deliveries")
+        return value if isinstance(value, int) else 0
 
 
 class RetryLater(MessagingError):
