@@ -259,6 +259,11 @@ def can_drain(product: str) -> bool:
     return product != RABBITMQ
 
 
+def releases_in_transaction(product: str) -> bool:
+    """True if a message that a transaction releases is in its queue again; Artemis drops it."""
+    return product != ARTEMIS
+
+
 def _check_exactly_once(address: Address, product: str, capabilities: Collection[str]) -> None:
     option = "link.reliability: exactly-once"
     if LINK_RESUMPTION not in capabilities:

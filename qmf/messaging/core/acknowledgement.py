@@ -9,6 +9,7 @@ from qmf.messaging.constants import REJECTED, UNLIMITED, Constant
 from qmf.messaging.core.deliveries import ReceivedDelivery
 from qmf.messaging.exceptions import InsufficientCapacity, SessionError
 from qmf.messaging.message import Disposition, Message
+from qmf.messaging.resolution import releases_in_transaction
 
 
 class Acknowledgements:
@@ -84,13 +85,21 @@ def outcome_of(disposition: Disposition | None) -> Outcome:
     return Outcome.REJECTED if disposition.type is REJECTED else Outcome.RELEASED
 
 
-def check_in_transaction(disposition: Disposition | None) -> None:
+def check_in_transaction(disposition: Disposition | None, product: str) -> None:
     """Check that messages can have a disposition in a transaction, where AMQP's outcome modified has no place.
 
+    Args:
+        disposition: which.
+        product: of the broker.
+
     Raises:
-        SessionError: it releases messages with changes.
+        SessionError: it releases messages with changes, or the broker would drop them.
     """
-    options = {} if disposition is None or disposition.type is REJECTED else disposition.options
+    if disposition is None or disposition.type is REJECTED:
+        return
+    if not releases_in_transaction(product):
+        raise SessionError(text=f"RELEASED: {product} drops what a transaction releases; roll back")
+    options = disposition.options
     if wanted := [name for name, value in options.items() if value]:
         raise SessionError(text=f"{' and '.join(wanted)}: not possible in a transaction; release without, or roll back")
 

@@ -270,7 +270,7 @@ class SessionCore:
         """
         self.check()
         if self.transactions is not None:
-            check_in_transaction(disposition)
+            check_in_transaction(disposition, "" if self.network is None else self.network.peer.product)
         return self.acknowledgements.take(message)
 
     def _is_answered(self, deliveries: Sequence[ReceivedDelivery]) -> bool:

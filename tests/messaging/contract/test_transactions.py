@@ -61,7 +61,7 @@ def test_a_rollback_undoes_everything(connection: Connection, queue: MakeQueue) 
         plain.receiver(source).fetch(timeout=0)
 
 
-@transactions
+@pytest.mark.only("embedded", "qpidd")
 @pytest.mark.parametrize("sync", [True, False])
 def test_messages_are_rejected_and_released_in_a_transaction(
     connection: Connection, queue: MakeQueue, sync: bool
@@ -100,7 +100,7 @@ def test_a_rollback_undoes_a_rejection(connection: Connection, queue: MakeQueue)
     session.commit(timeout=10)
 
 
-@transactions
+@pytest.mark.only("embedded", "qpidd")
 @pytest.mark.parametrize("option", ["set_redelivered", "undeliverable_here"])
 @pytest.mark.parametrize("sync", [True, False])
 def test_a_release_with_changes_is_refused_in_a_transaction(
@@ -118,6 +118,25 @@ def test_a_release_with_changes_is_refused_in_a_transaction(
     again = connection.session().receiver(address).fetch(timeout=10)
     assert again.content == "x"
     again.accept()
+
+
+@pytest.mark.only("artemis")
+def test_a_broker_that_would_drop_what_is_released_is_not_asked_to(connection: Connection, queue: MakeQueue) -> None:
+    address = queue()
+    session = connection.session(transactional=True)
+    connection.session().sender(address).send("x")
+    receiver = session.receiver(address)
+    message = receiver.fetch(timeout=10)
+    refusal = "apache-activemq-artemis drops what a transaction releases; roll back"
+    with pytest.raises(SessionError, match=refusal):
+        message.release()
+    with pytest.raises(SessionError, match=refusal):
+        session.acknowledge(message, Disposition(RELEASED))
+    session.rollback(timeout=10)
+    again = receiver.fetch(timeout=10)
+    assert again.content == "x"
+    again.accept()
+    session.commit(timeout=10)
 
 
 @transactions
