@@ -15,6 +15,7 @@ class Reason(enum.Enum):
     NOT_FOUND = enum.auto()  #: an address names nothing
     UNAUTHORIZED = enum.auto()  #: the policy does not allow it
     FULL = enum.auto()  #: a limit is reached
+    CIRCULAR = enum.auto()  #: a message has been here before, or has passed too many brokers
     UNKNOWN_TRANSACTION = enum.auto()  #: no open transaction has that id
     ROLLED_BACK = enum.auto()  #: a transaction could not be committed
 

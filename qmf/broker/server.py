@@ -166,7 +166,7 @@ class Broker(AsyncClosable):
         if options.data_dir is not None:
             self._open_data_dir(options.data_dir, self._registry)
         operations = Operations(self._registry, options.policy)
-        federation = self._federation = BrokerFederation(operations)
+        federation = self._federation = BrokerFederation(operations, self._container)
         operations.federation = federation
         self._add_observers(self._registry, operations)
         self._create_nodes(self._registry, operations)

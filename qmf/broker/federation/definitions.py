@@ -17,6 +17,9 @@ from qmf.bus.url import BusUrl, UrlError, parse_url
 _USER, _ADDRESS, _PROTOCOL, _CONTAINER = "qmf.user", "qmf.address", "qmf.protocol", "qmf.container"
 _STORED = frozenset({_USER, _ADDRESS, _PROTOCOL, _CONTAINER})
 
+#: Brokers that a message may have left by links before it is not forwarded any more, unless the link says otherwise.
+MAX_HOPS = 32
+
 #: Beginning of the properties that are arguments of the queue that an outgoing link has at an exchange.
 _QUEUE_ARGUMENTS = "qpid."
 
@@ -70,6 +73,7 @@ class LinkDefinition:
         key: of the messages that are taken from an exchange; empty for the default of the exchange.
         selector: of the messages that are taken, by their properties; empty for all.
         queue: properties of the queue that an outgoing link has at an exchange.
+        max_hops: a message is not forwarded that has left so many brokers by links before.
         principal: on whose behalf it takes and publishes messages.
         container: container id under which the other broker knows it.
         properties: as given.
@@ -84,6 +88,7 @@ class LinkDefinition:
     key: str
     selector: str
     queue: Mapping[str, object]
+    max_hops: int
     principal: Principal
     container: str
     properties: Mapping[str, object]
@@ -147,8 +152,8 @@ def read_link(
     Args:
         direction: of its messages.
         name: of the link.
-        properties: ``domain``, ``source``, ``target``, ``durable``, ``key``, ``selector``, and those of a queue, which
-            begin with ``qpid.``.
+        properties: ``domain``, ``source``, ``target``, ``durable``, ``key``, ``selector``, ``max_hops``, and those of a
+            queue, which begin with ``qpid.``.
         principal: who creates it.
         strict: refuse other properties.
 
@@ -184,6 +189,7 @@ def _read_link(
     try:
         domain, source, target = (arguments.text(key) for key in ("domain", "source", "target"))
         durable, key, selector = arguments.boolean("durable"), arguments.text("key"), arguments.text("selector")
+        max_hops = arguments.number("max_hops")
     except NodeArgumentError as error:
         raise FederationError(f"invalid-argument: {error}") from error
     if not domain:
@@ -191,6 +197,8 @@ def _read_link(
     for what, address in (("source", source), ("target", target)):
         if not address:
             raise FederationError(f"invalid-argument: {what}: is missing")
+    if max_hops == 0:
+        raise FederationError("invalid-argument: max_hops: must be 1 or more, not 0")
     if queue and direction is LinkDirection.INCOMING:
         raise FederationError(f"invalid-argument: {next(iter(queue))}: an incoming link has no queue of its own")
     _refuse_unknown(arguments, strict=strict)
@@ -205,6 +213,7 @@ def _read_link(
         key,
         selector,
         queue,
+        MAX_HOPS if max_hops is None else max_hops,
         creator,
         container,
         _plain_values(properties),

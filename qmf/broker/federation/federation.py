@@ -30,15 +30,16 @@ class BrokerFederation:
     All methods belong to the thread of the broker's loop.
     """
 
-    def __init__(self, operations: Operations, backoff: Backoff | None = None) -> None:
+    def __init__(self, operations: Operations, container: str, backoff: Backoff | None = None) -> None:
         """Make a federation without domains.
 
         Args:
             operations: of the broker.
+            container: its container id.
             backoff: waits between attempts to connect.
         """
         self._registry = operations.registry
-        self._surroundings = LinkSurroundings(operations, backoff or Backoff())
+        self._surroundings = LinkSurroundings(operations, container, backoff or Backoff())
         self._domains: dict[str, Domain] = {}
         self._links: dict[str, BrokerLink] = {}
         #: Those that were deleted, until their connections are closed.

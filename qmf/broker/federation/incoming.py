@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import methodcaller
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.federation.local_nodes import NodeUnusable, filters_of, open_target
 from qmf.broker.federation.peer_links import BrokerLink, LinkFailed
 from qmf.broker.federation.peer_session import PeerSession
+from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
 from qmf.broker.nodes.observer import ClientLink
 from qmf.broker.nodes.router import Node
 from qmf.broker.operations.policy import OperationRefused
@@ -23,7 +25,10 @@ from qmf.bus.transport import AmqpTransport
 
 
 class PullingLink(IncomingLink):
-    """This broker's end of an incoming link, which returns what it cannot publish now to its source."""
+    """This broker's end of an incoming link, which returns what it cannot publish now to its source.
+
+    What goes in a circle it rejects: the source drops it, unless its queue there has an alternate exchange.
+    """
 
     def __init__(
         self,
@@ -34,15 +39,29 @@ class PullingLink(IncomingLink):
         *,
         origin: ClientInfo,
         on_refused: Callable[[Refusal], None],
+        trace: LinkTrace,
+        unforwarded: UnforwardedMessages,
     ) -> None:
         """Make an end for a link that is granted.
 
         Args:
             transport, link, publisher, node, origin: see `IncomingLink`.
             on_refused: called when a message could not be published, and is returned.
+            trace: decides which messages are published.
+            unforwarded: counts the others.
         """
-        super().__init__(transport, link, publisher, node, relay=False, origin=origin)
+        super().__init__(
+            transport,
+            link,
+            publisher,
+            node,
+            relay=False,
+            origin=origin,
+            change=methodcaller("after_broker", trace.added) if trace.added else None,
+        )
         self._on_refused = on_refused
+        self._trace = trace
+        self._unforwarded = unforwarded
         #: A message was returned: those behind it are as well, so that they stay in order.
         self._returning = False
 
@@ -58,12 +77,29 @@ class PullingLink(IncomingLink):
     def on_deliveries(self, deliveries: Iterable[tuple[int | None, bytes]], message_format: int = 0) -> None:
         """See `IncomingLink`."""
         if not self._returning:
-            super().on_deliveries(deliveries, message_format)
+            super().on_deliveries(self._choose(deliveries, message_format), message_format)
             return
         for delivery_tag, _ in deliveries:
             if delivery_tag is not None:
                 self._transport.engine.decisions.settle(self.link, delivery_tag, Outcome.RELEASED)
         self._transport.flush_soon()
+
+    def _choose(
+        self, deliveries: Iterable[tuple[int | None, bytes]], message_format: int
+    ) -> list[tuple[int | None, bytes]]:
+        """The messages that are published; the others are rejected."""
+        chosen: list[tuple[int | None, bytes]] = []
+        for delivery in deliveries:
+            tag, data = delivery
+            if reason := self._trace.refusal(data, message_format):
+                self._unforwarded.add(reason)
+                counters = self._registry.counters
+                counters.received += 1
+                counters.rejected += 1
+                self._settle(Delivery(self.link, tag, data), Refusal(Reason.CIRCULAR, reason))
+            else:
+                chosen.append(delivery)
+        return chosen
 
 
 class IncomingBrokerLink(BrokerLink):
@@ -118,7 +154,14 @@ class IncomingBrokerLink(BrokerLink):
         except (NodeUnusable, OperationRefused) as error:
             raise LinkFailed(str(error)) from error
         pulling = self._pulling = PullingLink(
-            network.transport, link, publisher, node, origin=session.info, on_refused=self._on_refused
+            network.transport,
+            link,
+            publisher,
+            node,
+            origin=session.info,
+            on_refused=self._on_refused,
+            trace=self._trace(network),
+            unforwarded=self.unforwarded,
         )
         pulling.begin()
         return pulling

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 
 import attrs
 
@@ -10,8 +11,13 @@ from qmf.broker.federation.definitions import Domain, LinkDefinition
 from qmf.broker.federation.local_nodes import LocalSource, NodeUnusable
 from qmf.broker.federation.peer_links import BrokerLink, LinkFailed, LinkSurroundings
 from qmf.broker.federation.peer_session import PeerSession
+from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
+from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.observer import ClientLink
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.sections import place_for_annotations
+from qmf.broker.nodes.traces import add_to_trace, trace_section
 from qmf.broker.operations.grants import ConsumeGrant
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.protocols.amqp.conditions import CONDITIONS
@@ -21,6 +27,106 @@ from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome, Terminus
+from qmf.bus.transport import AmqpTransport
+
+
+class PushingLink(OutgoingLink):
+    """This broker's end of an outgoing link: its messages leave with one more id in their trace.
+
+    What goes in a circle is not sent, but rejected as the other broker might do: it goes to the alternate exchange of
+    its queue, or is dropped.
+    """
+
+    def __init__(
+        self,
+        transport: AmqpTransport,
+        link: Link,
+        queue: Queue,
+        selector: Callable[[Message], bool] | None,
+        *,
+        trace: LinkTrace,
+        unforwarded: UnforwardedMessages,
+    ) -> None:
+        """Make an end for a link that is granted, whose messages the other broker settles.
+
+        Args:
+            transport, link, queue, selector: see `OutgoingLink`.
+            trace: decides which messages are sent.
+            unforwarded: counts the others.
+        """
+        super().__init__(transport, link, queue, selector)
+        self._trace = trace
+        self._unforwarded = unforwarded
+        self._loop = asyncio.get_running_loop()
+        #: Messages that are not sent: the queue takes them for delivered until it may be changed again.
+        self._refused: list[Entry] = []
+
+    def deliver(self, entry: Entry) -> None:
+        """See `Consumer`."""
+        message = entry.message
+        data, reason = self._prepare(message)
+        if reason:
+            self._refuse(entry, reason)
+            return
+        delivery_tag = self._transport.engine.deliveries.send(self.link, data, message_format=message.message_format)
+        self._transport.flush_soon()
+        self.transfers += 1
+        self._unsettled[delivery_tag] = entry
+
+    def deliver_all(self, entries: Sequence[Entry]) -> int:
+        """See `Consumer`."""
+        kept: list[Entry] = []
+        messages: list[bytes] = []
+        refused: list[tuple[int, Entry, str]] = []
+        section = trace_section(self._trace.added)
+        for place, entry in enumerate(entries):
+            message = entry.message
+            if message.message_format:
+                return self._deliver_singly(entries)
+            data = message.data
+            if (start := place_for_annotations(data)) >= 0:  # most messages come from no other broker
+                data, reason = data[:start] + section + data[start:], ""
+            else:
+                data, reason = self._prepare(message)
+            if reason:
+                refused.append((place, entry, reason))
+            else:
+                kept.append(entry)
+                messages.append(data)
+        tags = self._transport.send_all(self.link, messages) if messages else []
+        self.transfers += len(tags)
+        self._unsettled.update(zip(tags, kept, strict=False))
+        done = len(entries) if len(tags) == len(kept) else entries.index(kept[len(tags)])
+        for place, entry, reason in refused:
+            if place < done:
+                self._refuse(entry, reason)
+        return done
+
+    def on_detached(self) -> None:
+        """See `OutgoingLink`."""
+        self._reject_refused()
+        super().on_detached()
+
+    def _prepare(self, message: Message) -> tuple[bytes, str]:
+        """What is sent of a message; why it is not, empty if it is."""
+        data = message.data
+        if message.message_format and message.opaque:
+            return data, ""
+        reason = self._trace.refusal(data)
+        return (data, reason) if reason else (add_to_trace(data, self._trace.added), "")
+
+    def _refuse(self, entry: Entry, reason: str) -> None:
+        self._unforwarded.add(reason)
+        if not self._refused:
+            self._loop.call_soon(self._reject_refused)
+        self._refused.append(entry)
+
+    def _reject_refused(self) -> None:
+        refused, self._refused = self._refused, []
+        for entry in refused:
+            self._delivery.reject(entry)
+        if refused:
+            self.dispatch()
 
 
 class OutgoingBrokerLink(BrokerLink):
@@ -30,7 +136,7 @@ class OutgoingBrokerLink(BrokerLink):
         """Make a link; the arguments are those of `BrokerLink`."""
         super().__init__(definition, domain, surroundings)
         self._source = LocalSource(definition, surroundings.operations)
-        self._pushing: OutgoingLink | None = None
+        self._pushing: PushingLink | None = None
 
     def check(self) -> None:
         """See `BrokerLink`."""
@@ -86,7 +192,14 @@ class OutgoingBrokerLink(BrokerLink):
             grant, selector = self._open_source()
         except (NodeUnusable, OperationRefused) as error:
             raise LinkFailed(str(error)) from error
-        pushing = self._pushing = OutgoingLink(network.transport, link, grant.queue, selector)
+        pushing = self._pushing = PushingLink(
+            network.transport,
+            link,
+            grant.queue,
+            selector,
+            trace=self._trace(network),
+            unforwarded=self.unforwarded,
+        )
         pushing.attach(grant)
         self._loop.call_soon(self.on_credit)
         return pushing

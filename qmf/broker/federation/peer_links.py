@@ -15,6 +15,7 @@ from qmf.broker.federation.definitions import Domain, LinkDefinition
 from qmf.broker.federation.link_status import LinkStatus, PeerLinkState, PeerLinkTrigger, RetryWaits
 from qmf.broker.federation.local_nodes import NodeUnusable
 from qmf.broker.federation.peer_session import PeerSession
+from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages, broker_id
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observer import ClientLink, ClientSession
 from qmf.broker.nodes.queues import Queue
@@ -50,11 +51,13 @@ class LinkSurroundings:
 
     Attributes:
         operations: of the broker.
+        container: container id of the broker: other brokers know it by that.
         backoff: waits between attempts.
         clock: the time of day.
     """
 
     operations: Operations
+    container: str
     backoff: Backoff = attrs.field(factory=Backoff)
     clock: Callable[[], float] = time.time
 
@@ -68,6 +71,7 @@ class BrokerLink(LinkOwner, abc.ABC):
         definition: what was asked for.
         domain: the other broker.
         status: how it is.
+        unforwarded: messages that it did not forward.
         nodes: of this broker, that it needs; known after `check`.
         session: see `PeerLink`.
     """
@@ -82,9 +86,12 @@ class BrokerLink(LinkOwner, abc.ABC):
         self.definition = definition
         self.domain = domain
         self.status = LinkStatus(surroundings.clock)
+        self._who = f"{definition.direction.value} link {definition.name} of domain {domain.name}"
+        self.unforwarded = UnforwardedMessages(self._who)
         self.nodes: tuple[Node, ...] = ()
         self.session: ClientSession | None = None
         self._operations = surroundings.operations
+        self._container = surroundings.container
         self._loop = asyncio.get_running_loop()
         self._waits = RetryWaits(surroundings.backoff, self._loop.time)
         self._connection = PersistentConnection(
@@ -254,7 +261,7 @@ class BrokerLink(LinkOwner, abc.ABC):
         if self.status.ended:
             return
         if not isinstance(error, LinkFailed):  # a defect here or below: operators must learn of it
-            log.error("%s link %s of domain %s failed", self.kind, self.name, self.domain.name, exc_info=error)
+            log.error("%s failed", self._who, exc_info=error)
         self._move(PeerLinkTrigger.FAIL, str(error))
 
     def is_final(self, error: Exception) -> bool:
@@ -335,6 +342,10 @@ class BrokerLink(LinkOwner, abc.ABC):
             network.engine.close()
             network.transport.close()
 
+    def _trace(self, network: NetworkConnection) -> LinkTrace:
+        """What the link does about the traces of its messages, on a connection."""
+        return LinkTrace(broker_id(self._container), broker_id(network.peer.container), self.definition)
+
     # Details
 
     def _settings(self, url: BusUrl) -> ClientSettings:
@@ -377,5 +388,4 @@ class BrokerLink(LinkOwner, abc.ABC):
         if self.status.change(trigger, reason):
             text = f": {reason}" if reason else ""
             level = logging.INFO if trigger is PeerLinkTrigger.UP else logging.WARNING
-            who = f"{self.kind} link {self.name} of domain {self.domain.name}"
-            log.log(level, "%s to %s is %s%s", who, self._url, self.status.state.value.lower(), text)
+            log.log(level, "%s to %s is %s%s", self._who, self._url, self.status.state.value.lower(), text)

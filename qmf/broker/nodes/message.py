@@ -15,6 +15,7 @@ import attrs
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.delivery_times import InvalidAnnotation, delivery_time
 from qmf.broker.nodes.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, add_value, merge_annotations
+from qmf.broker.nodes.traces import add_to_trace, end_of_trace
 from qmf.codec import amqp10
 from qmf.codec.message import DEFAULT_PRIORITY, decode_message
 from qmf.codec.message import Message as AmqpMessage
@@ -117,6 +118,16 @@ class Message:
             return self
         data = add_value(self.data, APPLICATION_PROPERTIES, name, Int64(value))
         return self._with_data(add_value(data, MESSAGE_ANNOTATIONS, name, Int64(value)))
+
+    def after_broker(self, broker: str) -> Message:
+        """The same message with a broker, by its id, at the end of its trace.
+
+        Raises:
+            DecodeError: the message is malformed, or its trace is not a text, or too long.
+        """
+        if self.opaque:
+            return self
+        return self._with_data(add_to_trace(self.data, broker))
 
     def is_expired(self, now: float) -> bool:
         """True when its time to live has ended."""
@@ -244,6 +255,10 @@ def _read_common_layout(data: bytes, now: float) -> Message:
         # With a message id, no other message has the same head.
         repeated = data[pos + 3] == _LIST8 and data[pos + 6] == _NULL
         pos = _end_of_list(data, pos + 3)
+    elif data[pos + 2] == MESSAGE_ANNOTATIONS and (end := end_of_trace(data, pos)):
+        message = _read_common_layout(data[:pos] + data[end:], now)
+        message.data = data
+        return message
     head = data[:pos]
     to, subject, ttl, correlated, durable, priority, user = (
         _remembered_head(head) if repeated and pos <= _MAX_HEAD else _read_head(head)

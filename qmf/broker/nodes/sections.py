@@ -11,6 +11,10 @@ from qmf.errors import DecodeError
 #: Descriptors of the sections that are maps, and of those before each (AMQP 1.0, part 3.2).
 MESSAGE_ANNOTATIONS, APPLICATION_PROPERTIES = 0x72, 0x74
 _HEAD = b"\x00\x53"
+#: Beginnings of headers: of each, of those in a short list, and of one without fields.
+_HEADER, _USUAL_HEADER, _EMPTY_HEADER = b"\x00\x53\x70", b"\x00\x53\x70\xc0", b"\x00\x53\x70\x45"
+#: Beginnings of the sections behind the message annotations.
+_BEHIND_ANNOTATIONS = frozenset(_HEAD + bytes((section,)) for section in range(MESSAGE_ANNOTATIONS + 1, 0x79))
 _MAP8, _MAP32 = b"\xc1", b"\xd1"
 #: Above the descriptors of all sections.
 _END = 0x100
@@ -58,6 +62,37 @@ def merge_annotations(data: bytes, annotations: bytes) -> bytes:
     return _add_pairs(data, MESSAGE_ANNOTATIONS, pairs) if pairs else data
 
 
+def end_of_header(data: bytes) -> int:
+    """Where the sections behind the header begin; -1 if the header is written in a rare form, or cut off."""
+    if data[:4] == _USUAL_HEADER and len(data) > 4:
+        return 5 + data[4]
+    if not data.startswith(_HEADER):
+        return 0
+    return 4 if data.startswith(_EMPTY_HEADER) else -1
+
+
+def place_for_annotations(data: bytes) -> int:
+    """Where message annotations belong in a message that has none; -1 if it has some, or must be decoded to know."""
+    place = 5 + data[4] if data[:4] == _USUAL_HEADER and len(data) > 4 else end_of_header(data)
+    return place if data[place : place + 3] in _BEHIND_ANNOTATIONS else -1
+
+
+def read_annotation(data: bytes, name: str) -> object:
+    """A message annotation, or None; binary that is UTF-8 comes as text.
+
+    Raises:
+        DecodeError: the message is malformed.
+    """
+    descriptor, value = _descriptor(data, 0)
+    while descriptor < MESSAGE_ANNOTATIONS:
+        _, start = amqp10.decode(data, value)
+        descriptor, value = _descriptor(data, start)
+    if descriptor != MESSAGE_ANNOTATIONS:
+        return None
+    pair = _pairs(data, value)[0].get(name)
+    return None if pair is None else amqp10.decode(pair, amqp10.decode(pair)[1], text=True)[0]
+
+
 def _add_pairs(data: bytes, section: int, pairs: Mapping[object, bytes]) -> bytes:
     """A message with more pairs in a map: keys, and the pairs as they are encoded."""
     start = end = 0
@@ -79,7 +114,7 @@ def _add_pairs(data: bytes, section: int, pairs: Mapping[object, bytes]) -> byte
 
 def _descriptor(data: bytes, start: int) -> tuple[int, int]:
     """The number of the section at `start`, and the position of its value; a number above all others at the end."""
-    if data[start : start + 2] == _HEAD:
+    if data[start : start + 2] == _HEAD and len(data) > start + 2:
         return data[start + 2], start + 3
     if start >= len(data):
         return _END, start
@@ -94,6 +129,8 @@ def _descriptor(data: bytes, start: int) -> tuple[int, int]:
 def _pairs(data: bytes, start: int) -> tuple[dict[object, bytes], int]:
     """The pairs of an encoded map, with key and value as they are encoded, by key; and the position behind the map."""
     code = data[start : start + 1]
+    if len(data) < start + (3 if code == _MAP8 else 9):
+        raise DecodeError("a section that ends before its first value")
     if code == _MAP8:
         count, position = data[start + 2], start + 3
     elif code == _MAP32:

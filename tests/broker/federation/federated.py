@@ -35,8 +35,8 @@ class FederatedBroker(VisibleBroker):
     async def start(self) -> None:
         """See `Broker`."""
 
-        def make_federation(operations: Operations) -> BrokerFederation:
-            self.federation = BrokerFederation(operations, QUICK)
+        def make_federation(operations: Operations, container: str) -> BrokerFederation:
+            self.federation = BrokerFederation(operations, container, QUICK)
             return self.federation
 
         with pytest.MonkeyPatch.context() as patch:

@@ -81,12 +81,13 @@ def test_the_node_of_this_broker() -> None:
 
 
 def test_the_store_keeps_all_of_a_link() -> None:
-    properties = {**LINK, "durable": True, "key": "a.#", "selector": "n = 1", "qpid.max_count": 5}
+    properties = {**LINK, "durable": True, "key": "a.#", "selector": "n = 1", "max_hops": "7", "qpid.max_count": 5}
     made = read_link(OUT, "link", properties, Principal("ann", "127.0.0.1:5", "AMQP 1.0"))
     found = read_stored_link(OUT, "link", made.fields)
-    for name in ("name", "direction", "domain", "source", "target", "durable", "key", "selector", "queue"):
+    for name in ("name", "direction", "domain", "source", "target", "durable", "key", "selector", "queue", "max_hops"):
         assert getattr(found, name) == getattr(made, name), name
     assert (found.principal, found.container, found.properties) == (made.principal, made.container, made.properties)
+    assert (made.max_hops, read_stored_link(OUT, "link", LINK).max_hops) == (7, 32)
     assert made.container != read_link(OUT, "link", properties, BROKER).container
 
 
@@ -97,6 +98,8 @@ def test_the_store_keeps_all_of_a_link() -> None:
         (IN, {"domain": "peer", "target": "b"}, "invalid-argument: source: is missing"),
         (OUT, {"domain": "peer", "source": "b"}, "invalid-argument: target: is missing"),
         (OUT, {**LINK, "key": 5}, "invalid-argument: key: must be text, not 5"),
+        (OUT, {**LINK, "max_hops": 0}, "invalid-argument: max_hops: must be 1 or more, not 0"),
+        (IN, {**LINK, "max_hops": "-1"}, "invalid-argument: max_hops: must be a number from 0, not '-1'"),
         (OUT, {**LINK, "colour": "red"}, "invalid-argument: colour: unknown"),
         (
             IN,

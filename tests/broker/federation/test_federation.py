@@ -49,12 +49,13 @@ async def test_an_outgoing_link_sends_the_messages_of_a_queue() -> None:
 
 async def test_many_messages_in_both_directions() -> None:
     contents = [str(number) for number in range(1_500)]
-    async with pair(own=("here", "back"), other=("there",)) as (here, there):
+    async with pair(own=("here", "back"), other=("there", "source")) as (here, there):
         here.link(OUT, "here", "there", name="out")
-        here.link(IN, "there", "back", name="in")
-        await send(here, "here", *contents)
-        assert await receive(here, "back", len(contents)) == contents
-        await until(lambda: not here.depth("here") and not there.depth("there"), "nothing is left")
+        here.link(IN, "source", "back", name="in")
+        for broker, source, end, target in ((here, "here", there, "there"), (there, "source", here, "back")):
+            await send(broker, source, *contents)
+            assert await receive(end, target, len(contents)) == contents
+        await until(lambda: not here.depth("here") and not there.depth("source"), "nothing is left")
 
 
 async def test_an_exchange_as_target() -> None:
@@ -118,19 +119,21 @@ async def test_a_link_uses_the_first_url_that_works() -> None:
 
 
 async def test_a_link_is_up_again_after_the_restart_of_its_broker() -> None:
-    async with pair(own=("here", "back")) as (here, there):
+    async with pair(own=("here", "back"), other=("there", "source")) as (here, there):
         here.link(OUT, "here", "there", name="out")
-        here.link(IN, "there", "back", name="in")
+        here.link(IN, "source", "back", name="in")
         for number in range(3):
             await here.state(UP, "out")
             await here.state(UP, "in")
             await send(here, "here", str(number))
+            assert await receive(there, "there", 1) == [str(number)]
+            await send(there, "source", str(number))
             assert await receive(here, "back", 1) == [str(number)]
             port = there.port
             await there.close()
             for name in ("out", "in"):
                 await here.state(WAITING, name)
-            there = FederatedBroker(port=port, queues=["there"])
+            there = FederatedBroker(port=port, queues=["there", "source"])
             await there.start()
         await here.state(UP, "out")
         await there.close()

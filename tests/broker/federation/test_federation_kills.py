@@ -7,7 +7,7 @@ import contextlib
 import os
 import random
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -74,21 +74,24 @@ async def send_all(life: Life, numbers: range) -> None:
                     await asyncio.sleep(0)
 
 
-async def run(first: Life, second: Life, kills: int, seed: int) -> tuple[set[str], int]:
-    """Messages go from the first broker to the second one and back; what came back, and how many of it twice."""
+async def run(lives: Sequence[Life], kills: int, seed: int) -> tuple[set[str], int]:
+    """Messages go from the first broker to the second one, and on to the third; what came, and how many of it twice."""
+    first, second, third = lives
     chance = random.Random(seed)
     durable = {"durable": True}
     async with administrated(second) as it:
         await it.create("queue", "turn", durable, True)
     async with administrated(first) as it:
         await it.create("queue", "start", durable, True)
+        await it.create("domain", "peer", {"url": second.url, **durable}, True)
+        await it.create("outgoing", "out", {"domain": "peer", "source": "start", "target": "turn", **durable}, True)
+    async with administrated(third) as it:
         await it.create("queue", "end", durable, True)
         await it.create("domain", "peer", {"url": second.url, **durable}, True)
-        for type, source, target in (("outgoing", "start", "turn"), ("incoming", "turn", "end")):
-            await it.create(type, type, {"domain": "peer", "source": source, "target": target, **durable}, True)
+        await it.create("incoming", "in", {"domain": "peer", "source": "turn", "target": "end", **durable}, True)
     for kill in range(kills):
         sending = asyncio.create_task(send_all(first, range(kill * BATCH, (kill + 1) * BATCH)))
-        victim = chance.choice((first, second))
+        victim = chance.choice(lives)
         for _ in range(chance.randrange(1, 200)):  # a random time on
             await asyncio.sleep(0.001)
         await asyncio.to_thread(victim.kill)
@@ -96,7 +99,7 @@ async def run(first: Life, second: Life, kills: int, seed: int) -> tuple[set[str
         await sending
     wanted = {str(number) for number in range(kills * BATCH)}
     found: list[str] = []
-    async with aio.Connection(first.url) as connection:
+    async with aio.Connection(third.url) as connection:
         session = await connection.session()
         receiver = await session.receiver("end", capacity=100)
         while not wanted <= set(found):
@@ -106,14 +109,14 @@ async def run(first: Life, second: Life, kills: int, seed: int) -> tuple[set[str
 
 
 def kill_again_and_again(folder: Path, kills: int, seed: int) -> None:
-    first, second = Life(folder / "first"), Life(folder / "second")
+    lives = [Life(folder / name) for name in ("first", "second", "third")]
     try:
-        first.start()
-        second.start()
-        found, doubled = asyncio.run(run(first, second, kills, seed))
+        for life in lives:
+            life.start()
+        found, doubled = asyncio.run(run(lives, kills, seed))
     finally:
-        first.kill()
-        second.kill()
+        for life in lives:
+            life.kill()
     print(f"{kills} kills (seed {seed}): {kills * BATCH:,} messages, {doubled:,} of them twice")
     assert found == {str(number) for number in range(kills * BATCH)}
 

@@ -14,6 +14,7 @@ from support.managed_brokers import unique
 from support.waiting import until
 
 from qmf.broker.federation.link_status import PeerLinkState
+from qmf.broker.nodes.traces import read_trace
 from qmf.broker.operations.peers import LinkDirection
 from qmf.broker.operations.principal import BROKER
 from qmf.console.aio import Client
@@ -93,6 +94,35 @@ async def test_what_comes_to_qpidd_while_a_durable_link_is_down_is_kept_for_it()
         await here.state(PeerLinkState.WAITING, name)
         await send(URL, "amq.fanout", "x")
         assert await receive(here, "here", 1) == ["x"]
+
+
+async def test_a_circle_through_qpidd_ends() -> None:
+    async with ours_and_qpidd() as (here, _, there):
+        here.domain(URL)
+        here.link(OUT, "here", there, name=unique("out"))
+        here.link(IN, there, "amq.fanout", name=unique("in"))
+        await send(here, "here", "x")
+        links = here.federation.links
+        await until(lambda: sum(link.unforwarded.count for link in links) == 1, "it comes back, and is at its end")
+        assert here.registry.counters.discarded == 0
+
+
+async def test_ids_that_qpidd_adds_itself() -> None:
+    """They are for AMQP 0-10 there, and asked for by an argument of the queue."""
+    name = unique("traced")
+    async with ours_and_qpidd() as (here, it, _):
+        await it.create("queue", name, {"qpid.trace.id": "others"}, True)
+        try:
+            here.domain(URL)
+            here.link(IN, name, "here", name=unique("in"))
+            await send(URL, name, "x")
+            await until(lambda: here.depth("here") == 1, "it arrives")
+            (entry,) = here.queue("here").contents.waiting()
+            first, peer = read_trace(entry.message.data)
+            assert first == "others"
+            assert len(peer) == 36
+        finally:
+            await it.delete("queue", name, {})
 
 
 @pytest.mark.parametrize("direction", [IN, OUT], ids=["incoming", "outgoing"])

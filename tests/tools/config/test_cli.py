@@ -291,7 +291,9 @@ def test_domains_and_links_to_them(ok: Ok, run: Run, queue: str, url: str) -> No
         if url in URLS.values():
             return  # qpidd has no link before it is connected
         link = unique("link")
-        ok("add", "outgoing", link, "--argument", f"domain={domain}", *ends)
+        code, _, err = run("add", "outgoing", link, "--argument", f"domain={domain}", *ends, "--argument", "max_hops=0")
+        assert (code, "max_hops: must be 1 or more, not 0" in err) == (1, True)
+        ok("add", "outgoing", link, "--argument", f"domain={domain}", *ends, "--argument", "max_hops=4")
         assert re.search(rf"{link} +127\.0\.0\.1 +1 +False +(Connecting|Waiting)", ok("list", "link"))
         code, _, err = run("del", "domain", domain)
         assert (code, f"domain {domain} is in use by the outgoing link {link}" in err) == (1, True)

@@ -11,6 +11,7 @@ CONDITIONS = {
     Reason.NOT_FOUND: "amqp:not-found",
     Reason.UNAUTHORIZED: "amqp:unauthorized-access",
     Reason.FULL: "amqp:resource-limit-exceeded",
+    Reason.CIRCULAR: "amqp:not-allowed",
     Reason.UNKNOWN_TRANSACTION: "amqp:transaction:unknown-id",
     Reason.ROLLED_BACK: "amqp:transaction:rollback",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
@@ -50,6 +50,7 @@ class IncomingLink:
         relay: bool,
         origin: ClientInfo,
         window: int = CREDIT_WINDOW,
+        change: Callable[[Message], Message] | None = None,
     ) -> None:
         """Make the link, which the client has asked to attach.
 
@@ -59,6 +60,7 @@ class IncomingLink:
             origin: the client.
             relay: True for a link to the anonymous relay: each message goes to the node in its `to`.
             window: messages that the client may have in flight.
+            change: gives what is published in place of each message.
         """
         self.link = link
         self.transfers = 0
@@ -73,6 +75,7 @@ class IncomingLink:
         #: Messages that need no credit any more, and the same number when credit was given the last time.
         self._finished = self._credited = 0
         self._window = window
+        self._change = change
         #: Each message is settled on its own, since the client settles it as well.
         self._singly = link.settles_second
         #: Gives credit instead, where a queue has flow control.
@@ -136,7 +139,7 @@ class IncomingLink:
             deliveries: delivery tag and data of each.
             message_format: of all.
         """
-        registry = self._registry
+        registry, change = self._registry, self._change
         # Messages that are published together, since they are routed alike, and their delivery tags.
         messages: list[Message] = []
         tags: list[int | None] = []
@@ -152,6 +155,8 @@ class IncomingLink:
                     message_format=message_format,
                     user=self._origin.proven_user,
                 )
+                if change is not None:
+                    message = change(message)
             except DecodeError as error:
                 self._settle(Delivery(self.link, delivery_tag, data), reject(registry, error))
                 continue
