@@ -271,7 +271,7 @@ def test_of_two_recorders_the_rows_of_one_count(shop: Shop, options: RollupOptio
         for start in range(0, 400, 40):
             samples = [(start + second, 10 * (start + second)) for second in range(0, 40, 5)]
             for recorder in (shop, other) if start >= 120 else (shop,):
-                recorder.put(*samples)
+                recorder.put(*samples, commit=False)
                 recorder.beat(*(time for time, _ in samples))
             made.step()
         made.step(last=True)
