@@ -13,7 +13,7 @@ def hangup_handler(reload: Callable[[], object], end: Callable[[], object]) -> C
 
     Args:
         reload: called when somebody sends the signal.
-        end: called when the terminal is closed on which the broker was started, as it would end any program.
+        end: called when the terminal is closed on which the program was started, as that ends programs.
     """
     interactive = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN and _on_terminal()
 

@@ -9,7 +9,7 @@ from qmf.broker.federation.definitions import Domain, read_domain, read_link, re
 from qmf.broker.federation.incoming import IncomingBrokerLink
 from qmf.broker.federation.local_nodes import NodeUnusable
 from qmf.broker.federation.outgoing import OutgoingBrokerLink
-from qmf.broker.federation.peer_links import BrokerLink, LinkSurroundings
+from qmf.broker.federation.peer_links import BrokerLink, LinkServices
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.operations import Operations
@@ -39,11 +39,11 @@ class BrokerFederation:
             backoff: waits between attempts to connect.
         """
         self._registry = operations.registry
-        self._surroundings = LinkSurroundings(operations, container, backoff or Backoff())
+        self._services = LinkServices(operations, container, backoff or Backoff())
         self._domains: dict[str, Domain] = {}
         self._links: dict[str, BrokerLink] = {}
         #: Those that were deleted, until their connections are closed.
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
         self._started = False
 
     @property
@@ -91,7 +91,7 @@ class BrokerFederation:
             raise FederationError(f"No such domain: {definition.domain}")
         if definition.durable and not domain.durable:
             raise FederationError(f"invalid-argument: durable: domain {domain.name} is not durable")
-        link = _CLASSES[direction](definition, domain, self._surroundings)
+        link = _CLASSES[direction](definition, domain, self._services)
         try:
             link.check()
         except NodeUnusable as error:
@@ -106,9 +106,9 @@ class BrokerFederation:
         self._registry.observer.on_link_deleted(link)
         del self._links[name]
         link.remove()
-        leaving = asyncio.get_running_loop().create_task(link.close())
-        self._leaving.add(leaving)
-        leaving.add_done_callback(self._leaving.discard)
+        closed = asyncio.get_running_loop().create_task(link.close())
+        self._closing.add(closed)
+        closed.add_done_callback(self._closing.discard)
 
     def restore_domain(self, name: str, fields: Mapping[str, object]) -> None:
         """Add a domain that the store has.
@@ -128,7 +128,7 @@ class BrokerFederation:
         domain = self._domains.get(definition.domain)
         if domain is None:
             raise FederationError(f"No such domain: {definition.domain}")
-        link = _CLASSES[direction](definition, domain, self._surroundings)
+        link = _CLASSES[direction](definition, domain, self._services)
         try:
             link.check()
         except (NodeUnusable, OperationRefused) as error:
@@ -154,8 +154,8 @@ class BrokerFederation:
     async def close(self) -> None:
         """End all links; returns when their connections are closed."""
         closing = [link.close() for link in self._links.values()]
-        if closing or self._leaving:
-            await asyncio.gather(*closing, *self._leaving)
+        if closing or self._closing:
+            await asyncio.gather(*closing, *self._closing)
 
     def _keep_domain(self, domain: Domain) -> None:
         if domain.durable:

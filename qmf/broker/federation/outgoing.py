@@ -9,7 +9,7 @@ import attrs
 
 from qmf.broker.federation.definitions import Domain, LinkDefinition
 from qmf.broker.federation.local_nodes import LocalSource, NodeUnusable
-from qmf.broker.federation.peer_links import BrokerLink, LinkFailed, LinkSurroundings
+from qmf.broker.federation.peer_links import BrokerLink, LinkFailed, LinkServices
 from qmf.broker.federation.peer_session import PeerSession
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
 from qmf.broker.nodes.entries import Entry
@@ -132,10 +132,10 @@ class PushingLink(OutgoingLink):
 class OutgoingBrokerLink(BrokerLink):
     """A link from a node of this broker to another broker."""
 
-    def __init__(self, definition: LinkDefinition, domain: Domain, surroundings: LinkSurroundings) -> None:
+    def __init__(self, definition: LinkDefinition, domain: Domain, services: LinkServices) -> None:
         """Make a link; the arguments are those of `BrokerLink`."""
-        super().__init__(definition, domain, surroundings)
-        self._source = LocalSource(definition, surroundings.operations)
+        super().__init__(definition, domain, services)
+        self._source = LocalSource(definition, services.operations)
         self._pushing: PushingLink | None = None
 
     def check(self) -> None:

@@ -38,7 +38,7 @@ ATTEMPT_TIMEOUT = 30.0
 #: Seconds between heartbeats that are asked of the other broker.
 HEARTBEAT = 10.0
 #: Seconds that the other broker has to confirm the end of a link.
-PATIENCE = 2.0
+CLOSE_TIMEOUT = 2.0
 
 
 class LinkFailed(Exception):
@@ -46,7 +46,7 @@ class LinkFailed(Exception):
 
 
 @attrs.frozen
-class LinkSurroundings:
+class LinkServices:
     """What all links of a broker share.
 
     Attributes:
@@ -76,24 +76,24 @@ class BrokerLink(LinkOwner, abc.ABC):
         session: see `PeerLink`.
     """
 
-    def __init__(self, definition: LinkDefinition, domain: Domain, surroundings: LinkSurroundings) -> None:
+    def __init__(self, definition: LinkDefinition, domain: Domain, services: LinkServices) -> None:
         """Make a link, which connects after `start`.
 
         Args:
             definition, domain: as the attributes.
-            surroundings: of the broker.
+            services: of the broker.
         """
         self.definition = definition
         self.domain = domain
-        self.status = LinkStatus(surroundings.clock)
+        self.status = LinkStatus(services.clock)
         self._who = f"{definition.direction.value} link {definition.name} of domain {domain.name}"
         self.unforwarded = UnforwardedMessages(self._who)
         self.nodes: tuple[Node, ...] = ()
         self.session: ClientSession | None = None
-        self._operations = surroundings.operations
-        self._container = surroundings.container
+        self._operations = services.operations
+        self._container = services.container
         self._loop = asyncio.get_running_loop()
-        self._waits = RetryWaits(surroundings.backoff, self._loop.time)
+        self._waits = RetryWaits(services.backoff, self._loop.time)
         self._connection = PersistentConnection(
             domain.urls,
             self,
@@ -211,7 +211,7 @@ class BrokerLink(LinkOwner, abc.ABC):
 
     async def _end_connection(self, confirmed: asyncio.Future[None] | None) -> None:
         if confirmed is not None:
-            await asyncio.wait({confirmed}, timeout=PATIENCE)
+            await asyncio.wait({confirmed}, timeout=CLOSE_TIMEOUT)
         await self._connection.close()
 
     async def _connect(self) -> None:
