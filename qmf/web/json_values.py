@@ -21,7 +21,7 @@ import base64
 import datetime
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from uuid import UUID
 
 import orjson
@@ -29,7 +29,8 @@ import orjson
 from qmf.console.aio import ObjectId
 from qmf.errors import ConstraintError
 from qmf.schema import QmfType
-from qmf.views.times import instant_ns, iso_text
+from qmf.views.records import JsonForm
+from qmf.views.times import instant_ns
 from qmf.web.addresses import object_href
 
 #: The largest whole number that every JSON parser keeps.
@@ -40,16 +41,6 @@ _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?(?:[Zz]|([+-])(\d\d):(\d\d))\Z", re.ASCII
 )
 _WHOLE = re.compile(r"[+-]?\d{1,40}\Z", re.ASCII)
-
-
-def time_text(nanoseconds: int) -> str | None:
-    """A time as RFC 3339 in UTC, with all nine digits; None for 0, which stands for no time.
-
-    A time beyond the year 9999, which RFC 3339 cannot express, is written as the number.
-    """
-    if not nanoseconds:
-        return None
-    return iso_text(nanoseconds) or str(nanoseconds)
 
 
 def json_bytes(content: object) -> bytes:
@@ -67,34 +58,18 @@ def to_json(value: object, kind: QmfType | None = None) -> object:
         value: as the console reads it.
         kind: its schema type; None: as its Python type says.
     """
-    if isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, int):
-        if kind is not None and kind.base == "absTime":
-            return time_text(value)
-        return int(value) if -MAX_SAFE <= value <= MAX_SAFE else str(int(value))
-    if isinstance(value, str):
-        return _valid_text(value)
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else _special(value)
-    return _object_to_json(value)
+    if kind is not None and kind.base == "absTime" and isinstance(value, int):
+        return time_text(value)
+    return _FORM.plain(value)
 
 
-def _object_to_json(value: object) -> object:
-    """What is neither a number nor a text."""
-    if isinstance(value, ObjectId):
-        return reference(value)
-    if isinstance(value, UUID):
-        return str(value)
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return base64.b64encode(bytes(value)).decode()
-    if isinstance(value, Mapping):
-        return {_valid_text(str(name)): to_json(item) for name, item in value.items()}
-    if isinstance(value, Sequence):
-        return [to_json(item) for item in value]
-    if isinstance(value, datetime.datetime):
-        return value.isoformat()
-    return _valid_text(str(value))
+def time_text(nanoseconds: int) -> str | None:
+    """A time as RFC 3339 in UTC, with all nine digits; None for 0, which stands for no time.
+
+    A time beyond the year 9999, which RFC 3339 cannot express, is written as the number, in digits.
+    """
+    found = _FORM.instant(nanoseconds)
+    return None if found is None else str(found)
 
 
 def reference(value: ObjectId) -> dict[str, object]:
@@ -133,15 +108,6 @@ def from_json(value: object, kind: QmfType, where: str) -> object:
         if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_SAFE:
             return int(value)
     return value
-
-
-def _valid_text(text: str) -> str:
-    """Text that UTF-8 can express: what was no text on the wire becomes the replacement character."""
-    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _special(value: float) -> str:
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _time(value: object, where: str) -> int:
@@ -185,3 +151,30 @@ def _object_id(value: object, where: str) -> ObjectId:
         if isinstance(name, str) and name and (agent is None or isinstance(agent, str)):
             return ObjectId(name, agent)
     raise ConstraintError(where, "objId", value, "must be an object with name and agent")
+
+
+def _valid_text(text: str) -> str:
+    """Text that UTF-8 can express: what was no text on the wire becomes the replacement character."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _safe_integer(value: int) -> int | str:
+    return int(value) if -MAX_SAFE <= value <= MAX_SAFE else str(int(value))
+
+
+def _special(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _other(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime.datetime) else str(value)
+
+
+_FORM = JsonForm(
+    text=_valid_text,
+    integer=_safe_integer,
+    special=_special,
+    binary=lambda value: base64.b64encode(value).decode(),
+    reference=reference,
+    other=_other,
+)

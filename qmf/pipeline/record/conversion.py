@@ -7,12 +7,12 @@ become another value.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from qmf.pipeline.lake.columns import ColumnType, LakeColumn, MemberPart
 from qmf.protocol import ObjectId
+from qmf.views.records import JsonForm
 
 #: Converts one value to a cell; raises `InvalidValueError` where it can't.
 CellConverter = Callable[[object], object]
@@ -44,7 +44,7 @@ def converter(column: LakeColumn) -> CellConverter:
 
 def to_json(value: object) -> str:
     """A value of a map, a list, or an unknown type as JSON; types that JSON lacks are written as text."""
-    return json.dumps(_jsonable(value), ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(_FORM.plain(value), ensure_ascii=False, separators=(",", ":"))
 
 
 def _integer(value: object, low: int, high: int) -> int:
@@ -104,17 +104,8 @@ _CONVERTERS: Mapping[ColumnType, CellConverter] = {
 }
 
 
-def _jsonable(value: object) -> object:
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, ObjectId):
-        return {"_object_name": value.object_name, "_agent_name": value.agent_name, "_agent_epoch": value.agent_epoch}
-    if isinstance(value, Mapping):
-        return {_text(str(key)): _jsonable(item) for key, item in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        return [_jsonable(item) for item in value]
-    return _text(value.hex()) if isinstance(value, bytes) else _text(str(value))
+def _reference(value: ObjectId) -> dict[str, object]:
+    return {"_object_name": value.object_name, "_agent_name": value.agent_name, "_agent_epoch": value.agent_epoch}
+
+
+_FORM = JsonForm(text=_text, special=str, binary=bytes.hex, reference=_reference)

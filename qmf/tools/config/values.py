@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from qmf.client import Binding, Exchange, Queue
 from qmf.client.objects import referenced_name
+from qmf.views.records import JsonForm
 
 
 def as_json(value: object) -> str:
     """The text of a value; what JSON does not have, such as bytes and ids, is a text."""
-    return json.dumps(value, indent=2, ensure_ascii=False, default=_text)
+    return json.dumps(_FORM.plain(value), indent=2, ensure_ascii=False)
 
 
 def values_of(item: Mapping[str, object]) -> dict[str, object]:
@@ -37,5 +38,4 @@ def with_bindings(items: Sequence[Exchange] | Sequence[Queue], bindings: Sequenc
     ]
 
 
-def _text(value: object) -> str:
-    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+_FORM = JsonForm(binary=lambda value: value.decode("utf-8", "backslashreplace"))

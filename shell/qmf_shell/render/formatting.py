@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from datetime import tzinfo
 
 import attrs
 
+from qmf.views.records import collection_text
 from qmf.views.text import clean
 from qmf.views.times import brief_duration, duration_text, instant_text
 from qmf.views.units import (
@@ -36,7 +36,6 @@ from qmf_shell.results.result import CellForm, TableColumn
 
 #: Shown in place of a missing value.
 ABSENT = "-"
-_LONGEST = 4000
 
 
 @attrs.frozen
@@ -79,7 +78,7 @@ class Formatter:
             case ReferenceCell(number, name):
                 return clean(f"{number} ({name})")
             case Collection(value):
-                return collection_text(value)
+                return collection_text(value, "...")
             case WatchedValue(inner, _, rate):
                 return self.text(inner) + self._growth(inner, rate)
             case NamedValues(values):
@@ -174,9 +173,3 @@ class Formatter:
 
 def _is_empty(cell: Cell) -> bool:
     return cell in (None, "") or (isinstance(cell, Collection) and not cell.value)
-
-
-def collection_text(value: object) -> str:
-    """A map or list as JSON, cut if it is very long; values that JSON does not have as their `str`."""
-    text = clean(json.dumps(value, ensure_ascii=False, default=str))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -9,10 +9,9 @@ see `screen`.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from qmf.views.times import iso_text
+from qmf.views.records import JsonForm
 from qmf_shell.results.cells import (
     Cell,
     Collection,
@@ -30,6 +29,10 @@ from qmf_shell.results.result import Details, Plot, PlotSeries, Result, ResultGr
 
 #: Types of most cells, which JSON has, too.
 _PLAIN = (str, int, bool)
+
+_FORM = JsonForm()
+#: A value as JSON can express it: no NaN, no infinity, keys as text.
+plain_tree = _FORM.plain
 
 
 def json_lines(result: Result) -> Iterator[str]:
@@ -98,7 +101,7 @@ def cell_value(cell: Cell) -> object:
         return cell
     match cell:
         case Instant(ns):
-            return (iso_text(ns) or ns) if ns else None
+            return _FORM.instant(ns)
         case Duration(ns):
             return ns
         case Quantity(value, _):
@@ -122,14 +125,3 @@ def cell_value(cell: Cell) -> object:
             return {name: cell_value(value) for name, value in values.items()}
         case _:
             return plain_tree(cell)
-
-
-def plain_tree(value: object) -> object:
-    """`value` as JSON can express it: no NaN, no infinity, keys as text."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {str(key): plain_tree(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain_tree(item) for item in value]
-    return value

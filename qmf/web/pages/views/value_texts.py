@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
@@ -10,6 +9,7 @@ from qmf.console.aio import ObjectId, RemoteObject
 from qmf.schema import QmfType
 from qmf.views.names import NO_NAME
 from qmf.views.objects import ObjectView, object_view
+from qmf.views.records import collection_text
 from qmf.views.text import clean
 from qmf.views.times import brief_duration, duration_text
 from qmf.views.times import instant_text as moment_text
@@ -17,7 +17,6 @@ from qmf.views.units import brief_quantity, full_quantity, shortest_float32
 
 #: Shown in place of a missing value.
 ABSENT = "–"
-_LONGEST = 4000
 
 
 def value_text(
@@ -62,8 +61,7 @@ def plain_text(value: object) -> str:
     if isinstance(value, bytes | bytearray):
         return bytes(value).hex(" ")
     if isinstance(value, Mapping | Sequence):
-        text = clean(json.dumps(value, ensure_ascii=False, default=str))
-        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        return collection_text(value, "…")
     return clean(str(value))
 
 
