@@ -9,8 +9,9 @@ import functools
 
 from qmf._compile import compile_function
 from qmf.agent.accessors.counter import Counter
+from qmf.agent.layout.change_marks import STATISTICS_CELL, set_mark
 from qmf.agent.layout.checks import range_condition
-from qmf.agent.layout.class_layout import STATISTICS_CELL, FieldLayout
+from qmf.agent.layout.class_layout import FieldLayout
 from qmf.agent.layout.constraint_errors import range_error, to_whole_number
 
 #: Counting by one, the common case, has a branch of its own with one bound to check. The bound is first compared in 30
@@ -28,7 +29,9 @@ def {name}(self, n=one):
         if {beyond}:
             raise range_error(self._field, new)
     self._value = new
-    self._cells[{mark}] = True
+    cells = self._cells
+    if not cells[{mark}]:
+        set_mark(cells, {mark})
 """
 
 _SET = """\
@@ -39,7 +42,9 @@ def {name}(self, value):
         raise range_error(self._field, value)
     if value != self._value:
         self._value = value
-        self._cells[{mark}] = True
+        cells = self._cells
+        if not cells[{mark}]:
+            set_mark(cells, {mark})
 """
 
 _SMALL = (1 << 30) - 1
@@ -60,7 +65,7 @@ def _counter(low: int, high: int) -> type[Counter]:
         "dec": _COUNT.format(name="dec", sign="-", fits=fits, beyond=_beyond_condition("<", low), mark=STATISTICS_CELL),
         "set": _SET.format(name="set", fits=range_condition("value", low, high), mark=STATISTICS_CELL),
     }
-    names = {"to_whole_number": to_whole_number, "range_error": range_error, "one": 1}
+    names = {"to_whole_number": to_whole_number, "range_error": range_error, "set_mark": set_mark, "one": 1}
     members: dict[str, object] = {"__slots__": (), "__doc__": Counter.__doc__, "__module__": Counter.__module__}
     for name, source in sources.items():
         method = compile_function(name, source, names, f"Counter {low} {high}")

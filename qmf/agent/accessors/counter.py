@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from qmf.agent.layout.class_layout import STATISTICS_CELL, Cells, FieldLayout
+from qmf.agent.layout.change_marks import STATISTICS_CELL, Cells, set_mark
+from qmf.agent.layout.class_layout import FieldLayout
 from qmf.agent.layout.constraint_errors import range_error, to_whole_number
 
 #: What `_merge_interval` needs of an interval that `_end_interval` ended.
@@ -43,7 +44,9 @@ class Counter:
         if not field.low <= new <= field.high:
             raise range_error(field, new)
         self._value = new
-        self._cells[STATISTICS_CELL] = True
+        cells = self._cells
+        if not cells[STATISTICS_CELL]:
+            set_mark(cells, STATISTICS_CELL)
 
     def dec(self, n: int = 1) -> None:
         """Subtract; as `inc`."""
@@ -54,7 +57,9 @@ class Counter:
         if not field.low <= new <= field.high:
             raise range_error(field, new)
         self._value = new
-        self._cells[STATISTICS_CELL] = True
+        cells = self._cells
+        if not cells[STATISTICS_CELL]:
+            set_mark(cells, STATISTICS_CELL)
 
     def set(self, value: int) -> None:
         """Replace. Setting the same number again is not a change.
@@ -72,7 +77,9 @@ class Counter:
             raise range_error(field, value)
         if value != self._value:
             self._value = value
-            self._cells[STATISTICS_CELL] = True
+            cells = self._cells
+            if not cells[STATISTICS_CELL]:
+                set_mark(cells, STATISTICS_CELL)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._field.where} {self.value}>"

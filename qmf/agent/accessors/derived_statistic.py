@@ -5,7 +5,8 @@ from __future__ import annotations
 from qmf.agent.accessors.counter import Counter
 from qmf.agent.accessors.hilo import HiLo
 from qmf.agent.layout import object_state
-from qmf.agent.layout.class_layout import Cells, FieldLayout
+from qmf.agent.layout.change_marks import Cells
+from qmf.agent.layout.class_layout import FieldLayout
 from qmf.agent.layout.constraint_errors import read_only_error
 from qmf.agent.layout.object_state import StatefulObject
 

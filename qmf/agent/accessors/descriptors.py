@@ -18,7 +18,8 @@ from qmf.agent.accessors.hilo import HiLo
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK, locking_subclass
 from qmf.agent.accessors.mma import Mma
 from qmf.agent.layout import object_state
-from qmf.agent.layout.class_layout import Cells, FieldLayout, slot_name
+from qmf.agent.layout.change_marks import Cells
+from qmf.agent.layout.class_layout import FieldLayout, slot_name
 from qmf.agent.layout.constraint_errors import read_only_error
 from qmf.agent.layout.object_state import Setter, StatefulObject
 from qmf.agent.layout.references import Referable, resolve

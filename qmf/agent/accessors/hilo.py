@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from qmf.agent.accessors.counter import Counter, IntervalState
-from qmf.agent.layout.class_layout import STATISTICS_CELL, Cells, FieldLayout
+from qmf.agent.layout.change_marks import STATISTICS_CELL, Cells, set_mark
+from qmf.agent.layout.class_layout import FieldLayout
 from qmf.agent.layout.constraint_errors import range_error, to_whole_number
 
 #: The default of `inc` and `dec`: it has a short way, with one bound to check.
@@ -53,7 +54,9 @@ class HiLo(Counter):
                 raise range_error(self._field, new)
             self._high = new
         self._value = new
-        self._cells[STATISTICS_CELL] = True
+        cells = self._cells
+        if not cells[STATISTICS_CELL]:
+            set_mark(cells, STATISTICS_CELL)
 
     def dec(self, n: int = _ONE) -> None:
         """Subtract; as `Counter.inc`."""
@@ -72,7 +75,9 @@ class HiLo(Counter):
                 raise range_error(self._field, new)
             self._low = new
         self._value = new
-        self._cells[STATISTICS_CELL] = True
+        cells = self._cells
+        if not cells[STATISTICS_CELL]:
+            set_mark(cells, STATISTICS_CELL)
 
     def set(self, value: int) -> None:
         """Replace; as `Counter.set`."""
@@ -90,7 +95,9 @@ class HiLo(Counter):
             self._low = value
         if value != self._value:
             self._value = value
-            self._cells[STATISTICS_CELL] = True
+            cells = self._cells
+            if not cells[STATISTICS_CELL]:
+                set_mark(cells, STATISTICS_CELL)
 
     def _start_with(self, value: int) -> None:
         # Another thread may have been here first.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from qmf.agent.accessors.counter import IntervalState
-from qmf.agent.layout.class_layout import Cells, FieldLayout
+from qmf.agent.layout.change_marks import STATISTICS_CELL, Cells, set_mark
+from qmf.agent.layout.class_layout import FieldLayout
 from qmf.agent.layout.constraint_errors import range_error, to_whole_number
 
 
@@ -15,11 +16,12 @@ class Mma:
     Each interval starts empty; without samples every value is 0. Any thread may call any public method.
     """
 
-    __slots__ = ("_field", "_max", "_min", "_noted", "_samples", "_total")
+    __slots__ = ("_cells", "_field", "_max", "_min", "_samples", "_total")
 
-    def __init__(self, cells: Cells, field: FieldLayout) -> None:  # noqa: ARG002  # all accessors are made the same way
+    def __init__(self, cells: Cells, field: FieldLayout) -> None:
+        self._cells = cells
         self._field = field
-        self._samples = self._total = self._noted = 0
+        self._samples = self._total = 0
         self._min: int | float = math.inf
         self._max: int | float = -math.inf
 
@@ -66,17 +68,12 @@ class Mma:
                 self._min = value
         self._samples += 1
         self._total += value
+        cells = self._cells
+        if not cells[STATISTICS_CELL]:
+            set_mark(cells, STATISTICS_CELL)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._field.where} {self._samples} samples>"
-
-    def _has_new_samples(self) -> bool:
-        """Whether there were samples since the last call, or since the interval began; for the agent's loop only."""
-        samples = self._samples
-        if samples == self._noted:
-            return False
-        self._noted = samples
-        return True
 
     def _read(self) -> tuple[int, ...]:
         samples = self._samples
@@ -90,7 +87,7 @@ class Mma:
         total = self._total
         low = self._min
         high = self._max
-        self._samples = self._total = self._noted = 0
+        self._samples = self._total = 0
         self._min = math.inf
         self._max = -math.inf
         if not samples:

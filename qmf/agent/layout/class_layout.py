@@ -1,9 +1,8 @@
 """The layout of a managed class: `FieldLayout` of a property or statistic, `ClassLayout` of a class.
 
 Built when the first object of a class is made, then read only. A field has the place of its value in an object, the
-check of its values, the mark that a change sets, and its values on the wire. An object has a list of *cells*: a change
-mark for each of the two groups of values, and the plain values; accessors lie in slots. A mark is set by storing True,
-which needs no lock.
+check of its values, the mark that a change sets, and its values on the wire. Plain values lie in the cells of an object
+(`change_marks`), accessors in slots.
 
 Knows the schema and the Python names of a class; knows no object, no agent and no message.
 """
@@ -11,9 +10,9 @@ Knows the schema and the Python names of a class; knows no object, no agent and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
+from qmf.agent.layout.change_marks import FIRST_VALUE, PROPERTIES_CELL, STATISTICS_CELL, Cells
 from qmf.agent.layout.checks import Check, bounds, make_check
 from qmf.agent.layout.expressions import Expression
 from qmf.codec import wrap_value
@@ -24,12 +23,6 @@ from qmf.schema import TYPES, Access, ClassKey, ClassSchema, Property, QmfType, 
 PROPERTIES = 1
 STATISTICS = 2
 BOTH = PROPERTIES | STATISTICS
-
-#: The cells of an object: change marks of the two groups, then plain values.
-Cells = list[Any]
-PROPERTIES_CELL = 0
-STATISTICS_CELL = 1
-FIRST_VALUE = 2
 
 
 class FieldLayout:
@@ -142,8 +135,6 @@ class ClassLayout:
         required: fields that a new object must be given.
         references: fields that hold a reference.
         accessors: fields with an accessor; those with a formula come last.
-        mma_slots: slots of `Mma` accessors, which set no change mark.
-        has_samples: true of an object if one of these has samples; None if the class has no such.
         accessor_factories: makes the accessor of a new object, given the object, its cells and the field; by field.
         derived: statistics with a formula.
         sources: fields that formulas use.
@@ -159,10 +150,8 @@ class ClassLayout:
         "accessors",
         "by_name",
         "derived",
-        "has_samples",
         "index",
         "key",
-        "mma_slots",
         "properties",
         "readers",
         "references",
@@ -201,13 +190,11 @@ class ClassLayout:
         self.accessors = tuple(
             sorted(self._those(lambda field: not field.direct), key=lambda field: bool(field.formula))
         )
-        self.mma_slots = tuple(field.slot for field in self.accessors if field.type.style is Style.MMA)
-        self.has_samples = _samples_check(self.mma_slots)
         self.accessor_factories: dict[FieldLayout, Callable[[Any, Cells, FieldLayout], object]] = {}
         direct = self._those(lambda field: field.direct)
         for cell, field in enumerate(direct, FIRST_VALUE):
             field.cell = cell
-        self._initial: Cells = [True, True, *(field.initial() for field in direct)]
+        self._initial: Cells = [True, True, None, None, *(field.initial() for field in direct)]
         self._mutable = self._those(lambda field: field.direct and isinstance(field.initial(), (dict, list)))
         self.derived = self._those(lambda field: field.formula is not None)
         sources = {name for field in self.derived for name in self._checked_sources(field)}
@@ -266,14 +253,6 @@ class ClassLayout:
                 reason = f"{name!r} in the expression {field.formula.text!r} is not a plain number of the class"
                 raise CallerError(f"{field.where}: {reason}")
         return field.formula.names
-
-
-def _samples_check(slots: tuple[str, ...]) -> Callable[[Any], object] | None:
-    # Called for every object at every interval, so it is C code where possible.
-    if not slots:
-        return None
-    getter = attrgetter(*(f"{slot}._samples" for slot in slots))
-    return getter if len(slots) == 1 else lambda obj: any(getter(obj))
 
 
 #: Gives a value the type that has its width on the wire.

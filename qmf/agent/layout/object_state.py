@@ -3,28 +3,28 @@
 Only this module reads and writes the attributes in `StatefulObject`; the rest of the agent calls its functions.
 `references` owns the object id. Functions that are compiled for a class get the expressions for the state from here.
 
-Values lie in a list of *cells*, described by the class's layout: a change mark for each of the two groups of values,
-and the plain values. Setting a value stores the value, then the mark: each is one step for other threads. The agent
-clears a mark before it reads the values, so a change in between is published again, and none is missed. What concerns
-changes and encodings belongs to the event loop's thread; values may be set and read in any thread.
+Values lie in a list of *cells* (`change_marks`). Setting a value stores the value, then the mark: each is one step for
+other threads. The agent clears a mark before it reads the values, so a change in between is published again, and none
+is missed. What concerns changes and encodings belongs to the event loop's thread; values may be set and read in any
+thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from qmf._compile import compile_function
-from qmf.agent.layout.checks import range_condition, simple_range
-from qmf.agent.layout.class_layout import (
-    PROPERTIES,
+from qmf.agent.layout.change_marks import (
+    NOTE_CELL,
+    OBJECT_CELL,
     PROPERTIES_CELL,
-    STATISTICS,
     STATISTICS_CELL,
     Cells,
-    ClassLayout,
-    FieldLayout,
+    set_mark,
 )
+from qmf.agent.layout.checks import range_condition, simple_range
+from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS, ClassLayout, FieldLayout
 from qmf.agent.layout.references import Referable, is_pending
 from qmf.protocol.objects import Entries, Lead
 from qmf.protocol.values import ObjectId
@@ -128,17 +128,31 @@ def set_object_id(obj: StatefulObject, object_id: ObjectId) -> None:
     obj._qmf_id = object_id
 
 
-def attach(obj: StatefulObject, owner: object, object_id: ObjectId, now: int) -> None:
-    """Add the object to an agent's store at a time (ns since 1970); all of its values count as changed."""
+def attach(obj: StatefulObject, owner: object, object_id: ObjectId, now: int, note: Callable[[Any], None]) -> None:
+    """Add the object to an agent's store; all of its values count as changed.
+
+    Args:
+        obj: in no store.
+        owner: the store.
+        object_id: its id.
+        now: the time, ns since 1970.
+        note: called with the object when one of its change marks is set, in any thread; and now.
+    """
     obj._qmf_id = object_id
     obj._qmf_create_ts = obj._qmf_update_ts = now
-    obj._qmf_cells[PROPERTIES_CELL] = obj._qmf_cells[STATISTICS_CELL] = True
+    cells = obj._qmf_cells
+    # In this order: setters in other threads note nothing until they can, and the last line does it for them.
+    cells[OBJECT_CELL] = obj
+    cells[NOTE_CELL] = note
+    cells[PROPERTIES_CELL] = cells[STATISTICS_CELL] = True
     obj._qmf_owner = owner
+    note(obj)
 
 
 def detach(obj: StatefulObject) -> None:
     """Remove the object from its store."""
     obj._qmf_owner = None
+    obj._qmf_cells[NOTE_CELL] = obj._qmf_cells[OBJECT_CELL] = None
 
 
 def owner(obj: StatefulObject) -> object | None:
@@ -214,7 +228,8 @@ def general_setter(field: FieldLayout) -> Setter:
         # 1 == True == 1.0, so the types are compared too. A map or list counts as new each time.
         if type(before) is not type(stored) or before != stored or isinstance(stored, (dict, list)):
             cells[cell] = stored
-            cells[mark] = True
+            if not cells[mark]:
+                set_mark(cells, mark)
 
     return set_value
 
@@ -229,7 +244,8 @@ def _reference_setter(field: FieldLayout) -> Setter:
             cells[cell] = stored
             if isinstance(stored, Referable) and is_pending(stored):
                 obj._qmf_pending = True
-            cells[mark] = True
+            if not cells[mark]:
+                set_mark(cells, mark)
 
     return set_reference
 
@@ -240,7 +256,8 @@ def set_number(obj, value):
         cells = obj._qmf_cells
         if value != cells[{cell}]:
             cells[{cell}] = value
-            cells[{mark}] = True
+            if not cells[{mark}]:
+                set_mark(cells, {mark})
     else:
         general(obj, value)
 """
@@ -248,7 +265,13 @@ def set_number(obj, value):
 
 def _number_setter(field: FieldLayout, kind: type[Any], least: int | float, most: int | float) -> Setter:
     """As `general_setter`, with the common case checked in place: hot paths assign numbers."""
-    names: dict[str, object] = {"kind": kind, "general": general_setter(field), "least": least, "most": most}
+    names: dict[str, object] = {
+        "kind": kind,
+        "general": general_setter(field),
+        "set_mark": set_mark,
+        "least": least,
+        "most": most,
+    }
     fits = "least <= value <= most"
     if kind is int:
         fits = range_condition("value", int(least), int(most))
@@ -259,18 +282,9 @@ def _number_setter(field: FieldLayout, kind: type[Any], least: int | float, most
 # -- changes
 
 
-def with_changes(objects: Sequence[TObject]) -> list[TObject]:
-    """Those of some objects that may have something to publish."""
-    # Most have not changed: a function call for each would be most of the cost of an idle agent.
-    return [
-        obj
-        for obj in objects
-        if (cells := obj._qmf_cells)[PROPERTIES_CELL]
-        or cells[STATISTICS_CELL]
-        or obj._qmf_due
-        or obj._qmf_pending
-        or ((has_samples := obj._qmf_layout.has_samples) is not None and has_samples(obj))
-    ]
+def is_unresolved(obj: StatefulObject) -> bool:
+    """Whether a reference is set to an object that has no id yet, as of the last `note_changes`."""
+    return obj._qmf_pending
 
 
 def note_changes(obj: StatefulObject, tick: int) -> None:
@@ -289,9 +303,6 @@ def note_changes(obj: StatefulObject, tick: int) -> None:
         else:
             # A reference became valid without being set; its group is not known here.
             cells[PROPERTIES_CELL] = cells[STATISTICS_CELL] = True
-    for slot in obj._qmf_layout.mma_slots:
-        if getattr(obj, slot)._has_new_samples():
-            cells[STATISTICS_CELL] = True
     if cells[PROPERTIES_CELL]:
         cells[PROPERTIES_CELL] = False
         obj._qmf_entries = obj._qmf_lead = None
@@ -324,7 +335,8 @@ def restore_due(obj: StatefulObject, groups: int) -> None:
 
 def mark_statistics(obj: StatefulObject) -> None:
     """Set the change mark of the statistics."""
-    obj._qmf_cells[STATISTICS_CELL] = True
+    if not obj._qmf_cells[STATISTICS_CELL]:
+        set_mark(obj._qmf_cells, STATISTICS_CELL)
 
 
 # -- encoded properties

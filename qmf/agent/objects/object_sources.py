@@ -76,6 +76,14 @@ class ObjectSources:
             return []
         return self.store.of_class(selection.class_key.package, selection.class_key.name)
 
+    def is_selected(self, obj: ManagedObject, selection: ObjectSelection) -> bool:
+        """Whether an object that is or was stored has the class or the id; the predicate is not applied."""
+        if selection.object_id is not None:
+            name = selection.object_id.object_name
+            return object_state.object_name(obj) == name and self.store.is_own(selection.object_id)
+        wanted, own = selection.class_key, object_state.layout(obj).key
+        return wanted is not None and own.name == wanted.name.lower() and wanted.package in ("", own.package)
+
     def providers(self, selection: ObjectSelection) -> list[ProvidedClass]:
         """The providers that may have objects of the selection."""
         if selection.object_id is not None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from qmf.agent.layout import object_state
 from qmf.agent.model.arguments import Event
 from qmf.agent.model.managed_object import ManagedObject, layout_of
+from qmf.agent.objects.change_log import ChangeLog
 from qmf.agent.objects.object_keys import index_key
 from qmf.errors import CallerError
 from qmf.protocol.values import ObjectData, ObjectId
@@ -48,6 +49,7 @@ class ManagedObjectStore:
 
     Attributes:
         agent: what holds the store; the objects find it there.
+        changes: the objects that changed, for those who publish them.
     """
 
     def __init__(self, agent_name: str, epoch: int, now: Callable[[], int]) -> None:
@@ -58,6 +60,7 @@ class ManagedObjectStore:
             now: gives the time in ns since 1970.
         """
         self.agent: object = None
+        self.changes = ChangeLog()
         self._agent_name = agent_name
         self._epoch = epoch
         self._now = now
@@ -69,7 +72,6 @@ class ManagedObjectStore:
         self._schemas: dict[ClassKey, ClassSchema | EventSchema] = {}
         self._schemas_by_name: dict[str, list[ClassSchema | EventSchema]] = {}
         self._sorted_schemas: list[ClassSchema | EventSchema] | None = None
-        self._ticks = itertools.count(1)
         self.deletions_dropped = 0
         #: When the last schema was registered, ns since 1970; 0 without any.
         self.schema_updated = 0
@@ -107,7 +109,7 @@ class ManagedObjectStore:
             if name in self._objects:
                 raise DuplicateObjectError(name)
             object_id = self.object_id(name)
-            object_state.attach(obj, self, object_id, self._now())
+            object_state.attach(obj, self, object_id, self._now(), self.changes.note)
             self._objects[name] = obj
             self._classes.setdefault(layout.key.name, {})[name] = obj
         return object_id
@@ -125,6 +127,7 @@ class ManagedObjectStore:
             del self._objects[name]
             del self._classes[object_state.layout(obj).key.name][name]
             object_state.detach(obj)
+            self.changes.note(obj)
             self._keep_deletion(object_data(obj, obj._qmf_values(), delete_ts=self._now()))
 
     def all(self) -> list[ManagedObject]:
@@ -142,6 +145,10 @@ class ManagedObjectStore:
         """The object with an id, or None; see `is_own`."""
         return self._objects.get(object_id.object_name) if self.is_own(object_id) else None
 
+    def object_named(self, object_name: str) -> ManagedObject | None:
+        """The object with such a name in its id, or None."""
+        return self._objects.get(object_name)
+
     def is_own(self, object_id: ObjectId) -> bool:
         """Whether an id can be one of this agent: agent name and epoch must match where it has them."""
         return object_id.agent_name in (None, "", self._agent_name) and object_id.agent_epoch in (0, self._epoch)
@@ -149,10 +156,6 @@ class ManagedObjectStore:
     def object_id(self, object_name: str) -> ObjectId:
         """The id of an object of this agent, stored or provided, with a name."""
         return ObjectId(object_name, self._agent_name, self._epoch)
-
-    def tick(self) -> int:
-        """A number that is larger each time, for `object_state.note_changes`; for the event loop's thread."""
-        return next(self._ticks)
 
     def schemas(self) -> list[ClassSchema | EventSchema]:
         """All schemas, ordered by key."""

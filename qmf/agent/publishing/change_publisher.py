@@ -23,6 +23,7 @@ from qmf.agent.layout import object_state
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.object_values import PendingUpdate, take_update
+from qmf.agent.objects.change_log import Changed
 from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.publishing.object_writer import Item, ObjectWriter
 from qmf.agent.sending.message_batcher import MessageBatcher, report_unencodable
@@ -33,9 +34,6 @@ from qmf.protocol import Content, Heartbeat, ObjectData, ObjectsIndication, data
 from qmf.schema import ClassKey
 
 _log = logging.getLogger("qmf.agent")
-
-#: Objects examined between two turns of the loop: about 2 ms, if they have not changed.
-_SCAN = 20_000
 
 #: Attribute of an agent's last heartbeat: consoles of this project need not wait until further heartbeats are missing.
 GOODBYE = "_goodbye"
@@ -67,6 +65,9 @@ class ChangePublisher:
         self._data = data
         self._numbers = numbers
         self._store = store
+        self._watch = store.changes.watch()
+        #: What changed since the last publication that succeeded.
+        self._changed: Changed = {}
         self._writer = writer
         self._sender = sender
         self._identity = identity
@@ -124,6 +125,7 @@ class ChangePublisher:
         """
         async with self._one_at_a_time:
             if not self._sender.connected:
+                self._collect()
                 return False
             numbers = None if self._numbers is None else self._numbers.save()
             deleted = self._store.take_deleted()
@@ -134,6 +136,7 @@ class ChangePublisher:
                 await self._send_changed(updates)
                 if heartbeat:
                     await self.heartbeat(confirm=True)
+                self._changed.clear()
                 done = True
             except NetworkError as error:
                 _log.info("publishing stopped, and will go on after a reconnect: %s", error)
@@ -166,21 +169,19 @@ class ChangePublisher:
 
     async def _send_changed(self, updates: list[PendingUpdate]) -> None:
         groups: dict[ClassKey, list[ManagedObject]] = {}
-        for obj in await self._changed_objects():
+        self._collect()
+        for obj in self._changed.values():
             groups.setdefault(object_state.layout(obj).key, []).append(obj)
         for key, objects in groups.items():
             rest = iter(objects)
             while batch := list(islice(rest, self._batcher(key).batch_size)):
                 await self._send_objects(key, self._take_updates(batch, updates))
 
-    async def _changed_objects(self) -> list[ManagedObject]:
-        """The objects that may have changed."""
-        found: list[ManagedObject] = []
-        objects = self._store.all()
-        for start in range(0, len(objects), _SCAN):
-            found += object_state.with_changes(objects[start : start + _SCAN])
-            await asyncio.sleep(0)
-        return found
+    def _collect(self) -> None:
+        """Take the list of objects that changed; without those that were removed, whose deletions are kept apart."""
+        taken, _ = self._watch.take()
+        self._changed |= taken
+        self._changed = {key: obj for key, obj in self._changed.items() if object_state.owner(obj) is self._store}
 
     def _take_updates(self, objects: Iterable[ManagedObject], updates: list[PendingUpdate]) -> list[Item]:
         """The changed values of some objects, encoded; the updates are added to `updates`."""
@@ -189,7 +190,7 @@ class ChangePublisher:
         for obj in objects:
             # An object that was removed meanwhile is published as deleted in the next interval.
             stored = object_state.owner(obj) is self._store
-            update = take_update(obj, self._store.tick()) if stored else None
+            update = take_update(obj, self._store.changes.tick()) if stored else None
             if update is None:
                 continue
             object_state.set_update_time(obj, now)

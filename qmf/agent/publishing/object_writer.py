@@ -33,7 +33,7 @@ class ObjectWriter:
     """Writes the objects of one agent."""
 
     def __init__(self, store: ManagedObjectStore, form: BodyForm) -> None:
-        self._tick = store.tick
+        self._tick = store.changes.tick
         self._empty = store.object_id("")
         self._plain = form is not BodyForm.DATA010
         self._classes: dict[type[ManagedObject], _ClassWriter] = {}

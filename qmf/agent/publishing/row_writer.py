@@ -41,7 +41,7 @@ class RowWriter:
     """
 
     def __init__(self, store: ManagedObjectStore) -> None:
-        self._tick = store.tick
+        self._tick = store.changes.tick
         self._empty = store.object_id("")
         self._whole: dict[type[ManagedObject], tuple[RowEncoder, Callable[[ManagedObject, Lead], bytes]]] = {}
         self.selection = functools.lru_cache(_MAX_SELECTIONS)(self._select)

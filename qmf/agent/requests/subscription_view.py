@@ -1,8 +1,8 @@
 """The view of one subscriber: the state that was published to it, from which its changes are found.
 
-Of stored objects a view remembers when it examined them last; of provided ones, which have no change marks, digests of
-their values. `changes` makes a new state, which is valid once all changes are published; until `commit` the old one
-stays, so that a publication that fails is repeated from the start.
+Of stored objects a view examines those in the list of changed ones; of provided ones, which have no change marks, it
+keeps digests of their values. What `changes` finds is valid once it is published: until `commit` the old state stays,
+so that a publication that fails is repeated from the start.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS, ClassLay
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.object_values import read_raw_values
+from qmf.agent.objects.change_log import Changed
 from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources
 from qmf.agent.objects.object_store import object_data
 from qmf.agent.publishing.object_writer import Item, ObjectWriter
@@ -38,20 +39,20 @@ class TooManyMatchesError(Exception):
 
 
 @attrs.define
-class _ViewState:
-    """The state that was published to a subscriber.
+class _Publication:
+    """What is published to a subscriber beside what was published before.
 
     Attributes:
-        inside: names of stored objects that match, with the tick of their last examination.
-        outside: those that do not match.
-        provided: names of provided objects that match, with digests.
-        classes: class of each object inside or provided.
+        tick: what was noted later has yet to be published.
+        entered: names of stored objects that match, and did not, with their classes.
+        left: names of stored objects that do not match any longer, or are no longer stored.
+        provided: names of all provided objects that match, with their classes and digests.
     """
 
-    inside: dict[str, int] = attrs.field(factory=dict)
-    outside: dict[str, int] = attrs.field(factory=dict)
-    provided: dict[str, _Digests] = attrs.field(factory=dict)
-    classes: dict[str, ClassKey] = attrs.field(factory=dict)
+    tick: int
+    entered: dict[str, ClassKey] = attrs.field(factory=dict)
+    left: set[str] = attrs.field(factory=set)
+    provided: dict[str, tuple[ClassKey, _Digests]] = attrs.field(factory=dict)
 
 
 class SubscriptionView:
@@ -74,12 +75,21 @@ class SubscriptionView:
         self._clock = clock
         self._metrics = metrics
         self._max_matches = max_matches
-        self._published = _ViewState()
-        self._next = _ViewState()
+        self._watch = sources.store.changes.watch()
+        #: What changed since the last publication that succeeded; at first everything.
+        self._changed: Changed = {id(obj): obj for obj in sources.stored_objects(selection)}
+        self._inside: dict[str, ClassKey] = {}
+        self._provided: dict[str, tuple[ClassKey, _Digests]] = {}
+        self._tick = 0
+        self._next = _Publication(0)
 
     def commit(self) -> None:
         """All changes of the last `changes` were published."""
-        self._published = self._next
+        self._tick, self._provided = self._next.tick, self._next.provided
+        for name in self._next.left:
+            self._inside.pop(name, None)
+        self._inside |= self._next.entered
+        self._changed = {}
 
     async def exceeds_limit(self) -> bool:
         """True when more stored objects match than a subscription may have.
@@ -109,16 +119,17 @@ class SubscriptionView:
             TooManyMatchesError: more objects match than a subscription may have.
             RequestRefused: a provider failed.
         """
-        state = self._next = _ViewState()
-        gone = {**self._published.inside, **self._published.provided}
-        for number, obj in enumerate(self._sources.stored_objects(self._selection), 1):
-            if object_state.owner(obj) is self._sources.store:
+        taken, tick = self._watch.take()
+        self._changed |= taken
+        state = self._next = _Publication(tick)
+        for number, obj in enumerate(list(self._changed.values()), 1):
+            if self._sources.is_selected(obj, self._selection):
                 change = self._write_item(object_state.object_id(obj), partial(self._change, obj, state))
                 if change is not None:
                     yield change
-                gone.pop(object_state.object_name(obj), None)
             if number % _SCAN == 0:
                 await asyncio.sleep(0)
+        gone = dict(self._provided)
         for provided in self._sources.providers(self._selection):
             async with aclosing(self._sources.provided_objects(provided, self._selection)) as batches:
                 async for batch in batches:
@@ -130,8 +141,8 @@ class SubscriptionView:
                             yield change
                         if data.object_id is not None:
                             gone.pop(data.object_id.object_name, None)
-        for name in gone:
-            yield self._writer.data(await self._removal(name))
+        for name, (class_key, _) in gone.items():
+            yield self._writer.data(await self._removal_of_provided(name, class_key))
 
     def _write_item(self, object_id: ObjectId | None, write: Callable[[], Item | None]) -> Item | None:
         try:
@@ -140,52 +151,52 @@ class SubscriptionView:
             report_unencodable(self._metrics, object_id, error)
             return None
 
-    def _change(self, obj: ManagedObject, state: _ViewState) -> Item | None:
+    def _change(self, obj: ManagedObject, state: _Publication) -> Item | None:
         name = object_state.object_name(obj)
-        was_inside = name in self._published.inside
-        seen = self._published.inside.get(name, self._published.outside.get(name, -1))
-        tick = self._sources.store.tick()
-        object_state.note_changes(obj, tick)
-        groups = object_state.groups_changed_since(obj, seen)
+        was_inside = name in self._inside
+        if object_state.owner(obj) is not self._sources.store:
+            # Another object may have the name already, whose change says that this one is gone.
+            if not was_inside or self._sources.store.object_named(name) is not None:
+                return None
+            state.left.add(name)
+            return self._writer.data(self._deletion_of(name, self._inside[name]))
+        groups = object_state.groups_changed_since(obj, self._tick) if was_inside else BOTH
         if not groups:
-            self._record(name, tick, state, object_state.layout(obj), inside=was_inside)
             return None
         layout = object_state.layout(obj)
         if not self._selection.where and not self._selection.select:
-            self._record(name, tick, state, layout, inside=True)
-            if groups == BOTH or not was_inside:
+            self._enter(name, state, layout)
+            if groups == BOTH:
                 return self._writer.whole(obj)
             return self._writer.part(obj, groups, read_raw_values(obj, groups))
         values = obj._qmf_values()
-        inside = not self._selection.where or self._matches(values)
-        self._record(name, tick, state, layout, inside=inside)
-        if not inside:
-            return self._left_item(object_data(obj, {})) if was_inside else None
-        return self._selected_item(
-            object_data(obj, values), layout, groups if was_inside else BOTH, whole=not was_inside
-        )
+        if self._selection.where and not self._matches(values):
+            if not was_inside:
+                return None
+            state.left.add(name)
+            return self._left_item(object_data(obj, {}))
+        self._enter(name, state, layout)
+        return self._selected_item(object_data(obj, values), layout, groups, whole=not was_inside)
 
-    def _record(self, name: str, tick: int, state: _ViewState, layout: ClassLayout, *, inside: bool) -> None:
-        if not inside:
-            state.outside[name] = tick
-            return
-        state.inside[name] = tick
-        self._record_class(name, state, layout)
+    def _enter(self, name: str, state: _Publication, layout: ClassLayout) -> None:
+        if name not in self._inside:
+            state.entered[name] = layout.key
+            self._limit(state)
 
-    def _record_class(self, name: str, state: _ViewState, layout: ClassLayout) -> None:
-        state.classes[name] = layout.key
-        if len(state.classes) > self._max_matches:
+    def _limit(self, state: _Publication) -> None:
+        count = len(self._inside) - len(state.left) + len(state.entered) + len(state.provided)
+        if count > self._max_matches:
             raise TooManyMatchesError
 
-    def _provided_change(self, layout: ClassLayout, data: ObjectData, state: _ViewState) -> Item | None:
+    def _provided_change(self, layout: ClassLayout, data: ObjectData, state: _Publication) -> Item | None:
         assert data.object_id is not None
         name = data.object_id.object_name
-        before = self._published.provided.get(name)
+        _, before = self._provided.get(name, (None, None))
         if self._selection.where and not self._matches(data.values):
             return None if before is None else self._left_item(attrs.evolve(data, values={}))
         digests = _digests(layout, data)
-        state.provided[name] = digests
-        self._record_class(name, state, layout)
+        state.provided[name] = layout.key, digests
+        self._limit(state)
         if before is None:
             return self._selected_item(data, layout, BOTH, whole=True)
         groups = (PROPERTIES if before[0] != digests[0] else 0) | (STATISTICS if before[1] != digests[1] else 0)
@@ -201,15 +212,16 @@ class SubscriptionView:
         data = with_selected_values(data, layout, self._selection)
         return self._writer.data(data) if whole or data.values else None
 
-    async def _removal(self, name: str) -> ObjectData:
-        """The change of an object that is no longer among the candidates."""
-        object_id = self._sources.store.object_id(name)
-        now = self._clock.time_ns()
-        data = ObjectData(values={}, object_id=object_id, class_key=self._published.classes.get(name), update_ts=now)
-        if name in self._published.provided and self._selection.where and await self._is_provided(object_id):
+    def _deletion_of(self, name: str, class_key: ClassKey) -> ObjectData:
+        object_id, now = self._sources.store.object_id(name), self._clock.time_ns()
+        return ObjectData(values={}, object_id=object_id, class_key=class_key, update_ts=now, delete_ts=now)
+
+    async def _removal_of_provided(self, name: str, class_key: ClassKey) -> ObjectData:
+        data = self._deletion_of(name, class_key)
+        if data.object_id is not None and self._selection.where and await self._is_provided(data.object_id):
             # The provider applied the predicate itself.
-            return attrs.evolve(data, left=True)
-        return attrs.evolve(data, delete_ts=now)
+            return attrs.evolve(data, left=True, delete_ts=0)
+        return data
 
     async def _is_provided(self, object_id: ObjectId) -> bool:
         for provided in self._sources.providers(ObjectSelection(object_id=object_id)):
@@ -218,7 +230,7 @@ class SubscriptionView:
         return False
 
 
-#: Stored objects examined between two turns of the loop: most have not changed and take a microsecond.
+#: Changed objects examined between two turns of the loop.
 _SCAN = 500
 
 

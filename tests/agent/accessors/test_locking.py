@@ -18,7 +18,8 @@ from qmf.agent import Counter, CounterAttribute, HiLo, HiLoAttribute, ManagedObj
 from qmf.agent.accessors.bounded_counter import bounded_counter_class
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK, locking_subclass
 from qmf.agent.layout import object_state
-from qmf.agent.layout.class_layout import STATISTICS, STATISTICS_CELL
+from qmf.agent.layout.change_marks import STATISTICS_CELL
+from qmf.agent.layout.class_layout import STATISTICS
 from qmf.agent.model.managed_object import layout_of
 from qmf.agent.model.object_values import take_update
 from qmf.agent.model.value_readers import make_taker
@@ -57,7 +58,7 @@ def tuned(name: str) -> type[Counter]:
 METHODS = [
     *((Counter, name) for name in ("inc", "dec", "set", "_read", "_end_interval")),
     *((HiLo, name) for name in ("inc", "dec", "set", "_start_with", "_read", "_end_interval", "_merge_interval")),
-    *((Mma, name) for name in ("sample", "_read", "_end_interval", "_merge_interval", "_has_new_samples")),
+    *((Mma, name) for name in ("sample", "_read", "_end_interval", "_merge_interval")),
     *((tuned(name), method) for name in ("in", "out", "lifts") for method in ("inc", "dec", "set")),
 ]
 
@@ -173,7 +174,7 @@ NUMBERS = st.integers(-(2**65), 2**65) | st.integers(-4, 1200)
 def test_tuned_counters_count_like_plain_ones(name: str, steps: list[tuple[str, int]]) -> None:
     lift = Lift()
     mine: Counter = getattr(lift, name)
-    cells, plain_cells = object_state.cells(lift), [False, False]
+    cells, plain_cells = object_state.cells(lift), [False, False, None, None]
     plain = Counter(plain_cells, layout_of(Lift).by_name[name.strip("_")])
     assert (type(mine) is not Counter, repr(mine)) == (HAS_GLOBAL_LOCK, repr(plain))
     for method, number in steps:

@@ -234,8 +234,8 @@ def test_encoded_properties_are_dropped_when_they_change(
     for _ in range(2):
         assert writer.whole(shelf) == general(object_data(shelf, shelf._qmf_values()))
         as_read([object_data(shelf, shelf._qmf_values())], [rows.whole(shelf)])
-    assert object_state.kept_encoding(shelf, object_state.ENTRIES, store.tick) is not None
-    assert object_state.kept_encoding(shelf, object_state.LEAD, store.tick) is not None
+    assert object_state.kept_encoding(shelf, object_state.ENTRIES, store.changes.tick) is not None
+    assert object_state.kept_encoding(shelf, object_state.LEAD, store.changes.tick) is not None
     change(shelf)
     as_read([object_data(shelf, shelf._qmf_values())], [rows.whole(shelf)])
     assert writer.whole(shelf) == general(object_data(shelf, shelf._qmf_values()))

@@ -12,7 +12,7 @@ from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent, SubscriptionLimits
-from qmf.agent.objects.object_store import ManagedObjectStore
+from qmf.agent.publishing.object_writer import ObjectWriter
 from qmf.agent.requests.subscription_handler import MAX_LIFETIME, MIN_INTERVAL
 from qmf.errors import CallerError, DisconnectedError
 from qmf.protocol import (
@@ -215,7 +215,7 @@ async def test_a_bug_does_not_end_it(
     await subscriber.subscribe()
     shelf.in_.inc()
     with monkeypatch.context() as broken:
-        broken.setattr(ManagedObjectStore, "tick", lambda _: 1 // 0)
+        broken.setattr(ObjectWriter, "part", lambda *_: 1 // 0)
         assert await subscriber.after() == []
     assert "publishing to a subscription failed" in caplog.text
     assert len(await subscriber.after()) == 1

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing
 
 import pytest
 from agent.asking import names, objects
 from agent.subscribing import REPLY_TO, SHELVES, SITES, Subscriber, settled, shelf_id
 from agent.warehouse import Shelf, Site
 from support.fake_bus import FakeBus
+from support.growth import growth
 from support.waiting import until
 
 from qmf.agent import Agent, ProviderQuery, SubscriptionLimits
+from qmf.agent.metrics import AgentMetrics
+from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources
+from qmf.agent.objects.object_store import ManagedObjectStore
+from qmf.agent.publishing.object_writer import ObjectWriter
+from qmf.agent.requests.selections import compile_where
+from qmf.agent.requests.subscription_view import SubscriptionView
 from qmf.protocol import (
+    BodyForm,
     ExceptionResponse,
     ObjectsIndication,
     Predicate,
@@ -42,8 +52,8 @@ async def test_a_snapshot_then_only_what_changed(quiet_agent: Agent, subscriber:
     )
     assert message.sequence == 2
 
-    shelves[2].limit = 9
     shelves[0].in_.inc()
+    shelves[2].limit = 9
     shelves[0].limit = 9
     found = objects(await subscriber.after())
     assert [len(item.values) for item in found] == [
@@ -53,7 +63,7 @@ async def test_a_snapshot_then_only_what_changed(quiet_agent: Agent, subscriber:
     assert await subscriber.after() == []
 
 
-async def test_samples_are_seen_though_they_set_no_mark(quiet_agent: Agent, subscriber: Subscriber) -> None:
+async def test_samples_are_seen(quiet_agent: Agent, subscriber: Subscriber) -> None:
     shelf = Shelf(number=1)
     quiet_agent.add(shelf)
     await subscriber.subscribe()
@@ -110,8 +120,8 @@ async def test_objects_that_begin_and_cease_to_match(quiet_agent: Agent, subscri
         quiet_agent.add(shelf)
     shelves[0].in_.set(10)
     assert [item.values["number"] for item in await subscriber.subscribe(where=["ge", "in", ["quote", 10]])] == [0]
-    shelves[1].in_.set(20)
     shelves[0].in_.set(9)
+    shelves[1].in_.set(20)
     shelves[2].in_.set(9)
     left, begun = objects(await subscriber.after())
     assert (left.object_id, left.left, dict(left.values), left.delete_ts) == (shelf_id(quiet_agent, 0), True, {}, 0)
@@ -303,3 +313,36 @@ async def test_objects_that_do_not_match_do_not_count(bus: FakeBus, clock: Manua
             agent.add(Shelf(number=number))
         subscriber = Subscriber(bus, clock)
         assert len(await subscriber.subscribe(where=("lt", "number", ["quote", 2]))) == 2
+
+
+def test_the_work_for_a_change_does_not_grow_with_the_objects(clock: ManualClock) -> None:
+    def prepare(size: int) -> Callable[[], object]:
+        store = ManagedObjectStore("v:p:i", 3, lambda: 7)
+        shelves = [Shelf(number=number) for number in range(size)]
+        for shelf in shelves:
+            store.add(shelf, None)
+        view = SubscriptionView(
+            ObjectSources(store, clock),
+            ObjectWriter(store, BodyForm.DATA010),
+            ObjectSelection(class_key=SHELVES),
+            compile_where(()),
+            clock,
+            AgentMetrics(),
+            1000,
+        )
+
+        def publish() -> None:
+            asyncio.run(publication(view, 1))
+
+        asyncio.run(publication(view, size))
+        shelves[0].in_.inc()
+        return publish
+
+    assert growth(prepare) < 1.1
+
+
+async def publication(view: SubscriptionView, count: int) -> None:
+    """Take so many changes of a view, and no others."""
+    async with aclosing(view.changes()) as changes:
+        assert len([item async for item in changes]) == count
+    view.commit()
