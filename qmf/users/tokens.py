@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from qmf._extras import install_hint
+from qmf.errors import PeerError
 from qmf.sasl.results import Authenticated, Pending, Rejected, Result
 from qmf.users.verifiers import UsersError
 
@@ -24,7 +25,7 @@ _LEEWAY = 10
 #: Seconds for which keys that were read from a URL are kept, and that reading them may take.
 _KEYS_LIFE, _KEYS_TIMEOUT = 300, 5
 #: Bytes of the largest token.
-_MAX_TOKEN = 32 * 1024
+MAX_TOKEN = 32 * 1024
 
 
 @attrs.frozen(kw_only=True)
@@ -45,6 +46,27 @@ class TokenOptions:
     issuer: str | None = None
     user_claim: str = "sub"
     groups_claim: str = ""
+
+
+class TokenError(PeerError):
+    """A token is not accepted; the text says why, and not what is in it."""
+
+
+@attrs.frozen(kw_only=True)
+class TokenClaims:
+    """What an accepted token says.
+
+    Attributes:
+        user: the name.
+        groups: of the user; see `TokenOptions.groups_claim`.
+        end: when the token is void, in seconds since 1970; later by what clocks may differ.
+        claims: all of them.
+    """
+
+    user: str
+    groups: frozenset[str]
+    end: float
+    claims: Mapping[str, Any] = attrs.field(repr=False)
 
 
 class TokenVerifier:
@@ -69,11 +91,16 @@ class TokenVerifier:
 
     def check_token(self, user: str, token: str) -> Result:
         """See `qmf.sasl.server.Tokens`."""
-        if len(token) > _MAX_TOKEN:
+        if len(token) > MAX_TOKEN:
             return Rejected("the token is too large")
         return Pending(lambda: self._check(user, token))
 
-    def _check(self, user: str, token: str) -> Authenticated | Rejected:
+    def read(self, token: str) -> TokenClaims:
+        """What a token says. Takes as long as reading the keys, if they come from a URL.
+
+        Raises:
+            TokenError: it is not accepted.
+        """
         options, jwt = self._options, self._jwt
         try:
             claims: Mapping[str, Any] = jwt.decode(
@@ -86,14 +113,21 @@ class TokenVerifier:
                 options={"require": ["exp", "aud", options.user_claim]},
             )
         except (jwt.PyJWTError, OSError, ValueError) as error:
-            return Rejected(f"the token is not accepted: {error}")
+            raise TokenError(f"the token is not accepted: {error}") from error
         name = claims[options.user_claim]
         if not isinstance(name, str) or not name:
-            return Rejected(f"claim {options.user_claim!r} of the token is no name")
-        if user not in ("", name):
-            return Rejected(f"the token is of {name!r}, not of {user!r}")
+            raise TokenError(f"claim {options.user_claim!r} of the token is no name")
         groups = _groups(claims, options.groups_claim)
-        return Authenticated(name, groups=groups, token_end=float(claims["exp"]) + _LEEWAY)
+        return TokenClaims(user=name, groups=groups, end=float(claims["exp"]) + _LEEWAY, claims=claims)
+
+    def _check(self, user: str, token: str) -> Authenticated | Rejected:
+        try:
+            found = self.read(token)
+        except TokenError as error:
+            return Rejected(str(error))
+        if user not in ("", found.user):
+            return Rejected(f"the token is of {found.user!r}, not of {user!r}")
+        return Authenticated(found.user, groups=found.groups, token_end=found.end)
 
     def _key_of(self, token: str) -> Any:
         """The key that the token says it is signed with."""

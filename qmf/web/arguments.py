@@ -34,6 +34,7 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_server(found.add_argument_group("the server"))
     _add_access(found.add_argument_group("who may"))
+    _add_provider(found.add_argument_group("an identity provider (OpenID Connect) with which people log in"))
     _add_limits(found.add_argument_group("limits for each client"))
     _add_messages(found.add_argument_group("messages"))
     _add_metrics(found.add_argument_group("metrics"))
@@ -110,6 +111,33 @@ def _add_access(group: argparse._ArgumentGroup) -> None:
     add("--scopes", metavar="SCOPES", default="read", help="scopes of the new token (%(default)s)")
     add("--days", metavar="N", type=count, help="days that the new token is valid; default: for ever")
     add("--audit", metavar="FILE", type=Path, help="append calls and refusals to this file; default: standard error")
+
+
+def _add_provider(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--oidc", metavar="URL", help="https URL of the provider, as its tokens name the issuer")
+    add("--oidc-client", metavar="NAME", help="what this server is called there (client id)")
+    add("--oidc-secret-file", metavar="FILE", type=Path, help="its secret there, in the first line; default: none")
+    add("--oidc-user-claim", metavar="CLAIM", default="sub", help="claim with the name of the user (%(default)s)")
+    add("--oidc-groups-claim", metavar="CLAIM", default="", help="claim with the groups of the user; default: none")
+    add(
+        "--oidc-request",
+        metavar="SCOPE",
+        action="append",
+        help="OAuth scope to ask for besides openid, so that the claims come; may be repeated (default: profile)",
+    )
+    add(
+        "--oidc-scopes",
+        metavar="SCOPES",
+        help="what everybody may do who logs in there: as for --grant; default: nothing",
+    )
+    add(
+        "--oidc-grant",
+        metavar="GROUP=SCOPES",
+        action="append",
+        default=[],
+        help="what else the members of a group may do; may be repeated",
+    )
 
 
 def _add_limits(group: argparse._ArgumentGroup) -> None:

@@ -25,7 +25,7 @@ from qmf.web.arguments import parser
 from qmf.web.scopes import Scope, parse_scopes, read_grants
 
 if TYPE_CHECKING:
-    from qmf.web.options import WebOptions
+    from qmf.web.options import OidcOptions, WebOptions
 
 _EXIT_ERROR = 2
 
@@ -113,6 +113,7 @@ def _web_options(options: argparse.Namespace, target: BrokerTarget, port: int, l
         port=port,
         users=users,
         grants=_grants(options, users),
+        oidc=_provider(options),
         tokens=options.tokens,
         rules=options.acl_file,
         tls=options.tls_cert is not None,
@@ -152,8 +153,8 @@ def _check_protection(options: argparse.Namespace) -> None:
 
     elsewhere = not is_loopback(options.host)
     missing = []
-    if options.users is None and (elsewhere or options.trusted_proxy):
-        missing.append("--users FILE, so that anybody who reaches it could do everything")
+    if options.users is None and options.oidc is None and (elsewhere or options.trusted_proxy):
+        missing.append("--users FILE or --oidc URL, so that anybody who reaches it could do everything")
     if options.tls_cert is None and elsewhere:
         missing.append("--tls-cert FILE, so that passwords and data could be read on the way")
     if not missing:
@@ -162,7 +163,7 @@ def _check_protection(options: argparse.Namespace) -> None:
     text = f"{where} without {', and without '.join(missing)}"
     if not options.allow_unprotected:
         raise WebOptionError(f"refused: {text}; --allow-unprotected does it nevertheless")
-    print(f"qmf-web: warning: {text}", file=sys.stderr)
+    _warn(text)
 
 
 def _groups(path: Path | None) -> Mapping[str, Collection[str]]:
@@ -179,6 +180,45 @@ def _grants(options: argparse.Namespace, users: Mapping[str, str] | None) -> Map
         return read_grants(options.grant, users or {}, _groups(options.acl_file))
     except ValueError as error:
         raise WebOptionError(f"--grant {error}") from None
+
+
+def _provider(options: argparse.Namespace) -> OidcOptions | None:
+    """The identity provider; None without."""
+    from qmf.connecting.secret_files import read_secret
+    from qmf.web.options import OidcOptions
+
+    others = ("client", "secret_file", "groups_claim", "request", "scopes", "grant")
+    if options.oidc is None:
+        if without := [name for name in others if getattr(options, f"oidc_{name}")]:
+            raise WebOptionError(f"--oidc-{without[0].replace('_', '-')} needs --oidc URL")
+        return None
+    if options.oidc_client is None:
+        raise WebOptionError("--oidc needs --oidc-client NAME")
+    if options.oidc_scopes is None and not options.oidc_grant:
+        raise WebOptionError("--oidc needs --oidc-scopes SCOPES or --oidc-grant GROUP=SCOPES: nobody may do anything")
+    if options.oidc_grant and not options.oidc_groups_claim:
+        raise WebOptionError("--oidc-grant needs --oidc-groups-claim CLAIM")
+    grants: dict[str, frozenset[Scope]] = {}
+    for text in options.oidc_grant:
+        group, equals, scopes = text.rpartition("=")
+        if not equals or not group:
+            raise WebOptionError(f"--oidc-grant {text}: expected GROUP=SCOPES")
+        grants[group] = _scopes(scopes, f"--oidc-grant {text}")
+    secret = options.oidc_secret_file
+    return OidcOptions(
+        issuer=options.oidc,
+        client=options.oidc_client,
+        secret=None if secret is None else read_secret(secret, "secret", warn=_warn),
+        user_claim=options.oidc_user_claim,
+        groups_claim=options.oidc_groups_claim,
+        request=("profile",) if options.oidc_request is None else tuple(options.oidc_request),
+        scopes=frozenset() if options.oidc_scopes is None else _scopes(options.oidc_scopes, "--oidc-scopes"),
+        grants=grants,
+    )
+
+
+def _warn(text: str) -> None:
+    print(f"qmf-web: warning: {text}", file=sys.stderr)
 
 
 def _scopes(text: str, option: str) -> frozenset[Scope]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
@@ -81,15 +81,44 @@ class MetricsOptions:
 
 
 @attrs.frozen(kw_only=True)
+class OidcOptions:
+    """An identity provider (OpenID Connect) with which people log in.
+
+    Attributes:
+        issuer: the provider's https URL, as its tokens name it.
+        client: what this server is called there.
+        secret: of this server there; None for a public client.
+        user_claim, groups_claim: of its tokens; see `qmf.users.tokens.TokenOptions`.
+        request: OAuth scopes that are asked for besides `openid`.
+        scopes: of everybody who logs in there.
+        grants: more scopes, by group.
+    """
+
+    issuer: str
+    client: str
+    secret: str | None = attrs.field(default=None, repr=False)
+    user_claim: str = "sub"
+    groups_claim: str = ""
+    request: tuple[str, ...] = ("profile",)
+    scopes: frozenset[Scope] = frozenset()
+    grants: Mapping[str, frozenset[Scope]] = attrs.field(factory=dict)
+
+    def scopes_of(self, groups: Collection[str]) -> frozenset[Scope]:
+        """What a user in these groups may do."""
+        return self.scopes.union(*(self.grants.get(group, ()) for group in groups))
+
+
+@attrs.frozen(kw_only=True)
 class WebOptions:
     """Options of `create_application`.
 
     Attributes:
         target: the broker.
         host, port: where the server listens; for the check of hosts and for cookies, too.
-        users: names with passwords or hashes of them, as `qmf-broker` reads them; None: everybody who reaches the
-            server may do everything.
+        users: names with passwords or hashes of them, as `qmf-broker` reads them; None, and no `oidc` either:
+            everybody who reaches the server may do everything.
         grants: scopes of users; a user who is not in it has all.
+        oidc: an identity provider with which people log in, or None.
         tokens: file of API tokens, or None.
         rules: file of rules about methods, or None.
         tls: the server speaks TLS.
@@ -110,6 +139,7 @@ class WebOptions:
     port: int = DEFAULT_PORT
     users: Mapping[str, str] | None = attrs.field(default=None, repr=False)
     grants: Mapping[str, frozenset[Scope]] = attrs.field(factory=dict)
+    oidc: OidcOptions | None = None
     tokens: Path | None = None
     rules: Path | None = None
     tls: bool = False
@@ -125,8 +155,13 @@ class WebOptions:
     limits: WebLimits = WebLimits()
     metrics: MetricsOptions = MetricsOptions()
 
+    @property
+    def open(self) -> bool:
+        """True without users: everybody who reaches the server may do everything."""
+        return self.users is None and self.oidc is None
+
     def scopes_of(self, user: str) -> frozenset[Scope]:
-        """What a user may do."""
+        """What a user of `users` may do."""
         return self.grants.get(user, ALL_SCOPES)
 
     @property
@@ -136,5 +171,5 @@ class WebOptions:
         Where there are users, they must not reach what only this machine reaches: then hosts have to be named.
         """
         if self.push_to is None:
-            return None if self.users is None else ()
+            return None if self.open else ()
         return tuple(name.lower() for name in self.push_to)

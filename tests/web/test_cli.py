@@ -25,6 +25,8 @@ from qmf.web.server import ServerTls, WebServer, listen
 #: The command of this checkout.
 COMMAND = [sys.executable, "-c", "import sys; from qmf import _entry; sys.exit(_entry.web())"]
 
+OIDC = ["--oidc", "https://id", "--oidc-client", "web"]
+
 
 @pytest.fixture
 def users(tmp_path: Path) -> Path:
@@ -49,6 +51,18 @@ def users(tmp_path: Path) -> Path:
         (["--users", "users", "--grant", "bob=read"], "no such user in the file of --users"),
         (["--users", "users", "--grant", "ann"], "expected USER=SCOPES"),
         (["--users", "users", "--grant", "ann=fly"], "scopes are read, call, set, messages or all"),
+        (["--oidc-scopes", "read"], "--oidc-scopes needs --oidc URL"),
+        (["--oidc", "https://id"], "--oidc needs --oidc-client NAME"),
+        (["--oidc", "https://id", "--oidc-client", "web"], "--oidc needs --oidc-scopes SCOPES or --oidc-grant"),
+        ([*OIDC, "--oidc-scopes", "fly"], "--oidc-scopes: scopes are read, call"),
+        ([*OIDC, "--oidc-grant", "a=read"], "--oidc-grant needs --oidc-groups-claim CLAIM"),
+        ([*OIDC, "--oidc-groups-claim", "groups", "--oidc-grant", "a"], "--oidc-grant a: expected GROUP=SCOPES"),
+        ([*OIDC, "--oidc-groups-claim", "groups", "--oidc-grant", "a=fly"], "--oidc-grant a=fly: scopes are read"),
+        ([*OIDC, "--oidc-scopes", "read", "--oidc-secret-file", "nosuch"], "cannot read the secret file nosuch"),
+        (
+            ["--oidc", "http://id", *OIDC[2:], "--oidc-scopes", "read"],
+            "http://id: an identity provider has an https URL",
+        ),
         (["--new-token", "a:b"], "cannot be the name of a token"),
         (["--new-token", "a", "--scopes", ""], "scopes are read"),
         (["--new-token", "a", "--days", "99999999"], "--days 99999999: too many"),

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import binascii
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from http.cookies import CookieError, SimpleCookie
 
 from fastapi import Request
@@ -17,8 +17,9 @@ from qmf.users.users import Users
 from qmf.web.access.audit import AuditLog
 from qmf.web.access.caller import Caller, Proof
 from qmf.web.access.limits import CountLimit, RateLimit, retry_after
-from qmf.web.access.rules import MethodRules
-from qmf.web.access.sessions import Sessions
+from qmf.web.access.oidc import LoginRefused, OidcLogins, ProviderError
+from qmf.web.access.rules import MethodRules, qualified
+from qmf.web.access.sessions import Sessions, SessionUser
 from qmf.web.access.tokens import ApiTokens
 from qmf.web.options import WebOptions
 from qmf.web.problems import Problem
@@ -51,7 +52,7 @@ class WebAccess:
         """Read users, tokens and rules.
 
         Raises:
-            UsersError, TokensError, AclError, WebRulesError: they cannot be used.
+            UsersError, TokensError, AclError, WebRulesError, OidcOptionError: they cannot be used.
         """
         self.audit = AuditLog()
         limits = options.limits
@@ -61,6 +62,7 @@ class WebAccess:
         self._users = None if options.users is None else Users(options.users)
         self._tokens = ApiTokens(options.tokens)
         self.methods = MethodRules(options.rules)
+        self._oidc = None if options.oidc is None else OidcLogins(options.oidc)
         self._sessions = Sessions(options.session_time, options.session_life)
         self._failures = FailureDelays(limits.logins)
         # A hash takes a while on purpose; one at a time, so that guessing costs one processor at most. Those of one
@@ -71,7 +73,17 @@ class WebAccess:
     @property
     def open(self) -> bool:
         """True without users: everybody who reaches the server may do everything."""
-        return self._users is None
+        return self._options.open
+
+    @property
+    def passwords(self) -> bool:
+        """Whether there are users with passwords."""
+        return self._users is not None
+
+    @property
+    def oidc(self) -> OidcLogins | None:
+        """Logins with an identity provider, if there is one."""
+        return self._oidc
 
     @property
     def cookie(self) -> str:
@@ -92,18 +104,20 @@ class WebAccess:
             case "basic" if not self.open:
                 name, password = _basic(credentials)
                 await self._check_password(name, password, address)
-                return self._user(name, Proof.PASSWORD, address)
+                scopes = self._options.scopes_of(name)
+                return Caller(name=name, scopes=scopes, proof=Proof.PASSWORD, address=address)
         if self.open:
             return Caller(name="", scopes=ALL_SCOPES, proof=Proof.NOTHING, address=address)
         secret = self._cookie_of(connection)
         user = self._sessions.use(secret) if secret else None
-        return None if user is None else self._user(user, Proof.SESSION, address, secret)
+        return None if user is None or secret is None else _session_caller(user, address, secret)
 
     def still(self, caller: Caller) -> bool:
         """Whether a caller would still be let in: for streams, which outlive a request."""
         match caller.proof:
             case Proof.SESSION:
-                return caller.session is not None and self._sessions.user_of(caller.session) == caller.name
+                user = None if caller.session is None else self._sessions.user_of(caller.session)
+                return user is not None and user.name == caller.name
             case Proof.TOKEN:
                 return self._tokens.holds(caller.name)
         return True
@@ -116,9 +130,40 @@ class WebAccess:
         """
         begin = time.perf_counter()
         await self._check_password(name, password, address)
-        caller = self._user(name, Proof.SESSION, address, self._sessions.begin(name))
-        self.audit.log_allowed(caller, "login", duration=round(time.perf_counter() - begin, 6))
-        return caller
+        return self._begin_session(SessionUser(name, self._options.scopes_of(name)), address, begin)
+
+    async def end_provider_login(self, answer: Mapping[str, str], kept_state: str, address: str) -> tuple[Caller, str]:
+        """Begin a session for somebody for whom the identity provider vouches.
+
+        Args:
+            answer, kept_state: see `OidcLogins.end_login`.
+            address: where the browser is.
+
+        Returns:
+            the caller, and the path that was asked for before.
+
+        Raises:
+            Problem: 401, refused; 403, that user may do nothing here; 502, the provider can't be used now.
+        """
+        if self._oidc is None or self._options.oidc is None:
+            raise Problem(404, "there is no identity provider here")
+        begin = time.perf_counter()
+        name = ""
+        try:
+            found = await self._oidc.end_login(answer, kept_state)
+            name = found.name
+            # Both would have the same rights.
+            if qualified(name) in {qualified(user) for user in self._options.users or ()}:
+                raise LoginRefused(f"the user {name} has a password here")
+            scopes = self._options.oidc.scopes_of(found.groups)
+            if not scopes:
+                raise LoginRefused(f"the user {name} has no scope here, by name or by group")
+        except ProviderError as error:
+            raise unusable_provider(error) from error
+        except LoginRefused as error:
+            self.audit.log_refused("login", name=name, address=address, reason=str(error))
+            raise Problem(403 if name else 401, str(error)) from error
+        return self._begin_session(SessionUser(name, scopes, found.groups), address, begin), found.target
 
     def log_out(self, caller: Caller) -> None:
         """End the session of a caller, if it has one."""
@@ -155,9 +200,10 @@ class WebAccess:
             raise Problem(403, reason, scopes=missing)
         return caller
 
-    def _user(self, name: str, proof: Proof, address: str, session: str | None = None) -> Caller:
-        scopes = self._options.scopes_of(name)
-        return Caller(name=name, scopes=scopes, proof=proof, address=address, session=session)
+    def _begin_session(self, user: SessionUser, address: str, begin: float) -> Caller:
+        caller = _session_caller(user, address, self._sessions.begin(user))
+        self.audit.log_allowed(caller, "login", duration=round(time.perf_counter() - begin, 6))
+        return caller
 
     def _by_token(self, secret: str, address: str) -> Caller:
         token = self._tokens.find(secret)
@@ -170,7 +216,9 @@ class WebAccess:
 
     async def _check_password(self, name: str, password: str, address: str) -> None:
         if self._users is None:
-            raise Problem(404, "there are no users here")
+            if self.open:
+                raise Problem(404, "there are no users here")
+            raise unauthorized_problem("nobody has a password here: log in with a browser, or send a token")
         key = name[:_MAX_NAME]
         self._check_delay("login", key, address)
         right = self._users.matches_at_once(name, password) if len(password) <= MAX_PASSWORD else False
@@ -203,6 +251,12 @@ class WebAccess:
         return None if found is None else found.value
 
 
+def _session_caller(user: SessionUser, address: str, secret: str) -> Caller:
+    return Caller(
+        name=user.name, scopes=user.scopes, proof=Proof.SESSION, address=address, session=secret, groups=user.groups
+    )
+
+
 def caller_of(connection: HTTPConnection) -> Caller | None:
     """The caller that the guard has found; None in front of it, or for what needs no caller."""
     found = connection.scope.get("qmf.caller")
@@ -218,6 +272,11 @@ def unauthorized_problem(detail: str, *, error: str | None = None) -> Problem:
     """The problem of a request without a known caller; tells how to prove who one is."""
     bearer = "Bearer" if error is None else f'Bearer error="{error}"'
     return Problem(401, detail, headers={"WWW-Authenticate": f"{bearer}, Basic {REALM}"})
+
+
+def unusable_provider(error: ProviderError) -> Problem:
+    """The problem of a login while the identity provider can't be used."""
+    return Problem(502, f"the identity provider cannot be used: {error}")
 
 
 def _basic(credentials: str) -> tuple[str, str]:

@@ -28,6 +28,7 @@ class Caller:
         proof: how it proved that.
         address: its address in the network.
         session: secret of its session, or None.
+        groups: that it is in, as an identity provider says.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Caller:
     proof: Proof
     address: str
     session: str | None = attrs.field(default=None, repr=False)
+    groups: frozenset[str] = frozenset()
 
     @property
     def client(self) -> str:

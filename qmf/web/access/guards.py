@@ -19,13 +19,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from qmf.web.access.access import WebAccess, caller_of, client_address, unauthorized_problem
 from qmf.web.access.limits import retry_after
+from qmf.web.access.login import PROVIDER_PATHS
 from qmf.web.options import WebLimits, WebOptions
 from qmf.web.problems import Problem
 
 log = logging.getLogger("qmf.web")
 
 #: What everybody may see: the page to log in, and whether the server runs.
-PUBLIC = frozenset({"/login", "/healthz", "/favicon.ico"})
+PUBLIC = frozenset({"/login", *PROVIDER_PATHS, "/healthz", "/favicon.ico"})
 
 #: Methods that change nothing.
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

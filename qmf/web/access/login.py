@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import html
-from urllib.parse import parse_qs
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
 
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from qmf.web.access.access import WebAccess, caller_of, client_address
-from qmf.web.access.caller import Proof
+from qmf.web.access.access import WebAccess, caller_of, client_address, unusable_provider
+from qmf.web.access.caller import Caller, Proof
+from qmf.web.access.oidc import LOGIN_TIME, OidcLogins, ProviderError
 from qmf.web.options import WebOptions
 from qmf.web.problems import Problem
 
@@ -23,6 +25,15 @@ input, button { font: inherit; padding: .5rem; }
 [role=alert] { color: #b00020; } @media (prefers-color-scheme: dark) { [role=alert] { color: #ff8a80; } }
 """
 
+_FORM = """<form method="post" action="/login"><input type="hidden" name="next" value="{target}">
+<label>User <input name="user" autocomplete="username" required autofocus></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+<button>Log in</button></form>
+"""
+
+#: Paths that lead to the identity provider, and back from there.
+PROVIDER_PATHS = ("/login/provider", "/login/callback")
+
 
 def router(access: WebAccess, options: WebOptions) -> APIRouter:
     """The routes ``/login`` and ``/logout``; they are for people, and in no description of the interface."""
@@ -32,7 +43,7 @@ def router(access: WebAccess, options: WebOptions) -> APIRouter:
     async def show(request: Request) -> Response:
         if access.open:
             return RedirectResponse("/", 303)
-        return _page(_target(request.query_params.get("next", "")))
+        return _page(access, _target(request.query_params.get("next", "")))
 
     @routes.post("/login")
     async def log_in(request: Request) -> Response:
@@ -48,11 +59,11 @@ def router(access: WebAccess, options: WebOptions) -> APIRouter:
         try:
             caller = await access.log_in(form.get("user", ""), form.get("password", ""), client_address(request))
         except Problem as problem:
-            return _page(target, problem)
-        assert caller.session is not None
-        response = RedirectResponse(target, 303)
-        response.set_cookie(access.cookie, caller.session, path="/", secure=options.tls, httponly=True, samesite="lax")
-        return response
+            return _page(access, target, problem)
+        return _let_in(access, options, caller, target)
+
+    if access.oidc is not None:
+        _add_provider(routes, access, access.oidc, options)
 
     @routes.post("/logout")
     async def log_out(request: Request) -> Response:
@@ -67,22 +78,70 @@ def router(access: WebAccess, options: WebOptions) -> APIRouter:
     return routes
 
 
+def _add_provider(routes: APIRouter, access: WebAccess, logins: OidcLogins, options: WebOptions) -> None:
+    """The routes to the identity provider, and back from there."""
+    begin_path, end_path = PROVIDER_PATHS
+    # The state of a login stays in the browser that began it: nobody can be made to use somebody else's.
+    cookie: dict[str, Any] = {"path": "/", "secure": options.tls, "httponly": True, "samesite": "lax"}
+    name = f"{access.cookie}-login"
+
+    @routes.get(begin_path)
+    async def begin(request: Request) -> Response:
+        target = _target(request.query_params.get("next", ""))
+        try:
+            url, state = await logins.begin_login(str(request.url.replace(path=end_path, query="")), target)
+        except ProviderError as error:
+            return _page(access, target, unusable_provider(error))
+        response = RedirectResponse(url, 303)
+        response.set_cookie(name, state, max_age=int(LOGIN_TIME), **cookie)
+        return response
+
+    @routes.get(end_path)
+    async def end(request: Request) -> Response:
+        answer, state = dict(request.query_params), request.cookies.get(name, "")
+        response: Response
+        try:
+            caller, target = await access.end_provider_login(answer, state, client_address(request))
+        except Problem as problem:
+            response = _page(access, "/", problem)
+        else:
+            response = _let_in(access, options, caller, target)
+        response.delete_cookie(name, **cookie)
+        return response
+
+
+def _let_in(access: WebAccess, options: WebOptions, caller: Caller, target: str) -> Response:
+    """Send a browser with a new session where it wanted to go."""
+    assert caller.session is not None
+    response = RedirectResponse(target, 303)
+    response.set_cookie(access.cookie, caller.session, path="/", secure=options.tls, httponly=True, samesite="lax")
+    return response
+
+
 def _target(text: str) -> str:
     """Where to go after logging in: a path of this server, nothing else."""
     local = text.startswith("/") and not text.startswith(("//", "/\\")) and not any(ord(char) < 32 for char in text)
     return text if local else "/"
 
 
-def _page(target: str, problem: Problem | None = None) -> Response:
-    alert = "" if problem is None else f'<p role="alert">{html.escape(problem.detail.capitalize())}.</p>'
+def _page(access: WebAccess, target: str, problem: Problem | None = None) -> Response:
+    alert = (
+        ""
+        if problem is None
+        else f'<p role="alert">{html.escape(problem.detail[:1].upper() + problem.detail[1:])}.</p>'
+    )
+    passwords = _FORM.format(target=html.escape(target)) if access.passwords else ""
+    provider = "" if access.oidc is None else _provider_link(access.oidc.issuer, target)
     text = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Log in - QMF</title><style>{_STYLE}</style></head>
 <body><main><h1>QMF</h1>{alert}
-<form method="post" action="/login"><input type="hidden" name="next" value="{html.escape(target)}">
-<label>User <input name="user" autocomplete="username" required autofocus></label>
-<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
-<button>Log in</button></form></main></body></html>
+{passwords}{provider}</main></body></html>
 """
     headers = {} if problem is None else {k: v for k, v in problem.headers.items() if k == "Retry-After"}
     return HTMLResponse(text, 200 if problem is None else problem.status, headers)
+
+
+def _provider_link(issuer: str, target: str) -> str:
+    link = html.escape(f"{PROVIDER_PATHS[0]}?next={quote(target, safe='/')}")
+    return f'<p><a href="{link}">Log in with {html.escape(urlsplit(issuer).netloc)}</a></p>'

@@ -52,7 +52,9 @@ class MethodRules:
         if self._rules is None:
             return ""
         properties = {} if key is None else {"schemapackage": key.package, "schemaclass": key.name}
-        decision = self._rules.decide(Lookup(user_of(caller), "access", "method", method, properties))
+        decision = self._rules.decide(
+            Lookup(user_of(caller), "access", "method", method, properties, groups=caller.groups)
+        )
         if decision.allows:
             return ""
         where = "" if key is None else f" of {key.package}:{key.name}"
@@ -91,9 +93,12 @@ def user_of(caller: Caller) -> str:
     """A caller as rules name it."""
     if not caller.name:
         return "anonymous"
-    if caller.proof is Proof.TOKEN:
-        return f"{caller.name}@{TOKEN_REALM}"
-    return caller.name if "@" in caller.name else f"{caller.name}@{REALM}"
+    return f"{caller.name}@{TOKEN_REALM}" if caller.proof is Proof.TOKEN else qualified(caller.name)
+
+
+def qualified(name: str) -> str:
+    """The name of a user with its realm."""
+    return name if "@" in name else f"{name}@{REALM}"
 
 
 def read_rules(path: Path) -> RuleSet:

@@ -8,13 +8,30 @@ from collections.abc import Callable
 
 import attrs
 
+from qmf.web.scopes import Scope
+
 #: Sessions of one user; with one more, the one that was not used for longest ends.
 MAX_PER_USER = 20
 
 
+@attrs.frozen
+class SessionUser:
+    """Whose session it is.
+
+    Attributes:
+        name: of the user.
+        scopes: what that user may do.
+        groups: of the user, as an identity provider says.
+    """
+
+    name: str
+    scopes: frozenset[Scope]
+    groups: frozenset[str] = frozenset()
+
+
 @attrs.define
 class _Session:
-    user: str
+    user: SessionUser
     begun: float
     used: float
 
@@ -38,10 +55,10 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def begin(self, user: str) -> str:
+    def begin(self, user: SessionUser) -> str:
         """Begin a session; returns its secret."""
         self._expire()
-        own = sorted((item.used, secret) for secret, item in self._sessions.items() if item.user == user)
+        own = sorted((item.used, secret) for secret, item in self._sessions.items() if item.user.name == user.name)
         for _, secret in own[: max(0, len(own) - MAX_PER_USER + 1)]:
             del self._sessions[secret]
         secret = secrets.token_urlsafe(32)
@@ -49,14 +66,14 @@ class Sessions:
         self._sessions[secret] = _Session(user, now, now)
         return secret
 
-    def use(self, secret: str) -> str | None:
+    def use(self, secret: str) -> SessionUser | None:
         """The user of a session, which is used now; None when there is no such session any more."""
         user = self.user_of(secret)
         if user is not None:
             self._sessions[secret].used = self._clock()
         return user
 
-    def user_of(self, secret: str) -> str | None:
+    def user_of(self, secret: str) -> SessionUser | None:
         """The user of a session, without using it; None when there is no such session any more."""
         session = self._sessions.get(secret)
         if session is None:
