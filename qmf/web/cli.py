@@ -187,23 +187,9 @@ def _provider(options: argparse.Namespace) -> OidcOptions | None:
     from qmf.connecting.secret_files import read_secret
     from qmf.web.options import OidcOptions
 
-    others = ("client", "secret_file", "groups_claim", "request", "scopes", "grant")
+    _check_provider(options)
     if options.oidc is None:
-        if without := [name for name in others if getattr(options, f"oidc_{name}")]:
-            raise WebOptionError(f"--oidc-{without[0].replace('_', '-')} needs --oidc URL")
         return None
-    if options.oidc_client is None:
-        raise WebOptionError("--oidc needs --oidc-client NAME")
-    if options.oidc_scopes is None and not options.oidc_grant:
-        raise WebOptionError("--oidc needs --oidc-scopes SCOPES or --oidc-grant GROUP=SCOPES: nobody may do anything")
-    if options.oidc_grant and not options.oidc_groups_claim:
-        raise WebOptionError("--oidc-grant needs --oidc-groups-claim CLAIM")
-    grants: dict[str, frozenset[Scope]] = {}
-    for text in options.oidc_grant:
-        group, equals, scopes = text.rpartition("=")
-        if not equals or not group:
-            raise WebOptionError(f"--oidc-grant {text}: expected GROUP=SCOPES")
-        grants[group] = _scopes(scopes, f"--oidc-grant {text}")
     secret = options.oidc_secret_file
     return OidcOptions(
         issuer=options.oidc,
@@ -213,8 +199,29 @@ def _provider(options: argparse.Namespace) -> OidcOptions | None:
         groups_claim=options.oidc_groups_claim,
         request=("profile",) if options.oidc_request is None else tuple(options.oidc_request),
         scopes=frozenset() if options.oidc_scopes is None else _scopes(options.oidc_scopes, "--oidc-scopes"),
-        grants=grants,
+        grants=dict(_group_grant(text) for text in options.oidc_grant),
     )
+
+
+def _check_provider(options: argparse.Namespace) -> None:
+    """Refuse options of an identity provider that don't fit together."""
+    if options.oidc is None:
+        others = ("client", "secret_file", "groups_claim", "request", "scopes", "grant")
+        if without := [name for name in others if getattr(options, f"oidc_{name}")]:
+            raise WebOptionError(f"--oidc-{without[0].replace('_', '-')} needs --oidc URL")
+    elif options.oidc_client is None:
+        raise WebOptionError("--oidc needs --oidc-client NAME")
+    elif options.oidc_scopes is None and not options.oidc_grant:
+        raise WebOptionError("--oidc needs --oidc-scopes SCOPES or --oidc-grant GROUP=SCOPES: nobody may do anything")
+    elif options.oidc_grant and not options.oidc_groups_claim:
+        raise WebOptionError("--oidc-grant needs --oidc-groups-claim CLAIM")
+
+
+def _group_grant(text: str) -> tuple[str, frozenset[Scope]]:
+    group, equals, scopes = text.rpartition("=")
+    if not equals or not group:
+        raise WebOptionError(f"--oidc-grant {text}: expected GROUP=SCOPES")
+    return group, _scopes(scopes, f"--oidc-grant {text}")
 
 
 def _warn(text: str) -> None:
