@@ -18,7 +18,7 @@ from qmf.web.access.audit import AuditLog
 from qmf.web.access.caller import Caller, Proof
 from qmf.web.access.limits import CountLimit, RateLimit, retry_after
 from qmf.web.access.oidc import LoginRefused, OidcLogins, ProviderError
-from qmf.web.access.rules import MethodRules, qualified
+from qmf.web.access.rules import MethodRules, full_name
 from qmf.web.access.sessions import Sessions, SessionUser
 from qmf.web.access.tokens import ApiTokens
 from qmf.web.options import WebOptions
@@ -153,7 +153,7 @@ class WebAccess:
             found = await self._oidc.end_login(answer, kept_state)
             name = found.name
             # Both would have the same rights.
-            if qualified(name) in {qualified(user) for user in self._options.users or ()}:
+            if full_name(name) in {full_name(user) for user in self._options.users or ()}:
                 raise LoginRefused(f"the user {name} has a password here")
             scopes = self._options.oidc.scopes_of(found.groups)
             if not scopes:

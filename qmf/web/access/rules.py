@@ -93,10 +93,10 @@ def user_of(caller: Caller) -> str:
     """A caller as rules name it."""
     if not caller.name:
         return "anonymous"
-    return f"{caller.name}@{TOKEN_REALM}" if caller.proof is Proof.TOKEN else qualified(caller.name)
+    return f"{caller.name}@{TOKEN_REALM}" if caller.proof is Proof.TOKEN else full_name(caller.name)
 
 
-def qualified(name: str) -> str:
+def full_name(name: str) -> str:
     """The name of a user with its realm."""
     return name if "@" in name else f"{name}@{REALM}"
 
