@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.bus.topics import TopicTable
+from qmf.bus.topics import MQTT_TOPICS, TopicTable
 
 
 def model(binding: str, key: str) -> bool:
@@ -96,3 +96,12 @@ def test_many_wildcards_against_a_long_key_take_no_exponential_time() -> None:
     table: TopicTable[str] = TopicTable()
     table.add(".".join(["#", "a"] * 20 + ["b"]), "one")
     assert table.match(".".join(["a"] * 200)) == []
+
+
+@given(st.text("a$+#/", max_size=8), st.text("a$/", max_size=8))
+def test_the_dialect_of_mqtt(binding: str, key: str) -> None:
+    table: TopicTable[str] = TopicTable(MQTT_TOPICS)
+    table.add(binding, "it")
+    translated = model(binding.replace("/", ".").replace("+", "*"), key.replace("/", "."))
+    hidden = key.startswith("$") and binding.partition("/")[0] in ("+", "#")
+    assert table.match(key) == (["it"] if translated and not hidden else [])

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from qmf.broker.nodes.exchanges import DirectExchange, Exchange, FanoutExchange, HeadersExchange, TopicExchange
+from qmf.broker.nodes.exchanges import (
+    DirectExchange,
+    Exchange,
+    FanoutExchange,
+    HeadersExchange,
+    MqttExchange,
+    TopicExchange,
+)
 from qmf.broker.nodes.settings import ExchangeSettings
 
 
@@ -22,4 +29,5 @@ EXCHANGE_TYPES: Mapping[str, Callable[[str, ExchangeSettings], Exchange]] = {
     "fanout": FanoutExchange,
     "headers": HeadersExchange,
     "xml": _xml_exchange,
+    "mqtt": MqttExchange,
 }

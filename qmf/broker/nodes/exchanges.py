@@ -12,7 +12,7 @@ from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import ExchangeSettings
-from qmf.bus.topics import TopicTable
+from qmf.bus.topics import AMQP_TOPICS, MQTT_TOPICS, TopicDialect, TopicTable
 
 #: What `qpid.msg_sequence` counts to: it goes on with the lowest number of 64 bits.
 _MAX_SEQUENCE = (1 << 63) - 1
@@ -179,10 +179,12 @@ class TopicExchange(Exchange):
     """The binding key, with wildcards, must match the routing key."""
 
     kind = "topic"
+    #: Of routing and binding keys.
+    dialect: TopicDialect = AMQP_TOPICS
 
     def __init__(self, name: str, settings: ExchangeSettings | None = None) -> None:
         super().__init__(name, settings)
-        self._table: TopicTable[Binding] = TopicTable()
+        self._table: TopicTable[Binding] = TopicTable(self.dialect)
 
     def _on_bound(self, binding: Binding) -> None:
         self._table.add(binding.spec.key, binding)
@@ -197,6 +199,20 @@ class TopicExchange(Exchange):
 
     def _matching(self, message: Message) -> Sequence[Binding]:
         return self._table.match(message.subject)
+
+
+class MqttExchange(TopicExchange):
+    """As `TopicExchange`, with the topics and filters of MQTT."""
+
+    kind = "mqtt"
+    dialect = MQTT_TOPICS
+
+    def _on_bound(self, binding: Binding) -> None:
+        levels = binding.spec.key.split("/")
+        misplaced = any("#" in level for level in levels[:-1]) or levels[-1].count("#") > (levels[-1] == "#")
+        if not binding.spec.key or misplaced or any("+" in level and level != "+" for level in levels):
+            raise BindingRefused(f"{binding.spec.key!r} is no topic filter of MQTT")
+        super()._on_bound(binding)
 
 
 class FanoutExchange(Exchange):

@@ -7,6 +7,9 @@ import enum
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.orders import FifoOrder
 
+#: Stands for the subject of a message where a key is named: qpidd's name for it in AMQP 0-10.
+SUBJECT_KEY = "qpid.subject"
+
 
 class Replacement(enum.Enum):
     """What a new message does with an available one of the same key. One that was acquired is left to its consumer."""
@@ -28,11 +31,13 @@ class LastValueOrder(FifoOrder):
         """Make the order of an empty queue.
 
         Args:
-            key: the application property that holds a message's key. Messages without it have the same, empty key.
+            key: the application property that holds a message's key, or `SUBJECT_KEY`. Messages without it have the
+                same, empty key.
             replacement: how messages are replaced.
         """
         super().__init__()
         self._key = key
+        self._by_subject = key == SUBJECT_KEY
         self._replacement = replacement
         #: The newest available entry of each key.
         self._latest: dict[str, Entry] = {}
@@ -41,7 +46,7 @@ class LastValueOrder(FifoOrder):
 
     def add(self, entry: Entry) -> tuple[Entry, Entry] | None:
         """See `Order`."""
-        key = entry.message.header_text(self._key)
+        key = self._key_of(entry)
         old = self._latest.get(key)
         if old is None or old in self._kept or self._replacement is Replacement.AT_END:
             self._latest[key] = entry
@@ -57,7 +62,7 @@ class LastValueOrder(FifoOrder):
 
     def restore(self, entry: Entry) -> bool:
         """See `Order`."""
-        key = entry.message.header_text(self._key)
+        key = self._key_of(entry)
         if key in self._latest:
             return False
         self._latest[key] = entry
@@ -68,7 +73,7 @@ class LastValueOrder(FifoOrder):
     def take(self, entry: Entry) -> None:
         """See `Order`."""
         super().take(entry)
-        key = entry.message.header_text(self._key)
+        key = self._key_of(entry)
         if self._latest.get(key) is entry:
             del self._latest[key]
             self._kept.discard(entry)
@@ -78,6 +83,9 @@ class LastValueOrder(FifoOrder):
         if self._replacement is Replacement.IN_PLACE and self.is_current(entry):
             self._kept.add(entry)
 
+    def _key_of(self, entry: Entry) -> str:
+        return entry.message.subject if self._by_subject else entry.message.header_text(self._key)
+
     def is_current(self, entry: Entry) -> bool:
         """See `Order`."""
-        return self._latest.get(entry.message.header_text(self._key)) is entry
+        return self._latest.get(self._key_of(entry)) is entry

@@ -17,7 +17,7 @@ CLASSES = (
     *("incoming", "journal", "link", "managementsetupstate", "memory", "outgoing", "queue", "queuepolicy", "session"),
     *("store", "subscription", "system", "topic", "topicpolicy", "vhost"),
 )
-EXCHANGE_TYPES = ("direct", "fanout", "topic", "headers", "xml")
+EXCHANGE_TYPES = ("direct", "fanout", "topic", "headers", "xml", "mqtt")
 POLICIES = ("none", "reject", "flow-to-disk", "ring", "ring-strict")
 ORDERS = ("fifo", "lvq", "lvq-no-browse")
 REPLICATION = ("none", "configuration", "all")
@@ -50,7 +50,7 @@ examples:
   qpid-config add domain berlin --argument url=amqp://berlin.example.com
   qpid-config add outgoing orders-to-berlin --argument domain=berlin --argument source=orders --argument target=orders
 
-exchange types: direct, fanout, topic, headers, xml (selects by an XQuery)
+exchange types: direct, fanout, topic, headers, xml (selects by an XQuery), mqtt (topics of MQTT)
 
 -b before a listing command, before an option or at the end means --bindings, as in the manual; otherwise it takes the
 broker's address, as in release 1.40.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from broker.nodes.parts import plain
 
-from qmf.broker.nodes.bindings import BindingSpec
+from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import (
     DirectExchange,
     Exchange,
     FanoutExchange,
     HeadersExchange,
+    MqttExchange,
     TopicExchange,
 )
 from qmf.broker.nodes.message import Message
@@ -34,6 +35,11 @@ def routed(exchange: Exchange, message: Message) -> list[Queue]:
         (DirectExchange("x"), BindingSpec(), message(), True),
         (TopicExchange("x"), BindingSpec("a.#"), message("a.b"), True),
         (TopicExchange("x"), BindingSpec("a.*"), message("a"), False),
+        (MqttExchange("x"), BindingSpec("a/#"), message("a"), True),
+        (MqttExchange("x"), BindingSpec("a/+"), message("a.b/c"), False),
+        (MqttExchange("x"), BindingSpec("+/c"), message("a.b/c"), True),
+        (MqttExchange("x"), BindingSpec("a/*"), message("a/b"), False),
+        (MqttExchange("x"), BindingSpec("#"), message("$SYS/x"), False),
         (FanoutExchange("x"), BindingSpec("whatever"), message("a"), True),
         (HeadersExchange("x"), BindingSpec(), message("a"), True),
         (HeadersExchange("x"), BindingSpec(headers={"a": 1, "b": 2}), message(a=1, b=2, c=3), True),
@@ -93,3 +99,9 @@ def test_several_bindings_of_a_queue(
         exchange.unbind(it, spec.key)
     assert exchange.binding_count == 0
     assert not any(exchange.route(message) for message in matching)
+
+
+@pytest.mark.parametrize("key", ["", "#/a", "a#", "##", "a+", "+a/b", "a/#/b"])
+def test_a_key_that_is_no_topic_filter_is_refused(key: str) -> None:
+    with pytest.raises(BindingRefused, match="no topic filter"):
+        MqttExchange("x").bind(plain(), BindingSpec(key))

@@ -126,7 +126,7 @@ def test_arguments_of_exchanges() -> None:
         (
             ("topic",),
             {"exchange-type": "lamp"},
-            "exchange-type: must be direct, topic, fanout, headers, xml, not 'lamp'",
+            "exchange-type: must be direct, topic, fanout, headers, xml, mqtt, not 'lamp'",
         ),
         ((), lifetime("sundays"), "lifetime-policy: this broker has"),
         (("topic",), lifetime("no-messages"), "lifetime-policy: an exchange holds no messages"),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import pytest
 from broker.nodes.parts import RecordingConsumer, depth_of, drain, message, put, queue, text_of, waiting
 from hypothesis import given
 from hypothesis import strategies as st
 
 from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, Entry
-from qmf.broker.nodes.last_values import Replacement
+from qmf.broker.nodes.last_values import SUBJECT_KEY, Replacement
 from qmf.broker.nodes.orders import FifoOrder
 from qmf.broker.nodes.priorities import PriorityOrder
 from qmf.broker.nodes.queues import Queue
@@ -161,6 +162,13 @@ def test_with_a_key_of_its_own_a_new_value_goes_to_the_end() -> None:
     assert browse(it) == ["2", "3", "4"]
     it.enqueue(message("5", symbol="IBM"))
     assert (browse(it), depth_of(it), it.counters.replaced) == (["3", "4", "5"], (3, 3), 2)
+
+
+def test_the_subject_may_be_the_key() -> None:
+    it = last_values(Replacement.AT_END, SUBJECT_KEY)
+    for subject, text in (("a", "1"), ("b", "2"), ("a", "3")):
+        it.enqueue(attrs.evolve(message(text), subject=subject))
+    assert browse(it) == ["2", "3"]
 
 
 @pytest.mark.parametrize("replacement", list(Replacement))

@@ -20,7 +20,7 @@ from qmf.tools.config.completion import candidates, completion_script
         (["b"], ["bind"]),
         (["--dry-run", "un"], ["unbind"]),
         (["add", "q"], ["queue"]),
-        (["add", "exchange", ""], ["direct", "fanout", "topic", "headers", "xml"]),
+        (["add", "exchange", ""], ["direct", "fanout", "topic", "headers", "xml", "mqtt"]),
         (["add", "queue", "orders", "--limit-policy", "r"], ["reject", "ring", "ring-strict"]),
         (["--completion", ""], ["bash", "zsh", "fish"]),
         (["add", "queue", "orders", "--max-queue-c"], ["--max-queue-count"]),

@@ -92,7 +92,7 @@ def binding_from_filters(filters: Iterable[Filter], exchange_kind: str) -> tuple
     """The binding that the filters of a source describe.
 
     Only the first filter of a known kind is applied. Without any there is the default of the exchange, as with qpidd:
-    all messages of a topic or headers exchange, those with an empty routing key of a direct exchange.
+    all messages of a topic, mqtt or headers exchange, those with an empty routing key of a direct exchange.
 
     Returns:
         the binding, and the filter that was applied, for the answer to the peer: a filter that is not echoed was not
@@ -116,6 +116,7 @@ def binding_from_filters(filters: Iterable[Filter], exchange_kind: str) -> tuple
 #: Bindings for sources without filters, with the filters that qpidd reports for them, by the type of exchange.
 _DEFAULTS: Mapping[str, tuple[BindingSpec, tuple[Filter, ...]]] = {
     "topic": (BindingSpec(key="#"), (Filter("default-subject-filter", 0x0000468C00000001, "#"),)),
+    "mqtt": (BindingSpec(key="#"), (Filter("default-subject-filter", 0x0000468C00000001, "#"),)),
     "direct": (BindingSpec(), (Filter("default-subject-filter", 0x0000468C00000000, ""),)),
     "headers": (BindingSpec(), (Filter("default-headers-filter", 0x0000468C00000002, {"x-match": "all"}),)),
 }
