@@ -59,7 +59,6 @@ class StoredParts:
             written.files,
             arrow_schema(columns),
             writer=WRITER,
-            batch=(self.table.last_batch(WRITER) or 0) + 1,
             replace=True,
             numbers={f"{_READ}{path}": version for path, version in read.items()},
         )

@@ -121,9 +121,7 @@ class AuditStream:
         own = events.where(PART, [name]).select(list(columns))
         written = own.write(table, by=(DATE,), order=("time_ns", "event_id"))
         if written.files or table.version() is None:
-            batch = (table.last_batch(WRITER) or 0) + 1
-            schema = arrow_schema(columns)
-            table.commit_files(written.files, schema, partition_by=(DATE,), writer=WRITER, batch=batch)
+            table.commit_files(written.files, arrow_schema(columns), partition_by=(DATE,), writer=WRITER)
 
     def _position_of(self, path: str) -> TablePosition:
         """How much of a table was read."""

@@ -177,7 +177,6 @@ class DetectorTable:
             schema,
             partition_by=(BUCKET,),
             writer=_WRITER,
-            batch=(self.table.last_batch(_WRITER) or 0) + 1,
             replace=self.table.version() is not None,
             where={BUCKET: replaced},
         )

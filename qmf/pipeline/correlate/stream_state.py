@@ -6,20 +6,17 @@ was killed in between is completed at the next start.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import attrs
 
 from qmf.pipeline.correlate.alert_table import AlertTable
 from qmf.pipeline.correlate.alerts import AlertRow
 from qmf.pipeline.correlate.event_time import ConnectionChange
-from qmf.pipeline.errors import LakeError, lake_errors
+from qmf.pipeline.state_database import StateDatabase, stored_state
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS progress (content TEXT NOT NULL);
@@ -91,35 +88,28 @@ class StreamState:
         Raises:
             LakeError: another process follows into this folder.
         """
-        self._path = stream_file(out)
         self.table = AlertTable(str(out), "stream")
-        self._lock = _lock(self._path.parent)
+        self._database = StateDatabase(stream_file(out), _TABLES, f"{out}: another process follows into this folder")
         try:
-            with _errors(self._path):
-                self._database = sqlite3.connect(self._path, isolation_level=None)
-                self._database.execute("PRAGMA journal_mode = WAL")
-                self._database.execute("PRAGMA synchronous = FULL")
-                self._database.executescript(_TABLES)
             self.publish()
         except BaseException:
-            self._lock.close()
+            self.close()
             raise
 
     def close(self) -> None:
         """Close the file, and release the folder for other processes."""
         self._database.close()
-        self._lock.close()
 
     def progress(self) -> StreamProgress:
         """The progress of the last committed step."""
-        with _errors(self._path):
-            row = self._database.execute("SELECT content FROM progress").fetchone()
-        return StreamProgress() if row is None else StreamProgress.parse(row[0])
+        with self._database.reading() as database:
+            row = database.execute("SELECT content FROM progress").fetchone()
+            return StreamProgress() if row is None else StreamProgress.parse(row[0])
 
     def states(self) -> Iterator[StoredState]:
         """The states of all detectors."""
-        with _errors(self._path):
-            rows = self._database.execute("SELECT hash, key, name, kind, state FROM states").fetchall()
+        with self._database.reading() as database:
+            rows = database.execute("SELECT hash, key, name, kind, state FROM states").fetchall()
         return (StoredState(*row) for row in rows)
 
     def commit(
@@ -137,44 +127,36 @@ class StreamState:
             removed: hash and key of states that are no more.
             alerts: of the step.
         """
-        with _errors(self._path):
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
-                self._database.execute("DELETE FROM progress")
-                self._database.execute("INSERT INTO progress VALUES (?)", (progress.to_json(),))
-                self._database.executemany("DELETE FROM states WHERE hash = ? AND key = ?", removed)
-                self._database.executemany(
-                    "INSERT OR REPLACE INTO states (hash, key, name, kind, state) VALUES (?, ?, ?, ?, ?)",
-                    (attrs.astuple(state) for state in changed),
-                )
-                self._database.executemany(
-                    "INSERT INTO alerts VALUES (?, ?)",
-                    ((progress.step, json.dumps(attrs.asdict(alert))) for alert in alerts),
-                )
-            except BaseException:
-                self._database.execute("ROLLBACK")
-                raise
-            self._database.execute("COMMIT")
+        with self._database.transaction() as database:
+            database.execute("DELETE FROM progress")
+            database.execute("INSERT INTO progress VALUES (?)", (progress.to_json(),))
+            database.executemany("DELETE FROM states WHERE hash = ? AND key = ?", removed)
+            database.executemany(
+                "INSERT OR REPLACE INTO states (hash, key, name, kind, state) VALUES (?, ?, ?, ?, ?)",
+                (attrs.astuple(state) for state in changed),
+            )
+            database.executemany(
+                "INSERT INTO alerts VALUES (?, ?)",
+                ((progress.step, json.dumps(attrs.asdict(alert))) for alert in alerts),
+            )
 
     def publish(self) -> None:
         """Commit the alerts that are only in the state to the Delta table."""
-        with _errors(self._path):
-            rows = self._database.execute("SELECT step, content FROM alerts ORDER BY step, rowid").fetchall()
+        with self._database.reading() as database:
+            rows = database.execute("SELECT step, content FROM alerts ORDER BY step, rowid").fetchall()
         steps: dict[int, list[AlertRow]] = {}
         for step, content in rows:
             steps.setdefault(step, []).append(AlertRow(**json.loads(content)))
         for step, alerts in steps.items():
             self.table.append(step, alerts)
-            with _errors(self._path):
-                self._database.execute("DELETE FROM alerts WHERE step = ?", (step,))
+            with self._database.transaction() as database:
+                database.execute("DELETE FROM alerts WHERE step = ?", (step,))
 
     def set_failures(self, texts: Sequence[str]) -> None:
         """Note which rules fail, for `read_failures`; a line for each."""
-        with _errors(self._path):
-            self._database.execute("BEGIN IMMEDIATE")
-            self._database.execute("DELETE FROM failures")
-            self._database.executemany("INSERT INTO failures VALUES (?)", ((text,) for text in texts))
-            self._database.execute("COMMIT")
+        with self._database.transaction() as database:
+            database.execute("DELETE FROM failures")
+            database.executemany("INSERT INTO failures VALUES (?)", ((text,) for text in texts))
 
 
 def stream_file(out: Path) -> Path:
@@ -194,29 +176,5 @@ def read_failures(out: Path) -> tuple[str, ...]:
     path = stream_file(out)
     if not path.exists():
         return ()
-    with _errors(path), closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+    with stored_state(path) as database:
         return tuple(text for (text,) in database.execute("SELECT text FROM failures ORDER BY rowid"))
-
-
-@contextmanager
-def _errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise LakeError(f"{path}: {error}") from error
-
-
-def _lock(root: Path) -> IO[str]:
-    """Lock a folder until the returned file is closed, or the process ends."""
-    with lake_errors(root):
-        root.mkdir(parents=True, exist_ok=True)
-        file = (root / "_lock").open("a", encoding="utf-8")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            raise LakeError(f"{root.parent}: another process follows into this folder") from None
-        except OSError:
-            file.close()
-            raise
-    return file

@@ -20,13 +20,7 @@ from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.free_space import check_space
 from qmf.pipeline.lake.location import absolute
 from qmf.pipeline.lake.row_columns import DATE, HASH
-from qmf.pipeline.lake.table_files import (
-    GROUP_ROWS,
-    TableFile,
-    TableSnapshot,
-    WrittenFile,
-    file_system,
-)
+from qmf.pipeline.lake.table_files import GROUP_ROWS, TableFile, TableSnapshot, WrittenFile, file_system
 from qmf.pipeline.lake.table_log import entry_time, named_failure, oldest_version
 from qmf.pipeline.lake.table_settings import lacking_settings, table_settings
 
@@ -231,7 +225,7 @@ class LakeTable:
         rows: Any,
         *,
         writer: str,
-        batch: int,
+        batch: int | None = None,
         partition_by: Sequence[str] = (DATE,),
         optional: bool = True,
         numbers: Mapping[str, int] | None = None,
@@ -241,7 +235,7 @@ class LakeTable:
         Args:
             rows: an Arrow table; if not `optional` anything that streams Arrow.
             writer: its name, unique among the writers of the table.
-            batch: its number; each is larger than the one before.
+            batch: its number; each is larger than the one before. None for the next one, whatever was committed.
             partition_by: columns of the folders; those of the first batch hold for the table.
             optional: an empty batch makes no commit.
             numbers: to commit with it, by name; `last_batch` reads them.
@@ -254,9 +248,7 @@ class LakeTable:
         """
         if optional and not rows.num_rows:
             return True
-        return self._commit(
-            rows, writer, batch, numbers, mode="append", schema_mode="merge", partition_by=list(partition_by)
-        )
+        return self._commit(rows, writer, batch, numbers, partition_by, mode="append")
 
     def replace(
         self,
@@ -264,7 +256,7 @@ class LakeTable:
         *,
         where: str | None,
         writer: str | None = None,
-        batch: int = 0,
+        batch: int | None = None,
         partition_by: Sequence[str] = (DATE,),
         numbers: Mapping[str, int] | None = None,
     ) -> bool:
@@ -279,16 +271,7 @@ class LakeTable:
         """
         if self._refresh() is None:
             where = None
-        return self._commit(
-            rows,
-            writer,
-            batch,
-            numbers,
-            mode="overwrite",
-            schema_mode="merge",
-            partition_by=list(partition_by),
-            predicate=where,
-        )
+        return self._commit(rows, writer, batch, numbers, partition_by, mode="overwrite", predicate=where)
 
     def commit_files(
         self,
@@ -297,7 +280,7 @@ class LakeTable:
         *,
         partition_by: Sequence[str] = (),
         writer: str | None = None,
-        batch: int = 0,
+        batch: int | None = None,
         replace: bool = False,
         where: Mapping[str, Sequence[str]] | None = None,
         numbers: Mapping[str, int] | None = None,
@@ -316,8 +299,8 @@ class LakeTable:
         Returns:
             False where the batch had been committed.
         """
-        last = None if writer is None else self.last_batch(writer)
-        if last is not None and last >= batch:
+        number = self._number(writer, batch)
+        if number is None:
             return False
         self.create(schema, partition_by)
         with delta_errors(self.url):
@@ -337,9 +320,16 @@ class LakeTable:
                 delta.Schema.from_arrow(schema),
                 list(partition_by),
                 [(name, "in", list(values)) for name, values in where.items()] if replace and where else None,
-                commit_properties=_properties(writer, batch, numbers),
+                commit_properties=_properties(writer, number, numbers),
             )
         return True
+
+    def _number(self, writer: str | None, batch: int | None) -> int | None:
+        """The number under which a batch is committed; None where it was committed before."""
+        last = None if writer is None else self.last_batch(writer)
+        if batch is None:
+            return (last or 0) + 1
+        return None if last is not None and last >= batch else batch
 
     def _add_columns(self, schema: Any) -> None:
         """Add the columns that the table lacks.
@@ -360,13 +350,19 @@ class LakeTable:
                 self._existing().alter.add_columns(new)
 
     def _commit(
-        self, rows: Any, writer: str | None, batch: int, numbers: Mapping[str, int] | None, **options: Any
+        self,
+        rows: Any,
+        writer: str | None,
+        batch: int | None,
+        numbers: Mapping[str, int] | None,
+        partition_by: Sequence[str],
+        **options: Any,
     ) -> bool:
         delta = import_deltalake()
 
         def write() -> bool:
-            last = None if writer is None else self.last_batch(writer)
-            if last is not None and last >= batch:
+            number = self._number(writer, batch)
+            if number is None:
                 return False
             # Of a stream nobody knows the size.
             check_space(self.url, getattr(rows, "nbytes", 0))
@@ -378,7 +374,9 @@ class LakeTable:
                 storage_options=self._options or None,
                 configuration=None if known else self.configuration,
                 writer_properties=delta.WriterProperties(compression="ZSTD", max_row_group_size=GROUP_ROWS),
-                commit_properties=_properties(writer, batch, numbers),
+                commit_properties=_properties(writer, number, numbers),
+                schema_mode="merge",
+                partition_by=list(partition_by),
                 **options,
             )
             return True

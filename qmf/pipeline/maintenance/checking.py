@@ -188,7 +188,7 @@ class LakeCheck:
             partition_by = []
             if inside.startswith(f"{DATE}="):
                 lost, partition_by = with_text(lost, DATE, inside[len(DATE) + 1 :].partition("/")[0]), [DATE]
-            table.append(lost, writer=WRITER, batch=self._next(table), partition_by=partition_by)
+            table.append(lost, writer=WRITER, partition_by=partition_by)
             yield Finding(f"{table.url}/{inside}", "no entry of the log has it", f"{lost.num_rows} rows restored")
 
     # -- files
@@ -321,10 +321,7 @@ class LakeCheck:
         ]
         table = self._lake.kind_table(RowKind.GAPS)
         arrow = with_text(arrow_table(columns, rows), DATE, day(now))
-        table.append(arrow, writer=WRITER, batch=self._next(table))
-
-    def _next(self, table: LakeTable) -> int:
-        return (table.last_batch(WRITER) or 0) + 1
+        table.append(arrow, writer=WRITER)
 
 
 def _time(ns: int) -> str:

@@ -6,27 +6,20 @@ kill in between repeats a notification, and never loses one.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 import attrs
 
-from qmf.pipeline.errors import LakeError, lake_errors
+from qmf.pipeline.errors import LakeError
 from qmf.pipeline.notifying.active_alert import ActiveAlert
 from qmf.pipeline.notifying.state import IntegrationCounts, NotificationState, SentState, TrackedDict
+from qmf.pipeline.state_database import StateDatabase, stored_state
 
 #: Its name in the folder of the notifications' state.
 STATE = "notifications.db"
-
-_VERSION = 1
-
-#: Seconds that a reader and the writer wait for each other.
-_TIMEOUT = 30.0
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS texts (name TEXT PRIMARY KEY, content TEXT NOT NULL);
@@ -50,25 +43,7 @@ class StateFile:
         Raises:
             LakeError: another process has it open, or the file system failed, or it is no such file.
         """
-        self.path = folder / STATE
-        with lake_errors(self.path):
-            folder.mkdir(parents=True, exist_ok=True)
-        self._lock = _lock(folder)
-        try:
-            with _database_errors(self.path):
-                self._connection = sqlite3.connect(self.path, timeout=_TIMEOUT, check_same_thread=False)
-                try:
-                    self._connection.execute("PRAGMA synchronous = FULL")
-                    (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-                    if version not in (0, _VERSION):
-                        raise LakeError(f"{self.path}: written by another version of this program")
-                    self._connection.executescript(f"{_TABLES}PRAGMA user_version = {_VERSION};")
-                except BaseException:
-                    self._connection.close()
-                    raise
-        except BaseException:
-            self._lock.close()
-            raise
+        self._database = StateDatabase(folder / STATE, _TABLES, f"{folder}: another process notifies from this folder")
 
     def load(self) -> NotificationState:
         """The stored state.
@@ -76,19 +51,21 @@ class StateFile:
         Raises:
             LakeError: the file is damaged.
         """
-        return _load(self._connection, self.path)
+        with self._database.reading() as connection:
+            return _load(connection)
 
     def text(self, name: str) -> str:
         """A text that was stored with `save`; empty where there is none."""
-        return _text(self._connection, self.path, name)
+        with self._database.reading() as connection:
+            return _text(connection, name)
 
     def finished_incidents(self, ids: Sequence[str]) -> set[str]:
         """Which of some incidents have ended."""
-        with _database_errors(self.path):
+        with self._database.reading() as connection:
             return {
                 id
                 for id in ids
-                if self._connection.execute("SELECT 1 FROM finished WHERE id = ?", (id,)).fetchone() is not None
+                if connection.execute("SELECT 1 FROM finished WHERE id = ?", (id,)).fetchone() is not None
             }
 
     def save(self, state: NotificationState, finished: Sequence[str] = (), **texts: str) -> None:
@@ -105,7 +82,7 @@ class StateFile:
         tracked = (state.alerts, state.held, state.told, state.sent, state.counts)
         if not texts and not finished and not any(item.changes for item in tracked):
             return
-        with _database_errors(self.path), self._connection as run:
+        with self._database.transaction() as run:
             run.executemany("INSERT OR REPLACE INTO texts VALUES (?, ?)", texts.items())
             run.executemany("INSERT OR REPLACE INTO finished VALUES (?, unixepoch())", [(id,) for id in finished])
             _replace_told(run, state.told.changes)
@@ -121,13 +98,12 @@ class StateFile:
 
     def forget_finished(self, before: int) -> None:
         """Forget incidents that ended before a time, in s since 1970."""
-        with _database_errors(self.path), self._connection as run:
+        with self._database.transaction() as run:
             run.execute("DELETE FROM finished WHERE at < ?", (before,))
 
     def close(self) -> None:
         """Close the file, for other processes."""
-        self._connection.close()
-        self._lock.close()
+        self._database.close()
 
 
 def read_state(folder: Path, *texts: str) -> tuple[NotificationState, dict[str, str]]:
@@ -139,59 +115,30 @@ def read_state(folder: Path, *texts: str) -> tuple[NotificationState, dict[str, 
     path = folder / STATE
     if not path.exists():
         raise LakeError(f"{path}: no such file; `qmf-pipeline correlate` with notifications makes it")
-    with (
-        _database_errors(path),
-        closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", timeout=_TIMEOUT, uri=True)) as connection,
-    ):
-        connection.execute("BEGIN")
-        return _load(connection, path), {name: _text(connection, path, name) for name in texts}
+    with stored_state(path) as connection:
+        return _load(connection), {name: _text(connection, name) for name in texts}
 
 
-def _text(connection: sqlite3.Connection, path: Path, name: str) -> str:
-    with _database_errors(path):
-        row = connection.execute("SELECT content FROM texts WHERE name = ?", (name,)).fetchone()
+def _text(connection: sqlite3.Connection, name: str) -> str:
+    row = connection.execute("SELECT content FROM texts WHERE name = ?", (name,)).fetchone()
     return str(row[0]) if row else ""
 
 
-def _load(connection: sqlite3.Connection, path: Path) -> NotificationState:
+def _load(connection: sqlite3.Connection) -> NotificationState:
     state = NotificationState()
-    with _database_errors(path):
-        alerts = connection.execute("SELECT id, content FROM alerts ORDER BY rowid").fetchall()
-        held = connection.execute("SELECT id FROM held").fetchall()
-        told: dict[str, dict[str, SentState]] = {}
-        for id, key, text in connection.execute("SELECT alert, integration, told FROM told"):
-            told.setdefault(id, {})[key] = SentState(text)
-        sent = connection.execute("SELECT integration, group_key, at FROM sent").fetchall()
-        counts = connection.execute("SELECT integration, content FROM counts").fetchall()
-        state.alerts = TrackedDict({id: ActiveAlert.from_json(json.loads(content)) for id, content in alerts})
-        state.held = TrackedDict({id: True for (id,) in held})
-        state.told = TrackedDict(told)
-        state.sent = TrackedDict({(key, group): at for key, group, at in sent})
-        state.counts = TrackedDict({key: IntegrationCounts(**json.loads(content)) for key, content in counts})
+    alerts = connection.execute("SELECT id, content FROM alerts ORDER BY rowid").fetchall()
+    held = connection.execute("SELECT id FROM held").fetchall()
+    told: dict[str, dict[str, SentState]] = {}
+    for id, key, text in connection.execute("SELECT alert, integration, told FROM told"):
+        told.setdefault(id, {})[key] = SentState(text)
+    sent = connection.execute("SELECT integration, group_key, at FROM sent").fetchall()
+    counts = connection.execute("SELECT integration, content FROM counts").fetchall()
+    state.alerts = TrackedDict({id: ActiveAlert.from_json(json.loads(content)) for id, content in alerts})
+    state.held = TrackedDict({id: True for (id,) in held})
+    state.told = TrackedDict(told)
+    state.sent = TrackedDict({(key, group): at for key, group, at in sent})
+    state.counts = TrackedDict({key: IntegrationCounts(**json.loads(content)) for key, content in counts})
     return state
-
-
-@contextmanager
-def _database_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (sqlite3.Error, ValueError, TypeError) as error:
-        raise LakeError(f"{path}: {error}") from error
-
-
-def _lock(folder: Path) -> IO[str]:
-    path = folder / "_lock"
-    with lake_errors(path):
-        file = path.open("a", encoding="utf-8")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            raise LakeError(f"{folder}: another process notifies from this folder") from None
-        except OSError:
-            file.close()
-            raise
-    return file
 
 
 def _replace_told(run: sqlite3.Connection, changes: Mapping[str, Mapping[str, SentState] | None]) -> None:

@@ -14,7 +14,6 @@ has the messages that were held when it was collected, where these changed: so a
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -31,6 +30,7 @@ from qmf.pipeline.errors import LakeError, lake_errors
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.record.held_messages import HeldMessage, from_json, to_json
+from qmf.pipeline.state_database import lock_file
 
 #: The folder inside a lake in which recorders keep their state.
 PENDING = "_pending"
@@ -119,13 +119,8 @@ class WriterState:
         """
         with lake_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            file = (self.folder / "lock").open("a", encoding="utf-8")
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                name = self.folder.name
-                raise LakeError(f"{self.folder}: another process records as {name!r}; choose another --name") from None
+        refusal = f"{self.folder}: another process records as {self.folder.name!r}; choose another --name"
+        with lock_file(self.folder / "lock", refusal):
             yield
 
     def interruption(self) -> Interruption | None:

@@ -154,7 +154,6 @@ def commit_rows(
         rollup_schema(),
         partition_by=PARTITIONS,
         writer=WRITER,
-        batch=(table.last_batch(WRITER) or 0) + 1,
         replace=replaces,
         where={"size": list(replacement.sizes), DATE: list(replacement.days)} if replacement and replaces else None,
         numbers=numbers,

@@ -328,12 +328,7 @@ class RollupStream:
             where: condition for the rows that they replace; None for none.
             numbers: to commit with them.
         """
-        options: dict[str, Any] = {
-            "writer": WRITER,
-            "batch": (self.table.last_batch(WRITER) or 0) + 1,
-            "partition_by": PARTITIONS,
-            "numbers": numbers,
-        }
+        options: dict[str, Any] = {"writer": WRITER, "partition_by": PARTITIONS, "numbers": numbers}
         rows = self._connection.sql(f"from {OUT}")
         if where is None:
             self.table.append(rows, optional=False, **options)
