@@ -53,7 +53,7 @@ class Decisions:
             transaction: id of the transaction that the message is part of.
         """
         if transaction is not None:
-            self._set_transactional(link, delivery_tag, outcome, transaction)
+            self._set_transactional(link, delivery_tag, outcome, transaction, condition, description)
             if (handle := link.received.pop(delivery_tag, None)) is not None:
                 lib.pn_delivery_settle(self._delivery_of(handle))
             return
@@ -113,11 +113,11 @@ class Decisions:
             link, delivery_tag: of `Delivery`.
             outcome: for the peer.
             transaction: id of the transaction that the outcome is part of.
-            condition, description: error, for a rejected message; without a transaction.
+            condition, description: error, for a rejected message.
             failed, undeliverable: of a modified message, see `modify`; without a transaction.
         """
         if transaction is not None:
-            self._set_transactional(link, delivery_tag, outcome, transaction)
+            self._set_transactional(link, delivery_tag, outcome, transaction, condition, description)
         elif (handle := link.received.get(delivery_tag)) is not None:
             link.confirming[handle] = delivery_tag
             delivery = self._delivery_of(handle)
@@ -167,6 +167,15 @@ class Decisions:
                 lib.pn_delivery_update(handle, _ACCEPTED)
                 lib.pn_delivery_settle(handle)
 
-    def _set_transactional(self, link: Link, delivery_tag: int, outcome: Outcome, transaction: bytes) -> None:
+    def _set_transactional(
+        self,
+        link: Link,
+        delivery_tag: int,
+        outcome: Outcome,
+        transaction: bytes,
+        condition: str = "",
+        description: str = "",
+    ) -> None:
         if (handle := link.received.get(delivery_tag)) is not None:
-            write_state(self._delivery_of(handle), TRANSACTIONAL, transaction, STATES[outcome])
+            delivery = self._delivery_of(handle)
+            write_state(delivery, TRANSACTIONAL, transaction, STATES[outcome], condition, description)

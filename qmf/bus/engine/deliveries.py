@@ -34,7 +34,6 @@ from qmf.bus.engine.transactions import (
     TRANSACTIONAL,
     decode_state,
     encode_state,
-    read_state,
     remote_state,
     write_state,
 )
@@ -230,7 +229,7 @@ class Deliveries:
             elif kind == ACCEPTED:
                 self._emit_accepted(link, items, None)
             elif kind == ACCEPTED_IN:
-                self._emit_accepted(link, items, decode_state(link.accepting)[0])
+                self._emit_accepted(link, items, decode_state(link.accepting).transaction)
             elif kind == HELD:
                 for tag, handle in items:
                     link.transactional[tag] = handle
@@ -298,12 +297,13 @@ class Deliveries:
         """The event for all states but acceptance."""
         if state in (DECLARED, TRANSACTIONAL):
             encoded = remote_state(delivery)
-            transaction, number = decode_state(encoded)
-            inner = Outcome.ACCEPTED if number is None else OUTCOMES.get(number, Outcome.ACCEPTED)
+            found = decode_state(encoded)
+            inner = Outcome.ACCEPTED if found.outcome is None else OUTCOMES.get(found.outcome, Outcome.ACCEPTED)
             final = not self._server or bool(lib.pn_delivery_settled(delivery))
             if state == TRANSACTIONAL and inner is Outcome.ACCEPTED and not self._server:
                 link.accepting = encoded
-            return _outcome_received(link, delivery_tag, inner, "", "", False, False, transaction, final, b"")
+            error = (found.condition, found.description)
+            return _outcome_received(link, delivery_tag, inner, *error, False, False, found.transaction, final, b"")
         outcome = OUTCOMES.get(state)
         remote = wrap(delivery).remote
         if outcome is Outcome.REJECTED and (condition := remote.condition):
@@ -343,7 +343,7 @@ class Deliveries:
         message_format, link.message_format = link.message_format, 0
         transaction = None
         if self._server and lib.pn_delivery_remote_state(delivery) == TRANSACTIONAL:
-            transaction = read_state(delivery)[0]
+            transaction = decode_state(remote_state(delivery)).transaction
         if lib.pn_delivery_settled(delivery):
             lib.pn_delivery_settle(delivery)
             self._emit(_delivery(link, None, data, transaction, message_format))

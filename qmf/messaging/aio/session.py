@@ -130,8 +130,7 @@ class Session(SessionBase, AsyncClosable):
         Args:
             message: which one; None for all that were fetched and are not acknowledged. One that came settled, as on
                 unreliable links, needs no acknowledgement: it is passed over.
-            disposition: None if they were processed; else that they are rejected or released. Within a transaction, the
-                reason of a rejection is not sent.
+            disposition: None if they were processed; else that they are rejected or released.
             sync: wait until the broker has confirmed it, if it can: qpidd and the embedded broker do. Within a
                 transaction, `commit` does. Without, messages of links that are gone are passed over.
             timeout: seconds to wait for the confirmation; None for no limit.

@@ -122,7 +122,7 @@ def settle(deliveries: Iterable[ReceivedDelivery], disposition: Disposition | No
             delivery.lost = True
         elif confirm and delivery.receiver.confirms:
             delivery.receiver.await_confirmation(delivery)
-            delivery.update(outcome_of(disposition), None, *_reason(disposition))
+            delivery.update(outcome_of(disposition), None, *reason_of(disposition))
         else:
             delivery.confirmed = True
             _settle(delivery, disposition)
@@ -134,10 +134,10 @@ def _settle(delivery: ReceivedDelivery, disposition: Disposition | None) -> None
     if failed or undeliverable:
         delivery.modify(failed=failed, undeliverable=undeliverable)
     else:
-        delivery.settle(outcome_of(disposition), *_reason(disposition))
+        delivery.settle(outcome_of(disposition), *reason_of(disposition))
 
 
-def _reason(disposition: Disposition | None) -> tuple[str, str]:
+def reason_of(disposition: Disposition | None) -> tuple[str, str]:
     """Condition and description of a rejection."""
     if disposition is None:
         return "", ""

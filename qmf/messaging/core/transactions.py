@@ -10,7 +10,7 @@ from typing import Protocol
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.values import Outcome
-from qmf.messaging.core.acknowledgement import Acknowledgements, outcome_of
+from qmf.messaging.core.acknowledgement import Acknowledgements, outcome_of, reason_of
 from qmf.messaging.core.coordinator_link import CoordinatorLink
 from qmf.messaging.core.deliveries import ReceivedDelivery
 from qmf.messaging.core.incoming_link import IncomingLink
@@ -87,7 +87,7 @@ class Transactions:
             ReceivedDelivery.accept_all(live, transaction)
             return
         for delivery in live:
-            delivery.update(outcome_of(disposition), transaction)
+            delivery.update(outcome_of(disposition), transaction, *reason_of(disposition))
 
     # For the connection
 

@@ -18,6 +18,7 @@ from qmf.bus.engine.events import (
     SessionEnded,
 )
 from qmf.bus.engine.native import delivery_at
+from qmf.bus.engine.transactions import TransactionalState, decode_state
 from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Outcome, Terminus
 from qmf.codec.amqp10 import encode
 from qmf.codec.types import Described
@@ -132,6 +133,41 @@ def test_a_message_is_decided_about_in_a_transaction(outcome: Outcome) -> None:
     pair.pump()
     assert not theirs.transactional
     assert not mine.received
+
+
+@pytest.mark.parametrize("description", ["no such item", "", "much " * 200])
+def test_a_rejection_in_a_transaction_has_its_reason(description: str) -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=False)
+    tag = pair.server.deliveries.send(theirs, b"data")
+    pair.pump()
+    (delivery,) = pair.at_client
+    assert isinstance(delivery, Delivery)
+    assert delivery.delivery_tag is not None
+    error = ("shop:no-such-item", description)
+    pair.client.decisions.set_outcome(mine, delivery.delivery_tag, Outcome.REJECTED, TRANSACTION, *error)
+    pair.pump()
+    assert pair.at_server == [
+        OutcomeReceived(theirs, tag, Outcome.REJECTED, *error, transaction=TRANSACTION, final=False)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (Described(0x1D, ["a:b", "text"]), ("a:b", "text")),
+        (Described("amqp:error:list", ["a:b"]), ("a:b", "")),
+        (Described(0x1D, ["a:b", None, {"more": 1}]), ("a:b", "")),
+        (Described(0x1D, []), ("", "")),
+        (Described(0x1D, "text"), ("", "")),
+        (Described(0x1E, ["a:b", "text"]), ("", "")),
+        ("text", ("", "")),
+        (None, ("", "")),
+    ],
+)
+def test_reasons_of_rejections_as_others_write_them(error: object, expected: tuple[str, str]) -> None:
+    state = decode_state(encode([TRANSACTION, Described(0x25, [error])]))
+    assert state == TransactionalState(TRANSACTION, 0x25, *expected)
 
 
 def test_a_receiver_that_settles_first_leaves_nothing_behind() -> None:
@@ -282,7 +318,8 @@ def test_an_acceptance_is_confirmed_by_the_settlement_of_the_peer() -> None:
         (encode(["text"]), "without the id"),
         (encode([b"id", 1]), "not a described value"),
         (encode([b"id", Described("accepted", [])]), "not a described value"),
-        (encode([b"x" * 1000]), ""),
+        (encode([b"x" * 201]), "201 bytes, 200 are allowed"),
+        (encode([b"x" * 1000]), "1000 bytes"),
     ],
 )
 def test_states_that_the_specification_does_not_allow(encoded: bytes, error: str) -> None:
