@@ -60,7 +60,9 @@ def build(root: Path, source: str) -> Path:
     path = root / source
     with tempfile.TemporaryDirectory() as folder:
         compiled = (_build_walker if path.name == "walker.c" else _build_extension)(path, folder)
-        return Path(shutil.copy(compiled, path.parent / compiled.name))
+        # A program that runs has the old file open: it keeps that one, and does not see the new bytes in its memory.
+        target = path.parent / compiled.name
+        return Path(shutil.copy(compiled, target.with_name(f"{target.name}.part"))).replace(target)
 
 
 def _build_extension(source: Path, folder: str) -> Path:

@@ -177,9 +177,10 @@ class AmqpTransport(asyncio.BufferedProtocol):
             self._flush_scheduled()
             return
         self._flush()
-        if self.engine.has_events and self._dispatch():
+        if self.engine.events and self._dispatch():
             self._flush()
-        self._end_turn()
+        if self._last or self._backlog_full:
+            self._end_turn()
 
     def call_last(self, callback: Callable[[], object]) -> None:
         """Call something after the events that came together were handled, and what they caused was written.
@@ -237,6 +238,27 @@ class AmqpTransport(asyncio.BufferedProtocol):
             if len(tags) >= len(messages) or not self.room(link):
                 break
         return tags
+
+    def send_one(
+        self, link: Link, data: bytes, *, settled: bool = False, transaction: bytes | None = None
+    ) -> int | None:
+        """Send a message on `link` if `can_send` is true; returns its delivery tag, else None.
+
+        Args:
+            link, settled, transaction: see `Deliveries.send_all`.
+            data: the encoded message.
+        """
+        if self._paused:
+            return None
+        tags = self.engine.deliveries.send_all(link, [data], 0, MAX_BACKLOG, settled=settled, transaction=transaction)
+        if not tags:
+            self.room(link)
+            return None
+        if self._dispatching:
+            self._flush_requested = True
+        else:
+            self.flush_soon()
+        return tags[0]
 
     def close(self) -> None:
         """Write what is waiting, then close the transport. `on_disconnected` follows within `LINGER` seconds."""
@@ -309,16 +331,16 @@ class AmqpTransport(asyncio.BufferedProtocol):
         """See asyncio."""
         buffer = self._buffer
         self.octets_in += nbytes
-        with memoryview(buffer) as view, view[:nbytes] as data:
-            self.engine.feed(data)
+        self.engine.feed(memoryview(buffer)[:nbytes])
         if nbytes == len(buffer) < MAX_READ_BUFFER:
             self._buffer = bytearray(2 * nbytes)
         self._dispatch()
         self._flush()
-        if self.engine.has_events:  # proton detects some errors, failed authentication among them, only when it writes
+        if self.engine.events:  # proton detects some errors, failed authentication among them, only when it writes
             self._dispatch()
             self._flush()
-        self._end_turn()
+        if self._last or self._backlog_full:
+            self._end_turn()
 
     def pause_writing(self) -> None:
         """See asyncio."""
@@ -365,7 +387,7 @@ class AmqpTransport(asyncio.BufferedProtocol):
             transport.write(data)
             if not self.engine.has_output:
                 break
-        if not self._paused and self.engine.finished:
+        if self.engine.ending and not self._paused and self.engine.finished:
             self._close_transport()
 
     def _close_transport(self) -> None:
@@ -398,9 +420,9 @@ class AmqpTransport(asyncio.BufferedProtocol):
             while self._transport is not None and (event := self.engine.next_batch()) is not None:
                 happened = True
                 self._owner.on_event(event)
-                if isinstance(event, ConnectionOpened):
+                if type(event) is ConnectionOpened:
                     self._tick()
-                elif isinstance(event, ConnectionFailed):
+                elif type(event) is ConnectionFailed:
                     self.engine.close(event.condition, event.description)
                     self.close()
                     return False

@@ -14,7 +14,8 @@ from qmf.bus.transport import MAX_ACTIONS, MAX_FACTOR, AmqpTransport, PendingWri
 class _Engine:
     """Has output after each action, and no events."""
 
-    finished = has_events = False
+    finished = ending = False
+    events: tuple[object, ...] = ()
     has_output = True
 
     def __init__(self) -> None:

@@ -262,8 +262,10 @@ class NetworkConnection:
 
     def on_writable(self) -> None:
         """See `TransportOwner`."""
-        for owner in list(self._senders.values()):
-            owner.on_credit()
+        if self._senders:
+            for link, owner in list(self._senders.items()):
+                if not link.quiet:
+                    owner.on_credit()
 
     def on_event(self, event: EngineEvent | EventBatch) -> None:
         """See `TransportOwner`."""

@@ -244,14 +244,14 @@ class Deliveries:
 
     def _emit_messages(self, link: Link, deliveries: list[tuple[int | None, bytes]]) -> None:
         last = self._events[-1] if self._events else None
-        if isinstance(last, DeliveryBatch) and last.link is link:
+        if type(last) is DeliveryBatch and last.link is link:
             last.deliveries.extend(deliveries)
         else:
             self._events.append(DeliveryBatch(link, deliveries))
 
     def _emit_accepted(self, link: Link, delivery_tags: list[int], transaction: bytes | None) -> None:
         last = self._events[-1] if self._events else None
-        if isinstance(last, AcceptedBatch) and last.link is link and last.transaction == transaction:
+        if type(last) is AcceptedBatch and last.link is link and last.transaction == transaction:
             last.delivery_tags.extend(delivery_tags)
         else:
             self._events.append(AcceptedBatch(link, delivery_tags, transaction))

@@ -92,7 +92,9 @@ class Engine:
         sessions, links: those of the connection.
         deliveries: sends messages.
         decisions: settles those that were received, and those sent that wait for it.
+        events: those that wait for `next_event`, but for what proton has not reported yet; to be looked at only.
         has_output: False when the last call of `output` has returned all that there was.
+        ending: the peer has closed the connection, or it has failed: it may be `finished`.
     """
 
     def __init__(self, settings: ConnectionSettings, layer: SecurityLayer | None = None) -> None:
@@ -105,16 +107,16 @@ class Engine:
         self.settings = settings
         self._layer = layer
         self._connection = proton.Connection()
-        self._events: deque[EngineEvent | EventBatch] = deque()
+        self.events: deque[EngineEvent | EventBatch] = deque()
         #: By C object.
         self._links: dict[Any, Link] = {}
         self._sent_frames = SentFrames()
         most, compiled = settings.max_message, native()
-        self.sessions = EngineSessions(self._connection, self._events, self._links, settings.max_sessions)
-        self.links = Links(self._links, self.sessions, self._events, self._sent_frames, most, compiled)
+        self.sessions = EngineSessions(self._connection, self.events, self._links, settings.max_sessions)
+        self.links = Links(self._links, self.sessions, self.events, self._sent_frames, most, compiled)
         self.decisions = Decisions(compiled)
         self.deliveries = Deliveries(
-            most, self._events, self.links, self.decisions, server=settings.server, native=compiled
+            most, self.events, self.links, self.decisions, server=settings.server, native=compiled
         )
         self._simple = None if compiled is None else SimpleEvents(compiled, self.links.table, most, self.deliveries)
         #: C objects of all sessions, by the peer's channel; and of the session that the peer has begun last.
@@ -122,7 +124,9 @@ class Engine:
         self._begun: Any = None
         self._failed = False
         self.has_output = True
-        self._peer_closed = False
+        self._peer_closed = self.ending = False
+        #: Until as many bytes of the peer have come as are looked at; and these.
+        self._begins = True
         self._first_bytes = b""
         self._received_frames = walker(outgoing=False)
         self._answers = FlowAnswers()
@@ -166,67 +170,67 @@ class Engine:
             except UnknownProtocol as error:
                 self.fail("amqp:connection:framing-error", str(error))
                 return
-        if len(self._first_bytes) < len(_TLS_HEADER):
-            self._first_bytes += data[: len(_TLS_HEADER) - len(self._first_bytes)]
-            if self._first_bytes.startswith((_TLS_HANDSHAKE, _TLS_HEADER)):
-                self.fail("amqp:connection:framing-error", "the peer uses TLS, this port does not")
+        if self._begins:
+            self._check_first(data)
         offset = 0
-        # Released at once, since the owner may reuse its buffer after the call.
-        with ffi.from_buffer(data) as source:
-            while (stop := self._received_frames.next_stop(data, offset)) is not None:
-                self._push(data, source, offset, stop.start)
-                self._push_frame(data, source, stop)
-                offset = stop.end
-            self._push(data, source, offset, len(data))
+        while (stop := self._received_frames.next_stop(data, offset)) is not None:
+            self._push(data, offset, stop.start)
+            self._push_frame(data, stop)
+            offset = stop.end
+        self._push(data, offset, len(data))
         if not self._peer_closed and not self._failed and lib.pn_transport_capacity(self._transport_impl) < 0:
             # Otherwise the peer's close was read, and what follows it is ignored.
             self.fail("amqp:connection:framing-error", "a frame cannot be decoded")
 
-    def _push(self, data: bytes | memoryview, source: Any, offset: int, size: int) -> None:
-        """Give proton the bytes from `offset` to `size`, and handle the events of all frames that end there.
+    def _check_first(self, data: bytes | memoryview) -> None:
+        """Look at the first bytes of the peer: proton would take those of TLS."""
+        self._first_bytes += data[: len(_TLS_HEADER) - len(self._first_bytes)]
+        self._begins = len(self._first_bytes) < len(_TLS_HEADER)
+        if self._first_bytes.startswith((_TLS_HANDSHAKE, _TLS_HEADER)):
+            self.fail("amqp:connection:framing-error", "the peer uses TLS, this port does not")
 
-        Args:
-            data, source: all bytes, and the same as C object.
-            offset, size: see above.
-        """
-        if self._simple is not None and not self.deliveries.message_format:
-            self._push_simple(self._simple, data, offset, size)
+    def _push(self, data: bytes | memoryview, offset: int, size: int) -> None:
+        """Give proton the bytes from `offset` to `size`, and handle the events of all frames that end there."""
+        simple = self._simple
+        if simple is not None and not self.deliveries.message_format:
+            # The compiled functions; events that are not simple are handled before those go on.
+            while offset < size and not self._failed:
+                before = offset
+                more, offset, failure = simple.feed(
+                    self._transport_address, self._collector_address, data, offset, size
+                )
+                if failure is not None:
+                    self._fail_push(failure)
+                if more or failure is not None:
+                    self._collect()
+                elif offset == before:
+                    break
             return
         transport = self._transport_impl
-        while offset < size and not self._failed:
-            room = lib.pn_transport_capacity(transport)
-            if room <= 0:
-                break
-            count = min(room, size - offset)
-            if (result := lib.pn_transport_push(transport, source + offset, count)) != count:
-                self._fail_push(result)
-            offset += count
-            self._collect()
-
-    def _push_simple(self, simple: SimpleEvents, data: bytes | memoryview, offset: int, size: int) -> None:
-        """The same by the compiled functions; events that are not simple are handled before those go on."""
-        while offset < size and not self._failed:
-            before = offset
-            more, offset, failure = simple.feed(self._transport_address, self._collector_address, data, offset, size)
-            if failure is not None:
-                self._fail_push(failure)
-            if more or failure is not None:
+        # Released at once, since the owner may reuse its buffer after the call.
+        with ffi.from_buffer(data) as source:
+            while offset < size and not self._failed:
+                room = lib.pn_transport_capacity(transport)
+                if room <= 0:
+                    break
+                count = min(room, size - offset)
+                if (result := lib.pn_transport_push(transport, source + offset, count)) != count:
+                    self._fail_push(result)
+                offset += count
                 self._collect()
-            elif offset == before:
-                break
 
     def _fail_push(self, result: int) -> None:
         error = lib.pn_transport_error(self._transport_impl)
         reason = pn_error_text(error) if result < 0 else "not all bytes were read"
         self.fail("amqp:connection:framing-error", f"[{result}]: {reason}")
 
-    def _push_frame(self, data: bytes | memoryview, source: Any, stop: Stop) -> None:
+    def _push_frame(self, data: bytes | memoryview, stop: Stop) -> None:
         """Give proton a frame that matters: the events that follow are of this frame."""
         links, deliveries = self.links, self.deliveries
         deliveries.message_format = stop.value if stop.kind is StopKind.FORMAT else 0
         flowed: list[Link] = []
         links.flowed, self._begun = flowed, None
-        self._push(data, source, stop.start, stop.end)
+        self._push(data, stop.start, stop.end)
         begun, links.flowed, self._begun = self._begun, None, None
         deliveries.message_format = 0
         if stop.kind is StopKind.BEGIN and begun is not None:
@@ -246,6 +250,7 @@ class Engine:
                 return data
             if not self._layer.passed:
                 return b""  # no AMQP frame may be sent before, not even one with the reason for a failure
+            self._layer = None
         answers = self._answers
         if answers.owed and not self._failed and not self._peer_closed:
             answers.answer_owed(self._take_output)
@@ -257,18 +262,18 @@ class Engine:
         return self._take_output()
 
     def _take_output(self) -> bytes:
-        while data := self._take_bytes():
-            if data := self._sent_frames.pass_on(data):
+        while True:
+            if self._simple is None:
+                data = self._take_bytes()
+            else:
+                data, more = self._simple.output(self._transport_address, self._collector_address, MAX_OUTPUT)
+                self.has_output = more or len(data) >= MAX_OUTPUT
+                if more:
+                    self._collect(flow=False)
+            if not data or (data := self._sent_frames.pass_on(data)):
                 return data
-        return b""
 
     def _take_bytes(self) -> bytes:
-        if self._simple is not None:
-            output, more = self._simple.output(self._transport_address, self._collector_address, MAX_OUTPUT)
-            self.has_output = more or len(output) >= MAX_OUTPUT
-            if more:
-                self._collect(flow=False)
-            return output
         parts: list[bytes] = []
         size = 0
         while size < MAX_OUTPUT and (data := self._take_frames()):
@@ -316,25 +321,20 @@ class Engine:
         self._collect()
         return deadline or None
 
-    @property
-    def has_events(self) -> bool:
-        """True when events wait in the queue of `next_event`."""
-        return bool(self._events)
-
     def next_event(self) -> EngineEvent | None:
         """The next event, or None."""
         event = self.next_batch()
         if isinstance(event, EventBatch):
             first, *others = event.events()
-            self._events.extendleft(reversed(others))
+            self.events.extendleft(reversed(others))
             return first
         return event
 
     def next_batch(self) -> EngineEvent | EventBatch | None:
         """The next event, or several messages or outcomes that came one after the other; None when there is none."""
-        if not self._events:
+        if not self.events:
             self._collect()
-        return self._events.popleft() if self._events else None
+        return self.events.popleft() if self.events else None
 
     def free(self) -> None:
         """Free proton's objects. A second call does nothing.
@@ -347,7 +347,7 @@ class Engine:
         self.links.forget()
         self.sessions.forget()
         self._channels.clear()
-        self._events.clear()
+        self.events.clear()
         # They know the engine by its methods: without these it is gone with its last user, not when a cycle is found.
         self._handlers.clear()
         self.admit = _admit
@@ -417,8 +417,8 @@ class Engine:
     def fail(self, condition: str, description: str, *, authentication: bool = False) -> None:
         """The connection cannot go on: report `ConnectionFailed`. Further calls do nothing."""
         if not self._failed:
-            self._failed = True
-            self._events.append(ConnectionFailed(condition, description, authentication))
+            self._failed = self.ending = True
+            self.events.append(ConnectionFailed(condition, description, authentication))
 
     def _on_failure(self, _event: proton.Event) -> None:
         condition = self._transport.condition
@@ -433,10 +433,10 @@ class Engine:
         connection = self._connection
         event = read_open(connection)
         if not connection.state & proton.Endpoint.LOCAL_UNINIT:
-            self._events.append(event)
+            self.events.append(event)
         elif (refusal := self.admit(event)) is None:
             connection.open()
-            self._events.append(event)
+            self.events.append(event)
         else:
             # The protocol has no refusal: this property says that a close follows the open.
             connection.properties = {**(connection.properties or {}), proton.symbol(ESTABLISHMENT_FAILED): True}
@@ -445,8 +445,8 @@ class Engine:
             connection.close()
 
     def _on_close(self, _event: proton.Event) -> None:
-        self._peer_closed = True
-        self._events.append(ConnectionClosed(*error_of(self._connection)))
+        self._peer_closed = self.ending = True
+        self.events.append(ConnectionClosed(*error_of(self._connection)))
         self.close()
 
     def _on_begin(self, event: proton.Event) -> None:
@@ -460,7 +460,7 @@ class Engine:
             # A broker that refuses a connection opens it, as the protocol requires, and closes it at once. Only when
             # our session has begun, the connection is known to be accepted.
             self._open_reported = True
-            self._events.append(read_open(self._connection))
+            self.events.append(read_open(self._connection))
 
     def _on_end(self, event: proton.Event) -> None:
         session = event.session

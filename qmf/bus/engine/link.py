@@ -32,6 +32,8 @@ class Link:
         max_message: bytes of the largest message that the peer accepts, where we are the sender; 0 for no limit.
         keeps_unsettled: set by the owner of a link on which we send: messages that the peer accepts without settling
             them stay unsettled until `Decisions.settle_sent`.
+        quiet: set by the owner of a link on which we send: that the peer has given credit need not be reported; that it
+            wants it used up is.
         count_available: set by the owner of a link on which we send: counts the messages that wait for credit, for a
             peer that asks; None to tell no number.
         raw, session, impl, session_impl, address, session_address, table, place, received, sent, accepting, confirming,
@@ -57,6 +59,7 @@ class Link:
         "place",
         "presettled",
         "properties",
+        "quiet",
         "raw",
         "received",
         "resumption",
@@ -81,6 +84,7 @@ class Link:
         self.properties: Mapping[str, object] = {}
         self.resumption: Resumption | None = None
         self.max_message = 0
+        self.quiet = False
         self._keeps_unsettled = False
         self.raw = raw
         self.session = raw.session

@@ -263,7 +263,8 @@ class Links:
         if self.flowed is not None:
             self.flowed.append(link)
         if link.is_sender:
-            self._events.append(CreditChanged(link))
+            if not link.quiet or lib.pn_link_get_drain(link.impl):
+                self._events.append(CreditChanged(link))
         elif link.draining:
             self.check_drained(link)
 

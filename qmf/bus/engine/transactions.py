@@ -67,7 +67,7 @@ def encode_state(transaction: bytes, outcome: int | None = None, condition: str 
     data = proton.Data()
     fields: list[Any] = [transaction]
     if outcome is not None:
-        error = [proton.symbol(condition), description] if description else [proton.symbol(condition)]
+        error: list[Any] = [proton.symbol(condition), *([description] if description else [])]
         fields.append(
             proton.Described(
                 proton.ulong(outcome), [proton.Described(proton.ulong(_ERROR), error)] if condition else []

@@ -123,19 +123,19 @@ def compiled_walker() -> Any:
 class CompiledWalker:
     """A `Walker` by `walker.c`."""
 
-    __slots__ = ("_module", "_state")
+    __slots__ = ("_from_buffer", "_next_stop", "_state")
 
     def __init__(self, module: Any, *, outgoing: bool) -> None:
         self._state = module.ffi.new("walker_t *", {"outgoing": outgoing})
-        self._module = module
+        self._next_stop, self._from_buffer = module.lib.next_stop, module.ffi.from_buffer
 
     def next_stop(self, data: bytes | memoryview, offset: int) -> Stop | None:
         """See `Walker`."""
-        module, state = self._module, self._state
-        # Released at once, since the owner may reuse its buffer after the call.
-        with module.ffi.from_buffer(data) as source:
-            if not module.lib.next_stop(state, source, len(data), offset):
-                return None
+        state = self._state
+        # What is made of a buffer is gone with the call, since the owner may reuse the buffer.
+        source = data if type(data) is bytes else self._from_buffer(data)
+        if not self._next_stop(state, source, len(data), offset):
+            return None
         stop = state.found
         return Stop(StopKind(stop.kind), stop.start, stop.end, stop.channel, stop.value)
 

@@ -42,7 +42,9 @@ class Sender(SenderBase, AsyncClosable, Generic[ContentT]):
             await link.send_encoded(data, sync, timeout)
             return
         link.start(answer)
-        if answer is not None:
+        if answer is not None and timeout is None:
+            await answer
+        elif answer is not None:
             await link.wait_for_answer(answer, timeout, deadline_of(timeout))
 
     async def sync(self, timeout: float | None = None) -> None:

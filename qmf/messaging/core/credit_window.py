@@ -56,9 +56,11 @@ class CreditWindow:
         """
         return max(self._size + min(waiting, arrived), waiting) if waiting else self._size
 
-    def is_due(self, arrived: int, waiting: int) -> bool:
-        """True if no more messages than the threshold are left; arguments as of `limit`."""
-        return self.credit + arrived <= self._threshold * self.limit(arrived, waiting)
+    def due(self, arrived: int, waiting: int) -> int:
+        """Credit to give: what is missing, once no more than the threshold is left, else 0; arguments as of `limit`."""
+        limit = self.limit(arrived, waiting)
+        used = self.credit + arrived
+        return limit - used if used <= self._threshold * limit else 0
 
     def count_used_late(self) -> int:
         """How many messages came for credit that had been taken back; the same ones are counted once.

@@ -302,7 +302,7 @@ class IncomingLink(AddressedLink):
 
     def needs_grant(self) -> bool:
         """True if `grant` would give credit."""
-        return self.window.is_due(len(self._arrived), self._waiting())
+        return self.window.due(len(self._arrived), self._fetching + len(self._blocked)) > 0
 
     def decode(self, delivery: ReceivedDelivery) -> Any:
         """The message of a delivery, which counts as fetched; on any thread.
@@ -347,9 +347,9 @@ class IncomingLink(AddressedLink):
         A small portion would bring few messages, for which both ends are woken up. There is always credit when
         nothing is left to be fetched.
         """
-        missing = self.window.missing(len(self._arrived), self._waiting())
-        if missing > 0 and not self._draining and self.needs_grant():
-            self._flow(missing)
+        due = self.window.due(len(self._arrived), self._fetching + len(self._blocked))
+        if due > 0 and not self._draining:
+            self._flow(due)
 
     def _waiting(self) -> int:
         """Calls of `fetch` that wait for a message."""

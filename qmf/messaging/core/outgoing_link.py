@@ -105,7 +105,7 @@ class OutgoingLink(AddressedLink):
             return False
         if not isinstance(self.capacity, Constant) and self.count_unsettled() >= self.capacity:
             return False
-        outgoing = self._outgoing(data, answer)
+        outgoing = self._outgoing(data, answer) if answer is None else Outgoing(data, answer)
         self._waiting.append(outgoing)
         if self.error is not None or self.closed:  # since this moment; it may not have been dropped
             try:
@@ -286,6 +286,7 @@ class OutgoingLink(AddressedLink):
         """See `AddressedLink`."""
         if link.resumption is not None:
             self._drop_accepted(link.resumption.unsettled)
+        link.quiet = True  # until a message waits for credit
         self._settled = self._settled or link.presettled
         self.encoder.lists_as_data = self._network is not None and not passes_lists(self._network.peer.product)
         self.encoder.takes_decimals = self._network is None or takes_decimals(self._network.peer.product)
@@ -305,9 +306,11 @@ class OutgoingLink(AddressedLink):
 
     def on_credit(self) -> None:
         """See `LinkOwner`."""
+        link, network, transactions = self._link, self._network, self._transactions
         if self.waits_for_credit:
             self.waits_for_credit = False
-        link, network, transactions = self._link, self._network, self._transactions
+            if link is not None:
+                link.quiet = True
         if not self._waiting or link is None or network is None or not self.attached:
             return
         transaction = None if transactions is None else transactions.current
@@ -323,6 +326,7 @@ class OutgoingLink(AddressedLink):
             sent = sent or count > 0
             if count < wanted:
                 self.waits_for_credit = True
+                link.quiet = False
                 break
         if sent:
             self._note_sent()
@@ -365,10 +369,11 @@ class OutgoingLink(AddressedLink):
         """Send the first message that waits, if there is room, or refuse it; returns 1 then."""
         data = item.data if isinstance(item, Outgoing) else item
         if type(data) is bytes and not (self.resumable or (link.max_message and len(data) > link.max_message)):
-            tags = network.transport.send_all(link, [data], settled=self._settled, transaction=transaction)
-            if tags:
-                self._on_sent(tags[0], self._waiting.popleft())
-            return len(tags)
+            tag = network.transport.send_one(link, data, settled=self._settled, transaction=transaction)
+            if tag is None:
+                return 0
+            self._on_sent(tag, self._waiting.popleft())
+            return 1
         outgoing = item if isinstance(item, Outgoing) else Outgoing(item, None)
         if link.max_message and len(data) > link.max_message:
             self._waiting.popleft()
@@ -412,8 +417,9 @@ class OutgoingLink(AddressedLink):
 
     def on_accepted(self, batch: AcceptedBatch) -> None:
         """See `LinkOwner`."""
-        answered = map(self._unsettled.pop, batch.delivery_tags, itertools.repeat(None))
-        self._accepted += [item for item in answered if isinstance(item, Outgoing)]
+        for item in map(self._unsettled.pop, batch.delivery_tags, itertools.repeat(None)):
+            if type(item) is Outgoing:
+                self._accepted.append(item)
         if self._network is None:
             self._wake()
         else:

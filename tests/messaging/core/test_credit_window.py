@@ -26,3 +26,15 @@ def test_without_a_link_there_is_no_credit() -> None:
     window.credit, window.taken_back = -1, 1
     window.clear()
     assert (window.credit, window.count_used_late()) == (0, 0)
+
+
+def test_credit_is_due_when_no_more_than_the_threshold_is_left() -> None:
+    window = CreditWindow(10)
+    assert window.due(arrived=0, waiting=0) == 10
+    window.credit = 3
+    assert window.due(arrived=2, waiting=0) == 5
+    assert window.due(arrived=3, waiting=0) == 0
+    assert window.due(arrived=3, waiting=2) == 6  # two of those that have arrived are as good as fetched
+    window.threshold = 1
+    assert window.due(arrived=6, waiting=0) == 1
+    assert window.due(arrived=8, waiting=0) == 0
