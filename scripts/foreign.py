@@ -1,4 +1,5 @@
-"""Run a command with programs of others that tests can use: qpid-jms (Java), rhea (JavaScript), proton C++, DuckDB.
+"""Run a command with programs of others that tests can use: qpid-jms (Java), rhea (JavaScript), proton C++, DuckDB,
+MIT Kerberos.
 
     python -m scripts.foreign python -m pytest tests/broker/foreign
     python -m scripts.foreign --only rhea python -m pytest tests/broker/foreign
@@ -7,9 +8,10 @@ The libraries of Java and JavaScript, at the versions that tests/broker/foreign 
 Maven and npm when they are first needed; proton C++ is the system's. A DuckDB with its extension for Delta tables comes
 by pip, in a folder of its own, since the extension is published for other versions than the project's. What is missing
 of the system's packages (a JDK, Maven, Node.js, npm, proton's headers) is installed where this runs as root on Debian.
-The command finds what is there in QMF_TEST_JMS, QMF_TEST_RHEA and QMF_TEST_DUCKDB_DELTA (folders) and
-QMF_TEST_PROTON_CPP (the compiler's options); one that is named there already is used as it is. What cannot be had is
-reported and left out.
+The library gssapi is compiled against the system's Kerberos.
+The command finds what is there in QMF_TEST_JMS, QMF_TEST_RHEA, QMF_TEST_DUCKDB_DELTA and QMF_TEST_KERBEROS (folders)
+and QMF_TEST_PROTON_CPP (the compiler's options); one that is named there already is used as it is. What cannot be had
+is reported and left out.
 """
 
 from __future__ import annotations
@@ -108,6 +110,21 @@ def duckdb_delta() -> str:
     return str(home)
 
 
+def kerberos() -> str:
+    """The folder of the library gssapi; the programs of a key distribution centre are the system's."""
+    for program, package in (("krb5kdc", "krb5-kdc"), ("kadmin.local", "krb5-admin-server"), ("kinit", "krb5-user")):
+        need(program, package)
+    need("krb5-config", "libkrb5-dev")
+    home = CACHE / f"gssapi-{sys.version_info.major}.{sys.version_info.minor}"
+    if not home.exists():
+        need("cc", "gcc")
+        with unpacking(home) as folder:
+            get = [sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", "gssapi"]
+            finish([*get, "--target", str(folder / "packages")], folder / "pip.log", os.environ, LIMIT)
+            install(folder / "packages", home)
+    return str(home)
+
+
 def compiles(compiler: str, options: str) -> bool:
     """True if a program that uses proton C++ can be compiled."""
     text = "#include <proton/container.hpp>\nint main() { proton::container(); }\n"
@@ -123,9 +140,10 @@ def version(description: Path) -> str:
 
 def need(program: str, package: str) -> str:
     """The path of a program; its Debian package is installed where it is missing."""
-    if (found := shutil.which(program)) is None:
+    path = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"
+    if (found := shutil.which(program, path=path)) is None:
         apt_install(package)
-        found = shutil.which(program)
+        found = shutil.which(program, path=path)
     if found is None:
         raise Unavailable(f"{program} is needed")
     return found
@@ -149,6 +167,7 @@ CLIENTS: Mapping[str, Callable[[], str]] = {
     "rhea": rhea,
     "proton_cpp": proton_cpp,
     "duckdb_delta": duckdb_delta,
+    "kerberos": kerberos,
 }
 
 

@@ -43,7 +43,7 @@ def test_hints_name_extras_that_exist_and_no_package_index() -> None:
 
 
 def test_all_is_what_every_command_of_the_project_needs() -> None:
-    of_users = set(EXTRAS) - {"all", "dev"}
+    of_users = set(EXTRAS) - {"all", "dev", "gssapi"}  # compiled at the user's, with headers that few have
     assert members("all") == set().union(*(members(extra) for extra in of_users))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from qmf.broker.client_info import ClientInfo
+from qmf.sasl.gssapi import KerberosService
 from qmf.sasl.results import Authenticated, Rejected
 from qmf.sasl.scram import PLUS, SCRAM_NAMES
 from qmf.sasl.server import Authenticator, Tokens
@@ -37,11 +38,13 @@ class Logins:
         tokens: Tokens | None = None,
         *,
         certificates: bool = False,
+        kerberos: KerberosService | None = None,
         mechanisms: Sequence[str] | None = None,
     ) -> None:
         """Make the logins of a broker; the arguments are those of `Authenticator`."""
         self._tokens = tokens
         self._certificates = certificates
+        self._kerberos = kerberos
         self._mechanisms = mechanisms
         self._threads: ThreadPoolExecutor | None = None
         self._users = users
@@ -61,7 +64,13 @@ class Logins:
         return f"user {info.user!r} may not log in any more"
 
     def _make_authenticator(self, users: Users | None) -> Authenticator:
-        return Authenticator(users, self._tokens, certificates=self._certificates, mechanisms=self._mechanisms)
+        return Authenticator(
+            users,
+            self._tokens,
+            certificates=self._certificates,
+            kerberos=self._kerberos,
+            mechanisms=self._mechanisms,
+        )
 
     def check_elsewhere(
         self, compute: Callable[[], Authenticated | Rejected], take: Callable[[Authenticated | Rejected], None]

@@ -23,6 +23,7 @@ from qmf.broker.process_control import ProcessControl
 from qmf.broker.protocols.amqp.options import AmqpOptions
 from qmf.bus.url import AMQP_PORT
 from qmf.errors import CallerError
+from qmf.sasl.gssapi import KerberosService
 from qmf.sasl.server import SERVER_MECHANISMS, Tokens
 from qmf.users.users import Users
 
@@ -99,10 +100,11 @@ class BrokerOptions:
         open_timeout: seconds that a client has for its handshakes.
         listening: a socket to use instead of `host` and `port`; the broker closes it.
         connection_limits: numbers of clients at the same time; None for no limits.
-        users: passwords by user, plain or as in a file that `qmf-users` keeps. Without users, tokens and certificates,
-            everybody is let in.
+        users: passwords by user, plain or as in a file that `qmf-users` keeps. Without users, tokens, certificates and
+            `kerberos`, everybody is let in.
         tokens: whoever vouches for users by access tokens; None for nobody.
         certificates: clients may log in by a certificate that `ssl_context` has verified.
+        kerberos: the service for which clients may have tickets of Kerberos to log in with; None for none.
         mechanisms: names of the SASL mechanisms that may be used; None for all that are possible, but with no password
             that others could read.
         policy: decides who may do what; None lets everybody who could log in do everything.
@@ -138,6 +140,7 @@ class BrokerOptions:
     users: Users | None = attrs.field(default=None, converter=_to_users)
     tokens: Tokens | None = None
     certificates: bool = False
+    kerberos: KerberosService | None = None
     mechanisms: tuple[str, ...] | None = attrs.field(default=None, converter=_to_mechanisms)
     policy: Policy | None = None
     access: FileAccessControl | None = None

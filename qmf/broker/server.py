@@ -92,6 +92,7 @@ class Broker(AsyncClosable):
             arguments.users,
             arguments.tokens,
             certificates=arguments.certificates,
+            kerberos=arguments.kerberos,
             mechanisms=arguments.mechanisms,
         )
         self._container = arguments.name or f"qmf-broker-{uuid.uuid4()}"

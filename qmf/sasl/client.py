@@ -10,6 +10,7 @@ from qmf._extras import install_hint
 from qmf.sasl.anonymous import AnonymousClient
 from qmf.sasl.channel import Channel
 from qmf.sasl.external import ExternalClient
+from qmf.sasl.gssapi import GSSAPI, GssapiClient
 from qmf.sasl.mechanism import ClientMechanism, SaslError
 from qmf.sasl.oauthbearer import OauthBearerClient
 from qmf.sasl.plain import PlainClient
@@ -17,6 +18,7 @@ from qmf.sasl.scram import PLUS, SCRAM_NAMES, ScramClient, scram_is_installed
 
 #: All mechanisms of clients, the strongest first.
 CLIENT_MECHANISMS = (
+    GSSAPI,
     "OAUTHBEARER",
     *(name + PLUS for name in SCRAM_NAMES),
     *SCRAM_NAMES,
@@ -55,18 +57,23 @@ class SaslCredentials:
 
 
 def choose_mechanism(
-    offer: Iterable[str], credentials: SaslCredentials, channel: Channel, permitted: Sequence[str] | None = None
+    offer: Iterable[str],
+    credentials: SaslCredentials,
+    channel: Channel,
+    permitted: Sequence[str] | None = None,
+    ticket: GssapiClient | None = None,
 ) -> ClientMechanism:
     """The mechanism for an exchange.
 
     A client with a user becomes anonymous, PLAIN and OAUTHBEARER are used on a connection that others could read, and
-    EXTERNAL is used at all, only if `permitted` names them.
+    EXTERNAL and GSSAPI are used at all, only if `permitted` names them.
 
     Args:
         offer: names of the server's mechanisms.
         credentials: of the client.
         channel: the connection.
         permitted: names of mechanisms that may be used; None for all.
+        ticket: of Kerberos for the server; None for none.
 
     Raises:
         NoMechanism: there is none.
@@ -79,6 +86,8 @@ def choose_mechanism(
     for name in CLIENT_MECHANISMS:
         if name not in offer or (allowed is not None and name not in allowed):
             continue
+        if name == GSSAPI and ticket is not None:
+            return ticket
         reason = _obstacle(name, credentials, channel, named=allowed is not None)
         if reason is None:
             return _make(name, credentials, channel)
@@ -92,6 +101,8 @@ def _obstacle(name: str, credentials: SaslCredentials, channel: Channel, *, name
         secret = "password" if name == "PLAIN" else "token"
         return f"the {secret} could be read: use TLS (amqps://), or permit it by name (--sasl-mechanism {name})"
     match name:
+        case "GSSAPI":
+            return "it is used only if it is named (--sasl-mechanism GSSAPI)"
         case "OAUTHBEARER":
             return None if credentials.token is not None else "a token is needed"
         case "EXTERNAL":

@@ -8,6 +8,7 @@ from typing import Protocol
 from qmf.sasl.anonymous import AnonymousServer
 from qmf.sasl.channel import Channel
 from qmf.sasl.external import ExternalServer
+from qmf.sasl.gssapi import GSSAPI, KerberosService
 from qmf.sasl.mechanism import ServerMechanism
 from qmf.sasl.oauthbearer import OauthBearerServer
 from qmf.sasl.plain import PlainServer
@@ -17,6 +18,7 @@ from qmf.sasl.scram import PLUS, SCRAM_NAMES, ScramKeys, ScramServer, scram_is_i
 #: All mechanisms of servers, the strongest first.
 SERVER_MECHANISMS = (
     "EXTERNAL",
+    GSSAPI,
     "OAUTHBEARER",
     *(name + PLUS for name in SCRAM_NAMES),
     *SCRAM_NAMES,
@@ -48,7 +50,10 @@ class Tokens(Protocol):
 
 
 class Authenticator:
-    """Decides who the clients of a server are. Without passwords, tokens and certificates, everybody is let in."""
+    """Decides who the clients of a server are.
+
+    Without passwords, tokens, certificates and a service of Kerberos, everybody is let in.
+    """
 
     def __init__(
         self,
@@ -56,22 +61,25 @@ class Authenticator:
         tokens: Tokens | None = None,
         *,
         certificates: bool = False,
+        kerberos: KerberosService | None = None,
         mechanisms: Sequence[str] | None = None,
     ) -> None:
-        """Decide by passwords, tokens and certificates.
+        """Decide by passwords, tokens, certificates and tickets.
 
         Args:
             passwords: users; None for none.
             tokens: who vouches for users; None for nobody.
             certificates: clients may log in by a certificate that the listener has verified.
+            kerberos: to which clients may log in by tickets; None for none.
             mechanisms: names of those that may be used; None for all that are possible. PLAIN and OAUTHBEARER are used
                 on a connection that others can read only if they are named.
         """
         self._passwords = passwords
         self._tokens = tokens
         self._certificates = certificates
+        self._kerberos = kerberos
         self._permitted = None if mechanisms is None else {name.upper() for name in mechanisms}
-        self.open = passwords is None and tokens is None and not certificates
+        self.open = passwords is None and tokens is None and not certificates and kerberos is None
         self._scram = tuple(
             name
             for name in SCRAM_NAMES
@@ -101,6 +109,8 @@ class Authenticator:
                 )
             case "OAUTHBEARER":
                 return self._tokens is not None and readable_is_permitted
+            case "GSSAPI":
+                return self._kerberos is not None
             case "EXTERNAL":
                 return self._certificates and bool(channel.client_name)
         return name.removesuffix(PLUS) in self._scram and (
@@ -116,6 +126,9 @@ class Authenticator:
                 return AnonymousServer()
             case "PLAIN":
                 return PlainServer(self._check_plain)
+            case "GSSAPI":
+                assert self._kerberos is not None
+                return self._kerberos.start()
             case "EXTERNAL":
                 return ExternalServer(channel.client_name)
             case "OAUTHBEARER":

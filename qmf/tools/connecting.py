@@ -83,7 +83,7 @@ def add_connection_options(parser: argparse.ArgumentParser, *names: str) -> None
         metavar="<mech>",
         help="SASL mechanisms that may be used, e.g. PLAIN; by default the strongest that the broker offers",
     )
-    add("--sasl-service-name", metavar="<name>", help="accepted for scripts; no mechanism here uses it")
+    add("--sasl-service-name", metavar="<name>", help="accepted for scripts; that of GSSAPI is amqp")
     add("--ssl-certificate", "--cert", metavar="<cert>", type=Path, help="certificate of the client in PEM, for amqps")
     add("--ssl-key", "--key", metavar="<key>", type=Path, help="its private key in PEM")
     add(

@@ -34,6 +34,7 @@ from qmf.broker.daemon.reloading import Reloader
 from qmf.broker.daemon.security import (
     SecurityOptionError,
     check_security,
+    kerberos_service,
     open_audit,
     print_hash,
     security_warnings,
@@ -226,6 +227,7 @@ def _broker(
         users=users,
         tokens=tokens,
         certificates=options.tls_client_ca is not None,
+        kerberos=kerberos_service(options),
         mechanisms=None if options.sasl_mechanisms is None else options.sasl_mechanisms.replace(",", " ").split(),
         management=options.management_interval if manages else None,
         data_dir=options.data_dir,

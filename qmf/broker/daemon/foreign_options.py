@@ -53,7 +53,7 @@ FOREIGN_OPTIONS: Sequence[ForeignOption] = (
     ),
     ForeignOption("paging-dir", "messages that are kept on disk instead of memory are in --data-dir", "DIR"),
     ForeignOption("max-purge-batch", "expired messages are removed without batches", "MESSAGES"),
-    ForeignOption("sasl-service-name", "no SASL mechanism of this broker uses it", "NAME"),
+    ForeignOption("sasl-service-name", "the service of --kerberos-keytab is amqp", "NAME", harmless=("amqp",)),
     ForeignOption("tcp-nodelay", "it is always on", None),
     ForeignOption("known-hosts-url", "AMQP 1.0 has no list of known hosts", "URL", harmless=("none",)),
     _refuse("sasl-config", "users are in the file of --users, not in Cyrus SASL", "DIR"),

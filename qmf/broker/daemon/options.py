@@ -308,6 +308,12 @@ def _add_login_options(parser: argparse.ArgumentParser) -> None:
         help="allow these SASL mechanisms alone; PLAIN and OAUTHBEARER without TLS from other machines only if named",
     )
     add(
+        "--kerberos-keytab",
+        metavar="FILE",
+        type=Path,
+        help="let users log in by tickets of Kerberos (GSSAPI): the file has the key of amqp/HOST",
+    )
+    add(
         "--token-keys",
         metavar="FILE|URL",
         help="let users log in by JSON Web Tokens that were signed with these keys: a key set, or a public key in PEM",

@@ -12,6 +12,8 @@ from qmf._audit_log import AuditFile
 from qmf.broker.daemon.tls import BrokerTls, TlsOptions
 from qmf.connecting.loopback import is_loopback
 from qmf.connecting.tls import TlsError
+from qmf.sasl.gssapi import KerberosService
+from qmf.sasl.mechanism import SaslError
 from qmf.users.files import check_name
 from qmf.users.prompt import read_new_password
 from qmf.users.tokens import TokenOptions, TokenVerifier
@@ -29,11 +31,13 @@ def check_security(options: argparse.Namespace, host: str) -> None:
     Raises:
         SecurityOptionError: see above.
     """
-    logs_in = bool(options.users or options.token_keys or options.tls_client_ca)
+    logs_in = _logs_in(options)
     if options.auth and not logs_in:
-        raise SecurityOptionError("--auth yes needs --users FILE, --token-keys, or --tls-client-ca")
+        raise SecurityOptionError("--auth yes needs --users FILE, --token-keys, --tls-client-ca, or --kerberos-keytab")
     if options.auth is False and logs_in:
-        raise SecurityOptionError("--auth no lets everybody in: leave out --users, --token-keys and --tls-client-ca")
+        raise SecurityOptionError(
+            "--auth no lets everybody in: leave out --users, --token-keys, --tls-client-ca and --kerberos-keytab"
+        )
     if not logs_in and options.auth is None and not is_loopback(host):
         raise SecurityOptionError(
             f"anybody who reaches {host or 'this machine'} could use the broker: "
@@ -48,6 +52,11 @@ def check_security(options: argparse.Namespace, host: str) -> None:
         ):
             if given:
                 raise SecurityOptionError(f"--{name} needs --tls-cert")
+
+
+def _logs_in(options: argparse.Namespace) -> bool:
+    """Whether clients have to log in."""
+    return bool(options.users or options.token_keys or options.tls_client_ca or options.kerberos_keytab)
 
 
 def server_tls(options: argparse.Namespace) -> BrokerTls | None:
@@ -101,6 +110,20 @@ def token_verifier(options: argparse.Namespace) -> TokenVerifier | None:
     )
 
 
+def kerberos_service(options: argparse.Namespace) -> KerberosService | None:
+    """The service for which clients have tickets; None for none.
+
+    Raises:
+        SecurityOptionError: there is no usable key, or a library is missing.
+    """
+    if options.kerberos_keytab is None:
+        return None
+    try:
+        return KerberosService(options.kerberos_keytab)
+    except SaslError as error:
+        raise SecurityOptionError(f"--kerberos-keytab {error}") from error
+
+
 def security_warnings(
     host: str, options: argparse.Namespace, *, users: Mapping[str, str] | None, tls: BrokerTls | None
 ) -> list[str]:
@@ -148,7 +171,7 @@ def open_audit(path: Path) -> AuditFile:
 def _exposures(options: argparse.Namespace, *, known_users: bool, tls: bool) -> list[str]:
     """How others can reach a broker that listens on a network."""
     found = []
-    if not known_users and not options.token_keys and not options.tls_client_ca:
+    if not known_users and not _logs_in(options):
         found.append("without users (--users FILE), so that anybody who reaches it may use it")
     if not tls:
         found.append("without TLS (--tls-cert FILE), so that passwords and messages can be read on the way")

@@ -47,6 +47,8 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.session import EngineSession
 from qmf.bus.transport import AmqpTransport
 from qmf.bus.url import BusUrl
+from qmf.sasl.gssapi import GSSAPI, GssapiClient
+from qmf.sasl.mechanism import SaslError
 
 #: Connects a protocol to a broker.
 Dial = Callable[[asyncio.BaseProtocol], Awaitable[None]]
@@ -123,6 +125,7 @@ class NetworkConnection:
         self.url = url
         self.peer = ConnectionOpened("", frozenset())
         self.failure: NetworkFailure | None = None
+        self._settings = settings
         self._sasl = SaslClient(settings.credentials, settings.mechanisms)
         self.engine = Engine(settings.engine, self._sasl)
         self.transport = AmqpTransport(self.engine, self)
@@ -158,6 +161,7 @@ class NetworkConnection:
         """
         try:
             async with asyncio.timeout(timeout) as limit:
+                await self._get_ticket()
                 await self._handshake(tls, timeout)
         except BaseException as error:
             stage = "connected, but no answer in AMQP" if self._connected else "no connection"
@@ -167,6 +171,17 @@ class NetworkConnection:
             if isinstance(error, OSError | UnicodeError):
                 raise NetworkFailure(self.url, handshake_reason(error, self.url)) from error
             raise
+
+    async def _get_ticket(self) -> None:
+        """Where GSSAPI may be used: others may have to be asked for a ticket, which must not keep the loop waiting."""
+        settings = self._settings
+        if GSSAPI not in (name.upper() for name in settings.mechanisms or ()):
+            return
+        host, user = settings.credentials.host, settings.credentials.username
+        try:
+            self._sasl.ticket = await asyncio.to_thread(GssapiClient, host, user or "")
+        except SaslError as error:
+            raise NetworkFailure(self.url, str(error), FailureKind.AUTHENTICATION) from error
 
     async def _handshake(self, tls: ssl.SSLContext | None, timeout: float) -> None:
         if self._dial is not None:

@@ -20,6 +20,7 @@ from qmf.bus.engine.sasl_frames import (
 )
 from qmf.sasl.channel import Channel
 from qmf.sasl.client import NoMechanism, SaslCredentials, choose_mechanism
+from qmf.sasl.gssapi import GssapiClient
 from qmf.sasl.mechanism import ClientMechanism, SaslError
 
 #: Challenges of one exchange; mechanisms need a few.
@@ -31,6 +32,7 @@ class SaslClient:
 
     Attributes:
         channel: the connection; to be set when it is known, before the first bytes.
+        ticket: of Kerberos for the broker; to be set as early, where GSSAPI may be used.
         passed: see `SecurityLayer`.
     """
 
@@ -42,6 +44,7 @@ class SaslClient:
             permitted: names of mechanisms that may be used; None for all.
         """
         self.channel = Channel()
+        self.ticket: GssapiClient | None = None
         self.passed = False
         self._credentials = credentials
         self._permitted = permitted
@@ -84,7 +87,9 @@ class SaslClient:
     def _who(self) -> str:
         if self._credentials.username is not None:
             return f"user {self._credentials.username!r}"
-        return "the client with a token" if self._credentials.token is not None else "anonymous access"
+        if self._credentials.token is not None:
+            return "the client with a token"
+        return "anonymous access" if self.ticket is None else "the client with a ticket"
 
     def _on_frame(self, frame: SaslFrame) -> None:
         mechanism = self._mechanism
@@ -103,7 +108,7 @@ class SaslClient:
             raise SaslFrameError("unexpected SASL frame of the broker")
 
     def _choose(self, offer: Sequence[str]) -> None:
-        mechanism = choose_mechanism(offer, self._credentials, self.channel, self._permitted)
+        mechanism = choose_mechanism(offer, self._credentials, self.channel, self._permitted, self.ticket)
         self._mechanism = mechanism
         self._output += init_frame(mechanism.name, mechanism.initial(), self._credentials.host or None)
 
