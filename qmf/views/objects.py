@@ -31,6 +31,11 @@ class ObjectKey(ObjectId):
     agent_epoch: int = attrs.field(default=0, eq=False)
     broker: str = ""
 
+    @property
+    def object_id(self) -> ObjectId:
+        """Its id, as a console has it."""
+        return ObjectId(self.object_name, self.agent_name, self.agent_epoch)
+
 
 @attrs.frozen
 class ObjectIdentity:

@@ -48,7 +48,7 @@ from qmf_shell.session.backend import (
     QueryResult,
 )
 from qmf_shell.session.console_feed import KEPT, ConsoleFeed, FollowRequest, SharedFollow
-from qmf_shell.session.console_values import core_id, to_agent, to_core, to_event
+from qmf_shell.session.console_values import to_agent, to_core, to_event
 from qmf_shell.session.object_names import without_user
 from qmf_shell.session.own_objects import OwnObjectTracker, may_be_own
 
@@ -290,7 +290,7 @@ class ConsoleBackend:
     async def _get(self, client: Client, identity: ObjectIdentity) -> ObjectView | None:
         key = identity.key
         try:
-            found = await client.objects(object_id=core_id(key))
+            found = await client.objects(object_id=key.object_id)
             if not found and key.agent_epoch:
                 # The agent was restarted: the object may exist again, with the new epoch.
                 found = await client.objects(

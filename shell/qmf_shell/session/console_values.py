@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from qmf.console.aio import Agent as CoreAgent
-from qmf.console.aio import ObjectId, RemoteEvent
+from qmf.console.aio import RemoteEvent
 from qmf.views.events import EventView, event_view
 from qmf.views.objects import ObjectKey, key_of_reference
 from qmf_shell.session.backend import AgentRecord
@@ -26,9 +26,4 @@ def to_agent(item: CoreAgent, url: str, seen: int = 0) -> AgentRecord:
 
 def to_core(value: object) -> object:
     """Convert a value back: the opposite of `qmf.views.objects.key_of_reference`."""
-    return core_id(value) if isinstance(value, ObjectKey) else value
-
-
-def core_id(key: ObjectKey) -> ObjectId:
-    """The object id of a key."""
-    return ObjectId(key.object_name, key.agent_name, key.agent_epoch)
+    return value.object_id if isinstance(value, ObjectKey) else value

@@ -12,6 +12,7 @@ from qmf.console.aio import ChangeKind, Follow, ObjectId, RemoteObject, StillFin
 from qmf.errors import QmfError
 from qmf.protocol.objects import as_dict
 from qmf.schema import QmfType
+from qmf.views.objects import ObjectView, object_view
 from qmf.views.rates import growth_rate
 from qmf.views.units import is_number
 from qmf.web.pages.live.series import SeriesStore
@@ -97,6 +98,21 @@ class LiveObjects:
     def get(self, object_id: ObjectId) -> RemoteObject | None:
         """An object, or None."""
         return self._objects.get(object_id)
+
+    def views(self) -> Iterator[ObjectView]:
+        """All objects, as pages show them."""
+        return map(object_view, self)
+
+    def view(self, object_id: ObjectId) -> ObjectView | None:
+        """An object as pages show it, or None."""
+        found = self._objects.get(object_id)
+        return None if found is None else object_view(found)
+
+    @property
+    def current(self) -> ObjectView | None:
+        """Of one followed object: as it is, or as it last was; None while it is not known."""
+        found = next(iter(self), None) or next(iter(self.gone.values()), None)
+        return None if found is None else object_view(found)
 
     @property
     def failures(self) -> Mapping[str, QmfError]:
@@ -211,6 +227,12 @@ class LiveObjects:
 def own_failures(failures: Mapping[str, QmfError]) -> Mapping[str, QmfError]:
     """The failures of agents, without the note that more agents are being found: all pages say that."""
     return {agent: error for agent, error in failures.items() if not isinstance(error, StillFindingAgents)}
+
+
+def remote_object(view: ObjectView) -> RemoteObject:
+    """The object that a view of followed objects was made of."""
+    assert isinstance(view.handle, RemoteObject)
+    return view.handle
 
 
 def _time_of(obj: RemoteObject) -> float:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import attrs
 
-from qmf.console.aio import ObjectId, RemoteObject
+from qmf.console.aio import ObjectId
 from qmf.errors import QmfError
 from qmf.schema import ClassSchema
+from qmf.views.objects import ObjectView, object_view
 from qmf.views.references import may_refer, reference_members, references
 from qmf.views.text import natural_key
 from qmf.web.pages.live.followed import LiveObjects
@@ -35,7 +36,7 @@ def place(object_id: ObjectId) -> Place:
 class ReferringObject:
     """An object that refers to another, and the name of the property that does."""
 
-    object: RemoteObject
+    object: ObjectView
     name: str
 
 
@@ -51,7 +52,7 @@ class _ClassReferences:
 
     async def to(self, target: Place) -> list[ReferringObject]:
         await self._refresh()
-        found = ((self.objects.get(object_id), name) for object_id, name in self._found.get(target, ()))
+        found = ((self.objects.view(object_id), name) for object_id, name in self._found.get(target, ()))
         return [ReferringObject(obj, name) for obj, name in found if obj is not None]
 
     async def _refresh(self) -> None:
@@ -69,7 +70,7 @@ class _ClassReferences:
                     until = time.monotonic() + SLICE
                 obj = self.objects.get(object_id)
                 if obj is not None:
-                    for name, target in references_of(obj):
+                    for name, target in references(obj.schema, obj.typed_values) if obj.schema else ():
                         found.setdefault(place(target), []).append((object_id, name))
             self._found = found
             self._version = version
@@ -77,12 +78,8 @@ class _ClassReferences:
 
 
 def _by_class_and_name(item: ReferringObject) -> tuple[object, ...]:
-    return str(item.object.class_key), natural_key(item.object.object_id.object_name), item.name
-
-
-def references_of(obj: RemoteObject) -> Iterator[tuple[str, ObjectId]]:
-    """The references of an object, see `qmf.views.references`; none without a schema."""
-    return references(obj.schema, obj.typed_values) if obj.schema is not None else iter(())
+    identity = item.object.identity
+    return str(identity.class_key), natural_key(identity.key.object_name), item.name
 
 
 class References:
@@ -92,7 +89,7 @@ class References:
         self._site = site
         self._classes: dict[tuple[str, str], tuple[_ClassReferences, Callable[[], None]]] = {}
 
-    async def to(self, obj: RemoteObject) -> list[ReferringObject]:
+    async def to(self, obj: ObjectView) -> list[ReferringObject]:
         """The objects that refer to one, by class and name."""
         found: list[ReferringObject] = []
         for name in self._referring_classes(obj):
@@ -100,7 +97,7 @@ class References:
             if held is None:
                 objects, release = self._site.follow_class(*name)
                 held = self._classes[name] = (_ClassReferences(objects), release)
-            found += await held[0].to(place(obj.object_id))
+            found += await held[0].to(place(obj.identity.key))
         return sorted(found, key=_by_class_and_name)
 
     @property
@@ -114,27 +111,28 @@ class References:
         for _, release in classes.values():
             release()
 
-    def _referring_classes(self, obj: RemoteObject) -> list[tuple[str, str]]:
+    def _referring_classes(self, obj: ObjectView) -> list[tuple[str, str]]:
         """The classes whose schema allows references to this object; of those that name no class, all that have any."""
         found: dict[tuple[str, str], None] = {}
+        key = obj.identity.class_key if obj.identity.class_key.name else None
         for summary in self._site.catalogue.classes():
             for schema in summary.versions:
                 if isinstance(schema, ClassSchema) and any(
-                    may_refer(schema, item, obj.class_key) for item in reference_members(schema)
+                    may_refer(schema, item, key) for item in reference_members(schema)
                 ):
                     found[summary.package, summary.name] = None
         return list(found)
 
 
-async def find_object(site: SharedState, object_id: ObjectId) -> RemoteObject | None:
+async def find_object(site: SharedState, object_id: ObjectId) -> ObjectView | None:
     """An object: as it is followed for some page, else as its agent answers; None if there is none, or no answer."""
     name = object_id.object_name.split(":")
     followed = site.followed_class(name[0], name[1].lower()) if len(name) > 2 else None
-    found = followed.get(object_id) if followed is not None else site.object(object_id)
+    found = followed.view(object_id) if followed is not None else site.object(object_id)
     if found is not None:
         return found
     try:
         answers = await site.client.objects(object_id=object_id)
     except QmfError:
         return None
-    return answers[0] if answers else None
+    return object_view(answers[0]) if answers else None

@@ -27,6 +27,7 @@ from qmf.console.aio import (
 from qmf.errors import QmfError
 from qmf.views.events import event_view
 from qmf.views.internal import BROKER_PACKAGE, CONNECTION
+from qmf.views.objects import ObjectView
 from qmf.web.pages.live.catalogue import Catalogue
 from qmf.web.pages.live.event_log import EventLog
 from qmf.web.pages.live.followed import KEPT, FollowedSelection, LiveObjects
@@ -115,10 +116,10 @@ class SharedState:
         """One object, see `FollowedStore.lease`."""
         return self.followed.lease(FollowedSelection(object_id=object_id))
 
-    def object(self, object_id: ObjectId) -> RemoteObject | None:
+    def object(self, object_id: ObjectId) -> ObjectView | None:
         """An object that is followed, or None."""
         found = self.followed.get(FollowedSelection(object_id=object_id))
-        return None if found is None else found.get(object_id)
+        return None if found is None else found.view(object_id)
 
     def drop_stale(self) -> None:
         """Remove objects that were not found again after the broker was lost."""
@@ -141,10 +142,6 @@ class SharedState:
             end = time.monotonic() + seconds
             while self.catalogue.counted_at is None and time.monotonic() < end:  # noqa: ASYNC110 - seldom, and short
                 await asyncio.sleep(0.02)
-
-    def refresh_classes(self) -> None:
-        """Ask for all classes soon."""
-        self._agents_changed.set()
 
     def _on_notification(self, item: Notification) -> None:
         now = time.time()

@@ -15,7 +15,7 @@ from qmf.web.pages.screens.data_table import Cell, DataColumn, DataRow, DataTabl
 from qmf.web.pages.screens.open_page import OpenPage
 from qmf.web.pages.views.graph import Graph, bus_graph, echart_options, object_graph
 from qmf.web.pages.views.page_urls import MOST_DEPTH, GraphUrl, object_url
-from qmf.web.pages.views.value_texts import object_index
+from qmf.web.pages.views.value_texts import object_title
 
 #: Seconds between two looks at what belongs together.
 PAUSE = 10.0
@@ -28,7 +28,7 @@ async def graph_screen(visit: OpenPage, url: GraphUrl) -> None:
     site = visit.site
     finder = visit.references()
     root = None if url.root is None else await find_object(site, url.root)
-    name = "" if url.root is None else object_index(root) if root is not None else clean(url.root.object_name)
+    name = "" if url.root is None else object_title(root) if root is not None else clean(url.root.object_name)
     title = f"Graph of {name}" if name else "Graph"
     desc = (
         "What it refers to, and what refers to it."

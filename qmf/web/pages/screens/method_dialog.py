@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from nicegui import ui
 
-from qmf.console.aio import RemoteObject
 from qmf.errors import QmfError
 from qmf.schema import Method
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean, one_line
 from qmf.web.access.explanations import explain
 from qmf.web.pages.screens.long_text import cut_html
@@ -24,7 +24,7 @@ from qmf.web.pages.views.method_form import (
     form_of,
     property_form,
 )
-from qmf.web.pages.views.value_texts import object_index, value_text
+from qmf.web.pages.views.value_texts import object_title, value_text
 from qmf.web.problems import Problem
 from qmf.web.scopes import Scope
 
@@ -32,7 +32,7 @@ Values = Mapping[str, object]
 _WARNING = "This may destroy what cannot be had back, or interrupt others."
 
 
-def open_method_dialog(visit: OpenPage, obj: RemoteObject, method: Method) -> None:
+def open_method_dialog(visit: OpenPage, obj: ObjectView, method: Method) -> None:
     """Ask for the arguments of a method, confirm if it may change something, call it, and show what it answers."""
     fields = form_of(method)
 
@@ -63,11 +63,9 @@ def open_method_dialog(visit: OpenPage, obj: RemoteObject, method: Method) -> No
     ).open()
 
 
-def open_properties_dialog(visit: OpenPage, obj: RemoteObject) -> None:
+def open_properties_dialog(visit: OpenPage, obj: ObjectView) -> None:
     """Ask for new values of the properties that a console may set, confirm, and set them."""
-    assert obj.schema is not None
-    values = {item.name: obj.typed_values.get(item.name) for item in obj.schema.properties}
-    fields = property_form(obj.schema, values)
+    fields = property_form(obj.schema, obj.values)
 
     async def assign(changed: Values) -> list[tuple[str, str]]:
         await visit.set_properties(obj, changed)
@@ -86,13 +84,12 @@ def open_properties_dialog(visit: OpenPage, obj: RemoteObject) -> None:
     ).open()
 
 
-def _title(obj: RemoteObject) -> str:
-    key = obj.class_key
-    return f"{clean(key.name) if key else 'object'} {object_index(obj)}"
+def _title(obj: ObjectView) -> str:
+    return f"{clean(obj.identity.class_key.name)} {object_title(obj)}"
 
 
-def _name(obj: RemoteObject) -> str:
-    return f"{_title(obj)} at {clean(obj.agent)}"
+def _name(obj: ObjectView) -> str:
+    return f"{_title(obj)} at {clean(obj.identity.key.agent_name)}"
 
 
 class _Form:

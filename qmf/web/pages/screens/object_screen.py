@@ -8,8 +8,9 @@ import time
 
 from nicegui import ui
 
-from qmf.console.aio import ObjectId, RemoteObject
+from qmf.console.aio import ObjectId
 from qmf.schema import Access
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean, one_line, plural
 from qmf.web.access.rules import SET_PROPERTIES
 from qmf.web.pages.live.followed import LiveObjects
@@ -30,7 +31,7 @@ from qmf.web.pages.views.object_view import (
     statistic_rows,
 )
 from qmf.web.pages.views.page_urls import GraphUrl, PlotsUrl, agent_url, class_url, object_url
-from qmf.web.pages.views.value_texts import ago_text, instant_text, object_index
+from qmf.web.pages.views.value_texts import ago_text, class_title, instant_text, object_title
 
 #: Objects that refer to this one, and its events, that are shown.
 MOST_REFERRERS = 100
@@ -60,8 +61,8 @@ async def object_screen(visit: OpenPage, object_id: ObjectId) -> None:
     """Build the page."""
     objects = visit.follow_object(object_id)
     await visit.until(lambda: bool(len(objects)) or objects.complete)
-    obj = _current(objects)
-    title = f"{_class_name(obj)} {object_index(obj)}" if obj is not None else clean(object_id.object_name)
+    obj = objects.current
+    title = f"{class_title(obj)} {object_title(obj)}" if obj is not None else clean(object_id.object_name)
     with visit.page(title, heading=False):
         head = ui.html("", sanitize=False)
         body = ui.element("div")
@@ -69,7 +70,7 @@ async def object_screen(visit: OpenPage, object_id: ObjectId) -> None:
 
     async def update() -> None:
         nonlocal built
-        found = _current(objects)
+        found = objects.current
         head.set_content(_head(visit, objects, object_id, found))
         if found is None:
             return
@@ -84,16 +85,6 @@ async def object_screen(visit: OpenPage, object_id: ObjectId) -> None:
     await update()
 
 
-def _current(objects: LiveObjects) -> RemoteObject | None:
-    """The object as it is, or as it last was."""
-    return next(iter(objects), None) or next(iter(objects.gone.values()), None)
-
-
-def _class_name(obj: RemoteObject) -> str:
-    key = obj.class_key
-    return clean(obj.schema.name if obj.schema else key.name if key else "object")
-
-
 class _ObjectPage:
     """The parts of the page that exist once the object is known."""
 
@@ -102,22 +93,22 @@ class _ObjectPage:
         self._finder = visit.references()
         self._next_search = 0.0
         self._events_seen = -1
-        self._obj: RemoteObject | None = None
+        self._obj: ObjectView | None = None
 
-    def build(self, obj: RemoteObject) -> None:
+    def build(self, obj: ObjectView) -> None:
         visit = self._visit
         self._obj = obj
         try:
-            visit.record([(obj.object_id, name) for name in recorded_names(obj.schema)])
+            visit.record([(obj.identity.key.object_id, name) for name in recorded_names(obj.schema)])
         except TooManySeriesError as error:
             ui.label(str(error)).classes("qmf-problem")
         self._methods(obj)
         ui.html("<h2>Properties</h2>", sanitize=False)
         self._properties = DataTable("Properties", _PROPERTY_COLUMNS, marked=True, empty="It has no properties.")
-        if obj.schema is None or obj.schema.statistics:
+        if obj.schema.statistics:
             ui.html("<h2>Statistics</h2>", sanitize=False)
         self._statistics = DataTable("Statistics", _STATISTIC_COLUMNS, marked=True, on_act=self._plot)
-        self._statistics.set_visibility(bool(obj.schema and obj.schema.statistics))
+        self._statistics.set_visibility(bool(obj.schema.statistics))
         self._referrers_title = ui.html("<h2>Referred to by</h2>", sanitize=False)
         self._referrers = DataTable("Referred to by", _REFERENCE_COLUMNS, empty="Nothing refers to it.")
         self._more = ui.label().classes("qmf-note")
@@ -125,17 +116,17 @@ class _ObjectPage:
         ui.html("<h2>Its events</h2>", sanitize=False)
         self._events = DataTable("Its events", EVENT_COLUMNS, empty="None of the events received so far is about it.")
 
-    def _methods(self, obj: RemoteObject) -> None:
-        visit, methods = self._visit, obj.methods
-        settable = bool(obj.schema and any(item.access is Access.RW for item in obj.schema.properties))
+    def _methods(self, obj: ObjectView) -> None:
+        visit, methods = self._visit, obj.schema.methods
+        settable = any(item.access is Access.RW for item in obj.schema.properties)
         if not methods and not settable:
             return
         with ui.element("div").classes("qmf-methods").props('role="group" aria-label="Methods"'):
-            for name, method in methods.items():
+            for method in methods:
                 button = ui.button(
-                    clean(name), on_click=lambda method=method: open_method_dialog(visit, self._object(), method)
+                    clean(method.name), on_click=lambda method=method: open_method_dialog(visit, self._object(), method)
                 )
-                button.props("outline dense no-caps").set_enabled(visit.may_call(obj, name))
+                button.props("outline dense no-caps").set_enabled(visit.may_call(obj, method.name))
                 if is_dangerous(method):
                     button.props("color=negative icon=warning")
                 if method.desc:
@@ -144,11 +135,11 @@ class _ObjectPage:
                 setter = ui.button("Set properties", on_click=lambda: open_properties_dialog(visit, self._object()))
                 setter.props("outline dense no-caps icon=edit").set_enabled(visit.may_call(obj, SET_PROPERTIES))
 
-    def _object(self) -> RemoteObject:
+    def _object(self) -> ObjectView:
         assert self._obj is not None
         return self._obj
 
-    async def update(self, obj: RemoteObject) -> None:
+    async def update(self, obj: ObjectView) -> None:
         self._obj = obj
         site = self._visit.site
         self._properties.show([_property(row) for row in property_rows(obj)])
@@ -162,7 +153,7 @@ class _ObjectPage:
         if time.monotonic() >= self._next_search:
             await self._search(obj)
 
-    async def _search(self, obj: RemoteObject) -> None:
+    async def _search(self, obj: ObjectView) -> None:
         start = time.monotonic()
         self._next_search = start + REFERENCE_PAUSE
         found = await self._finder.to(obj)
@@ -172,10 +163,10 @@ class _ObjectPage:
         self._referrers.show(
             [
                 DataRow(
-                    f"{item.object.object_id.object_name} {item.name}",
+                    f"{item.object.identity.key.object_name} {item.name}",
                     (
-                        Cell(object_index(item.object), object_url(item.object.object_id), "strong"),
-                        Cell(_class_name(item.object), kind="dim"),
+                        Cell(object_title(item.object), object_url(item.object.identity.key), "strong"),
+                        Cell(class_title(item.object), kind="dim"),
                         Cell(clean(item.name), kind="dim"),
                     ),
                 )
@@ -229,22 +220,21 @@ def _statistic(row: StatisticRow) -> DataRow:
     )
 
 
-def _head(visit: OpenPage, objects: LiveObjects, object_id: ObjectId, obj: RemoteObject | None) -> str:
+def _head(visit: OpenPage, objects: LiveObjects, object_id: ObjectId, obj: ObjectView | None) -> str:
     """The beginning of the page, as HTML: what the object is and how current it is shown, or why it is not shown."""
     if obj is None:
         return _absence(visit, objects, object_id)
-    key = obj.class_key
-    where = f'<a href="{class_url(key.package, key.name)}">{html.escape(clean(key.package))}</a>' if key else ""
-    desc = html.escape(one_line(obj.schema.desc or "")) if obj.schema else ""
-    create = obj.timestamps.create
+    key, own = obj.identity.class_key, obj.identity.key
+    where = f'<a href="{class_url(key.package, key.name)}">{html.escape(clean(key.package))}</a>' if key.name else ""
+    desc = html.escape(one_line(obj.schema.desc or ""))
     facts = [
-        f"agent {_agent_link(obj.agent)}",
-        f"created {instant_text(create)}" if create else "",
+        f"agent {_agent_link(own.agent_name)}",
+        f"created {instant_text(obj.created)}" if obj.created else "",
         *_currency(visit, objects, obj),
-        f'<a href="{html.escape(str(GraphUrl(obj.object_id)))}">graph</a>',
+        f'<a href="{html.escape(str(GraphUrl(own.object_id)))}">graph</a>',
     ]
     return (
-        f"<h1>{html.escape(_class_name(obj))} {cut_html(object_index(obj))}</h1>"
+        f"<h1>{html.escape(class_title(obj))} {cut_html(object_title(obj))}</h1>"
         f'<p class="qmf-desc">{" · ".join(filter(None, (desc, where)))}</p>'
         f'<p class="qmf-note">{" · ".join(filter(None, facts))}</p>{"" if len(objects) else _loss(obj)}'
     )
@@ -265,20 +255,21 @@ def _absence(visit: OpenPage, objects: LiveObjects, object_id: ObjectId) -> str:
     )
 
 
-def _currency(visit: OpenPage, objects: LiveObjects, obj: RemoteObject) -> tuple[str, str]:
+def _currency(visit: OpenPage, objects: LiveObjects, obj: ObjectView) -> tuple[str, str]:
     """How old the values are, and how they come here."""
-    update = obj.timestamps.update
-    age = f"as of {ago_text(time.time() - update / 1e9)}" if update else ""
+    age = f"as of {ago_text(time.time() - obj.updated / 1e9)}" if obj.updated else ""
     if not visit.site.connection.connected:
         return f'<span class="qmf-stale">stale{age and f", {age}"}</span>', ""
-    return age, _SOURCES.get(objects.source_of(obj.agent), "asked for regularly") if len(objects) else ""
+    return age, _SOURCES.get(objects.source_of(obj.identity.key.agent_name), "asked for regularly") if len(
+        objects
+    ) else ""
 
 
-def _loss(obj: RemoteObject) -> str:
+def _loss(obj: ObjectView) -> str:
     """What is known of an object that is not there any more."""
     reason = "It is gone, or its agent is"
-    if obj.is_deleted:
-        reason = f"It was deleted at {instant_text(obj.timestamps.delete)}"
+    if obj.deleted:
+        reason = f"It was deleted at {instant_text(obj.deleted)}"
     return f'<p class="qmf-problem" role="status">{reason}. What is shown is its last state.</p>'
 
 

@@ -17,10 +17,11 @@ from starlette.requests import Request
 
 from qmf._version import __version__
 from qmf.console.aio import ObjectId, RemoteObject
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf.web.access.caller import Caller
 from qmf.web.access.rules import SET_PROPERTIES
-from qmf.web.pages.live.followed import LiveObjects
+from qmf.web.pages.live.followed import LiveObjects, remote_object
 from qmf.web.pages.live.references import References
 from qmf.web.pages.live.series import SeriesKey
 from qmf.web.pages.live.shared_state import SharedState
@@ -134,10 +135,10 @@ class OpenPage:
         """Whether the visitor may do that."""
         return self.caller.may(scope)
 
-    def may_call(self, obj: RemoteObject, method: str) -> bool:
+    def may_call(self, obj: ObjectView, method: str) -> bool:
         """Whether the visitor may call a method of an object, or set its properties (`SET_PROPERTIES`)."""
         scope = Scope.SET if method == SET_PROPERTIES else Scope.CALL
-        return self.may(scope) and not self.services.access.methods.refusal(self.caller, method, obj.class_key)
+        return self.may(scope) and not self.services.access.methods.refusal(self.caller, method, obj.identity.class_key)
 
     def still_in(self) -> bool:
         """Whether the visitor's session goes on; if not, the browser is sent to log in."""
@@ -216,35 +217,38 @@ class OpenPage:
             "window.addEventListener('qmf-theme', box); box();"
         )
 
-    async def call(self, obj: RemoteObject, method: str, inputs: Mapping[str, Any]) -> Mapping[str, object]:
+    async def call(self, obj: ObjectView, method: str, inputs: Mapping[str, Any]) -> Mapping[str, object]:
         """Call a method for the visitor.
 
         Raises:
             Problem: 403, the rules deny it.
             QmfError: see `RemoteObject.call`.
         """
-        caller, target = self.caller, obj.object_id.object_name
+        caller, key = self.caller, obj.identity.key
         with self.services.audit.attempt(
-            caller, "call", agent=obj.agent, object=target, method=method, arguments=inputs
+            caller, "call", agent=key.agent_name, object=key.object_name, method=method, arguments=inputs
         ) as record:
-            self.services.access.methods.check(caller, method, obj.class_key)
+            self.services.access.methods.check(caller, method, obj.identity.class_key)
             outputs: Mapping[str, object] = await self._for_caller(obj).call(method, **inputs)
             record["outputs"] = outputs
         return outputs
 
-    async def set_properties(self, obj: RemoteObject, values: Mapping[str, Any]) -> None:
+    async def set_properties(self, obj: ObjectView, values: Mapping[str, Any]) -> None:
         """Set properties for the visitor.
 
         Raises:
             Problem: 403, the rules deny it.
             QmfError: see `RemoteObject.set`.
         """
-        target = obj.object_id.object_name
-        with self.services.audit.attempt(self.caller, "set", agent=obj.agent, object=target, properties=values):
-            self.services.access.methods.check(self.caller, SET_PROPERTIES, obj.class_key)
+        caller, key = self.caller, obj.identity.key
+        with self.services.audit.attempt(
+            caller, "set", agent=key.agent_name, object=key.object_name, properties=values
+        ):
+            self.services.access.methods.check(caller, SET_PROPERTIES, obj.identity.class_key)
             await self._for_caller(obj).set(**values)
 
-    def _for_caller(self, obj: RemoteObject) -> RemoteObject:
+    def _for_caller(self, view: ObjectView) -> RemoteObject:
+        obj = remote_object(view)
         return obj.on_behalf_of(self.caller.name) if self.caller.name else obj
 
     def on_update(self, update: Callable[[], Awaitable[None] | None], *, counts: bool = False) -> None:

@@ -64,12 +64,13 @@ async def overview_screen(visit: OpenPage) -> None:
         follow(ALERT)
         follow(BROKER)
         found = overview(site, now)
-        open_alerts = alert_rows(followed[ALERT]) if ALERT in followed else []
+        open_alerts = alert_rows(followed[ALERT].views()) if ALERT in followed else []
         tiles.set_content(_tiles(found, len(followed[ALERT]) if ALERT in followed else None))
         alerts_title.set_visibility(ALERT in followed)
         alerts.set_visibility(ALERT in followed)
         alerts.show([alert_cells(row) for row in open_alerts])
-        brokers.show([_broker_row(item) for item in broker_rows(site, followed.get(BROKER, ()), now)])
+        known = followed[BROKER].views() if BROKER in followed else ()
+        brokers.show([_broker_row(item) for item in broker_rows(site, known, now)])
         agents.show([agent_cells(row) for row in found.agents])
         left = found.all_agents - len(found.agents)
         more.set_text(f"{left:,} more agents are in the table of agents." if left > 0 else "")

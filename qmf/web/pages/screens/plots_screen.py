@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import attrs
 from nicegui import ui
 
-from qmf.console.aio import ObjectId, RemoteObject
+from qmf.console.aio import ObjectId
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf.web.pages.live.followed import LiveObjects
 from qmf.web.pages.live.series import TooManySeriesError
@@ -43,9 +44,9 @@ async def plots_screen(visit: OpenPage, url: PlotsUrl) -> None:
         except TooManySeriesError as error:
             ui.notify(str(error), type="negative")
 
-    def find(value: PlottedValue) -> RemoteObject | None:
+    def find(value: PlottedValue) -> ObjectView | None:
         objects = followed.get(value.object_id)
-        return None if objects is None else next(iter(objects), None)
+        return None if objects is None else next(objects.views(), None)
 
     watch(current.values)
     with visit.page("Plots", "Values over time. They are recorded from the moment that somebody looks at them."):

@@ -7,17 +7,17 @@ from itertools import islice
 
 import attrs
 
-from qmf.console.aio import ObjectId, RemoteObject
+from qmf.console.aio import ObjectId
 from qmf.errors import QmfError
 from qmf.views.conditions import parse_condition
 from qmf.views.event_filter import EventFilter
 from qmf.views.events import EventView, severity_name
 from qmf.views.names import reference_text
-from qmf.views.objects import object_view
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf.web.pages.live.event_log import LoggedEvent
 from qmf.web.pages.views.page_urls import EventsUrl, agent_url, object_url
-from qmf.web.pages.views.value_texts import instant_text, object_index, value_text
+from qmf.web.pages.views.value_texts import instant_text, object_title, value_text
 
 #: Events that a page shows at most.
 MOST_SHOWN = 300
@@ -104,9 +104,7 @@ def event_rows(events: Iterable[LoggedEvent], url: EventsUrl, most: int = MOST_S
     return [event_row(item) for item in islice(wanted, most)]
 
 
-def events_about(events: Iterable[LoggedEvent], obj: RemoteObject, most: int) -> list[EventRow]:
+def events_about(events: Iterable[LoggedEvent], obj: ObjectView, most: int) -> list[EventRow]:
     """Those of the events that are about an object, `most` of them at most."""
-    names = {*object_view(obj).names, object_index(obj)}
-    return [
-        event_row(item) for item in islice((item for item in events if item.event.is_about(obj.object_id, names)), most)
-    ]
+    key, names = obj.identity.key, {*obj.names, object_title(obj)}
+    return [event_row(item) for item in islice((item for item in events if item.event.is_about(key, names)), most)]

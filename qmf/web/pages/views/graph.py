@@ -6,16 +6,17 @@ from collections.abc import Iterator
 
 import attrs
 
-from qmf.console.aio import RemoteObject
 from qmf.schema import ClassSchema, Kind
-from qmf.views.references import reference_members
+from qmf.views.objects import ObjectView
+from qmf.views.references import reference_members, references
 from qmf.views.text import clean
 from qmf.web.own_objects import OwnObjects
 from qmf.web.pages.live.catalogue import ClassSummary
-from qmf.web.pages.live.references import References, find_object, place, references_of
+from qmf.web.pages.live.followed import remote_object
+from qmf.web.pages.live.references import References, find_object, place
 from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.views.page_urls import agent_url, class_url, object_url
-from qmf.web.pages.views.value_texts import object_index
+from qmf.web.pages.views.value_texts import object_title
 
 #: Nodes of a graph at most; more could not be told apart.
 MOST_NODES = 150
@@ -116,49 +117,49 @@ def _reference_edges(item: ClassSummary) -> Iterator[GraphEdge]:
                 yield GraphEdge(_class_key(item.package, item.name), other, clean(member.name))
 
 
-async def object_graph(site: SharedState, finder: References, root: RemoteObject, depth: int) -> Graph:
+async def object_graph(site: SharedState, finder: References, root: ObjectView, depth: int) -> Graph:
     """An object, its agent, and what is up to `depth` references away in either direction.
 
     Objects that agents and consoles created for themselves are left out.
     """
     own = OwnObjects(site.connection_object)
-    nodes: dict[tuple[str | None, str], GraphNode] = {place(root.object_id): _node(root, root=True)}
+    nodes: dict[tuple[str | None, str], GraphNode] = {place(root.identity.key): _node(root, root=True)}
     edges: dict[GraphEdge, None] = {}
     left_out = 0
     level = [root]
     for _ in range(depth):
-        following: list[RemoteObject] = []
+        following: list[ObjectView] = []
         for obj in level:
-            referrers = [item for item in await finder.to(obj) if not own.is_own(item.object)]
+            referrers = [item for item in await finder.to(obj) if not own.is_own(remote_object(item.object))]
             left_out += max(0, len(referrers) - MOST_REFERRERS)
             found = [(item.object, item.name, True) for item in referrers[:MOST_REFERRERS]]
-            for name, target in references_of(obj):
+            for name, target in references(obj.schema, obj.values):
                 other = await find_object(site, target)
                 if other is not None:
                     found.append((other, name, False))
             for other, name, incoming in found:
-                if place(other.object_id) not in nodes:
+                if place(other.identity.key) not in nodes:
                     if len(nodes) >= MOST_NODES:
                         left_out += 1
                         continue
-                    nodes[place(other.object_id)] = _node(other)
+                    nodes[place(other.identity.key)] = _node(other)
                     following.append(other)
                 source, target_node = (other, obj) if incoming else (obj, other)
                 edges[GraphEdge(_key(source), _key(target_node), clean(name))] = None
         level = following
-    agent = _agent_node(root.agent)
+    agent = _agent_node(root.identity.key.agent_name)
     return Graph((*nodes.values(), agent), (*edges, GraphEdge(agent.key, _key(root), "has")), left_out)
 
 
-def _key(obj: RemoteObject) -> str:
-    return f"{obj.agent}|{obj.object_id.object_name}"
+def _key(obj: ObjectView) -> str:
+    key = obj.identity.key
+    return f"{key.agent_name}|{key.object_name}"
 
 
-def _node(obj: RemoteObject, *, root: bool = False) -> GraphNode:
-    key = obj.class_key
-    return GraphNode(
-        _key(obj), object_index(obj), clean(key.name) if key else "object", object_url(obj.object_id), root
-    )
+def _node(obj: ObjectView, *, root: bool = False) -> GraphNode:
+    identity = obj.identity
+    category = clean(identity.class_key.name) or "object"
+    return GraphNode(_key(obj), object_title(obj), category, object_url(identity.key), root)
 
 
 def echart_options(graph: Graph, *, dark: bool, arrange: bool = True) -> dict[str, object]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from qmf.console.aio import ObjectId, RemoteObject
+from qmf.console.aio import ObjectId
 from qmf.errors import NotFoundError
 from qmf.schema import TYPES, ClassSchema
 from qmf.views.conditions import Field, Test, compile_filter, parse_condition
 from qmf.views.fields import find_field
 from qmf.views.objects import ObjectView
 from qmf.views.text import clean
-from qmf.web.pages.live.followed import LiveObjects
+from qmf.web.pages.live.followed import LiveObjects, remote_object
 from qmf.web.pages.views.value_columns import PageColumn
 
 
@@ -59,8 +59,7 @@ def _field(column: PageColumn, objects: LiveObjects) -> Field:
         objects.track_rate(column.rate)
 
         def rate(obj: ObjectView) -> float | None:
-            assert isinstance(obj.handle, RemoteObject)
-            return objects.rate(column.rate, obj.handle.object_id)
+            return objects.rate(column.rate, remote_object(obj).object_id)
 
         return Field(name=column.name, read=rate, type=TYPES["double"])
 

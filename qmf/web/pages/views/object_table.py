@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import attrs
 
-from qmf.console.aio import ObjectId, RemoteObject
+from qmf.console.aio import ObjectId
 from qmf.errors import NotFoundError
 from qmf.views.conditions import ConditionError
 from qmf.views.fields import COMMON_FIELDS
 from qmf.views.names import reference_text
-from qmf.views.objects import ObjectView, object_view
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean
 from qmf.views.units import rate_text
 from qmf.web.own_objects import OwnObjects
@@ -149,7 +149,7 @@ class ClassTable:
         await order.refresh()
         page = page_of(order.ids, url.page, url.size)
         now = time.time()
-        rows = [self._row(obj, shown, now) for item in page.items if (obj := self._objects.get(item)) is not None]
+        rows = [self._row(item, view, shown, now) for item in page.items if (view := self._objects.view(item))]
         return TablePage(
             tuple(map(_heading, shown)),
             tuple(rows),
@@ -194,12 +194,10 @@ class ClassTable:
                 del self._orders[min(self._orders, key=lambda item: self._orders[item].used)]
         return found
 
-    def _row(self, obj: RemoteObject, columns: Sequence[PageColumn], now: float) -> TableRow:
-        object_id, view = obj.object_id, object_view(obj)
-        key = f"{obj.agent}|{object_id.object_name}|{object_id.agent_epoch}"
-        return TableRow(
-            key, object_id, obj.agent, tuple(self._cell(view, object_id, column, now) for column in columns)
-        )
+    def _row(self, object_id: ObjectId, obj: ObjectView, columns: Sequence[PageColumn], now: float) -> TableRow:
+        agent = object_id.agent_name or ""
+        key = f"{agent}|{object_id.object_name}|{object_id.agent_epoch}"
+        return TableRow(key, object_id, agent, tuple(self._cell(obj, object_id, column, now) for column in columns))
 
     def _cell(self, obj: ObjectView, object_id: ObjectId, column: PageColumn, now: float) -> TableCell:
         if column.rate:

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from qmf.console.aio import ObjectId, RemoteObject
+from qmf.console.aio import ObjectId
 from qmf.schema import TYPES, Access, ClassSchema, Property, Statistic, Style
 from qmf.views.counters import is_counter
 from qmf.views.fields import fields_of, main_entry
 from qmf.views.names import reference_text
+from qmf.views.objects import ObjectView
 from qmf.views.rates import growth_rates
 from qmf.views.text import clean, one_line
 from qmf.views.units import plural_unit, rate_text
@@ -76,20 +77,15 @@ _ACCESS: Mapping[Access, str] = {
 }
 
 
-def property_rows(obj: RemoteObject) -> list[PropertyRow]:
+def property_rows(obj: ObjectView) -> list[PropertyRow]:
     """The properties of an object, in schema order; and what it has besides its schema."""
     schema = obj.schema
-    values = obj.data.values
-    if schema is None:
-        return [PropertyRow(clean(name), plain_text(value), "") for name, value in obj.properties.items()]
-    rows = [_property_row(item, obj.typed_values.get(item.name)) for item in schema.properties]
+    rows = [_property_row(item, obj.values.get(item.name)) for item in schema.properties]
     known = fields_of(schema)
-    rows += [
-        PropertyRow(clean(name), plain_text(values[name]), "not in the schema of the class")
-        for name in values
-        if name not in known
+    note = "not in the schema of the class" if known else ""
+    return rows + [
+        PropertyRow(clean(name), plain_text(value), note) for name, value in obj.values.items() if name not in known
     ]
-    return rows
 
 
 def _property_row(item: Property, value: object) -> PropertyRow:
@@ -105,10 +101,8 @@ def _property_row(item: Property, value: object) -> PropertyRow:
     )
 
 
-def recorded_names(schema: ClassSchema | None) -> list[str]:
+def recorded_names(schema: ClassSchema) -> list[str]:
     """The wire names of the values of which small plots are shown: one for each statistic that is a number."""
-    if schema is None:
-        return []
     return [main_entry(item) for item in schema.statistics if _is_plotted(item)]
 
 
@@ -118,7 +112,7 @@ def _is_plotted(item: Statistic) -> bool:
 
 
 def statistic_rows(
-    obj: RemoteObject, series: SeriesStore, now: float | None = None, *, connected: bool = True
+    obj: ObjectView, series: SeriesStore, now: float | None = None, *, connected: bool = True
 ) -> list[StatisticRow]:
     """The statistics of an object, in schema order.
 
@@ -128,22 +122,17 @@ def statistic_rows(
         now: seconds since 1970; None for the clock's.
         connected: there is a broker; without one nothing is known of growth.
     """
-    schema = obj.schema
-    if schema is None:
-        return []
     at = time.time() if now is None else now
-    recorded = series.series_of(obj.object_id)
-    rows = [_statistic_row(obj, schema, item, recorded, at) for item in schema.statistics]
+    recorded = series.series_of(obj.identity.key.object_id)
+    rows = [_statistic_row(obj, item, recorded, at) for item in obj.schema.statistics]
     return rows if connected else [attrs.evolve(row, rate="") for row in rows]
 
 
-def _statistic_row(
-    obj: RemoteObject, schema: ClassSchema, item: Statistic, recorded: Mapping[str, PlottedSeries], now: float
-) -> StatisticRow:
-    values = [obj.typed_values.get(entry.name) for entry in item.entries]
+def _statistic_row(obj: ObjectView, item: Statistic, recorded: Mapping[str, PlottedSeries], now: float) -> StatisticRow:
+    values = [obj.values.get(entry.name) for entry in item.entries]
     text, parts, href = _statistic_texts(item, values)
     entry = main_entry(item)
-    counter = is_counter(schema.package, item)
+    counter = is_counter(obj.schema.package, item)
     points = list(recorded[entry].points(now - SPARK_WINDOW)) if entry in recorded else []
     curve = list(growth_rates(points)) if counter else points
     return StatisticRow(
@@ -154,7 +143,7 @@ def _statistic_row(
         _rate(curve, item.unit, now) if counter else "",
         parts,
         spark_line(curve, now, SPARK_WINDOW) if points else None,
-        PlottedValue(obj.object_id, entry, counter) if _is_plotted(item) else None,
+        PlottedValue(obj.identity.key.object_id, entry, counter) if _is_plotted(item) else None,
         href,
     )
 

@@ -6,16 +6,17 @@ from collections.abc import Iterable
 
 import attrs
 
-from qmf.console.aio import RemoteObject, StillFindingAgents
+from qmf.console.aio import StillFindingAgents
 from qmf.schema import Kind, Severity
 from qmf.views.agents import AgentHealth
 from qmf.views.events import severity_name
+from qmf.views.objects import ObjectView
 from qmf.views.text import clean, plural
 from qmf.web.pages.live.presence import AgentPresence, BrokerState
 from qmf.web.pages.live.shared_state import SharedState
 from qmf.web.pages.views.page_urls import agent_url, object_url
 from qmf.web.pages.views.sparkline import SparkLine, spark_line
-from qmf.web.pages.views.value_texts import ABSENT, ago_text, heard_text, instant_text, object_index
+from qmf.web.pages.views.value_texts import ABSENT, ago_text, heard_text, instant_text, object_title
 
 #: Alerts and agents that the overview shows at most.
 MOST_ALERTS = 50
@@ -152,11 +153,11 @@ def overview(site: SharedState, now: float, most: int = MOST_AGENTS) -> Overview
     )
 
 
-def alert_rows(alerts: Iterable[RemoteObject]) -> list[AlertSummary]:
+def alert_rows(alerts: Iterable[ObjectView]) -> list[AlertSummary]:
     """Open alerts, the most severe first, then the newest."""
 
-    def rank(obj: RemoteObject) -> tuple[int, int]:
-        severity, raised = obj.data.values.get("severity"), obj.data.values.get("raisedAt")
+    def rank(obj: ObjectView) -> tuple[int, int]:
+        severity, raised = obj.values.get("severity"), obj.values.get("raisedAt")
         return (
             severity if isinstance(severity, int) else int(Severity.DEBUG),
             -raised if isinstance(raised, int) else 0,
@@ -165,8 +166,8 @@ def alert_rows(alerts: Iterable[RemoteObject]) -> list[AlertSummary]:
     return [_alert_row(item) for item in sorted(alerts, key=rank)[:MOST_ALERTS]]
 
 
-def _alert_row(obj: RemoteObject) -> AlertSummary:
-    values = obj.data.values
+def _alert_row(obj: ObjectView) -> AlertSummary:
+    values = obj.values
     severity = values.get("severity")
     raised = values.get("raisedAt")
     return AlertSummary(
@@ -175,7 +176,7 @@ def _alert_row(obj: RemoteObject) -> AlertSummary:
         clean(str(values.get("message", ""))),
         instant_text(raised) if isinstance(raised, int) else ABSENT,
         clean(str(values.get("acknowledgedBy") or "")),
-        object_url(obj.object_id),
+        object_url(obj.identity.key),
     )
 
 
@@ -199,7 +200,7 @@ class BrokerRow:
     agent_href: str = ""
 
 
-def broker_rows(site: SharedState, brokers: Iterable[RemoteObject], now: float) -> list[BrokerRow]:
+def broker_rows(site: SharedState, brokers: Iterable[ObjectView], now: float) -> list[BrokerRow]:
     """The brokers: the connected one, and those that agents describe.
 
     Args:
@@ -210,7 +211,8 @@ def broker_rows(site: SharedState, brokers: Iterable[RemoteObject], now: float) 
     state = site.connection
     own = site.client.broker
     found = list(brokers)
-    href = next((object_url(item.object_id) for item in found if own and item.agent == own.name), "")
+    keys = [item.identity.key for item in found]
+    href = next((object_url(key) for key in keys if own and key.agent_name == own.name), "")
     rows = [
         BrokerRow(
             clean(state.url),
@@ -222,19 +224,19 @@ def broker_rows(site: SharedState, brokers: Iterable[RemoteObject], now: float) 
             agent_url(own.name) if own else "",
         )
     ]
-    for item in found:
-        presence = site.agents.get(item.agent)
-        if presence is not None and not (own and item.agent == own.name):
+    for item, key in zip(found, keys, strict=True):
+        presence = site.agents.get(key.agent_name)
+        if presence is not None and not (own and key.agent_name == own.name):
             health = presence.health(now)
             rows.append(
                 BrokerRow(
-                    object_index(item),
+                    object_title(item),
                     health.value,
-                    instant_text(item.timestamps.create),
-                    object_url(item.object_id),
+                    instant_text(item.created),
+                    object_url(key),
                     health is AgentHealth.ALIVE,
-                    clean(item.agent),
-                    agent_url(item.agent),
+                    clean(key.agent_name),
+                    agent_url(key.agent_name),
                 )
             )
     return rows

@@ -6,17 +6,16 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from qmf.console.aio import RemoteObject
 from qmf.views.names import reference_text
+from qmf.views.objects import ObjectView
 from qmf.views.rates import growth_rates
-from qmf.views.text import clean
 from qmf.views.units import number_text, plural_unit
 from qmf.web.pages.live.series import SeriesStore
 from qmf.web.pages.views.fields import columns_of
 from qmf.web.pages.views.page_urls import WINDOWS, PlotsUrl, PlottedValue
 from qmf.web.pages.views.sparkline import thin_out
 from qmf.web.pages.views.value_columns import PageColumn
-from qmf.web.pages.views.value_texts import object_index
+from qmf.web.pages.views.value_texts import class_title, object_title
 
 #: Points of a line at most.
 MOST_POINTS = 500
@@ -47,7 +46,7 @@ class PlotLine:
 
 
 def plot_lines(
-    url: PlotsUrl, series: SeriesStore, find: Callable[[PlottedValue], RemoteObject | None], now: float
+    url: PlotsUrl, series: SeriesStore, find: Callable[[PlottedValue], ObjectView | None], now: float
 ) -> list[PlotLine]:
     """The lines of an address.
 
@@ -60,9 +59,9 @@ def plot_lines(
     return [_line(value, series, find(value), now, WINDOWS[url.window]) for value in url.values]
 
 
-def _line(value: PlottedValue, series: SeriesStore, obj: RemoteObject | None, now: float, window: float) -> PlotLine:
+def _line(value: PlottedValue, series: SeriesStore, obj: ObjectView | None, now: float, window: float) -> PlotLine:
     column = _column(obj, value.name)
-    index = reference_text(value.object_id) if obj is None else f"{_class_name(obj)} {object_index(obj)}"
+    index = reference_text(value.object_id) if obj is None else f"{class_title(obj)} {object_title(obj)}"
     unit = plural_unit(column.field.unit) if column and column.field.unit else ""
     if value.rate:
         unit = f"{unit}/s"
@@ -93,12 +92,8 @@ def value_of_line(line: PlotLine) -> tuple[str, str, str]:
     return now, low, high
 
 
-def _class_name(obj: RemoteObject) -> str:
-    return clean(obj.schema.name if obj.schema else obj.class_key.name if obj.class_key else "object")
-
-
-def _column(obj: RemoteObject | None, name: str) -> PageColumn | None:
-    return columns_of([obj.schema]).get(name) if obj is not None and obj.schema is not None else None
+def _column(obj: ObjectView | None, name: str) -> PageColumn | None:
+    return columns_of([obj.schema]).get(name) if obj is not None else None
 
 
 def groups(lines: Sequence[PlotLine], *, together: bool) -> list[list[PlotLine]]:

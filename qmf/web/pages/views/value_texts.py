@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from qmf.console.aio import ObjectId, RemoteObject
+from qmf.console.aio import ObjectId
 from qmf.schema import QmfType
 from qmf.views.names import NO_NAME
-from qmf.views.objects import ObjectView, object_view
+from qmf.views.objects import ObjectView
 from qmf.views.records import collection_text
 from qmf.views.text import clean
 from qmf.views.times import brief_duration, duration_text
@@ -70,11 +70,6 @@ def instant_text(ns: int) -> str:
     return moment_text(ns) if ns else ABSENT
 
 
-def clock_text(seconds: float) -> str:
-    """A time in seconds since 1970, without its date."""
-    return moment_text(int(seconds) * 1_000_000_000, date=False)
-
-
 def age_text(seconds: float) -> str:
     """How long ago something was: ``now``, ``5s``, ``3m 12s``."""
     if seconds < 1:
@@ -98,13 +93,13 @@ def some_of(texts: Sequence[str], most: int = 5) -> str:
     return "; ".join([*texts[:most], *([f"and {left:,} more"] if left > 0 else [])])
 
 
-def object_index(obj: RemoteObject) -> str:
-    """What an object is called among those of its class; never empty."""
-    return object_title(object_view(obj))
+def class_title(obj: ObjectView) -> str:
+    """The name of an object's class; never empty."""
+    return clean(obj.schema.name) or "object"
 
 
 def object_title(obj: ObjectView) -> str:
-    """As `object_index`."""
+    """What an object is called among those of its class; never empty."""
     identity = obj.identity
     index, title = clean(identity.index), clean(identity.title)
     return f"{index} ({title})" if index and title else index or title or clean(identity.key.object_name) or NO_NAME

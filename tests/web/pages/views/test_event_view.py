@@ -9,6 +9,7 @@ from web.pages.world import World
 
 from qmf.console.aio import ObjectId
 from qmf.schema import Severity
+from qmf.views.objects import object_view
 from qmf.web.pages.views.event_view import event_rows, events_about
 from qmf.web.pages.views.page_urls import EventsUrl
 
@@ -32,7 +33,7 @@ async def test_events_are_filtered_and_found_for_objects(opened: World) -> None:
     assert names(EventsUrl(classes="sale, broken")) == ["broken", "sale"]
     assert names(EventsUrl(text="count=3 a/1")) == ["sale"]
     assert names(EventsUrl(agent="other")) == []
-    [row] = events_about(site.events.newest_first(), await opened.shelf(1), 10)
+    [row] = events_about(site.events.newest_first(), object_view(await opened.shelf(1)), 10)
     assert (row.name, row.severity, [(item.name, item.text) for item in row.arguments]) == (
         "sale",
         "notice",

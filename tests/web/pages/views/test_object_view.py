@@ -8,6 +8,7 @@ from support.waiting import until
 from web.pages.world import World
 
 from qmf.console.aio import ObjectId
+from qmf.views.objects import object_view
 from qmf.web.pages.views.object_view import property_rows, recorded_names, statistic_rows
 from qmf.web.pages.views.page_urls import PlottedValue
 
@@ -16,7 +17,7 @@ SHELF = ObjectId("org.example.store:shelf:a/1", AGENT)
 
 
 async def test_properties_have_units_descriptions_and_links(opened: World) -> None:
-    rows = {row.name: row for row in property_rows(await opened.shelf(1))}
+    rows = {row.name: row for row in property_rows(object_view(await opened.shelf(1)))}
     assert rows["limit"].text == "9,223,372,036,854,775,809 item"
     assert (rows["limit"].settable, rows["limit"].access) == (True, "can be set")
     assert rows["limit"].desc == "Items that fit"
@@ -30,10 +31,10 @@ async def test_properties_have_units_descriptions_and_links(opened: World) -> No
 async def test_statistics_have_high_and_low_rates_and_small_plots(opened: World) -> None:
     objects, release = opened.site.follow_object(SHELF)
     await until(lambda: len(objects) == 1)
-    obj = next(iter(objects))
+    obj = next(objects.views())
     opened.site.series.watch([(SHELF, name) for name in recorded_names(obj.schema)])
     now = time.time()
-    series = opened.site.series.series_of(obj.object_id)
+    series = opened.site.series.series_of(obj.identity.key.object_id)
     for at, value in ((now - 20, 10), (now - 10, 30), (now, 50)):
         series["sold"].add(at, value)
         series["items"].add(at, value)
@@ -41,7 +42,7 @@ async def test_statistics_have_high_and_low_rates_and_small_plots(opened: World)
     assert rows["items"].text == "1 item"
     assert [name for name, _ in rows["items"].parts] == ["high", "low"]
     assert rows["sold"].rate == "+2/s"
-    assert rows["sold"].plotted == PlottedValue(obj.object_id, "sold", rate=True)
+    assert rows["sold"].plotted == PlottedValue(obj.identity.key.object_id, "sold", rate=True)
     assert rows["items"].spark is not None
     assert (rows["items"].spark.low, rows["items"].spark.high) == (10, 50)
     assert rows["waiting"].text == "no samples"
@@ -67,5 +68,6 @@ async def test_an_object_that_is_deleted_keeps_its_last_state(opened: World) -> 
     opened.agent.remove(opened.agent.agent.objects[2])
     await opened.agent.publish()
     await until(lambda: len(objects) == 0)
-    [last] = objects.gone.values()
-    assert last["name"] == "a/1"
+    last = objects.current
+    assert last is not None
+    assert last.values["name"] == "a/1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from web.pages.world import World
 
 from qmf.console.aio import ObjectId
+from qmf.views.objects import object_view
 from qmf.web.pages.views.page_urls import PlotsUrl, PlottedValue
 from qmf.web.pages.views.plots import echart_options as plot_options
 from qmf.web.pages.views.plots import groups, plot_lines, value_of_line
@@ -14,7 +15,7 @@ SHELF = ObjectId("org.example.store:shelf:a/1", AGENT)
 
 
 async def test_plots(opened: World) -> None:
-    obj = await opened.shelf(1)
+    obj = object_view(await opened.shelf(1))
     store = opened.site.series
     store.watch([(SHELF, "sold"), (SHELF, "items")])
     now = 1_000_000.0
