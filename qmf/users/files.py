@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from qmf._atomic_files import PRIVATE, replace_file
+from qmf._text_files import read_text
 from qmf.users.verifiers import UsersError, parse_verifier
 
 
@@ -91,11 +92,7 @@ def check_name(name: str) -> None:
 
 
 def _read_lines(path: str | Path) -> list[str]:
-    try:
-        return Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise UsersError(f"{path}: {reason}") from error
+    return read_text(path, UsersError).splitlines()
 
 
 def _parse_lines(path: str | Path, lines: list[str]) -> dict[str, str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import attrs
 
 from qmf._extras import install_hint
+from qmf._text_files import read_text
 from qmf.errors import PeerError
 from qmf.sasl.results import Authenticated, Pending, Rejected, Result
 from qmf.users.verifiers import UsersError
@@ -146,11 +146,7 @@ class TokenVerifier:
             return None
         if "://" in where:
             raise UsersError(f"{where}: keys are read from files and https URLs alone")
-        try:
-            text = Path(where).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-            raise UsersError(f"{where}: {reason}") from error
+        text = read_text(where, UsersError)
         try:
             if text.lstrip().startswith("{"):
                 return list(self._jwt.PyJWKSet.from_dict(json.loads(text)).keys)

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
+from qmf._text_files import read_text
 from qmf.broker.daemon.values import yes_or_no
 
 
@@ -25,13 +26,8 @@ def config_arguments(path: str | Path, parser: argparse.ArgumentParser) -> list[
     Raises:
         ConfigError: the file cannot be read, a line is not of this form, or names no option.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise ConfigFileError(f"{path}: {reason}") from error
     arguments: list[str] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(read_text(path, ConfigFileError).splitlines(), 1):
         line = line.partition("#")[0].strip()
         if line:
             arguments += _arguments(line, f"{path}:{number}", parser)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from qmf._text_files import read_text
 from qmf.pipeline.commands.base import Subcommand, add_days, check_lake, duration, print_line
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.lake.delta_lake import DeltaLake
@@ -38,7 +39,6 @@ def _try_options(parser: argparse.ArgumentParser) -> None:
 
 def _check(options: argparse.Namespace) -> None:
     from qmf.pipeline.correlate.rule_checks import check_rules
-    from qmf.pipeline.correlate.rule_file import read_text
     from qmf.pipeline.correlate.rule_table import RuleError
     from qmf.pipeline.notifying.config_file import config_errors
 
@@ -49,7 +49,9 @@ def _check(options: argparse.Namespace) -> None:
         lake = DeltaLake(options.lake)
     for file in options.files:
         try:
-            others = [error.at(file) for error in config_errors(read_text(file), folder=Path(file).parent)]
+            others = [
+                error.at(file) for error in config_errors(read_text(file, PipelineError), folder=Path(file).parent)
+            ]
             rules, missing = check_rules(file, lake, options.schema, others)
         except RuleError as error:
             errors += str(error).splitlines()

@@ -20,6 +20,7 @@ from typing import Any
 
 import attrs
 
+from qmf._text_files import read_text
 from qmf._toml import TomlSyntaxError, key_lines, parse_toml
 from qmf.pipeline.correlate.human_units import UNITS
 from qmf.pipeline.correlate.message_templates import CHANGING_FIELDS, template_fields
@@ -46,7 +47,7 @@ def load_rules(path: str | Path) -> tuple[Rule, ...]:
     Raises:
         RuleError: the file can't be read, it is not TOML, or a rule is wrong.
     """
-    return parse_rules(read_text(path), str(path))
+    return parse_rules(read_text(path, RuleError), str(path))
 
 
 def load_valid_rules(path: str | Path) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
@@ -58,22 +59,10 @@ def load_valid_rules(path: str | Path) -> tuple[tuple[Rule, ...], tuple[str, ...
     Raises:
         RuleError: the file can't be read, it is not TOML, or no rule in it is right.
     """
-    rules, errors = _read_rules(read_text(path), str(path))
+    rules, errors = _read_rules(read_text(path, RuleError), str(path))
     if not rules:
         errors.raise_all()
     return rules, errors.texts()
-
-
-def read_text(path: str | Path) -> str:
-    """The text of a file.
-
-    Raises:
-        RuleError: it can't be read.
-    """
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RuleError(f"{path}: {error.strerror if isinstance(error, OSError) else error}") from error
 
 
 def parse_tables(text: str, file: str) -> dict[str, Any]:

@@ -28,12 +28,13 @@ from typing import Any
 
 import attrs
 
+from qmf._text_files import read_text
 from qmf._toml import key_lines
 from qmf.pipeline.correlate.alerts import Alert, AlertRow, AlertState
 from qmf.pipeline.correlate.case_rows import CaseLake, CaseSeries, read_series
 from qmf.pipeline.correlate.evaluation import AT, EvaluationPass, Evaluator
 from qmf.pipeline.correlate.plan import ReadPlan, complete_rules, read_plan
-from qmf.pipeline.correlate.rule_file import load_rules, parse_tables, read_text
+from qmf.pipeline.correlate.rule_file import load_rules, parse_tables
 from qmf.pipeline.correlate.rule_table import Errors, RuleError, RuleTable
 from qmf.pipeline.correlate.rules import SECOND, Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
@@ -124,7 +125,7 @@ def load_rule_tests(path: str | Path) -> RuleTests:
     Raises:
         RuleError: a file can't be read, or is wrong; with a line for each error.
     """
-    text = read_text(path)
+    text = read_text(path, RuleError)
     content = parse_tables(text, str(path))
     errors = Errors(str(path), key_lines(text))
     table = RuleTable(content, (), errors)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+from qmf._text_files import file_version
 from qmf.pipeline.correlate.rule_file import load_rules
 from qmf.pipeline.correlate.rule_table import RuleError
 from qmf.pipeline.correlate.rules import Rule
@@ -24,12 +24,12 @@ class RuleWatch:
         """
         self._file = file
         self._print_line = print_line
-        self._seen = _version(file)
+        self._seen = file_version(file)
         self.asked = False
 
     def changed_rules(self) -> tuple[Rule, ...] | None:
         """The rules, if the file was changed or it was asked for; None otherwise, and for a file with errors."""
-        found = _version(self._file)
+        found = file_version(self._file)
         if not self.asked and found in (self._seen, None):
             return None
         self.asked, self._seen = False, found
@@ -60,12 +60,3 @@ def read_again_on_hangup(watch: RuleWatch) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-def _version(file: str) -> tuple[int, int, int] | None:
-    """What is different after the file was changed or replaced; None where it is not there."""
-    try:
-        found = Path(file).stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

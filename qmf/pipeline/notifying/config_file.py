@@ -34,6 +34,7 @@ from typing import Any
 
 import attrs
 
+from qmf._text_files import read_text
 from qmf._toml import TomlSyntaxError, key_lines, parse_toml
 from qmf.pipeline.correlate.rules import NOTIFY_TABLES
 from qmf.pipeline.errors import PipelineError
@@ -52,19 +53,7 @@ def load_config(path: str | Path) -> NotifyConfig:
     Raises:
         PipelineError: it can't be read, or something is wrong in it: a line for each error, with file and line.
     """
-    return parse_config(read_text(path), str(path), folder=Path(path).parent)
-
-
-def read_text(path: str | Path) -> str:
-    """The text of a file.
-
-    Raises:
-        PipelineError: it can't be read.
-    """
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PipelineError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    return parse_config(read_text(path, PipelineError), str(path), folder=Path(path).parent)
 
 
 def parse_config(text: str, file: str = "notify", *, folder: Path | None = None) -> NotifyConfig:

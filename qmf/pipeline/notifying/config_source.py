@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from qmf._text_files import file_version, read_text
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.notifying.config import NotifyConfig, bus_config, with_bus
-from qmf.pipeline.notifying.config_file import has_config, parse_config, read_text
+from qmf.pipeline.notifying.config_file import has_config, parse_config
 
 
 class ConfigSource:
@@ -23,7 +24,7 @@ class ConfigSource:
         Raises:
             PipelineError: both files have a configuration.
         """
-        in_rules = has_config(read_text(rules))
+        in_rules = has_config(read_text(rules, PipelineError))
         if notify is not None and in_rules:
             raise PipelineError(f"{rules}: has tables for notifications, as {notify}; only one file may have them")
         self._path = rules if in_rules else notify
@@ -39,7 +40,7 @@ class ConfigSource:
         self._seen = _version(self._path)
         if self._path is None:
             return bus_config() if self._publish else None
-        config = parse_config(read_text(self._path), str(self._path), folder=self._path.parent)
+        config = parse_config(read_text(self._path, PipelineError), str(self._path), folder=self._path.parent)
         return with_bus(config) if self._publish else config
 
     def read_changed(self) -> NotifyConfig | None:
@@ -53,9 +54,4 @@ class ConfigSource:
 
 
 def _version(path: Path | None) -> tuple[int, int, int] | None:
-    """What is different after a file was changed or replaced; None where it is not there."""
-    try:
-        status = path.stat() if path is not None else None
-    except OSError:
-        return None
-    return None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
+    return None if path is None else file_version(path)

@@ -8,6 +8,7 @@ import os
 import uuid
 from pathlib import Path
 
+from qmf._text_files import file_version
 from qmf.pipeline.errors import LakeError, PipelineError, lake_errors
 from qmf.pipeline.notifying.matchers import Matcher
 from qmf.pipeline.notifying.silences import Silence, SilenceState, format_time
@@ -49,12 +50,7 @@ class SilenceFile:
         Raises:
             LakeError: as of `read`; not again before the file changes.
         """
-        with lake_errors(self.path):
-            try:
-                status = self.path.stat()
-                seen = (status.st_ino, status.st_size, status.st_mtime_ns)
-            except FileNotFoundError:
-                seen = (0, 0, 0)
+        seen = file_version(self.path) or (0, 0, 0)
         if seen == self._seen:
             return None
         self._seen = seen

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from qmf._text_files import file_version, read_text
 from qmf.acl.reader import AclError, read
 from qmf.acl.rules import Lookup
 from qmf.acl.ruleset import RuleSet
@@ -43,7 +44,7 @@ class MethodRules:
             WebRulesError: it can't be read.
         """
         self._path = path
-        self._stamp = self._file_stamp()
+        self._version = None if path is None else file_version(path)
         self._rules = None if path is None else read_rules(path)
 
     def refusal(self, caller: Caller, method: str, key: ClassKey | None) -> str:
@@ -69,20 +70,10 @@ class MethodRules:
         if reason := self.refusal(caller, method, key):
             raise Problem(403, reason)
 
-    def _file_stamp(self) -> tuple[int, int] | None:
-        if self._path is None:
-            return None
-        try:
-            found = self._path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size
-
     def _reload(self) -> None:
-        stamp = self._file_stamp()
-        if self._path is None or stamp == self._stamp:
+        if self._path is None or (version := file_version(self._path)) == self._version:
             return
-        self._stamp = stamp
+        self._version = version
         try:
             self._rules = read_rules(self._path)
         except (AclError, WebRulesError) as error:
@@ -108,12 +99,7 @@ def read_rules(path: Path) -> RuleSet:
         AclError: it is invalid.
         WebRulesError: it can't be read.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise WebRulesError(f"{path}: {reason}") from error
-    found = read(text, str(path))
+    found = read(read_text(path, WebRulesError), str(path))
     for problem in found.warnings:
         log.warning("%s", problem)
     return found

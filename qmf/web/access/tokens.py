@@ -18,6 +18,7 @@ from pathlib import Path
 
 import attrs
 
+from qmf._text_files import file_version, read_text
 from qmf.errors import CallerError
 from qmf.web.scopes import Scope, parse_scopes
 
@@ -80,7 +81,7 @@ class ApiTokens:
         """
         self._path = path
         self._today = today
-        self._stamp = self._file_stamp()
+        self._version = None if path is None else file_version(path)
         self._tokens = {} if path is None else read_tokens(path)
 
     def find(self, secret: str) -> ApiToken | None:
@@ -98,20 +99,10 @@ class ApiTokens:
         today = self._today()
         return any(item.name == name and (item.end is None or today <= item.end) for item in self._tokens.values())
 
-    def _file_stamp(self) -> tuple[int, int] | None:
-        if self._path is None:
-            return None
-        try:
-            found = self._path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size
-
     def _reload(self) -> None:
-        stamp = self._file_stamp()
-        if self._path is None or stamp == self._stamp:
+        if self._path is None or (version := file_version(self._path)) == self._version:
             return
-        self._stamp = stamp
+        self._version = version
         try:
             self._tokens = read_tokens(self._path)
         except TokensError as error:
@@ -124,13 +115,8 @@ def read_tokens(path: Path) -> dict[str, ApiToken]:
     Raises:
         TokensError: it cannot be read, or a line is wrong.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise TokensError(f"{path}: {reason}") from error
     found: dict[str, ApiToken] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(read_text(path, TokensError).splitlines(), 1):
         if line.strip() and not line.startswith("#"):
             token = _parse(line.strip(), f"{path}:{number}")
             found[token.digest] = token
