@@ -76,7 +76,15 @@ class AgentCore:
             numbers=numbers,
         )
         self.subscriptions = SubscriptionHandler(
-            self.sources, writer, sender, access, clock, metrics, limits=limits, interval=options.interval
+            self.sources,
+            writer,
+            sender,
+            access,
+            clock,
+            metrics,
+            limits=limits,
+            interval=options.interval,
+            domain=options.domain,
         )
         self._dispatcher = self._make_dispatcher(writer, sender, access)
         self._bindings: list[Subscription] = []

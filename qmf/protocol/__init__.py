@@ -46,6 +46,7 @@ from qmf.protocol.contents import (
     SubscribeRefresh,
     SubscribeRequest,
     SubscribeResponse,
+    SubscribeShare,
     What,
 )
 from qmf.protocol.decode import decode, decode_answer
@@ -125,6 +126,7 @@ __all__ = [
     "SubscribeRefresh",
     "SubscribeRequest",
     "SubscribeResponse",
+    "SubscribeShare",
     "UnknownOpcode",
     "V1Message",
     "What",

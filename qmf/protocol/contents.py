@@ -172,6 +172,7 @@ class SubscribeRequest:
         class_key, object_id, where, select, row_form: as in `QueryRequest`.
         interval: seconds wanted between publications, to the millisecond; 0 leaves it to the agent.
         lifetime: whole seconds wanted until the subscription ends unless refreshed; 0 leaves it to the agent.
+        can_share: the console receives publications under a shared key, too.
     """
 
     class_key: ClassKey | None = None
@@ -181,6 +182,7 @@ class SubscribeRequest:
     interval: float = 0
     lifetime: int = 0
     row_form: int = 0
+    can_share: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -205,10 +207,29 @@ class SubscribeRefresh:
     Attributes:
         subscription_id: which.
         lifetime: whole seconds wanted from now on; 0 stands for as many as were granted.
+        bound: the console has bound the shared key, and waits for its first sequence number.
     """
 
     subscription_id: str
     lifetime: int = 0
+    bound: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class SubscribeShare:
+    """An agent publishes to several subscriptions under one key: asks a console to bind it, and says from when on.
+
+    Attributes:
+        subscription_id: which.
+        shared_key: routing key on the topic exchange, and what publications there name the subscription by.
+        last_sequence: number of the last publication that went to the subscription alone.
+        first_sequence: number of the first publication under the key that continues it; 0 asks to bind the key.
+    """
+
+    subscription_id: str
+    shared_key: str
+    last_sequence: int = 0
+    first_sequence: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -240,6 +261,7 @@ Content = (
     | SubscribeRequest
     | SubscribeResponse
     | SubscribeRefresh
+    | SubscribeShare
     | SubscribeCancel
 )
 

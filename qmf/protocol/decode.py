@@ -45,6 +45,7 @@ from qmf.protocol.queries import (
     cancel_from_map,
     query_from_map,
     refresh_from_map,
+    share_from_map,
     subscribe_from_map,
     subscribed_from_map,
 )
@@ -346,5 +347,6 @@ _READERS: dict[str, Callable[[_Parts], Content]] = {
     wire.SUBSCRIBE_REQUEST: lambda message: subscribe_from_map(_map_body(message)),
     wire.SUBSCRIBE_RESPONSE: lambda message: subscribed_from_map(_map_body(message)),
     wire.SUBSCRIBE_REFRESH: lambda message: refresh_from_map(_map_body(message)),
+    wire.SUBSCRIBE_SHARE: lambda message: share_from_map(_map_body(message)),
     wire.SUBSCRIBE_CANCEL: lambda message: cancel_from_map(_map_body(message)),
 }

@@ -33,6 +33,7 @@ from qmf.protocol.contents import (
     SubscribeRefresh,
     SubscribeRequest,
     SubscribeResponse,
+    SubscribeShare,
 )
 from qmf.protocol.forms import BodyForm
 from qmf.protocol.maps import (
@@ -48,6 +49,7 @@ from qmf.protocol.queries import (
     cancel_to_map,
     query_to_map,
     refresh_to_map,
+    share_to_map,
     subscribe_to_map,
     subscribed_to_map,
 )
@@ -372,5 +374,6 @@ _KINDS: dict[type, _Kind] = {
     SubscribeRequest: _Kind(wire.SUBSCRIBE_REQUEST, _REQUEST, None, subscribe_to_map),
     SubscribeResponse: _Kind(wire.SUBSCRIBE_RESPONSE, _RESPONSE, None, subscribed_to_map),
     SubscribeRefresh: _Kind(wire.SUBSCRIBE_REFRESH, _INDICATION, None, refresh_to_map),
+    SubscribeShare: _Kind(wire.SUBSCRIBE_SHARE, _INDICATION, None, share_to_map),
     SubscribeCancel: _Kind(wire.SUBSCRIBE_CANCEL, _INDICATION, None, cancel_to_map),
 }

@@ -13,9 +13,10 @@ from qmf.protocol.contents import (
     SubscribeRefresh,
     SubscribeRequest,
     SubscribeResponse,
+    SubscribeShare,
     What,
 )
-from qmf.protocol.fields import Map, get_int, get_list, get_text, need_text
+from qmf.protocol.fields import Map, get_flag, get_int, get_list, get_text, need_text
 from qmf.protocol.maps import class_key_to_map, get_class_key, get_object_id, object_id_to_map, wire_text, wire_value
 
 
@@ -47,7 +48,10 @@ def query_from_map(fields: Map) -> QueryRequest:
 
 def subscribe_to_map(content: SubscribeRequest) -> dict[str, object]:
     """The map of a request to subscribe."""
-    return _wanted_fields(content, What.OBJECT) | _times(content.interval, content.lifetime)
+    out = _wanted_fields(content, What.OBJECT) | _times(content.interval, content.lifetime)
+    if content.can_share:
+        out["_can_share"] = True
+    return out
 
 
 def subscribe_from_map(fields: Map) -> SubscribeRequest:
@@ -67,6 +71,7 @@ def subscribe_from_map(fields: Map) -> SubscribeRequest:
         interval=_get_unsigned(fields, "_interval") / 1000,
         lifetime=_get_unsigned(fields, "_lifetime"),
         row_form=_row_form(fields),
+        can_share=get_flag(fields, "_can_share"),
     )
 
 
@@ -90,13 +95,38 @@ def subscribed_from_map(fields: Map) -> SubscribeResponse:
 
 def refresh_to_map(content: SubscribeRefresh) -> dict[str, object]:
     """The map of a refresh."""
-    return {"_subscription_id": content.subscription_id, "_lifetime": UInt32(content.lifetime)}
+    out: dict[str, object] = {"_subscription_id": content.subscription_id, "_lifetime": UInt32(content.lifetime)}
+    if content.bound:
+        out["_bound"] = True
+    return out
 
 
 def refresh_from_map(fields: Map) -> SubscribeRefresh:
     """The refresh of a map; errors as of `subscribed_from_map`."""
     return SubscribeRefresh(
-        subscription_id=need_text(fields, "_subscription_id"), lifetime=_get_unsigned(fields, "_lifetime")
+        subscription_id=need_text(fields, "_subscription_id"),
+        lifetime=_get_unsigned(fields, "_lifetime"),
+        bound=get_flag(fields, "_bound"),
+    )
+
+
+def share_to_map(content: SubscribeShare) -> dict[str, object]:
+    """The map of a shared key."""
+    return {
+        "_subscription_id": content.subscription_id,
+        "_shared_key": wire_text(content.shared_key),
+        "_last_sequence": UInt32(content.last_sequence),
+        "_first_sequence": UInt32(content.first_sequence),
+    }
+
+
+def share_from_map(fields: Map) -> SubscribeShare:
+    """The shared key of a map; errors as of `subscribed_from_map`."""
+    return SubscribeShare(
+        subscription_id=need_text(fields, "_subscription_id"),
+        shared_key=need_text(fields, "_shared_key"),
+        last_sequence=_get_unsigned(fields, "_last_sequence"),
+        first_sequence=_get_unsigned(fields, "_first_sequence"),
     )
 
 

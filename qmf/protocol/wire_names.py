@@ -29,6 +29,7 @@ DATA_INDICATION = "_data_indication"
 SUBSCRIBE_REQUEST = "_subscribe_request"
 SUBSCRIBE_RESPONSE = "_subscribe_response"
 SUBSCRIBE_REFRESH = "_subscribe_refresh_indication"
+SUBSCRIBE_SHARE = "_subscribe_share_indication"
 SUBSCRIBE_CANCEL = "_subscribe_cancel_indication"
 
 # Values of `qmf.content`.

@@ -22,6 +22,7 @@ from qmf.protocol import (
     SubscribeRefresh,
     SubscribeRequest,
     SubscribeResponse,
+    SubscribeShare,
     decode,
     encode,
 )
@@ -68,6 +69,11 @@ def received(opcode: str, fields: object, **properties: object) -> Envelope:
             {"_subscription_id": "s", "_interval": 2000, "_lifetime": 5},
         ),
         (SubscribeRefresh(subscription_id="s", lifetime=9), {"_subscription_id": "s", "_lifetime": 9}),
+        (SubscribeRefresh(subscription_id="s", bound=True), {"_subscription_id": "s", "_lifetime": 0, "_bound": True}),
+        (
+            SubscribeShare(subscription_id="s", shared_key="k", last_sequence=7, first_sequence=9),
+            {"_subscription_id": "s", "_shared_key": "k", "_last_sequence": 7, "_first_sequence": 9},
+        ),
         (SubscribeCancel(subscription_id="s"), {"_subscription_id": "s"}),
         (SubscribeCancel(subscription_id="s", reason="over"), {"_subscription_id": "s", "_reason": "over"}),
         (ObjectsIndication([ObjectData(values={}, left=True)]), [{"_values": {}, "_left": True}]),
@@ -93,6 +99,11 @@ def test_bodies(content: Content, expected: object) -> None:
             {"_subscription_id": "s", "_reason": b"x", "more": 1},
             SubscribeCancel(subscription_id="s", reason="x"),
         ),
+        (
+            "_subscribe_share_indication",
+            {"_subscription_id": "s", "_shared_key": "k"},
+            SubscribeShare(subscription_id="s", shared_key="k"),
+        ),
     ],
 )
 def test_what_is_left_out_has_a_default(opcode: str, fields: dict[Any, object], expected: Content) -> None:
@@ -111,6 +122,12 @@ def test_what_is_left_out_has_a_default(opcode: str, fields: dict[Any, object], 
         ("_subscribe_response", {}, "_subscription_id is missing"),
         ("_subscribe_refresh_indication", {"_subscription_id": 1}, "_subscription_id is an integer"),
         ("_subscribe_refresh_indication", {"_subscription_id": "s", "_lifetime": 2.5}, "_lifetime is a float"),
+        ("_subscribe_share_indication", {"_subscription_id": "s"}, "_shared_key is missing"),
+        (
+            "_subscribe_share_indication",
+            {"_subscription_id": "s", "_shared_key": "k", "_last_sequence": -1},
+            "_last_se",
+        ),
         ("_subscribe_cancel_indication", [], "body is a list, not a map"),
     ],
 )

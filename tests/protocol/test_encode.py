@@ -37,6 +37,7 @@ from qmf.protocol import (
     SubscribeRefresh,
     SubscribeRequest,
     SubscribeResponse,
+    SubscribeShare,
     V1Message,
     What,
     decode,
@@ -154,9 +155,17 @@ CONTENTS: st.SearchStrategy[Content] = st.one_of(
         select=st.lists(wire.TEXTS, max_size=3).map(tuple),
         interval=MILLISECONDS,
         lifetime=st.integers(0, 2**32 - 1),
+        can_share=st.booleans(),
     ),
     st.builds(SubscribeResponse, subscription_id=NAMES, interval=MILLISECONDS, lifetime=st.integers(0, 2**32 - 1)),
-    st.builds(SubscribeRefresh, subscription_id=NAMES, lifetime=st.integers(0, 2**32 - 1)),
+    st.builds(SubscribeRefresh, subscription_id=NAMES, lifetime=st.integers(0, 2**32 - 1), bound=st.booleans()),
+    st.builds(
+        SubscribeShare,
+        subscription_id=NAMES,
+        shared_key=NAMES,
+        last_sequence=st.integers(0, 2**32 - 1),
+        first_sequence=st.integers(0, 2**32 - 1),
+    ),
     st.builds(SubscribeCancel, subscription_id=NAMES, reason=wire.TEXTS),
 )
 ENVELOPES = st.builds(
@@ -244,6 +253,13 @@ def test_a_request_carries_what_peers_need() -> None:
             "amqp/map",
         ),
         (SubscribeRefresh(subscription_id="s"), "indication", "_subscribe_refresh_indication", None, "amqp/map"),
+        (
+            SubscribeShare(subscription_id="s", shared_key="k"),
+            "indication",
+            "_subscribe_share_indication",
+            None,
+            "amqp/map",
+        ),
         (SubscribeCancel(subscription_id="s"), "indication", "_subscribe_cancel_indication", None, "amqp/map"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import FrameType
 from typing import Any
 
@@ -23,6 +23,26 @@ def instructions(work: Callable[[], object]) -> int:
     sys.settrace(trace)
     try:
         work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+async def instructions_of(work: Coroutine[Any, Any, object]) -> int:
+    """How many instructions the event loop takes until a coroutine is done, with those of other tasks."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        frame.f_trace_opcodes = True
+        frame.f_trace_lines = False
+        count += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        await work
     finally:
         sys.settrace(before)
     return count

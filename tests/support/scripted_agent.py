@@ -45,6 +45,7 @@ from qmf.protocol import (
     SubscribeRefresh,
     SubscribeRequest,
     SubscribeResponse,
+    SubscribeShare,
     V1Message,
     What,
     data_key,
@@ -258,6 +259,17 @@ class ScriptedAgent:
                         sequence=subscriber.number,
                     )
                 )
+
+    async def share(self, name: str, key: str, *, last: int = 0, first: int = 0) -> None:
+        """Ask a console to bind a key for a subscription, or say which publication there is the first that counts."""
+        exchange, subject = parse_reply_to(self.subscribers[name].request.reply_to)
+        content = SubscribeShare(subscription_id=name, shared_key=key, last_sequence=last, first_sequence=first)
+        await self.send(Envelope(content=content, to=exchange, subject=subject, agent=self.info.name))
+
+    async def publish_shared(self, key: str, number: int, *objects: ObjectData) -> None:
+        """Publish under a shared key."""
+        envelope = self._indication(ObjectsIndication(objects), key)
+        await self.send(attrs.evolve(envelope, subscription=key, sequence=number))
 
     async def end(self, name: str, reason: str = "") -> None:
         """Cancel a subscription."""

@@ -72,6 +72,10 @@ class ObjectWriter:
             return object_data(obj, {})
         return self._class(obj).object(*object_state.id_and_times(obj), (b"", 0))
 
+    def values(self, layout: ClassLayout, data: ObjectData, names: frozenset[str]) -> Item:  # noqa: ARG002  # see below
+        """As `data`; writers of rows need the layout, and the wire names that the values may have."""
+        return self.data(data)
+
     def data(self, data: ObjectData) -> Item:
         """Any object.
 
@@ -80,7 +84,7 @@ class ObjectWriter:
         """
         return data if self._plain else encode_object(data)
 
-    def content(self, kind: type[ObjectsResponse] | type[ObjectsIndication], items: Sequence[Item]) -> Message:
+    def content(self, kind: type[ObjectsResponse] | type[ObjectsIndication], items: Sequence[object]) -> Message:
         """Items as the content of a message, and its body if that is encoded."""
         if self._plain:
             return kind([item for item in items if isinstance(item, ObjectData)]), None

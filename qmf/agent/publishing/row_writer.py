@@ -44,6 +44,7 @@ class RowWriter:
         self._tick = store.changes.tick
         self._empty = store.object_id("")
         self._whole: dict[type[ManagedObject], tuple[RowEncoder, Callable[[ManagedObject, Lead], bytes]]] = {}
+        self._parts: dict[tuple[ClassLayout, int], RowEncoder] = {}
         self.selection = functools.lru_cache(_MAX_SELECTIONS)(self._select)
 
     def whole(self, obj: ManagedObject) -> Row:
@@ -68,6 +69,20 @@ class RowWriter:
         reading = statistics_source(layout)
         times = f"update, create, delete = {TIMES_OF_OBJ}, 0"
         return encoder, encoder.row_function(reading._replace(steps=[*reading.steps, times]), "obj, lead")
+
+    def part(self, obj: ManagedObject, groups: int, raw: RawValues) -> Row:
+        """An object of the store with the values of some groups, which were read before.
+
+        Raises:
+            EncodeError: it does not fit a row.
+        """
+        layout = object_state.layout(obj)
+        encoder = self._parts.get((layout, groups))
+        if encoder is None:
+            encoder = RowEncoder(layout.key, self._empty, columns_of(layout, groups), 0)
+            self._parts[layout, groups] = encoder
+        lead = encoder.lead(object_state.object_name(obj), ())
+        return encoder, encoder.row(*object_state.times(obj), 0, lead, raw)
 
     def read(self, obj: ManagedObject, raw: RawValues, names: frozenset[str] | None) -> Row:
         """An object of the store with values that were read just now.

@@ -21,14 +21,18 @@ from qmf.agent.clock import Clock
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.objects.object_sources import ObjectSources
 from qmf.agent.publishing.object_writer import ObjectWriter
+from qmf.agent.publishing.row_object_writer import RowObjectWriter
+from qmf.agent.publishing.row_writer import RowWriter
 from qmf.agent.request_errors import RequestRefused
 from qmf.agent.requests.access import AccessControl, Action
 from qmf.agent.requests.selections import class_of_selection, compile_where, selection_of
-from qmf.agent.requests.subscription_group import GrantedSubscription, GroupPublication, SubscriptionGroup
+from qmf.agent.requests.subscription_group import GrantedSubscription, GroupPublication, SharedKey, SubscriptionGroup
 from qmf.agent.requests.subscription_view import SubscriptionView, TooManyMatchesError
+from qmf.agent.sending.message_batcher import MAX_ROW_BYTES, MAX_ROWS, MessageBatcher
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import CallerError, NetworkError
 from qmf.protocol import (
+    ROW_FORM,
     Envelope,
     ErrorCode,
     SubscribeCancel,
@@ -36,6 +40,7 @@ from qmf.protocol import (
     SubscribeRequest,
     SubscribeResponse,
     parse_reply_to,
+    topic_exchange,
 )
 
 _log = logging.getLogger("qmf.agent")
@@ -44,7 +49,7 @@ _log = logging.getLogger("qmf.agent")
 ANNOUNCEMENT = "_subscriptions"
 VERSION = 1
 
-#: Least seconds between publications: people see no more, and a thousand objects take some 10 ms to examine.
+#: Least seconds between publications: people see no more, and a thousand changed objects take some 10 ms to encode.
 MIN_INTERVAL = 1.0
 
 #: Most seconds until a subscription must be refreshed: this long it may continue after its console has ended.
@@ -53,7 +58,7 @@ MAX_LIFETIME = 600.0
 #: Subscriptions at the same time: several hundred consoles. Those of the same objects share most of the work.
 MAX_SUBSCRIPTIONS = 1000
 
-#: Objects in one subscription. The agent remembers each by some 200 bytes.
+#: Objects in one subscription. The agent remembers each by some 100 bytes.
 MAX_MATCHES = 100_000
 
 _LIFETIME_LIMIT = (1 << 32) - 1
@@ -98,16 +103,19 @@ class SubscriptionHandler:
         *,
         limits: SubscriptionLimits | None,
         interval: float,
+        domain: str,
     ) -> None:
         """Set up.
 
         Args:
-            sources, writer, sender, access, clock, metrics: of the agent.
+            sources, writer, sender, access, clock, metrics, domain: of the agent.
             limits: limits of subscriptions; None refuses all.
             interval: seconds for subscriptions without an interval.
         """
         self._sources = sources
         self._writer = writer
+        self._row_writer = RowObjectWriter(RowWriter(sources.store))
+        self._topic = topic_exchange(domain)
         self._sender = sender
         self._access = access
         self._clock = clock
@@ -115,9 +123,11 @@ class SubscriptionHandler:
         self._limits = limits
         self._interval = interval
         self._all: dict[str, GrantedSubscription] = {}
-        #: The groups that new subscriptions join, by key.
+        #: The groups that others join after their first publication, by key.
         self._groups: dict[str, SubscriptionGroup] = {}
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        #: The groups that wait for their first publication, which new subscriptions join.
+        self._waiting: dict[str, SubscriptionGroup] = {}
+        self._shared: WeakValueDictionary[str, SharedKey] = WeakValueDictionary()
 
     @property
     def count(self) -> int:
@@ -139,8 +149,9 @@ class SubscriptionHandler:
         matches = compile_where(content.where)
         class_key = class_of_selection(self._sources, selection)
         await self._access.check(request, Action.SUBSCRIBE, class_key=class_key, object_id=selection.object_id)
+        writer = self._row_writer if content.row_form >= ROW_FORM else self._writer
         view = SubscriptionView(
-            self._sources, self._writer, selection, matches, self._clock, self._metrics, limits.max_matches
+            self._sources, writer, selection, matches, self._clock, self._metrics, limits.max_matches
         )
         if await view.exceeds_limit():
             raise RequestRefused(ErrorCode.EXCEPTION, _too_many(limits))
@@ -148,11 +159,15 @@ class SubscriptionHandler:
         if len(self._all) >= limits.max_count:
             raise RequestRefused(ErrorCode.EXCEPTION, f"too many subscriptions: {limits.max_count} are the limit")
         interval = max(content.interval or self._interval, limits.min_interval)
-        key = repr((selection, interval))
-        group = SubscriptionGroup(key, view, interval, self._locks.setdefault(key, asyncio.Lock()))
+        group = self._group(repr((selection, interval, writer is self._writer)), view, writer, interval)
         lifetime = self._granted_lifetime(content.lifetime, limits)
         subscription = GrantedSubscription(
-            str(uuid4()), request.reply_to or "", lifetime, self._clock.monotonic() + lifetime, group
+            str(uuid4()),
+            request.reply_to or "",
+            lifetime,
+            self._clock.monotonic() + lifetime,
+            group,
+            content.can_share,
         )
         group.members.append(subscription)
         self._all[subscription.id] = subscription
@@ -160,7 +175,26 @@ class SubscriptionHandler:
         await self._sender.answer(
             request, SubscribeResponse(subscription_id=subscription.id, interval=interval, lifetime=lifetime)
         )
-        group.task = asyncio.get_running_loop().create_task(self._serve(group))
+        if group.task is None:
+            group.task = asyncio.get_running_loop().create_task(self._serve(group))
+
+    def _group(
+        self, key: str, view: SubscriptionView, writer: ObjectWriter | RowObjectWriter, interval: float
+    ) -> SubscriptionGroup:
+        """The group whose first publication a new subscription waits for."""
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            shared = self._shared.get(key)
+            if shared is None:
+                subject = f"direct-subscription.{uuid4()}"
+                shared = self._shared[key] = SharedKey(subject, f"{self._topic}/{subject}")
+            waiting = self._waiting[key] = SubscriptionGroup(key, view, writer, self._batcher(writer), interval, shared)
+        return waiting
+
+    def _batcher(self, writer: ObjectWriter | RowObjectWriter) -> MessageBatcher:
+        if writer is self._row_writer:
+            return MessageBatcher(self._metrics, MAX_ROWS, MAX_ROW_BYTES)
+        return MessageBatcher(self._metrics)
 
     async def refresh(self, request: Envelope, content: SubscribeRefresh) -> None:
         """Extend the lifetime of a subscription; if it does not exist, send a cancellation."""
@@ -174,6 +208,7 @@ class SubscriptionHandler:
         if content.lifetime:
             subscription.lifetime = self._granted_lifetime(content.lifetime, self._limits)
         subscription.expires = self._clock.monotonic() + subscription.lifetime
+        subscription.bound = content.bound
 
     async def cancel(self, request: Envelope, content: SubscribeCancel) -> None:  # noqa: ARG002  # the id is enough
         """End a subscription."""
@@ -211,8 +246,9 @@ class SubscriptionHandler:
         group.members.remove(subscription)
         if group.members:
             return
-        if self._groups.get(group.key) is group:
-            del self._groups[group.key]
+        for groups in (self._groups, self._waiting):
+            if groups.get(group.key) is group:
+                del groups[group.key]
         if group.task is not None and group.task is not asyncio.current_task():
             group.task.cancel()
 
@@ -224,7 +260,9 @@ class SubscriptionHandler:
         due = self._clock.monotonic()
         while group.members:
             if self._sender.connected and self._clock.monotonic() >= due:
-                async with group.lock:
+                async with group.shared.lock:
+                    if self._waiting.get(group.key) is group:
+                        del self._waiting[group.key]
                     await self._try_to_publish(group)
                     self._share(group)
             now = self._clock.monotonic()
@@ -242,7 +280,8 @@ class SubscriptionHandler:
 
     async def _try_to_publish(self, group: SubscriptionGroup) -> None:
         try:
-            await GroupPublication(group, self._writer, self._sender, self._metrics).run()
+            await group.arrange_sharing(self._sender)
+            await GroupPublication(group, self._sender).run()
         except NetworkError as error:
             _log.info("%d subscriptions will go on after a reconnect: %s", len(group.members), error)
         except TooManyMatchesError:

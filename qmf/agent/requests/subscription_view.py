@@ -21,14 +21,19 @@ from qmf.agent.metrics import AgentMetrics
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.object_values import read_raw_values
 from qmf.agent.objects.change_log import Changed
-from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources
+from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources, expand_selection
 from qmf.agent.objects.object_store import object_data
 from qmf.agent.publishing.object_writer import Item, ObjectWriter
+from qmf.agent.publishing.row_object_writer import RowObjectWriter
+from qmf.agent.publishing.row_writer import Row
 from qmf.agent.requests.selections import Matcher, with_selected_values
 from qmf.agent.sending.message_batcher import report_unencodable
 from qmf.errors import QmfError
 from qmf.protocol import ObjectData, ObjectId
 from qmf.schema import ClassKey
+
+#: An object in a publication.
+Written = Item | Row
 
 #: Digests of the two groups of values of a provided object.
 _Digests = tuple[int, int]
@@ -61,7 +66,7 @@ class SubscriptionView:
     def __init__(
         self,
         sources: ObjectSources,
-        writer: ObjectWriter,
+        writer: ObjectWriter | RowObjectWriter,
         selection: ObjectSelection,
         matches: Matcher,
         clock: Clock,
@@ -76,15 +81,18 @@ class SubscriptionView:
         self._metrics = metrics
         self._max_matches = max_matches
         self._watch = sources.store.changes.watch()
+        self._started = False
         #: What changed since the last publication that succeeded; at first everything.
-        self._changed: Changed = {id(obj): obj for obj in sources.stored_objects(selection)}
+        self._changed: Changed = {}
         self._inside: dict[str, ClassKey] = {}
         self._provided: dict[str, tuple[ClassKey, _Digests]] = {}
         self._tick = 0
+        self._selected: dict[tuple[ClassLayout, int], frozenset[str]] = {}
         self._next = _Publication(0)
 
     def commit(self) -> None:
         """All changes of the last `changes` were published."""
+        self._started = True
         self._tick, self._provided = self._next.tick, self._next.provided
         for name in self._next.left:
             self._inside.pop(name, None)
@@ -110,7 +118,7 @@ class SubscriptionView:
                 await asyncio.sleep(0)
         return False
 
-    async def changes(self) -> AsyncGenerator[Item, None]:
+    async def changes(self) -> AsyncGenerator[Written, None]:
         """New objects with all values, changed groups of values of others, and objects that left or were deleted.
 
         An object that cannot be encoded is left out, and counted.
@@ -120,6 +128,8 @@ class SubscriptionView:
             RequestRefused: a provider failed.
         """
         taken, tick = self._watch.take()
+        if not self._started:
+            self._changed = {id(obj): obj for obj in self._sources.stored_objects(self._selection)}
         self._changed |= taken
         state = self._next = _Publication(tick)
         for number, obj in enumerate(list(self._changed.values()), 1):
@@ -144,14 +154,14 @@ class SubscriptionView:
         for name, (class_key, _) in gone.items():
             yield self._writer.data(await self._removal_of_provided(name, class_key))
 
-    def _write_item(self, object_id: ObjectId | None, write: Callable[[], Item | None]) -> Item | None:
+    def _write_item(self, object_id: ObjectId | None, write: Callable[[], Written | None]) -> Written | None:
         try:
             return write()
         except (ValueError, QmfError) as error:
             report_unencodable(self._metrics, object_id, error)
             return None
 
-    def _change(self, obj: ManagedObject, state: _Publication) -> Item | None:
+    def _change(self, obj: ManagedObject, state: _Publication) -> Written | None:
         name = object_state.object_name(obj)
         was_inside = name in self._inside
         if object_state.owner(obj) is not self._sources.store:
@@ -188,7 +198,7 @@ class SubscriptionView:
         if count > self._max_matches:
             raise TooManyMatchesError
 
-    def _provided_change(self, layout: ClassLayout, data: ObjectData, state: _Publication) -> Item | None:
+    def _provided_change(self, layout: ClassLayout, data: ObjectData, state: _Publication) -> Written | None:
         assert data.object_id is not None
         name = data.object_id.object_name
         _, before = self._provided.get(name, (None, None))
@@ -202,15 +212,25 @@ class SubscriptionView:
         groups = (PROPERTIES if before[0] != digests[0] else 0) | (STATISTICS if before[1] != digests[1] else 0)
         return self._selected_item(data, layout, groups, whole=False) if groups else None
 
-    def _left_item(self, data: ObjectData) -> Item:
+    def _left_item(self, data: ObjectData) -> Written:
         return self._writer.data(attrs.evolve(data, left=True))
 
-    def _selected_item(self, data: ObjectData, layout: ClassLayout, groups: int, *, whole: bool) -> Item | None:
+    def _selected_item(self, data: ObjectData, layout: ClassLayout, groups: int, *, whole: bool) -> Written | None:
         if groups != BOTH:
             names = {name for name, _ in layout.wire[groups]}
             data = attrs.evolve(data, values={name: item for name, item in data.values.items() if name in names})
         data = with_selected_values(data, layout, self._selection)
-        return self._writer.data(data) if whole or data.values else None
+        return self._writer.values(layout, data, self._names(layout, groups)) if whole or data.values else None
+
+    def _names(self, layout: ClassLayout, groups: int) -> frozenset[str]:
+        """The wire names of the selected values of some groups."""
+        found = self._selected.get((layout, groups))
+        if found is None:
+            found = frozenset(name for name, _ in layout.wire[groups])
+            if self._selection.select:
+                found &= expand_selection(layout, self._selection.select)
+            self._selected[layout, groups] = found
+        return found
 
     def _deletion_of(self, name: str, class_key: ClassKey) -> ObjectData:
         object_id, now = self._sources.store.object_id(name), self._clock.time_ns()

@@ -57,6 +57,7 @@ from qmf.protocol import (
     SchemasResponse,
     SubscribeCancel,
     SubscribeResponse,
+    SubscribeShare,
     V1Message,
     direct_exchange,
 )
@@ -149,7 +150,7 @@ class ClientCore:
         self.store = ObjectStore()
         self.requests = AgentRequests(self.rpc, self.tracker, self.discovery, self.store, options.timeout)
         self.indications = IndicationHandler(self.agents, self.schemas, self.store, self.requests.make, publish)
-        self.subscriptions = ObjectSubscriptions(self.rpc)
+        self.subscriptions = ObjectSubscriptions(self.rpc, self.receiver)
         self._tasks = BackgroundTasks()
         self._services = FollowServices(
             tracker=self.tracker,
@@ -266,6 +267,8 @@ class ClientCore:
         match content:
             case ObjectsIndication() if envelope.agent:
                 self.subscriptions.on_publication(envelope.agent, envelope, content)
+            case SubscribeShare() if envelope.agent:
+                self.subscriptions.on_share(envelope.agent, content)
             case SubscribeCancel() if envelope.agent:
                 self.subscriptions.on_cancelled(envelope.agent, content)
             case LocateResponse() | Heartbeat():

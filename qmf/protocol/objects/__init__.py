@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from qmf.protocol.objects.columns import Column
 from qmf.protocol.objects.decoder import ObjectDecoder
-from qmf.protocol.objects.encoder import EventEncoder, ObjectEncoder, encode_event, encode_object
+from qmf.protocol.objects.encoder import EventEncoder, ObjectEncoder, encode_block, encode_event, encode_object
 from qmf.protocol.objects.keyed_encoding import Encode, Entries, entry_encoder, list_body
 from qmf.protocol.objects.merged_values import as_dict, compare_bytes, detached_values, merge_values, shared_names
 from qmf.protocol.objects.row_encoding import Lead, RowEncoder, SourcePart
@@ -31,6 +31,7 @@ __all__ = [
     "class_runs",
     "compare_bytes",
     "detached_values",
+    "encode_block",
     "encode_event",
     "encode_object",
     "entry_encoder",

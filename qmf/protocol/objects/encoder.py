@@ -13,9 +13,9 @@ from qmf.codec.errors import EncodeError
 from qmf.codec.type_codes import MAP, UINT8, UINT64
 from qmf.protocol.maps import class_key_to_map, object_id_to_map
 from qmf.protocol.objects.columns import Column
-from qmf.protocol.objects.general import event_to_map, object_to_map
+from qmf.protocol.objects.general import block_to_map, event_to_map, object_to_map
 from qmf.protocol.objects.keyed_encoding import Entries, entry_encoder, key, text_bytes, value_bytes
-from qmf.protocol.values import EventData, ObjectData, ObjectId
+from qmf.protocol.values import EventData, ObjectBlock, ObjectData, ObjectId
 from qmf.schema import ClassKey
 
 _VALUES_KEY, _ID_KEY, _NAME_KEY = key("_values"), key("_object_id"), key("_object_name")
@@ -117,6 +117,11 @@ def encode_object(data: ObjectData) -> bytes:
         EncodeError: it cannot be encoded.
     """
     return value_bytes(object_to_map(data))
+
+
+def encode_block(block: ObjectBlock) -> bytes:
+    """A block of rows as an item of a message's list; raises as `encode_object`."""
+    return value_bytes(block_to_map(block))
 
 
 def encode_event(event: EventData) -> bytes:

@@ -12,8 +12,7 @@ from agent.warehouse import Shelf, Site
 from support.fake_bus import FakeBus
 
 from qmf.agent import Agent
-from qmf.agent.publishing.object_writer import Item
-from qmf.agent.requests.subscription_view import SubscriptionView
+from qmf.agent.requests.subscription_view import SubscriptionView, Written
 from qmf.errors import DisconnectedError
 from qmf.protocol import Envelope, SubscribeCancel
 from qmf.testing import ManualClock
@@ -26,7 +25,7 @@ class Scans:
         self.count = 0
         original = SubscriptionView.changes
 
-        def changes(view: SubscriptionView) -> AsyncGenerator[Item, None]:
+        def changes(view: SubscriptionView) -> AsyncGenerator[Written, None]:
             self.count += 1
             return original(view)
 

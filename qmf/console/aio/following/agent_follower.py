@@ -265,6 +265,7 @@ class AgentFollower:
             interval=self._spec.interval,
             lifetime=LIFETIME,
             row_form=ROW_FORM,
+            can_share=True,
         )
         try:
             subscription = await self._subscriptions.start(

@@ -2,7 +2,11 @@
 
 Publications come to the same reply address as answers, with the subscription id from the agent's answer. The first may
 arrive before the task that subscribed has processed that answer, so it is kept for a moment. A subscription that is not
-claimed then, because its task was cancelled, is cancelled at the agent. This module knows nothing of objects.
+claimed then, because its task was cancelled, is cancelled at the agent.
+
+An agent with several subscriptions to the same objects publishes changes under one key for all of them. It asks for
+that key to be bound; then publications of both ways may come, until it says with which number those under the key
+continue the others. What came there before is kept until then. This module knows nothing of objects.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import attrs
 
 from qmf._background_tasks import BackgroundTasks
 from qmf.console.aio.agents import Agent
+from qmf.console.aio.receiver import MessageReceiver
 from qmf.console.aio.rpc.channel import RpcChannel
 from qmf.errors import NetworkError
 from qmf.protocol import (
@@ -24,6 +29,7 @@ from qmf.protocol import (
     SubscribeRefresh,
     SubscribeRequest,
     SubscribeResponse,
+    SubscribeShare,
 )
 
 log = logging.getLogger("qmf.console")
@@ -34,6 +40,9 @@ UNCLAIMED = 1.0
 #: How often a subscription is refreshed within its lifetime, so that one refresh may get lost.
 REFRESHES = 3
 
+#: Publications under a shared key that are kept until the agent says which of them continue the others.
+MAX_EARLY = 1000
+
 #: Subscriptions remembered of an agent that was cut off.
 MAX_ORPHANS = 100
 
@@ -41,6 +50,24 @@ OnPublication = Callable[[Envelope, ObjectsIndication], None]
 OnCancelled = Callable[[str], None]
 
 _Key = tuple[str, str]
+_Publication = tuple[Envelope, ObjectsIndication]
+
+
+@attrs.define(eq=False)
+class SharedPart:
+    """The part of a subscription's publications that comes under a shared key.
+
+    Attributes:
+        key: the routing key.
+        first: number of the first publication that counts; 0 until the agent says which.
+        offset: from their numbers to those that the subscription goes on with.
+        early: publications that came before.
+    """
+
+    key: str
+    first: int = 0
+    offset: int = 0
+    early: list[_Publication] = attrs.field(factory=list)
 
 
 @attrs.define(eq=False)
@@ -54,6 +81,7 @@ class ObjectSubscription:
         on_publication: called with each publication, in order.
         on_cancelled: called with the reason when the agent ends it.
         active: False once either side ended it.
+        shared: what comes under a shared key, once the agent asked to bind one.
     """
 
     id: str
@@ -62,6 +90,7 @@ class ObjectSubscription:
     on_publication: OnPublication
     on_cancelled: OnCancelled
     active: bool = True
+    shared: SharedPart | None = None
 
     @property
     def refresh_after(self) -> float:
@@ -72,11 +101,13 @@ class ObjectSubscription:
 class ObjectSubscriptions:
     """The subscriptions of one client."""
 
-    def __init__(self, rpc: RpcChannel) -> None:
+    def __init__(self, rpc: RpcChannel, receiver: MessageReceiver) -> None:
         self._rpc = rpc
+        self._receiver = receiver
         self._active: dict[_Key, ObjectSubscription] = {}
         self._ids: dict[str, dict[str, None]] = {}
-        self._early: dict[_Key, list[tuple[Envelope, ObjectsIndication]]] = {}
+        self._early: dict[_Key, list[_Publication]] = {}
+        self._sharing: dict[_Key, list[ObjectSubscription]] = {}
         self._orphans: dict[str, list[str]] = {}
         self._tasks = BackgroundTasks()
 
@@ -127,7 +158,9 @@ class ObjectSubscriptions:
         Raises:
             NetworkError: no connection.
         """
-        await self._rpc.send(SubscribeRefresh(subscription_id=subscription.id), subscription.agent)
+        # An agent that has yet to say from when on publications come under the key, or whose answer was lost, is asked.
+        waits = subscription.shared is not None and not subscription.shared.first
+        await self._rpc.send(SubscribeRefresh(subscription_id=subscription.id, bound=waits), subscription.agent)
 
     def stop(self, subscription: ObjectSubscription) -> None:
         """End a subscription, here at once and at the agent a moment later."""
@@ -157,8 +190,27 @@ class ObjectSubscriptions:
             self._pass_on(self._active[key], envelope, content)
         elif key in self._early:
             self._early[key].append((envelope, content))
+        elif key in self._sharing:
+            for subscription in list(self._sharing[key]):
+                self._on_shared(subscription, envelope, content)
         else:
             log.debug("skipped a publication of %s for subscription %s, which has ended", *key)
+
+    def on_share(self, agent: str, content: SubscribeShare) -> None:
+        """An agent publishes to several subscriptions under one key, or says from when on it does."""
+        subscription = self._active.get((agent, content.subscription_id))
+        if subscription is None:
+            return
+        part = subscription.shared
+        if part is None:
+            part = subscription.shared = SharedPart(content.shared_key)
+            self._sharing.setdefault((agent, part.key), []).append(subscription)
+            self._tasks.spawn(self._bind(subscription, part))
+        elif content.first_sequence and not part.first:
+            part.first, part.offset = content.first_sequence, content.last_sequence + 1 - content.first_sequence
+            early, part.early = part.early, []
+            for envelope, publication in early:
+                self._on_shared(subscription, envelope, publication)
 
     def on_cancelled(self, agent: str, content: SubscribeCancel) -> None:
         """An agent ended a subscription."""
@@ -174,7 +226,9 @@ class ObjectSubscriptions:
         An agent that was only cut off still has its subscriptions; they are cancelled at the next `start`.
         """
         for subscription_id in self._ids.pop(agent, ()):
-            self._active.pop((agent, subscription_id)).active = False
+            subscription = self._active.pop((agent, subscription_id))
+            subscription.active = False
+            self._unshare(subscription)
             orphans = self._orphans.setdefault(agent, [])
             orphans.append(subscription_id)
             del orphans[:-MAX_ORPHANS]
@@ -188,7 +242,43 @@ class ObjectSubscriptions:
             del ids[subscription_id]
             if not ids:
                 del self._ids[agent]
+            self._unshare(subscription)
         return subscription
+
+    async def _bind(self, subscription: ObjectSubscription, part: SharedPart) -> None:
+        """Bind a shared key for a subscription, until that ends."""
+        try:
+            await self._receiver.hold([part.key])
+            if subscription.active:
+                await self.refresh(subscription)
+        except NetworkError as error:
+            log.info("publications of %s go on coming one by one: %s", subscription.agent, error)
+
+    def _unshare(self, subscription: ObjectSubscription) -> None:
+        part = subscription.shared
+        if part is not None:
+            key = (subscription.agent.name, part.key)
+            self._sharing[key].remove(subscription)
+            if not self._sharing[key]:
+                del self._sharing[key]
+            self._tasks.spawn(self._release(part.key))
+
+    async def _release(self, key: str) -> None:
+        try:
+            await self._receiver.release([key])
+        except NetworkError as error:
+            log.debug("no unbinding, because the connection is lost: %s", error)
+
+    def _on_shared(self, subscription: ObjectSubscription, envelope: Envelope, content: ObjectsIndication) -> None:
+        part, number = subscription.shared, envelope.sequence
+        if part is None or number is None:
+            return
+        if not part.first:
+            if len(part.early) < MAX_EARLY:  # those that are missing then are noticed by their numbers
+                part.early.append((envelope, content))
+        elif number >= part.first:
+            numbered = attrs.evolve(envelope, sequence=number + part.offset)
+            self._pass_on(subscription, numbered, content)
 
     def _pass_on(self, subscription: ObjectSubscription, envelope: Envelope, content: ObjectsIndication) -> None:
         try:
