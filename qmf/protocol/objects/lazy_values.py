@@ -60,7 +60,9 @@ class LazyValues(Mapping[str, object]):
 
     def detach(self) -> LazyValues:
         """The same with bytes of its own, to keep one object of a large message."""
-        return LazyValues(self.layout, *self.layout.detach(self._data, self._at))
+        data, at = self.layout.detach(self._data, self._at)
+        # What has bytes of its own stays itself: states that share it are compared by that (`compare_bytes`).
+        return self if data is self._data else LazyValues(self.layout, data, at)
 
     def __getitem__(self, name: str) -> object:
         return self.layout.get(self._data, self._at, name)

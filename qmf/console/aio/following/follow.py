@@ -13,8 +13,6 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Generic, Self, TypeVar
 
-import attrs
-
 from qmf._closable import AsyncClosable
 from qmf.console.aio.agent_search import ALL_AGENTS
 from qmf.console.aio.agents import Agent
@@ -208,8 +206,14 @@ class Follow(AsyncIterator[ObjectChange[T]], AsyncClosable, Generic[T]):
 
 
 def _wrap_change(change: ObjectChange[RemoteObject], wrap: Callable[[RemoteObject], T]) -> ObjectChange[T]:
-    fields = attrs.asdict(change, recurse=False)
-    return ObjectChange(**{**fields, "object": wrap(change.object)})
+    return ObjectChange(
+        kind=change.kind,
+        object=wrap(change.object),
+        properties=change.properties,
+        statistics=change.statistics,
+        merged=change.merged,
+        dropped=change.dropped,
+    )
 
 
 def _abandon(loop: asyncio.AbstractEventLoop, follower: Follower) -> None:

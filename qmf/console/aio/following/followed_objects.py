@@ -231,25 +231,26 @@ class AgentObjects:
 
     def update(self, newer: RemoteObject) -> None:
         """Merge what an agent sent of an object over what is known of it."""
-        known = self._known.get(newer.object_id)
-        if newer.is_deleted:
+        object_id, data = newer.object_id, newer.data
+        known = self._known.get(object_id)
+        if data.delete_ts:
             if known is not None or self._test(newer):
-                self.remove(newer if known is None else known.with_update(newer.data), ChangeKind.DELETED)
+                self.remove(newer if known is None else known.with_update(data), ChangeKind.DELETED)
             return
-        if known is not None and is_another(known.data, newer.data):
+        if known is not None and is_another(known.data, data):
             self.remove(known, ChangeKind.DELETED)
             known = None
         if known is not None:
-            if 0 < newer.data.update_ts < known.data.update_ts:
+            if 0 < data.update_ts < known.data.update_ts:
                 return
-            newer = known.with_update(newer.data)
+            newer = known.with_update(data)
         else:
             newer = newer.without_message()
-        self._known[newer.object_id] = newer
+        self._known[object_id] = newer
         if self._test(newer):
             properties, statistics = changed_groups(known, newer)
             self._followed.put(newer, properties=properties, statistics=statistics)
-        elif newer.object_id in self._followed:
+        elif object_id in self._followed:
             self._followed.remove(newer, ChangeKind.LEFT)
 
     def remove(self, obj: RemoteObject, kind: ChangeKind) -> None:

@@ -8,7 +8,7 @@ not unpack values that stay encoded as they were received (QMF2.md 4.7).
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import attrs
 
@@ -63,7 +63,7 @@ class ClassFields:
 
     def __init__(self, schema: ClassSchema) -> None:
         self.schema = schema
-        self.groups: dict[int, tuple[tuple[str, ...], tuple[bool, bool]]] = {}
+        self.groups: dict[int, tuple[tuple[str, ...], tuple[bool, bool, bool]]] = {}
         self.methods = {item.name: PreparedMethod(schema, item) for item in schema.methods}
         self.properties = {item.name: ValueField(item.name, item.type, item) for item in schema.properties}
         self.optional = frozenset(item.name for item in schema.properties if item.optional or item.type.name == "objId")
@@ -87,10 +87,6 @@ class ClassFields:
         """Every name that `field` finds."""
         return iter(self._by_name)
 
-    def has_all(self, names: Iterable[str]) -> bool:
-        """True when all these wire names belong to values of the class."""
-        return all(name in self.properties or name in self.statistics for name in names)
-
 
 def detach_data(data: ObjectData) -> ObjectData:
     """The same object without a reference to the message that it was received in, so that it can be kept for long."""
@@ -100,6 +96,11 @@ def detach_data(data: ObjectData) -> ObjectData:
 
 def value_groups(fields: ClassFields, values: Values) -> tuple[bool, bool]:
     """Whether an update holds properties, and whether it holds statistics."""
+    return _value_groups(fields, values)[:2]
+
+
+def _value_groups(fields: ClassFields, values: Values) -> tuple[bool, bool, bool]:
+    """As `value_groups`, and whether it holds values that the class does not have."""
     names = shared_names(values)
     if names is None:
         return _groups(fields, values)
@@ -113,8 +114,10 @@ def value_groups(fields: ClassFields, values: Values) -> tuple[bool, bool]:
     return found
 
 
-def _groups(fields: ClassFields, names: Collection[str]) -> tuple[bool, bool]:
-    return any(map(fields.properties.__contains__, names)), any(map(fields.statistics.__contains__, names))
+def _groups(fields: ClassFields, names: Collection[str]) -> tuple[bool, bool, bool]:
+    has_property, has_statistic = fields.properties.__contains__, fields.statistics.__contains__
+    others = any(not (has_property(name) or has_statistic(name)) for name in names)
+    return any(map(has_property, names)), any(map(has_statistic, names)), others
 
 
 def is_another(known: ObjectData, newer: ObjectData) -> bool:
@@ -169,6 +172,4 @@ def _encoded_difference(before: Values, after: Values, fields: ClassFields | Non
     if equal:
         return False, False
     # Where all values are statistics, so is the one that differs.
-    return (
-        (False, True) if fields and value_groups(fields, update) == (False, True) and fields.has_all(update) else None
-    )
+    return (False, True) if fields and _value_groups(fields, update) == (False, True, False) else None

@@ -27,7 +27,7 @@ from qmf.protocol import (
     decode,
     encode,
 )
-from qmf.protocol.objects import Column, RowEncoder, as_dict, class_runs, merge_values
+from qmf.protocol.objects import Column, RowEncoder, as_dict, class_runs, compare_bytes, merge_values
 from qmf.protocol.objects.lazy_values import LazyValues
 from qmf.protocol.objects.merged_values import MergedValues
 from qmf.protocol.objects.row_objects import RowObjects
@@ -42,9 +42,9 @@ NAMES = ["name", "size", "label", "turns", "load", "loadHigh", "strange"]
 UPDATES = st.lists(st.dictionaries(st.sampled_from(NAMES), st.integers(0, 2), max_size=7), min_size=1, max_size=6)
 
 
-def lazy(values: dict[str, object]) -> ObjectData:
+def lazy(values: dict[str, object], reader: ObjectDecoder | None = None) -> ObjectData:
     """An object as it is received after others like it."""
-    reader = ObjectDecoder()
+    reader = ObjectDecoder() if reader is None else reader
     data = encode(Envelope(content=ObjectsIndication([ObjectData(values=values, object_id=ID, class_key=WIDGET.key)])))
     for _ in range(3):
         envelope = decode(data, reader)
@@ -220,3 +220,15 @@ def test_runs_of_a_class() -> None:
     block = rows(*VALUES)
     assert class_runs(block) == [(WIDGET.key, block)]
     assert class_runs(rows()) == []
+
+
+def test_updates_of_one_group_are_compared_by_their_bytes() -> None:
+    reader = ObjectDecoder()
+    state = lazy({"name": "w", "size": 1, "turns": 0, "load": 0}, reader)
+    for turns in (1, 2, 3):
+        before, state = state, merge(state, lazy({"turns": turns, "load": 0}, reader), FIELDS)
+        if turns > 1:
+            found = compare_bytes(before.values, state.values)
+            assert found is not None
+            assert (found[0], as_dict(found[1])["turns"]) == (False, turns)
+        assert difference(before, state, FIELDS) == (False, True)
