@@ -13,6 +13,8 @@ from collections.abc import Mapping
 
 #: The connection property that marks a connection of an agent or a console.
 OWN_CONNECTION = "qmf.management"
+#: The connection property with which a broker of this project names the user who has logged in.
+USER = "qmf.user"
 _RECEIVING, _SENDING = "qmf-in-", "qmf-out-"
 #: A regular expression for the names of our links, which are the ends of the names of their queues.
 OWN_LINK = rf"(?:{_RECEIVING}|{_SENDING})[0-9a-f-]+"

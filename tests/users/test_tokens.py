@@ -109,6 +109,8 @@ async def test_a_broker_takes_tokens(keys: Path) -> None:
     async with Broker(port=0, tokens=tokens) as broker:
         for bus in (AmqpBus(broker.url, token=token()), AmqpBus(broker.url, username="ann", password=token())):
             await bus.open()
+            # As messages name the user: the broker says who that is.
+            assert bus.user == "ann"
             await bus.close()
         for bus in (AmqpBus(broker.url, token=token(OTHER)), AmqpBus(broker.url, username="bob", password=token())):
             with pytest.raises(AuthenticationError):

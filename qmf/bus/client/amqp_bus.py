@@ -112,8 +112,8 @@ class AmqpBus(Bus):
 
     @property
     def user(self) -> str | None:
-        """See `Bus`: whoever logs in by a password."""
-        return self._user
+        """See `Bus`: who has logged in, as the broker says, or who did so by a password."""
+        return self._links.user or self._user
 
     @property
     def connected(self) -> bool:

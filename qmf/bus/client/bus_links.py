@@ -10,6 +10,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING
 
+from qmf._marks import USER
 from qmf.bus.base import (
     Binding,
     BusEvent,
@@ -71,6 +72,8 @@ class BusLinks:
         #: Those that wait for outcomes while the bus is being closed.
         self._finishing: SenderLinks | None = None
         self.closing = False
+        #: Who has logged in, as the broker says; None if it says nothing.
+        self.user: str | None = None
 
     async def subscribe(
         self,
@@ -138,6 +141,8 @@ class BusLinks:
         if self.closing:
             return
         self.network, self.senders = network, SenderLinks(network, self._notify)
+        user = network.peer.properties.get(USER)
+        self.user = user if isinstance(user, str) else None
         who = network.peer.container or "no container id"
         # As visible as the loss was, which is a warning.
         if again:

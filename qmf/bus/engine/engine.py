@@ -427,6 +427,11 @@ class Engine:
         )
         self.fail(name, description)
 
+    def announce(self, name: str, value: str | bool) -> None:
+        """Open the connection with one more property; for a server, until `admit` returns."""
+        connection = self._connection
+        connection.properties = {**(connection.properties or {}), proton.symbol(name): value}
+
     def _on_open(self, _event: proton.Event) -> None:
         if not self.settings.server:
             return
@@ -439,7 +444,7 @@ class Engine:
             self.events.append(event)
         else:
             # The protocol has no refusal: this property says that a close follows the open.
-            connection.properties = {**(connection.properties or {}), proton.symbol(ESTABLISHMENT_FAILED): True}
+            self.announce(ESTABLISHMENT_FAILED, True)
             connection.condition = refusal.condition()
             connection.open()
             connection.close()

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Hashable
 
+from qmf._marks import USER
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.observer import Traffic
@@ -223,6 +224,8 @@ class ServerConnection:
         refusal = self._sole.add(self, user, event)
         if refusal is None:
             self._container = event.container
+            if self._info.proven_user:
+                self._engine.announce(USER, self._info.proven_user)
         else:
             self._refuse(refusal.description)
             self._registry.observer.on_connection_refused(self._info, refusal.description)
