@@ -81,7 +81,11 @@ class _Call(Generic[T]):
 
 
 class LoopThread:
-    """One event loop on one thread, started by the first `run`."""
+    """One event loop on one thread, started by the first `run`.
+
+    Attributes:
+        ident: identity of the thread (`threading.get_ident`); None while there is none.
+    """
 
     def __init__(self, name: str, advice: str = "call it from another thread, or use the asyncio API") -> None:
         """Start nothing yet: the thread begins with the first coroutine.
@@ -94,6 +98,7 @@ class LoopThread:
         self._advice = advice
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self.ident: int | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._calls: set[_Call[Any]] = set()
@@ -102,10 +107,6 @@ class LoopThread:
     def running(self) -> bool:
         """True between the first `run` and `stop`."""
         return self._thread is not None
-
-    def is_current(self, ident: int) -> bool:
-        """True if this is the identity of the loop's thread (`threading.get_ident`)."""
-        return self._thread is not None and self._thread.ident == ident
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop and wait for its result.
@@ -152,7 +153,7 @@ class LoopThread:
     def stop(self) -> None:
         """Cancel everything on the loop and end the thread. A later `run` starts a new one."""
         with self._lock:
-            thread, self._thread = self._thread, None
+            thread, self._thread, self.ident = self._thread, None, None
             loop, stop = self._loop, self._stop
         if thread is None or loop is None or stop is None:
             return
@@ -170,6 +171,7 @@ class LoopThread:
                 self._thread = threading.Thread(target=self._main, args=(ready,), name=self._name, daemon=True)
                 self._thread.start()
                 ready.wait()
+                self.ident = self._thread.ident
             assert self._loop is not None
             return self._loop
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
+from qmf.messaging.core.waiting import SIGNAL_INTERVAL
 from qmf.messaging.loop import ConnectionLoop
 
 #: Seconds that `Wakeup.let_run` waits at most.
@@ -90,9 +92,25 @@ class BlockingAnswer:
         Raises:
             MessagingError: the message was not accepted.
         """
-        if not self._locked.acquire(timeout=-1 if timeout is None else max(0.0, min(timeout, threading.TIMEOUT_MAX))):
-            return False
+        if not self._locked.acquire(timeout=SIGNAL_INTERVAL if timeout is None else _limit(timeout)):
+            deadline = None if timeout is None else time.monotonic() + timeout - _limit(timeout)
+            if not self._wait_longer(deadline):
+                return False
         self._locked.release()
         if self._error is not None:
             raise self._error
         return True
+
+    def _wait_longer(self, deadline: float | None) -> bool:
+        """Look again and again, until a time of `time.monotonic`: a signal may have come just before a wait began."""
+        while True:
+            left = SIGNAL_INTERVAL if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                return False
+            if self._locked.acquire(timeout=_limit(left)):
+                return True
+
+
+def _limit(seconds: float) -> float:
+    """Seconds of one wait, after which a signal is noticed at the latest."""
+    return max(0.0, min(seconds, SIGNAL_INTERVAL))

@@ -42,7 +42,8 @@ class ConnectionLoop:
 
     def call_soon(self, callback: Callable[[], object]) -> None:
         """Call something on the loop's thread soon; errors as of `run`."""
-        self.check_process()
+        if os.getpid() != self._process:
+            self.check_process()
         try:
             self._thread.call_soon(callback)
         except CallerError as error:
@@ -55,8 +56,9 @@ class ConnectionLoop:
             InternalError: this is the loop's thread.
             ConnectionClosed: this is another process than that which made the connection.
         """
-        self.check_process()
-        if self._thread.is_current(threading.get_ident()):
+        if os.getpid() != self._process:
+            self.check_process()
+        if threading.get_ident() == self._thread.ident:
             raise InternalError(text="blocking call in a handler of the connection; call it from another thread")
 
     def stop(self) -> None:

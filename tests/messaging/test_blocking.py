@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from qmf.messaging.blocking import Wakeup
+from qmf.messaging.blocking import BlockingAnswer, Wakeup
 from qmf.messaging.loop import ConnectionLoop
 
 
@@ -48,3 +50,36 @@ def test_a_busy_thread_waits_for_the_other(loop: ConnectionLoop) -> None:
         wakeup.let_run(if_busy=True)
         loop.run(asyncio.sleep(0))  # it waits only so long
         assert len(calls) == count
+
+
+def _wait(answer: BlockingAnswer, waiting: threading.Event) -> None:
+    waiting.set()
+    answer.wait(None)
+
+
+def test_an_interrupt_that_does_not_end_the_wait_is_noticed_soon_after() -> None:
+    def interrupt() -> None:
+        # The kernel gives it to this thread then, and the wait of the main one goes on.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        waiting.wait(30)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    answer, waiting = BlockingAnswer(), threading.Event()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    thread = threading.Thread(target=interrupt)
+    try:
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            _wait(answer, waiting)
+    finally:
+        thread.join()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def test_an_answer_is_waited_for_as_long_as_the_caller_says() -> None:
+    answer = BlockingAnswer()
+    assert not answer.wait(0)
+    assert not answer.wait(0.21)
+    answer.set_result(None)
+    assert answer.wait(0)
+    assert answer.wait(None)

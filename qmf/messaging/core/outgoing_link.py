@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 
+from qmf.bus.client.link_state import LinkState
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import AcceptedBatch, OutcomeReceived
 from qmf.bus.engine.link import Link
@@ -101,13 +102,16 @@ class OutgoingLink(AddressedLink):
         Returns:
             False if the capacity is exhausted, or the sender is not attached; nothing is queued then.
         """
-        if not self.attached or self._late is not None or self._session.failed:
+        if self._state is not LinkState.ATTACHED or self._late is not None or self._session.failed:
             return False
-        if not isinstance(self.capacity, Constant) and self.count_unsettled() >= self.capacity:
+        capacity = self.capacity
+        if not isinstance(capacity, Constant) and len(self._waiting) + len(self._unsettled) >= capacity:
             return False
-        outgoing = self._outgoing(data, answer) if answer is None else Outgoing(data, answer)
+        # As `_outgoing`, which would be a call for each message.
+        plain = answer is None and type(data) is bytes and not self.resumable
+        outgoing: bytes | Outgoing = data if plain else Outgoing(data, answer)
         self._waiting.append(outgoing)
-        if self.error is not None or self.closed:  # since this moment; it may not have been dropped
+        if self.error is not None or self._state is LinkState.CLOSED:  # since this moment; it may not have been dropped
             try:
                 self._waiting.remove(outgoing)
             except ValueError:

@@ -14,7 +14,7 @@ CLOSE_TIMEOUT = 10.0
 
 #: Seconds after which a thread that waits looks again. A signal that arrives just before it begins to wait does not end
 #: the wait: Python runs its handler only between instructions of the main thread.
-_INTERVAL = 0.2
+SIGNAL_INTERVAL = 0.2
 
 
 class Condition:
@@ -98,7 +98,7 @@ class Condition:
         threads.append(lock)
         try:
             while not predicate():
-                left = _INTERVAL if deadline is None else min(_INTERVAL, deadline - time.monotonic())
+                left = SIGNAL_INTERVAL if deadline is None else min(SIGNAL_INTERVAL, deadline - time.monotonic())
                 if left <= 0:
                     return False
                 if lock.acquire(timeout=left):

@@ -33,6 +33,26 @@ def test_credit_is_counted_on_both_sides() -> None:
     assert pair.client.links.credit(mine) == 2
 
 
+def test_credit_of_a_quiet_link_is_counted_and_not_reported() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=True, credit=1)
+    pair.credit.clear()
+    mine.quiet = True
+    pair.server.links.add_credit(theirs, 2)
+    pair.pump()
+    assert (pair.credit, pair.client.links.credit(mine)) == ([], 3)
+    pair.server.links.drain(theirs, 0)
+    pair.pump()
+    assert pair.credit == [CreditChanged(mine)]
+    pair.client.links.answer_drain(mine)
+    pair.pump()
+    mine.quiet = False
+    pair.server.links.add_credit(theirs, 1)
+    pair.pump()
+    assert pair.credit[-1] == CreditChanged(mine)
+    assert pair.client.links.credit(mine) == 1
+
+
 def test_backlog_is_what_waits_to_be_encoded() -> None:
     pair = Pair()
     mine, _ = pair.link(sending=True)
