@@ -111,7 +111,7 @@ class OutgoingLink(AddressedLink):
         plain = answer is None and type(data) is bytes and not self.resumable
         outgoing: bytes | Outgoing = data if plain else Outgoing(data, answer)
         self._waiting.append(outgoing)
-        if self.error is not None or self._state is LinkState.CLOSED:  # since this moment; it may not have been dropped
+        if self.error is not None or self.closed:  # since this moment; it may not have been dropped
             try:
                 self._waiting.remove(outgoing)
             except ValueError:
