@@ -115,7 +115,8 @@ def _parser() -> argparse.ArgumentParser:
     add_connection_options(
         parser.add_argument_group("connecting"), broker=f"broker to connect to (default: {DEFAULT_URL})"
     )
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--interval",
         metavar="SECONDS",
         type=seconds_between(MIN_INTERVAL, MAX_INTERVAL),
@@ -123,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
         help="time from sample to sample (default: %(default)g)",
     )
     _add_processes_options(parser)
-    parser.add_argument(
+    add(
         "--threshold",
         metavar="PERCENT",
         type=whole_number_between(1, 100),
@@ -131,34 +132,31 @@ def _parser() -> argparse.ArgumentParser:
         help="usage of a filesystem above which an event warns; consoles can change it for each filesystem "
         "(default: %(default)s)",
     )
-    parser.add_argument(
-        "--instance", metavar="NAME", help="last part of the agent's name (default: name of the machine)"
-    )
-    parser.add_argument(
-        "--audit", action="store_true", help="raise an event for each method call, with caller, arguments and result"
-    )
-    parser.add_argument(
+    add("--instance", metavar="NAME", help="last part of the agent's name (default: name of the machine)")
+    add("--audit", action="store_true", help="raise an event for each method call, with caller, arguments and result")
+    add(
         "--no-wait",
         dest="wait",
         action="store_false",
         help="end with an error if the broker cannot be reached at the start, instead of waiting for it",
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="log everything, not only warnings")
+    add("-v", "--verbose", action="store_true", help="log everything, not only warnings")
     add_completion_option(parser)
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    add("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
 
 
 def _add_processes_options(parser: argparse.ArgumentParser) -> None:
     """Options about the processes that are shown."""
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--processes",
         metavar="WHICH",
         type=_selection,
         help="processes to show besides the agent's own and the watched ones: all, none, or top:N for the N with "
         f"the most main memory (default: top:{DEFAULT_TOP}, or none with --process)",
     )
-    parser.add_argument(
+    add(
         "--process",
         metavar="PATTERN",
         type=regular_expression,
@@ -167,12 +165,12 @@ def _add_processes_options(parser: argparse.ArgumentParser) -> None:
         help="watch the processes whose name or command line this regular expression matches: show them, and raise an "
         "event when one starts or ends (may be given several times)",
     )
-    parser.add_argument(
+    add(
         "--allow-signals",
         action="store_true",
         help="let consoles send signals to the processes shown: anyone with access to the broker can then end them",
     )
-    parser.add_argument(
+    add(
         "--command-lines",
         action="store_true",
         help="show the command lines of processes: every console can then read passwords given as arguments",

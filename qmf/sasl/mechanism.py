@@ -7,9 +7,6 @@ from typing import Protocol
 from qmf.errors import QmfError
 from qmf.sasl.results import Result
 
-#: Most bytes of a response or challenge: tokens are the largest, and have a few thousand.
-MAX_RESPONSE = 64 * 1024
-
 
 class SaslError(QmfError):
     """An exchange cannot go on; the message says why, and never has a secret."""

@@ -101,10 +101,9 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="exit codes: 0 success, 1 no connection, 2 wrong usage.",
     )
     add_connection_options(parser, "-a", "--broker-address", "-b", "--broker")
-    parser.add_argument(
-        "-f", "--filter", type=_patterns, default=(), metavar="<names>", help="queues: regular expressions with commas"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("-f", "--filter", type=_patterns, default=(), metavar="<names>", help="queues: regular expressions with commas")
+    add(
         "-i",
         "--interval",
         type=seconds_between(0.01, 86_400),
@@ -112,7 +111,7 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="<secs>",
         help="seconds between samples (%(default)g)",
     )
-    parser.add_argument("-n", "--count", type=whole_number, metavar="<n>", help="end after so many comparisons")
+    add("-n", "--count", type=whole_number, metavar="<n>", help="end after so many comparisons")
     add_own_option(parser.add_argument)
     return parser
 

@@ -80,11 +80,6 @@ class ObjectField:
         """True if its values are references to objects."""
         return self.type.name == "objId"
 
-    @property
-    def is_collection(self) -> bool:
-        """True if its values are maps or lists."""
-        return self.type.name in ("map", "list")
-
 
 #: Fields of every object, besides its values.
 COMMON_FIELDS: Mapping[str, ObjectField] = {

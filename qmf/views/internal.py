@@ -79,10 +79,5 @@ def is_own_event(package: str, name: str, values: Values) -> bool:
     return any(_is_own_text(values.get(key)) for key in EVENT_NAMES) or is_own_connection(values.get(EVENT_PROPERTIES))
 
 
-def is_own_index(package: str, index: str) -> bool:
-    """True for an object that is gone whose index shows that it was an own one: sessions and connections don't."""
-    return package == BROKER_PACKAGE and any(map(is_own_name, index.split(",")))
-
-
 def _is_own_text(value: object) -> bool:
     return isinstance(value, str) and is_own_name(value)

@@ -13,7 +13,6 @@ from qmf.views.internal import (
     BROKER_PACKAGE,
     has_own_values,
     is_own_event,
-    is_own_index,
     is_own_object,
     may_be_own,
 )
@@ -66,9 +65,3 @@ def test_sessions_are_known_by_their_connection() -> None:
 def test_events(name: str, values: Mapping[str, object], own: bool) -> None:
     assert is_own_event(BROKER_PACKAGE, name, values) is own
     assert not is_own_event("org.example.shop", name, values)
-
-
-def test_the_index_of_an_object_that_is_gone() -> None:
-    assert is_own_index(BROKER_PACKAGE, f"amq.topic,{OWN},key")
-    assert not is_own_index(BROKER_PACKAGE, "amq.topic,orders")
-    assert not is_own_index("org.example.shop", OWN)

@@ -15,7 +15,6 @@ Rules:
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from contextvars import ContextVar
 from functools import partial
@@ -38,8 +37,6 @@ from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import Envelope, ErrorCode, MethodRequest, MethodResponse
 from qmf.schema import Access, Property
-
-_log = logging.getLogger("qmf.agent")
 
 #: Name of the request that sets properties.
 SET_PROPERTIES = "_set_properties"

@@ -35,39 +35,21 @@ PARTS: Mapping[str, Columns] = MappingProxyType(
         ),
         # Agents that were added, removed or restarted; without an agent, the recorder's own connection.
         "changes": _columns(
-            run=_TEXT,
-            seq=_LONG,
-            received_ns=_LONG,
-            agent=_TEXT,
-            epoch=_LONG,
-            change=_TEXT,
-            reason=_TEXT,
+            run=_TEXT, seq=_LONG, received_ns=_LONG, agent=_TEXT, epoch=_LONG, change=_TEXT, reason=_TEXT,
             interval="double",
         ),
         # The rows of an object's lifetime.
         "objects": _columns(
-            **_OBJECT,
-            created_ns=_LONG,
-            epoch=_LONG,
-            transient=_BOOL,
-            first_ns=_LONG,
-            last_ns=_LONG,
-            received_ns=_LONG,
+            **_OBJECT, created_ns=_LONG, epoch=_LONG, transient=_BOOL, first_ns=_LONG, last_ns=_LONG, received_ns=_LONG,
             deleted_ns=_LONG,
         ),
         # The properties in a message.
         "properties": _columns(
-            **_OBJECT,
-            created_ns=_LONG,
-            epoch=_LONG,
-            run=_TEXT,
-            seq=_LONG,
-            time_ns=_LONG,
-            received_ns=_LONG,
+            **_OBJECT, created_ns=_LONG, epoch=_LONG, run=_TEXT, seq=_LONG, time_ns=_LONG, received_ns=_LONG,
             values="map(varchar, varchar)",
         ),
     }
-)
+)  # fmt: skip
 
 #: Events, each once.
 EVENTS = _columns(
@@ -85,44 +67,19 @@ CALLS = _columns(
 TABLES: Mapping[str, Columns] = MappingProxyType(
     {
         "availability": _columns(
-            agent=_TEXT,
-            state=_TEXT,
-            epoch=_LONG,
-            cause=_TEXT,
-            start=_TIME,
-            start_ns=_LONG,
-            end=_TIME,
-            end_ns=_LONG,
+            agent=_TEXT, state=_TEXT, epoch=_LONG, cause=_TEXT, start=_TIME, start_ns=_LONG, end=_TIME, end_ns=_LONG,
             ongoing=_BOOL,
         ),
         "lives": _columns(
-            **_OBJECT,
-            created=_TIME,
-            created_ns=_LONG,
-            epoch=_LONG,
-            first_seen=_TIME,
-            first_seen_ns=_LONG,
-            last_seen=_TIME,
-            last_seen_ns=_LONG,
-            ended=_TIME,
-            ended_ns=_LONG,
-            ended_by=_TEXT,
+            **_OBJECT, created=_TIME, created_ns=_LONG, epoch=_LONG, first_seen=_TIME, first_seen_ns=_LONG,
+            last_seen=_TIME, last_seen_ns=_LONG, ended=_TIME, ended_ns=_LONG, ended_by=_TEXT,
         ),
         "history": _columns(
-            **_OBJECT,
-            created_ns=_LONG,
-            epoch=_LONG,
-            property=_TEXT,
-            value=_TEXT,
-            previous=_TEXT,
-            valid_from=_TIME,
-            valid_from_ns=_LONG,
-            valid_to=_TIME,
-            valid_to_ns=_LONG,
-            ended_by=_TEXT,
+            **_OBJECT, created_ns=_LONG, epoch=_LONG, property=_TEXT, value=_TEXT, previous=_TEXT, valid_from=_TIME,
+            valid_from_ns=_LONG, valid_to=_TIME, valid_to_ns=_LONG, ended_by=_TEXT,
         ),
     }
-)
+)  # fmt: skip
 
 #: All tables of an audit.
 ALL_TABLES: Mapping[str, Columns] = MappingProxyType({**TABLES, "events": EVENTS, "calls": CALLS})

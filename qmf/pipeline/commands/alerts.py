@@ -74,14 +74,11 @@ def read_matchers(options: argparse.Namespace) -> tuple[Matcher, ...]:
 def _options(parser: argparse.ArgumentParser) -> None:
     add_state(parser)
     add_matchers(parser, "only alerts with these labels: NAME, severity=crit, agent=~'qmf:host:.*'")
-    parser.add_argument(
-        "--only", choices=_STATES, metavar="STATE", help=f"only alerts in this state: {', '.join(_STATES)}"
-    )
-    parser.add_argument("--receivers", action="store_true", help="show what was delivered to each receiver instead")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--check", type=Path, metavar="FILE", help="only check a configuration of notifications, and print all errors"
-    )
+    add = parser.add_argument
+    add("--only", choices=_STATES, metavar="STATE", help=f"only alerts in this state: {', '.join(_STATES)}")
+    add("--receivers", action="store_true", help="show what was delivered to each receiver instead")
+    add("--json", action="store_true", help="print JSON")
+    add("--check", type=Path, metavar="FILE", help="only check a configuration of notifications, and print all errors")
 
 
 def _check(path: Path) -> None:

@@ -22,19 +22,18 @@ if TYPE_CHECKING:
 
 def add_notify(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--notify",
         type=Path,
         metavar="FILE",
         help="routes and receivers of notifications, in TOML; default: those in the file of the rules",
     )
-    parser.add_argument("--state", metavar="DIR", help="folder of the notifications' state; default: OUT/_notify")
-    parser.add_argument(
-        "--raise", dest="publish", action="store_true", help="publish every alert on the bus, as an agent"
-    )
+    add("--state", metavar="DIR", help="folder of the notifications' state; default: OUT/_notify")
+    add("--raise", dest="publish", action="store_true", help="publish every alert on the bus, as an agent")
     add_broker(parser, "for --raise, and receivers that are the bus: ")
-    parser.add_argument("--instance", metavar="NAME", help="last part of the agent's name; default: the machine's name")
-    parser.add_argument(
+    add("--instance", metavar="NAME", help="last part of the agent's name; default: the machine's name")
+    add(
         "--max-age",
         type=duration,
         default="1 hour",

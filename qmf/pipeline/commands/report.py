@@ -18,43 +18,36 @@ if TYPE_CHECKING:
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--output",
         type=Path,
         default=Path("report.html"),
         metavar="FILE",
         help="page to write, - for standard output; default: %(default)s",
     )
-    parser.add_argument("--title", default="QMF report", help="title of the page; default: %(default)s")
-    parser.add_argument(
-        "--from", dest="first", metavar="TIME", help="e.g. 2030-01-31, yesterday or 2030-01-31T12:00, in UTC"
-    )
-    parser.add_argument("--to", dest="last", metavar="TIME", help="the same; default: the end of the recording")
-    parser.add_argument("--for", dest="length", metavar="LENGTH", help="e.g. 90m, 12h, 7d; default: 1d")
-    parser.add_argument(
+    add("--title", default="QMF report", help="title of the page; default: %(default)s")
+    add("--from", dest="first", metavar="TIME", help="e.g. 2030-01-31, yesterday or 2030-01-31T12:00, in UTC")
+    add("--to", dest="last", metavar="TIME", help="the same; default: the end of the recording")
+    add("--for", dest="length", metavar="LENGTH", help="e.g. 90m, 12h, 7d; default: 1d")
+    add(
         "--compare",
         metavar="RANGE",
         help="another time to compare with: FROM..TO, previous, or how long before, e.g. 1d or 7d",
     )
-    parser.add_argument(
-        "--alerts", metavar="DIR", help="folder of the table of alerts; default: LAKE/_tables/correlate"
-    )
-    parser.add_argument(
-        "--audit", metavar="DIR", help="folder of the tables of audit or history; default: those inside the lake"
-    )
-    parser.add_argument("--rollups", metavar="DIR", help="folder of the tables of rollup; default: LAKE/_tables/rollup")
-    parser.add_argument("--top", type=count, default=10, metavar="N", help="rows of each table; default: %(default)s")
-    parser.add_argument(
+    add("--alerts", metavar="DIR", help="folder of the table of alerts; default: LAKE/_tables/correlate")
+    add("--audit", metavar="DIR", help="folder of the tables of audit or history; default: those inside the lake")
+    add("--rollups", metavar="DIR", help="folder of the tables of rollup; default: LAKE/_tables/rollup")
+    add("--top", type=count, default=10, metavar="N", help="rows of each table; default: %(default)s")
+    add(
         "--usual-days",
         type=whole_number_between(0, 90),
         default=7,
         metavar="N",
         help="days before that say what values are usual, 0 to 90; default: %(default)s",
     )
-    parser.add_argument("--continued", action="store_true", help="counters outlive restarts of their agents")
-    parser.add_argument(
-        "--own", action="store_true", help="include what agents and consoles created on the broker for themselves"
-    )
+    add("--continued", action="store_true", help="counters outlive restarts of their agents")
+    add("--own", action="store_true", help="include what agents and consoles created on the broker for themselves")
     add_classes(parser)
 
 

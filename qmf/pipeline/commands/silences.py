@@ -35,15 +35,14 @@ def _time(text: str) -> int:
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add_state(parser)
     add_matchers(parser, "labels of the alerts: NAME, severity=crit, agent=~'qmf:host:.*'; all must match", needed=True)
-    parser.add_argument("-c", "--comment", required=True, metavar="TEXT", help="why")
-    parser.add_argument("-a", "--author", metavar="NAME", help="who; default: this user")
-    parser.add_argument(
-        "-d", "--duration", type=_argument_type(parse_duration), metavar="TIME", help="how long, e.g. 2h; default: 1h"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("-c", "--comment", required=True, metavar="TEXT", help="why")
+    add("-a", "--author", metavar="NAME", help="who; default: this user")
+    add("-d", "--duration", type=_argument_type(parse_duration), metavar="TIME", help="how long, e.g. 2h; default: 1h")
+    add(
         "--start", type=_argument_type(_time), metavar="TIME", help="from when, e.g. 2030-01-31T12:00:00Z; default: now"
     )
-    parser.add_argument("--end", type=_argument_type(_time), metavar="TIME", help="until when, instead of --duration")
+    add("--end", type=_argument_type(_time), metavar="TIME", help="until when, instead of --duration")
 
 
 def _add(options: argparse.Namespace) -> None:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from qmf.pipeline.duckdb_queries import quote_name
 from qmf.pipeline.errors import MissingExtraError
 
 _CALL = re.compile(r"([A-Za-z_]\w*)\(")
@@ -83,11 +82,6 @@ def pattern_condition(column: str, pattern: str) -> str:
     for plain, escaped in (("\\", "\\\\"), ("%", "\\%"), ("_", "\\_"), ("*", "%"), ("?", "_")):
         quote = quote.replace(plain, escaped)
     return f"coalesce({column} LIKE {quote} ESCAPE '\\', false)"
-
-
-def reference_alias(reference: str) -> str:
-    """The relation of the objects that a reference is about, quoted."""
-    return quote_name(reference)
 
 
 def _names(column: Any) -> tuple[str, ...]:

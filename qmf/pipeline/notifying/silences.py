@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -90,12 +90,6 @@ def find_silence(silences: Iterable[Silence], labels: Mapping[str, str], now: in
         if silence.state(now) is SilenceState.ACTIVE and all_match(silence.matchers, labels):
             return silence
     return None
-
-
-def next_change(silences: Sequence[Silence], now: int) -> int | None:
-    """When the next silence starts or ends; None for never."""
-    times = [at for silence in silences for at in (silence.starts_ns, silence.ends_ns) if at > now]
-    return min(times, default=None)
 
 
 def format_time(ns: int) -> str:

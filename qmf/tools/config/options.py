@@ -80,9 +80,10 @@ def build_parser() -> argparse.ArgumentParser:
         "--ive", action="store_true", help="keep the last message, and give it to each queue when it is bound"
     )
     deleting = parser.add_argument_group("Options for Deleting Queues")
-    deleting.add_argument("--force", action="store_true", help="delete it even with messages or consumers")
-    deleting.add_argument("--force-if-not-empty", action="store_true", help="delete it even with messages")
-    deleting.add_argument("--force-if-used", action="store_true", help="delete it even with consumers")
+    add = deleting.add_argument
+    add("--force", action="store_true", help="delete it even with messages or consumers")
+    add("--force-if-not-empty", action="store_true", help="delete it even with messages")
+    add("--force-if-used", action="store_true", help="delete it even with consumers")
     binding = parser.add_argument_group("Options for Declaring Bindings")
     binding.add_argument(
         "-f", "--file", metavar="<file.xq>", help="file with the XQuery of a binding to an XML exchange; - for stdin"

@@ -83,14 +83,13 @@ def build_parser() -> argparse.ArgumentParser:
         usage="%(prog)s [options] [-a] ADDRESS",
         description="Receive messages from an address.",
     )
-    parser.add_argument("positional", nargs="?", help=argparse.SUPPRESS)
-    parser.add_argument("-a", "--address", help="where to receive from")
-    parser.add_argument("-c", "--count", type=whole_number, metavar="NUMBER", help="stop after so many messages")
-    parser.add_argument(
-        "-t", "--timeout", type=number, default=0.0, metavar="SECONDS", help="how long to wait for a message (0)"
-    )
-    parser.add_argument("-f", "--forever", action="store_true", help="wait for messages without a limit")
-    parser.add_argument(
+    add = parser.add_argument
+    add("positional", nargs="?", help=argparse.SUPPRESS)
+    add("-a", "--address", help="where to receive from")
+    add("-c", "--count", type=whole_number, metavar="NUMBER", help="stop after so many messages")
+    add("-t", "--timeout", type=number, default=0.0, metavar="SECONDS", help="how long to wait for a message (0)")
+    add("-f", "--forever", action="store_true", help="wait for messages without a limit")
+    add(
         "-p",
         "--print",
         dest="format",

@@ -78,17 +78,16 @@ def build_parser() -> argparse.ArgumentParser:
         usage="%(prog)s [options] [-a] ADDRESS [CONTENT ...]",
         description="Send messages to an address.",
     )
-    parser.add_argument("content", nargs="*", help=argparse.SUPPRESS)
-    parser.add_argument("-a", "--address", help="where to send to")
-    parser.add_argument(
-        "-c", "--count", type=whole_number, default=1, metavar="NUMBER", help="how many (1); 0 for no limit"
-    )
-    parser.add_argument("-t", "--timeout", type=number, metavar="SECONDS", help="stop after this time")
-    parser.add_argument("-I", "--id", help="used in the property spout-id instead of a generated one")
-    parser.add_argument("-S", "--subject", help="subject of the messages")
-    parser.add_argument("-R", "--reply-to", metavar="ADDRESS", help="where answers go")
-    parser.add_argument("-d", "--durable", action="store_true", help="keep the messages over a restart of the broker")
-    parser.add_argument(
+    add = parser.add_argument
+    add("content", nargs="*", help=argparse.SUPPRESS)
+    add("-a", "--address", help="where to send to")
+    add("-c", "--count", type=whole_number, default=1, metavar="NUMBER", help="how many (1); 0 for no limit")
+    add("-t", "--timeout", type=number, metavar="SECONDS", help="stop after this time")
+    add("-I", "--id", help="used in the property spout-id instead of a generated one")
+    add("-S", "--subject", help="subject of the messages")
+    add("-R", "--reply-to", metavar="ADDRESS", help="where answers go")
+    add("-d", "--durable", action="store_true", help="keep the messages over a restart of the broker")
+    add(
         "-P",
         "--property",
         dest="properties",
@@ -97,7 +96,7 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="a property of the messages",
     )
-    parser.add_argument(
+    add(
         "-M",
         "--map",
         dest="entries",

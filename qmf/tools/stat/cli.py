@@ -55,11 +55,10 @@ def build_parser() -> argparse.ArgumentParser:
         shown.add_argument(f"-{letter}", f"--{name}", dest="view", action="store_const", const=name, help=text)
     shown.add_argument("--acl", dest="view", action="store_const", const="acl", help="Show Access Control List Stats")
     display = parser.add_argument_group("Display Options")
-    display.add_argument("-S", "--sort-by", metavar="<colname>", help="sort by this column, the largest first")
-    display.add_argument("-I", "--increasing", action="store_true", help="the smallest first")
-    display.add_argument(
-        "-L", "--limit", type=count, metavar="<n>", help=f"show at most so many rows ({_LIMIT} with -S, otherwise all)"
-    )
+    add = display.add_argument
+    add("-S", "--sort-by", metavar="<colname>", help="sort by this column, the largest first")
+    add("-I", "--increasing", action="store_true", help="the smallest first")
+    add("-L", "--limit", type=count, metavar="<n>", help=f"show at most so many rows ({_LIMIT} with -S, otherwise all)")
     return parser
 
 

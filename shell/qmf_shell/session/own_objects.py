@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from qmf.views import internal
 from qmf.views.internal import BROKER_PACKAGE
-from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
+from qmf.views.objects import ObjectKey, ObjectView
 from qmf_shell.session.backend import ClassName
 
 #: The class whose objects sessions refer to.
@@ -40,11 +40,6 @@ def may_be_own(name: ClassName) -> bool:
 def own_connections(connections: Sequence[ObjectView]) -> set[ObjectKey]:
     """The keys of those connections that are own ones."""
     return {item.identity.key for item in connections if is_own_object(item)}
-
-
-def is_own_index(identity: ObjectIdentity) -> bool:
-    """True for a destroyed object whose index shows that it was an own one: sessions and connections don't show it."""
-    return internal.is_own_index(identity.class_key.package, identity.index)
 
 
 def own_note(count: int) -> list[str]:

@@ -14,7 +14,6 @@ from qmf.pipeline.notifying.silences import (
     SilenceState,
     find_silence,
     format_time,
-    next_change,
     parse_time,
 )
 
@@ -35,7 +34,6 @@ def test_the_states_of_a_silence() -> None:
     assert find_silence([of], {"a": "2"}, 15) is None
     assert of.expire(15).state(15) is of.expire(5).state(5) is SilenceState.EXPIRED
     assert of.expire(30).ends_ns == 20
-    assert (next_change([of], 5), next_change([of], 10), next_change([of], 20)) == (10, 20, None)
 
 
 @given(st.integers(0, 2**62), st.integers(0, 2**62))

@@ -15,7 +15,7 @@ from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.session.context import Context
 from qmf_shell.session.opening import open_session
-from qmf_shell.session.own_objects import OwnObjectTracker, is_own_index, is_own_object
+from qmf_shell.session.own_objects import OwnObjectTracker, is_own_object
 from qmf_shell.session.recent import RecentEvents
 from shell.fakes import filesystem, full_event, make_output
 from support.brokers import URLS
@@ -25,7 +25,6 @@ from qmf.agent import Agent
 from qmf.broker import EmbeddedBroker
 from qmf.client import BrokerAgent
 from qmf.messaging import Connection, Session
-from qmf.schema import ClassKey, Kind
 from qmf.views.objects import ObjectKey
 
 PACKAGE = "org.apache.qpid.broker"
@@ -183,8 +182,3 @@ def test_only_the_brokers_own_classes_and_events_are_looked_at() -> None:
     connected = {"properties": {"qmf.management": True}}
     assert attrs.evolve(event, name=f"{PACKAGE}:clientConnect", values=connected).is_own
     assert not attrs.evolve(event, name=f"{PACKAGE}:bind", values={"qName": "orders"}).is_own
-    binding = attrs.evolve(
-        item.identity, index=f"amq.topic,{OWN},a.#", class_key=ClassKey(PACKAGE, "binding", kind=Kind.DATA)
-    )
-    assert is_own_index(binding)
-    assert not is_own_index(attrs.evolve(binding, index="amq.topic,orders,a.#"))
