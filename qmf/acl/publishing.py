@@ -8,24 +8,25 @@ from collections.abc import Iterable
 
 from qmf.acl.rules import AclRule, has_placeholder
 from qmf.acl.users import restore_placeholders
-from qmf.bus.topics import TopicTable
+from qmf.bus.topics import AMQP_TOPICS, TopicDialect, TopicTable
 
 
 class PublishingRules:
     """Which rule is the first one that matches a routing key."""
 
-    def __init__(self, rules: Iterable[AclRule], user: str) -> None:
+    def __init__(self, rules: Iterable[AclRule], user: str, dialect: TopicDialect = AMQP_TOPICS) -> None:
         """Prepare the rules, which are read in order.
 
         Args:
             rules: that match the user, the operation and the exchange, in file order.
             user: with realm.
+            dialect: of the exchange's keys.
         """
         self._user = user
         self._rules: list[AclRule] = []
         #: Places in the list above, by the keys of the rules: as they are, and those with placeholders.
-        self._plain: TopicTable[int] = TopicTable()
-        self._of_user: TopicTable[int] = TopicTable()
+        self._plain: TopicTable[int] = TopicTable(dialect)
+        self._of_user: TopicTable[int] = TopicTable(dialect)
         self._has_own = False
         #: The rule without a key, which decides where none before it does.
         self._last: AclRule | None = None

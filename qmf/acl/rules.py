@@ -8,7 +8,7 @@ import attrs
 
 from qmf.acl.users import replace_placeholders, restore_placeholders
 from qmf.acl.words import ALL, DEFAULT_EXCHANGE, LIMITS, PLACEHOLDERS, WITH_PLACEHOLDERS, RuleOutcome, can_match
-from qmf.bus.topics import TopicTable
+from qmf.bus.topics import MQTT_EXCHANGE, TopicTable, covers
 
 
 @attrs.frozen
@@ -135,6 +135,8 @@ class AclRule:
             return False
         if has_placeholder(self.properties["routingkey"]):
             key = restore_placeholders(key, lookup.user)
+        if lookup.name == MQTT_EXCHANGE and lookup.object_type == "exchange":
+            return covers(self.properties["routingkey"], key)
         return bool(self._topics.match(key))
 
 

@@ -10,6 +10,7 @@ from qmf.acl.hosts import HostRange, parse_address
 from qmf.acl.publishing import PublishingRules
 from qmf.acl.rules import AclRule, Lookup
 from qmf.acl.words import ALL, LIMITS, RuleOutcome
+from qmf.bus.topics import AMQP_TOPICS, MQTT_EXCHANGE, MQTT_TOPICS
 from qmf.errors import SchemaProblem
 
 #: Users, each with a kind of operation, for which the rules that concern it are kept.
@@ -206,7 +207,8 @@ class RuleSet:
             if len(self._publishing) >= _MAX_PUBLISHING:
                 self._publishing.clear()
             matching = (rule for rule in self._rules_for(lookup) if rule.matches_name(lookup))
-            found = self._publishing[key] = PublishingRules(matching, lookup.user)
+            dialect = MQTT_TOPICS if lookup.name == MQTT_EXCHANGE else AMQP_TOPICS
+            found = self._publishing[key] = PublishingRules(matching, lookup.user, dialect)
         return found
 
     def _rules_for(self, lookup: Lookup) -> Sequence[AclRule]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from typing import Any, Self
 
 from qmf._closable import Closable
@@ -34,6 +35,11 @@ class EmbeddedBroker(Closable):
     def port(self) -> int:
         """TCP port; with port 0 the actual one, once started."""
         return self._broker.port
+
+    @property
+    def mqtt_urls(self) -> Sequence[str]:
+        """URLs of the ports of MQTT; see `Broker.mqtt_urls`."""
+        return self._broker.mqtt_urls
 
     @property
     def counters(self) -> BrokerCounters:

@@ -1,7 +1,7 @@
 """The options of a broker: the keyword arguments of `Broker`, checked once and then passed on as one value.
 
 What belongs to one protocol is an object of its own, made in the room of that protocol, with one field here: `amqp` for
-AMQP 1.0. So is what belongs to one further part of the broker.
+AMQP 1.0, `mqtt` for MQTT. So is what belongs to one further part of the broker.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.operations.policy import Policy
 from qmf.broker.process_control import ProcessControl
 from qmf.broker.protocols.amqp.options import AmqpOptions
+from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.bus.url import AMQP_PORT
 from qmf.errors import CallerError
 from qmf.sasl.gssapi import KerberosService
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 EXPIRY_INTERVAL = 600.0
 
 _AMQP_OPTIONS = AmqpOptions()
+_MQTT_OPTIONS = MqttOptions()
 _CONNECTION_LIMITS = ConnectionLimits()
 
 
@@ -112,6 +114,7 @@ class BrokerOptions:
         audit: writes the audit log; None for none.
         name: container id; unique by default.
         amqp: what AMQP 1.0 allows to clients.
+        mqtt: on which ports there is MQTT, and what it allows to clients; on none by default.
         management: seconds between publications of the broker's own agent, which shows its queues, clients and so on to
             consoles. None for no agent: its modules are not loaded then.
         publishes: the broker's own agent publishes changes; otherwise consoles have to query.
@@ -148,6 +151,7 @@ class BrokerOptions:
     # Protocols.
     name: str | None = None
     amqp: AmqpOptions = _AMQP_OPTIONS
+    mqtt: MqttOptions = _MQTT_OPTIONS
     # The broker's own agent.
     management: float | None = attrs.field(default=None, validator=_interval)
     publishes: bool = True

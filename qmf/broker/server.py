@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -34,6 +34,7 @@ from qmf.users.users import Users
 
 if TYPE_CHECKING:
     from qmf.broker.management.agent import ManagementAgent
+    from qmf.broker.protocols.mqtt.protocol import MqttProtocol
     from qmf.broker.store.persistence import Persistence
 
 log = logging.getLogger("qmf.broker")
@@ -88,6 +89,7 @@ class Broker(AsyncClosable):
                 open_timeout=arguments.open_timeout,
                 listening=None,
             )
+        self._mqtt_listeners = _mqtt_listeners(arguments)
         self._logins = Logins(
             arguments.users,
             arguments.tokens,
@@ -101,6 +103,7 @@ class Broker(AsyncClosable):
         self._registry: NodeRegistry | None = None
         self._sessions: ClientSessions | None = None
         self._amqp: AmqpProtocol | None = None
+        self._mqtt: MqttProtocol | None = None
         self._expiry: asyncio.TimerHandle | None = None
         self._federation: BrokerFederation | None = None
 
@@ -123,6 +126,11 @@ class Broker(AsyncClosable):
     def tls_url(self) -> str | None:
         """URL of the port for TLS that is beside the other one; None if there is none."""
         return None if self._tls_listener is None else f"amqps://{self._tls_listener.authority}"
+
+    @property
+    def mqtt_urls(self) -> Sequence[str]:
+        """URLs of the ports of MQTT, the one without TLS first; once started, with the actual ports."""
+        return [f"{'mqtts' if each.tls else 'mqtt'}://{each.authority}" for each in self._mqtt_listeners]
 
     @property
     def connections(self) -> int:
@@ -190,12 +198,14 @@ class Broker(AsyncClosable):
             await self._listener.start(self._amqp.accept)
             if self._tls_listener is not None:
                 await self._tls_listener.start(self._amqp.accept)
+            if options.mqtt.enabled:
+                await self._start_mqtt(operations, self._sessions)
         except ListenError:
             await self._stop_listening()
             self._expiry.cancel()
             await self._close_data_dir()
             raise
-        log.info("listening on %s", " and ".join(filter(None, (self.url, self.tls_url))))
+        log.info("listening on %s", " and ".join(filter(None, (self.url, self.tls_url, *self.mqtt_urls))))
         if options.management is not None:
             try:
                 await self._start_management(operations, options.management)
@@ -203,6 +213,22 @@ class Broker(AsyncClosable):
                 await self.close()
                 raise
         federation.start()
+
+    async def _start_mqtt(self, operations: Operations, sessions: ClientSessions) -> None:
+        # Imported here, so that a broker without MQTT does not load it.
+        from qmf.broker.protocols.mqtt.protocol import MqttProtocol
+
+        options = self._options
+        self._mqtt = MqttProtocol(
+            operations,
+            sessions,
+            self._logins,
+            options.mqtt,
+            open_timeout=options.open_timeout,
+            certificate=options.server_certificate,
+        )
+        for listener in self._mqtt_listeners:
+            await listener.start(self._mqtt.accept)
 
     def _add_observers(self, registry: NodeRegistry, operations: Operations) -> None:
         """Have what decides who may, and what records it, know what happens."""
@@ -231,8 +257,8 @@ class Broker(AsyncClosable):
         """
         if not self._listener.stop():
             return
-        if self._tls_listener is not None:
-            self._tls_listener.stop()
+        for listener in filter(None, (self._tls_listener, *self._mqtt_listeners)):
+            listener.stop()
         if self._federation is not None:
             await self._federation.close()
         management, self._management = self._management, None
@@ -240,10 +266,14 @@ class Broker(AsyncClosable):
             await management.close()
         if self._amqp is not None:
             self._amqp.close()
+        if self._mqtt is not None:
+            self._mqtt.close()
         if self._expiry is not None:
             self._expiry.cancel()
         if self._sessions is not None:
             await self._sessions.close()
+        if self._mqtt is not None:
+            self._mqtt.stop()
         await self._stop_listening()
         self._logins.close()
         if self._registry is not None:
@@ -258,7 +288,7 @@ class Broker(AsyncClosable):
         return self
 
     async def _stop_listening(self) -> None:
-        for listener in filter(None, (self._listener, self._tls_listener)):
+        for listener in filter(None, (self._listener, self._tls_listener, *self._mqtt_listeners)):
             listener.stop()
             await listener.wait_closed()
 
@@ -339,3 +369,25 @@ class Broker(AsyncClosable):
         assert self._registry is not None
         self._registry.expire()
         self._expiry = asyncio.get_running_loop().call_later(self._options.expiry_interval, self._expire)
+
+
+def _mqtt_listeners(arguments: BrokerArguments) -> Sequence[Listener]:
+    """The sockets for MQTT."""
+    options = arguments.mqtt
+    if options.tls_port is not None and arguments.ssl_context is None:
+        raise CallerError("tls_port of MQTT needs ssl_context of the broker")
+    tls_context = arguments.ssl_context
+    places = ((options.port, tls_context if options.tls_port is None else None), (options.tls_port, tls_context))
+    found = []
+    for port, tls in places:
+        if port is not None:
+            listener = Listener(
+                arguments.host,
+                port,
+                ssl_context=tls,
+                backlog=arguments.backlog,
+                open_timeout=arguments.open_timeout,
+                listening=None,
+            )
+            found.append(listener)
+    return found

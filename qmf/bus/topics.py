@@ -43,6 +43,23 @@ AMQP_TOPICS = TopicDialect()
 MQTT_TOPICS = TopicDialect("/", "+", "$")
 
 
+#: Name of the exchange that clients of MQTT use.
+MQTT_EXCHANGE = "mqtt"
+
+
+def covers(topic_filter: str, other: str) -> bool:
+    """True if a filter of MQTT matches all topics that another filter matches, or a single topic."""
+    words, others = topic_filter.split("/"), other.split("/")
+    if other.startswith("$") and words[0] in ("+", "#"):
+        return False
+    for place, word in enumerate(words):
+        if word == "#":
+            return True
+        if place == len(others) or others[place] == "#" or word not in ("+", others[place]):
+            return False
+    return len(words) == len(others)
+
+
 class _TrieNode(Generic[T]):
     __slots__ = ("children", "is_hash", "values")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.bus.topics import MQTT_TOPICS, TopicTable
+from qmf.bus.topics import MQTT_TOPICS, TopicTable, covers
 
 
 def model(binding: str, key: str) -> bool:
@@ -105,3 +105,21 @@ def test_the_dialect_of_mqtt(binding: str, key: str) -> None:
     translated = model(binding.replace("/", ".").replace("+", "*"), key.replace("/", "."))
     hidden = key.startswith("$") and binding.partition("/")[0] in ("+", "#")
     assert table.match(key) == (["it"] if translated and not hidden else [])
+
+
+@pytest.mark.parametrize(
+    ("topic_filter", "other", "expected"),
+    [
+        ("#", "a/#", True),
+        ("a/#", "a/+/b", True),
+        ("a/+", "a/#", False),
+        ("a/+", "a/+", True),
+        ("a/b", "a/+", False),
+        ("+/b", "a/b", True),
+        ("#", "$SYS/#", False),
+        ("$SYS/#", "$SYS/x", True),
+        ("a/+/b", "a/x", False),
+    ],
+)
+def test_a_filter_covers_another(topic_filter: str, other: str, expected: bool) -> None:
+    assert covers(topic_filter, other) is expected

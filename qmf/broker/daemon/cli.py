@@ -47,6 +47,7 @@ from qmf.broker.listener import ListenError
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.protocols.amqp.options import AmqpOptions
+from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.broker.server import Broker
 from qmf.connecting.tls import TlsError
 from qmf.errors import CallerError
@@ -194,7 +195,10 @@ async def _serve(
                 files.enter_context(hold(port_file(options.pid_dir, broker.port)))
                 ready(str(broker.port))
             else:
-                print(f"Listening on {' and '.join(filter(None, (broker.url, broker.tls_url)))}", flush=True)
+                print(
+                    f"Listening on {' and '.join(filter(None, (broker.url, broker.tls_url, *broker.mqtt_urls)))}",
+                    flush=True,
+                )
             if logs:
                 log.log(NOTICE, "started as process %d on %s", os.getpid(), broker.url)
             await stop_event.wait()
@@ -242,6 +246,7 @@ def _broker(
         amqp=AmqpOptions(
             max_message=options.max_message_size, max_sessions=options.max_sessions, max_links=options.max_links
         ),
+        mqtt=_mqtt(options),
         total_limits=_total_limits(options.max_total_messages, options.max_total_bytes),
         expiry_interval=options.queue_purge_interval,
         listening=listening,
@@ -267,6 +272,19 @@ def _access(options: argparse.Namespace) -> FileAccessControl | None:
         connections_per_user=options.connection_limit_per_user,
         queues_per_user=options.max_queues_per_user,
         record=None if options.acl_record is None else AccessRecord(options.acl_record),
+    )
+
+
+def _mqtt(options: argparse.Namespace) -> MqttOptions:
+    return MqttOptions(
+        port=options.mqtt_port,
+        tls_port=None if options.require_encryption and options.mqtt_port is not None else options.mqtt_tls_port,
+        max_packet=options.mqtt_max_packet_size,
+        receive_maximum=options.mqtt_receive_maximum,
+        topic_aliases=options.mqtt_topic_aliases,
+        max_keep_alive=options.mqtt_max_keep_alive,
+        max_session_expiry=options.mqtt_max_session_expiry,
+        max_subscriptions=options.mqtt_max_subscriptions,
     )
 
 

@@ -19,6 +19,7 @@ from qmf.broker.listener import BACKLOG, OPEN_TIMEOUT
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.options import EXPIRY_INTERVAL
 from qmf.broker.protocols.amqp.options import AmqpOptions
+from qmf.broker.protocols.mqtt.options import MqttOptions
 from qmf.bus.url import AMQP_PORT
 
 #: What is logged unless rules are given.
@@ -65,6 +66,7 @@ def options_parser() -> argparse.ArgumentParser:
     )
     _add_tls_options(parser)
     _add_login_options(parser)
+    _add_mqtt_options(parser)
     _add_store_options(parser)
     add_completion_option(parser)
     parser.add_argument("--verbose", action="store_true", help="log what happens: the same as --log-enable debug+")
@@ -298,6 +300,65 @@ def _add_tls_options(parser: argparse.ArgumentParser) -> None:
         help="the oldest version of TLS (%(default)s)",
     )
     add("--tls-ciphers", metavar="LIST", help="ciphers of TLS 1.2, in OpenSSL's notation")
+
+
+def _add_mqtt_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("MQTT").add_argument
+    defaults = MqttOptions()
+    add(
+        "--mqtt-port",
+        type=port,
+        metavar="PORT",
+        help="speak MQTT 3.1.1 and 5 on this port too, usually 1883; 0 for any free one; without it, there is no MQTT. "
+        "With --tls-cert, it is for TLS alone",
+    )
+    add(
+        "--mqtt-tls-port",
+        type=port,
+        metavar="PORT",
+        help="TLS for MQTT is on this port, usually 8883, and --mqtt-port is without",
+    )
+    add(
+        "--mqtt-max-packet-size",
+        type=count,
+        default=defaults.max_packet,
+        metavar="BYTES",
+        help="the largest packet of MQTT that is taken (%(default)s)",
+    )
+    add(
+        "--mqtt-receive-maximum",
+        type=count,
+        default=defaults.receive_maximum,
+        metavar="N",
+        help="messages with QoS 1 and 2 that a client may have sent without an answer (%(default)s)",
+    )
+    add(
+        "--mqtt-topic-aliases",
+        type=whole_number,
+        default=defaults.topic_aliases,
+        metavar="N",
+        help="topic aliases of one connection in each direction (%(default)s)",
+    )
+    add(
+        "--mqtt-max-keep-alive",
+        type=count,
+        metavar="SECONDS",
+        help="the longest keep-alive of clients of MQTT 5, also of those that ask for none (any)",
+    )
+    add(
+        "--mqtt-max-session-expiry",
+        type=whole_number,
+        default=defaults.max_session_expiry,
+        metavar="SECONDS",
+        help="time for which sessions are kept at most; 4294967295 for ever (%(default)s)",
+    )
+    add(
+        "--mqtt-max-subscriptions",
+        type=count,
+        default=defaults.max_subscriptions,
+        metavar="N",
+        help="subscriptions of one session (%(default)s)",
+    )
 
 
 def _add_login_options(parser: argparse.ArgumentParser) -> None:

@@ -49,6 +49,7 @@ def check_security(options: argparse.Namespace, host: str) -> None:
         for given, name in (
             (options.require_encryption, "require-encryption"),
             (options.tls_port is not None, "tls-port"),
+            (options.mqtt_tls_port is not None, "mqtt-tls-port"),
         ):
             if given:
                 raise SecurityOptionError(f"--{name} needs --tls-cert")
@@ -175,7 +176,7 @@ def _exposures(options: argparse.Namespace, *, known_users: bool, tls: bool) -> 
         found.append("without users (--users FILE), so that anybody who reaches it may use it")
     if not tls:
         found.append("without TLS (--tls-cert FILE), so that passwords and messages can be read on the way")
-    elif options.tls_port is not None and not options.require_encryption:
+    elif (options.tls_port is not None or options.mqtt_tls_port is not None) and not options.require_encryption:
         found.append("on a port without TLS as well (--require-encryption closes it)")
     return found
 

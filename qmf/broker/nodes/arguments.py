@@ -38,6 +38,8 @@ _ALIASES = {
 _SHARE = re.compile(r"(?:qpid\.fairshare|x-qpid-fairshare)[-.](\d+)$")
 #: Argument of the queue of a subscription that outlives its links: the exchange.
 SUBSCRIPTION = "qmf.subscription"
+#: Argument of the queue of a client of MQTT: its client id; empty for that of a shared subscription.
+MQTT_SESSION = "qmf.mqtt-session"
 #: Argument of the queue that a link to another broker has at an exchange: name of the link.
 LINK_QUEUE = "qmf.link"
 #: Another one of it: the container id of the client whose own messages are left out.
@@ -48,6 +50,7 @@ _WITHOUT_EFFECT = frozenset(
     {
         SUBSCRIPTION,
         LINK_QUEUE,
+        MQTT_SESSION,
         "qpid.efp_partition_num",
         "qpid.efp_pool_file_size",
         "qpid.file_count",

@@ -96,11 +96,12 @@ class Message:
         """True for bytes of a format that the broker cannot read: it never changes them."""
         return type(self._fields) is OpaqueFields
 
-    def with_annotation(self, name: str, value: int) -> Message:
-        """The same message with a message annotation."""
+    def with_annotation(self, name: str, value: int | str) -> Message:
+        """The same message with a message annotation, a long or a string."""
         if self.opaque:
             return self
-        return self._with_data(add_value(self.data, MESSAGE_ANNOTATIONS, name, Int64(value)))
+        encoded = value if isinstance(value, str) else Int64(value)
+        return self._with_data(add_value(self.data, MESSAGE_ANNOTATIONS, name, encoded))
 
     def with_annotations(self, annotations: bytes) -> Message:
         """The same message with more message annotations, an encoded map; its values replace those of the same keys.

@@ -385,7 +385,7 @@ class ConnectionMachine:
             codes = [ReasonCode.UNSPECIFIED_ERROR if code.is_error else code for code in codes]
         return self._encode(SubAck(packet.packet_id, codes, properties))
 
-    def publish(
+    def encode_publication(
         self,
         topic: bytes,
         payload: bytes,

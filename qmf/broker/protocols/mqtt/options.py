@@ -35,6 +35,9 @@ class MqttOptions:
     """What MQTT allows to clients. CallerError if a value is invalid.
 
     Attributes:
+        port: TCP port of MQTT, 0 for any free one; None for none. With a TLS context of the broker, it is for TLS
+            alone, unless there is a `tls_port`.
+        tls_port: TCP port for TLS beside it; None for none.
         max_packet: the largest packet that is accepted, in bytes.
         receive_maximum: messages with QoS 1 and 2 that a client of MQTT 5 may have sent and that are not acknowledged.
         topic_aliases: that a client may use, and that are used for it where it allows them.
@@ -43,9 +46,16 @@ class MqttOptions:
         max_subscriptions: of one session.
     """
 
+    port: int | None = None
+    tls_port: int | None = None
     max_packet: int = attrs.field(default=4 * 1024 * 1024, validator=_in_limits)
     receive_maximum: int = attrs.field(default=1_000, validator=_in_limits)
     topic_aliases: int = attrs.field(default=32, validator=_in_limits)
     max_keep_alive: int | None = attrs.field(default=None, validator=_keep_alive)
     max_session_expiry: int = attrs.field(default=0xFFFFFFFF, validator=_in_limits)
     max_subscriptions: int = attrs.field(default=10_000, validator=_in_limits)
+
+    @property
+    def enabled(self) -> bool:
+        """There is a port."""
+        return self.port is not None or self.tls_port is not None

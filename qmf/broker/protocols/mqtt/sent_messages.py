@@ -129,6 +129,10 @@ class SentMessages(Generic[T]):
             del self._outgoing[packet_id]
         return item, state
 
+    def get(self, packet_id: int) -> SentMessage[T] | None:
+        """The message with a packet id; None if there is none."""
+        return self._outgoing.get(packet_id)
+
     def forget(self, packet_id: int) -> None:
         """A message is not under way any more, whatever its state."""
         self._outgoing.pop(packet_id, None)

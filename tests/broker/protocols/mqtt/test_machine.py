@@ -232,7 +232,7 @@ def test_clients_of_version_3_have_no_receive_maximum() -> None:
 
 
 def publish(machine: ConnectionMachine, topic: bytes, payload: bytes = b"x", **more: Any) -> Publish | None:
-    data = machine.publish(topic, payload, 0, None, **more)
+    data = machine.encode_publication(topic, payload, 0, None, **more)
     if not data:
         return None
     packet = answer(machine, data)
@@ -256,7 +256,9 @@ def test_what_the_client_cannot_take_is_not_sent() -> None:
 
 
 def test_publications_of_version_3_have_no_properties() -> None:
-    assert connected(version=Version.V3).publish(b"a", b"x", 1, 5, properties=b"zzz") == b"\x32\x06\0\1a\0\5x"
+    assert (
+        connected(version=Version.V3).encode_publication(b"a", b"x", 1, 5, properties=b"zzz") == b"\x32\x06\0\1a\0\5x"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,454 @@
+"""What a client of MQTT does once it is connected: it publishes, subscribes, receives; it has a session."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol
+
+from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.observer import ClientSession
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.recorder import NotStored
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.principal import Principal
+from qmf.broker.protocols.mqtt.codec.packets import (
+    MessageAnswer,
+    Packet,
+    Ping,
+    Publish,
+    Subscribe,
+    SubscriptionRequest,
+    Unsubscribe,
+)
+from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
+from qmf.broker.protocols.mqtt.codec.values import PacketType, ReasonCode, Version
+from qmf.broker.protocols.mqtt.machine import ConnectionMachine
+from qmf.broker.protocols.mqtt.mapping import packet_id_annotation
+from qmf.broker.protocols.mqtt.options import MqttOptions
+from qmf.broker.protocols.mqtt.publishing import RESERVED, PublishingEnd
+from qmf.broker.protocols.mqtt.reasons import REASONS
+from qmf.broker.protocols.mqtt.receiving import MAX_UNDER_WAY
+from qmf.broker.protocols.mqtt.sent_messages import SentMessageState, SentMessageTrigger
+from qmf.broker.protocols.mqtt.session import MqttSession, QueuedMessage
+from qmf.broker.protocols.mqtt.sessions import MqttSessions, SessionHolder
+from qmf.broker.protocols.mqtt.subscribing import ClientConsumers
+from qmf.broker.protocols.mqtt.will import PendingWill
+from qmf.broker.refusal import Reason, Refusal
+from qmf.broker.sessions import ClientSessions
+
+log = logging.getLogger("qmf.broker")
+
+_S, _T = SentMessageState, SentMessageTrigger
+
+
+class WillRefused(Exception):
+    """The will of a client is refused.
+
+    Attributes:
+        code: for the client.
+    """
+
+    def __init__(self, code: ReasonCode, reason: str) -> None:
+        self.code = code
+        super().__init__(reason)
+
+
+class ConnectedClient(ClientSession, SessionHolder, Protocol):
+    """The connection of a client, as this module sees it."""
+
+    machine: ConnectionMachine
+
+    @property
+    def has_room(self) -> bool:
+        """More may be written."""
+
+    def write(self, data: bytes) -> None:
+        """Write bytes in this turn of the loop."""
+
+
+class MqttClient:
+    """A client that is connected, with its session.
+
+    Attributes:
+        machine: of the connection.
+        session: of the client.
+    """
+
+    def __init__(
+        self,
+        connection: ConnectedClient,
+        principal: Principal,
+        operations: Operations,
+        clients: ClientSessions,
+        sessions: MqttSessions,
+        options: MqttOptions,
+    ) -> None:
+        """Make what a client has that was let in; `begin` follows.
+
+        Args:
+            connection: of the client.
+            principal: the client.
+            operations, clients, sessions: of the broker.
+            options: see there.
+        """
+        self.machine = connection.machine
+        self._connection = connection
+        self._principal = principal
+        self._operations = operations
+        self._registry = operations.registry
+        self._clients = clients
+        self._sessions = sessions
+        self._options = options
+        self._loop = asyncio.get_running_loop()
+        self.session: MqttSession
+        self._consumers: ClientConsumers
+        self._publishing: PublishingEnd
+        self._publisher = operations.publisher(principal)
+        self._will: PendingWill | None = None
+        #: For the next turn of the loop.
+        self._finishing: list[Callable[[], None]] = []
+        self._recording: list[tuple[QueuedMessage, int]] = []
+        self._turn: asyncio.Handle | None = None
+        #: Messages that the client has acknowledged, by their queues.
+        self._accepted: dict[Queue, list[Entry]] = {}
+        #: It has completed others, whose messages have left their queues: there is room for new ones.
+        self._completed = False
+        self._left = False
+
+    # Begin and end
+
+    def begin(self, *, clean: bool) -> bool:
+        """Find or begin the session; True if it was there.
+
+        Raises:
+            SessionInUse: it is another user's.
+            OperationRefused: the policy refuses the exchange, or what the session receives from.
+            WillRefused: the will would not be published.
+        """
+        machine, info = self.machine, self._connection.info
+        exchange = self._sessions.exchange
+        self._operations.ask_access(self._principal, exchange)
+        if machine.will is not None:
+            if machine.will.topic.startswith(RESERVED):
+                raise WillRefused(ReasonCode.TOPIC_NAME_INVALID, "the will: topics with $ belong to the broker")
+            self._will = PendingWill(
+                machine.will, self._publisher, exchange, info, self._sessions.retained, self._registry
+            )
+            self._will.ask()
+        self.session, present = self._sessions.open(
+            info.container, info.user, machine.session_expiry, self._connection, clean=clean
+        )
+        self._publishing = PublishingEnd(
+            self._publisher,
+            exchange,
+            self.session,
+            info,
+            self._sessions.retained,
+            self._sessions.records,
+            self._answer_publication,
+        )
+        self._consumers = ClientConsumers(
+            self,
+            self._connection,
+            self._principal,
+            self._operations,
+            self._clients,
+            self._sessions,
+            self._options.max_subscriptions,
+        )
+        self._clients.link_attached(self._connection, exchange)
+        self._registry.observer.on_attached(self._connection, self._publishing)
+        return present
+
+    def resume(self) -> None:
+        """The client knows that it is connected: send again what was under way, then what waits."""
+        self.session.again.extend(packet_id for packet_id, _ in self.session.sent)
+        try:
+            self._consumers.resume()
+        except OperationRefused as error:
+            self._connection.end(ReasonCode.NOT_AUTHORIZED, str(error))
+            return
+        self._send_again()
+        self.dispatch()
+
+    def leave(self) -> None:
+        """The connection is gone, or about to be closed."""
+        if self._left:
+            return
+        self._left = True
+        self._settle()
+        if self._turn is not None:
+            self._turn.cancel()
+            self._run_turn()
+        self._consumers.stop_all()
+        self._give_back()
+        exchange = self._publishing.exchange
+        self._registry.observer.on_detached(self._connection, self._publishing)
+        self._clients.link_detached(self._connection, exchange)
+        machine, will = self.machine, self._will
+        delay = 0
+        if will is not None:
+            if machine.will is None:
+                will = None
+            else:
+                delay = machine.will.properties.get(PacketProperty.WILL_DELAY, 0)
+        self.session.again.clear()
+        self._sessions.close(self.session, machine.session_expiry, will, delay)
+
+    def on_node_deleted(self) -> bool:
+        """A node of the client was deleted; True if its session has ended with it."""
+        session = self.session
+        gone = session.queue is not None and self._registry.queue(session.queue_name) is not session.queue
+        gone = gone or self._sessions.exchange is not self._publishing.exchange
+        if gone:
+            self._sessions.end(session)
+        return gone
+
+    def missing_right(self) -> str:
+        """Why a right of the client has ended, since there are other rules; empty if it has all."""
+        return self._consumers.missing_right()
+
+    def _give_back(self) -> None:
+        """Messages of shared subscriptions with QoS 1 may go to other clients at once (5.0, section 4.8.2)."""
+        for packet_id, each in self.session.sent:
+            message = each.item
+            if message is not None and message.shared is not None and each.state is _S.SENT:
+                self.session.sent.forget(packet_id)
+                message.queue.delivery.release([message.entry], failed=True)
+
+    # What the client sends
+
+    def take_publications(self, packets: Sequence[Publish]) -> None:
+        """The client publishes."""
+        self._publishing.take_publications(packets)
+
+    def on_packet(self, packet: Packet) -> None:
+        """The client has sent something else."""
+        match packet:
+            case MessageAnswer():
+                if packet.type is PacketType.PUBREL:
+                    self._on_release(packet.packet_id)
+                else:
+                    self._on_answer(packet)
+            case Ping():
+                self._connection.write(self.machine.pong())
+            case Subscribe():
+                self._on_subscribe(packet)
+            case Unsubscribe():
+                self._on_unsubscribe(packet)
+
+    def end_turn(self) -> None:
+        """What came together was handled: let what was acknowledged leave its queues."""
+        if self._accepted or self._completed:
+            self._completed = False
+            self._settle()
+            self._send_again()
+            self.dispatch()
+
+    def _settle(self) -> None:
+        accepted, self._accepted = self._accepted, {}
+        for queue, entries in accepted.items():
+            queue.delivery.accept_all(entries)
+
+    def _answer_publication(self, packet: Publish, refusal: Refusal | None) -> None:
+        """PUBACK or PUBREC. In 3.1.1 a refusal cannot be said: what has no room is not taken, by the end of all."""
+        if self._left or packet.packet_id is None:
+            return
+        code, reason = ReasonCode.SUCCESS, ""
+        if refusal is not None:
+            code, reason = REASONS[refusal.reason], refusal.description
+            if self.machine.version is Version.V3:
+                if refusal.reason is not Reason.UNAUTHORIZED:
+                    log.warning("closing the connection of %s: %s", self._connection, reason)
+                    self._connection.end(code, reason)
+                    return
+                if packet.qos == 2:
+                    self.session.received.add(packet.packet_id)
+        kind = PacketType.PUBACK if packet.qos == 1 else PacketType.PUBREC
+        self._connection.write(self.machine.acknowledge(kind, packet.packet_id, code, reason))
+
+    def _on_release(self, packet_id: int) -> None:
+        session = self.session
+        code = ReasonCode.SUCCESS if packet_id in session.received else ReasonCode.PACKET_ID_NOT_FOUND
+        session.received.discard(packet_id)
+        if session.durable:
+            self._sessions.records.remove_received(session.client_id, packet_id)
+        self._connection.write(self.machine.acknowledge(PacketType.PUBCOMP, packet_id, code))
+
+    def _on_answer(self, packet: MessageAnswer) -> None:
+        packet_id, session = packet.packet_id, self.session
+        if packet.type is PacketType.PUBACK:
+            trigger = _T.PUBACK
+        elif packet.type is PacketType.PUBREC:
+            trigger = _T.PUBREC_ERROR if packet.code >= ReasonCode.UNSPECIFIED_ERROR else _T.PUBREC
+        else:
+            trigger = _T.PUBCOMP
+        found = session.sent.on_answer(packet_id, trigger)
+        if found is None:
+            if trigger is _T.PUBREC:
+                code = ReasonCode.PACKET_ID_NOT_FOUND
+                self._connection.write(self.machine.acknowledge(PacketType.PUBREL, packet_id, code))
+            return
+        message, state = found
+        if state is _S.RELEASED:
+            self._release(packet_id, message)
+            return
+        if message is not None:
+            self._accepted.setdefault(message.queue, []).append(message.entry)
+        else:
+            self._completed = True
+            if session.durable:
+                self._sessions.records.remove_released(session.client_id, packet_id)
+
+    def _release(self, packet_id: int, message: QueuedMessage | None) -> None:
+        """The client has a message with QoS 2: it leaves its queue, and its packet id is recorded, in one unit."""
+        recorder = self._registry.recorder if self.session.durable else None
+        if recorder is not None:
+            recorder.flush()
+        if message is not None:
+            message.queue.delivery.accept_all([message.entry])
+            if recorder is not None:
+                self._sessions.records.put_released(self.session.client_id, packet_id)
+
+        def send(_: NotStored | None = None) -> None:
+            if not self._left:
+                self._connection.write(self.machine.acknowledge(PacketType.PUBREL, packet_id))
+
+        if recorder is None or not recorder.close_unit(send):
+            send()
+
+    # Subscriptions
+
+    def _on_subscribe(self, packet: Subscribe) -> None:
+        codes: list[ReasonCode] = []
+        reason = ""
+        added: list[tuple[SubscriptionRequest, bool]] = []
+        identifier = packet.properties.get(PacketProperty.SUBSCRIPTION_ID, 0)
+        for request in packet.subscriptions:
+            existed = self.session.subscriptions.get(request.topic_filter) is not None
+            code, why = self._consumers.subscribe(request, identifier)
+            codes.append(code)
+            if code.is_error:
+                reason = why
+            else:
+                added.append((request, existed))
+        recorder = self._registry.recorder if self.session.durable else None
+
+        def answer(_: NotStored | None = None) -> None:
+            if not self._left:
+                self._connection.write(self.machine.answer(packet, codes, reason))
+
+        if recorder is None or not recorder.close_unit(answer):
+            answer()
+        for request, existed in added:
+            self._consumers.send_retained(request, existed=existed)
+        self.dispatch()
+
+    def _on_unsubscribe(self, packet: Unsubscribe) -> None:
+        codes: list[ReasonCode] = []
+        reason = ""
+        for text in packet.topic_filters:
+            try:
+                existed = self._consumers.unsubscribe(text)
+            except OperationRefused as error:
+                codes.append(ReasonCode.NOT_AUTHORIZED)
+                reason = str(error)
+                continue
+            codes.append(ReasonCode.SUCCESS if existed else ReasonCode.NO_SUBSCRIPTION_EXISTED)
+        self._connection.write(self.machine.answer(packet, codes, reason))
+
+    # What the client receives; see `ReceivingClient`
+
+    @property
+    def exchange_name(self) -> str:
+        """See `ReceivingClient`."""
+        return self._publishing.exchange.name
+
+    @property
+    def has_room(self) -> bool:
+        """See `ReceivingClient`."""
+        return self._connection.has_room
+
+    def write(self, data: bytes) -> None:
+        """See `ReceivingClient`."""
+        self._connection.write(data)
+
+    def clock(self) -> float:
+        """See `ReceivingClient`."""
+        return self._registry.clock()
+
+    def finish_later(self, finish: Callable[[], None]) -> None:
+        """See `ReceivingClient`."""
+        self._finishing.append(finish)
+        self._turn_soon()
+
+    def record_later(self, message: QueuedMessage, packet_id: int) -> None:
+        """See `ReceivingClient`."""
+        self._recording.append((message, packet_id))
+        self._turn_soon()
+
+    def dispatch(self) -> None:
+        """There may be room: deliver what waits."""
+        self._consumers.dispatch()
+
+    def dispatch_later(self) -> None:
+        """As `dispatch`, in the next turn of the loop."""
+        self.finish_later(self.dispatch)
+
+    def _turn_soon(self) -> None:
+        if self._turn is None:
+            self._turn = self._loop.call_soon(self._run_turn)
+
+    def _run_turn(self) -> None:
+        self._turn = None
+        finishing, self._finishing = self._finishing, []
+        for finish in finishing:
+            finish()
+        recording, self._recording = self._recording, []
+        if recording:
+            self._record(recording)
+
+    def _record(self, messages: Sequence[tuple[QueuedMessage, int]]) -> None:
+        """Store with which packet ids messages are sent with QoS 2: after a kill they are sent with the same ones."""
+        recorder = self._registry.recorder
+        if recorder is not None:
+            recorder.flush()
+        for message, packet_id in messages:
+            message.queue.contents.annotate(message.entry, packet_id_annotation(packet_id))
+        send = partial(self._send_recorded, messages)
+        if recorder is None or not recorder.close_unit(send):
+            send(None)
+
+    def _send_recorded(self, messages: Sequence[tuple[QueuedMessage, int]], _: NotStored | None) -> None:
+        if self._left:
+            return
+        for message, packet_id in messages:
+            self._send(message, packet_id, 2, duplicate=False)
+
+    def _send_again(self) -> None:
+        """Send again what was under way when the connection was lost, while the client takes it."""
+        session = self.session
+        again, sent = session.again, session.sent
+        most = min(self.machine.send_quota, MAX_UNDER_WAY)
+        while again and len(sent) - len(again) < most and self._connection.has_room:
+            packet_id = again.popleft()
+            found = sent.get(packet_id)
+            if found is None:
+                continue
+            each, state = found.item, found.state
+            if state is _S.RELEASED:
+                self._connection.write(self.machine.acknowledge(PacketType.PUBREL, packet_id))
+            elif each is None or not each.is_there:
+                sent.forget(packet_id)
+            else:
+                self._send(each, packet_id, 1 if state is _S.SENT else 2, duplicate=True)
+
+    def _send(self, message: QueuedMessage, packet_id: int, qos: int, *, duplicate: bool) -> None:
+        consumer = self._consumers.of(message)
+        if consumer is None or not consumer.send_again(message.entry, qos, packet_id, duplicate=duplicate):
+            self.session.sent.forget(packet_id)
+            message.queue.delivery.accept(message.entry)

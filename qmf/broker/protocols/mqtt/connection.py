@@ -1,0 +1,427 @@
+"""The broker's end of a connection of MQTT: its sockets, its login, and its end; a `ClientSession` for the broker."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import uuid
+from collections.abc import Callable, Hashable
+from typing import Any, cast
+
+from qmf.broker.client_info import ClientInfo
+from qmf.broker.logins import Logins
+from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.observer import Traffic
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.principal import Principal
+from qmf.broker.protocols.mqtt.client import MqttClient, WillRefused
+from qmf.broker.protocols.mqtt.codec.packets import Auth, Connect, Disconnect, Packet, Publish
+from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
+from qmf.broker.protocols.mqtt.codec.values import MqttError, ReasonCode, Version
+from qmf.broker.protocols.mqtt.login import MqttLogin
+from qmf.broker.protocols.mqtt.machine import ConnectionMachine, MqttState
+from qmf.broker.protocols.mqtt.options import MqttOptions
+from qmf.broker.protocols.mqtt.reasons import REASONS
+from qmf.broker.protocols.mqtt.sessions import MqttSessions, SessionInUse
+from qmf.broker.refusal import Reason
+from qmf.broker.sessions import ClientSessions
+from qmf.bus.channels import server_channel
+from qmf.sasl.results import Authenticated
+
+log = logging.getLogger("qmf.broker")
+
+#: Bytes that may wait to be written before queues deliver no more.
+_MAX_BACKLOG = 256 * 1024
+#: Seconds that a connection which is being closed may take to write what waits.
+_LINGER = 3.0
+
+
+class MqttConnection(asyncio.Protocol):
+    """A connection that a client of MQTT made.
+
+    Attributes:
+        ended: done when the connection is gone.
+        machine: without I/O, the connection itself.
+    """
+
+    def __init__(
+        self,
+        options: MqttOptions,
+        operations: Operations,
+        clients: ClientSessions,
+        sessions: MqttSessions,
+        logins: Logins,
+        *,
+        open_timeout: float,
+        certificate: Callable[[], bytes] | None,
+        shutting_down: Callable[[], bool],
+    ) -> None:
+        """Make the connection for a socket that a listener has accepted.
+
+        Args:
+            options: see there.
+            operations, clients, sessions, logins: of the broker.
+            open_timeout: seconds that the client has for each step of its login.
+            certificate: returns the broker's certificate as DER; None if it is not known.
+            shutting_down: says whether the broker ends.
+        """
+        self._loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+        self.machine = ConnectionMachine(options)
+        self._options = options
+        self._operations = operations
+        self._registry = operations.registry
+        self._clients = clients
+        self._sessions = sessions
+        self._logins = logins
+        self._open_timeout = open_timeout
+        self._certificate = certificate
+        self._shutting_down = shutting_down
+        self._info = ClientInfo("unknown")
+        self._transport: asyncio.Transport | None = None
+        self._login: MqttLogin | None = None
+        self._client: MqttClient | None = None
+        self._out: list[bytes] = []
+        self._out_size = 0
+        self._handling = False
+        self._scheduled: asyncio.Handle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._paused = False
+        self._failed = False
+        self._octets_in = self._octets_out = 0
+        self._last_read = 0.0
+
+    def __str__(self) -> str:
+        return f"{self._info.container or 'client'} at {self._info.address}"
+
+    # ClientSession
+
+    @property
+    def info(self) -> ClientInfo:
+        """See `BrokerClient`; before the login, only the address."""
+        return self._info
+
+    def traffic(self) -> Traffic:
+        """See `ClientSession`."""
+        machine = self.machine
+        return Traffic(machine.packets_in, machine.packets_out, self._octets_in, self._octets_out)
+
+    def close(self, reason: str, cause: Reason | None = None) -> None:
+        """See `ClientSession`."""
+        if cause is not None:
+            code = REASONS[cause]
+        else:
+            code = ReasonCode.SERVER_SHUTTING_DOWN if self._shutting_down() else ReasonCode.ADMINISTRATIVE_ACTION
+        self.end(code, reason)
+
+    def abort(self) -> None:
+        """See `ClientSession`."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def end_session(self, session: Hashable, reason: str) -> None:  # noqa: ARG002 - a connection has one
+        """See `ClientSession`: the connection ends with its session."""
+        self.end(ReasonCode.ADMINISTRATIVE_ACTION, reason)
+
+    def on_node_deleted(self, node: Queue | Exchange) -> None:
+        """See `ClientSession`: the session has lost its messages, and ends."""
+        if self._client is not None and self._client.on_node_deleted():
+            self.end(ReasonCode.ADMINISTRATIVE_ACTION, f"{node.name!r} was deleted")
+
+    def on_policy_changed(self) -> None:
+        """See `ClientSession`."""
+        if self._client is not None and (reason := self._client.missing_right()):
+            self._registry.observer.on_link_revoked(self, "subscriptions", reason)
+            self.end(ReasonCode.NOT_AUTHORIZED, reason)
+
+    # SessionHolder
+
+    def end(self, code: ReasonCode, reason: str) -> None:
+        """Close the connection, and give up its session at once.
+
+        Args:
+            code, reason: for the client.
+        """
+        self.write(self.machine.close(code, reason))
+        self._leave()
+        self._close_transport()
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio."""
+        # Transports of other loops than asyncio's have its methods without being derived from its class.
+        self._transport = cast("asyncio.Transport", transport)
+        if (sock := transport.get_extra_info("socket")) is not None:
+            with contextlib.suppress(OSError):
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._info = ClientInfo(_peer_address(transport))
+        self._clients.start(self)
+        channel = server_channel(transport, None if self._certificate is None else self._certificate())
+        self._login = MqttLogin(self._logins, self, channel, self._info.host)
+        self._timer = self._loop.call_later(self._open_timeout, self._on_open_timeout)
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        self._octets_in += len(data)
+        self._last_read = self._loop.time()
+        self.machine.feed(data)
+        self._handle()
+
+    def pause_writing(self) -> None:
+        """See asyncio: a client that does not read is not read from either."""
+        self._paused = True
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """See asyncio."""
+        self._paused = False
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+            if self._client is not None:
+                self._client.dispatch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio."""
+        if exc is not None:
+            log.debug("lost: %s: %s", self, exc)
+        if self.machine.connect is None:
+            self._log_failure("it disconnected before it had sent CONNECT", logging.INFO)
+        for handle in (self._timer, self._scheduled):
+            if handle is not None:
+                handle.cancel()
+        self._timer = self._scheduled = None
+        if self._login is not None:
+            self._login.close()
+        self._transport = None
+        try:
+            self._leave()
+        finally:
+            # Whatever happens here, the broker must not wait for this connection when it ends.
+            self.ended.set_result(None)
+            self._clients.end(self)
+
+    # Packets
+
+    def _handle(self) -> None:
+        """Handle the packets that are there, and write what they cause."""
+        if self._handling:
+            return
+        self._handling = True
+        machine, together = self.machine, list[Publish]()
+        try:
+            while (packet := machine.next_packet()) is not None:
+                if type(packet) is Publish:
+                    together.append(packet)
+                    continue
+                if together:
+                    together = self._publish(together)
+                self._on_packet(packet)
+            if together:
+                self._publish(together)
+        except MqttError as error:
+            if together:
+                self._publish(together)
+            self._log_failure(f"{error.code.name}: {error.reason}")
+            self.end(error.code, error.reason)
+        finally:
+            self._handling = False
+        if self._client is not None:
+            self._client.end_turn()
+        self._flush()
+
+    def _publish(self, packets: list[Publish]) -> list[Publish]:
+        """Publish what came together; gives an empty list for what follows."""
+        if self._client is not None:
+            self._client.take_publications(packets)
+        return []
+
+    def _on_packet(self, packet: Packet) -> None:
+        match packet:
+            case Connect():
+                assert self._login is not None
+                self._login.begin(packet)
+            case Auth():
+                self._on_auth(packet)
+            case Disconnect():
+                self._leave()
+                self._close_transport()
+            case _:
+                if self._client is not None:
+                    self._client.on_packet(packet)
+
+    def _on_auth(self, packet: Auth) -> None:
+        assert self._login is not None
+        data = packet.properties.get(PacketProperty.AUTHENTICATION_DATA)
+        if packet.code == ReasonCode.RE_AUTHENTICATE:
+            self._login.begin_exchange(packet.properties[PacketProperty.AUTHENTICATION_METHOD], data)
+        else:
+            self._login.answer(data)
+
+    # LoginOwner
+
+    def on_challenge(self, data: bytes) -> None:
+        """See `LoginOwner`."""
+        self.write(self.machine.challenge(data))
+
+    def on_authenticated(self, result: Authenticated, mechanism: str) -> None:
+        """See `LoginOwner`."""
+        if self.machine.state is MqttState.CLOSED:
+            return
+        if self.machine.state is MqttState.RENEWING:
+            if result.user != self._info.user:
+                self.end(ReasonCode.NOT_AUTHORIZED, "another user has authenticated itself")
+                return
+            self.write(self.machine.confirm(result.data))
+            return
+        self._on_logged_in(result, mechanism)
+        self._handle()  # what came meanwhile; nothing if this is called for a packet
+
+    def on_rejected(self, code: ReasonCode, reason: str) -> None:
+        """See `LoginOwner`: the client learns the code alone."""
+        if self.machine.state is MqttState.CLOSED:
+            return
+        user = "" if self._login is None else self._login.claimed_user
+        who = f"user {user!r}" if user else "no user"
+        self._registry.observer.on_connection_refused(ClientInfo(self._info.address, user=user), reason)
+        self._log_failure(f"login of {who} refused: {reason}")
+        self.end(code, "the login is refused")
+
+    # Details
+
+    def _on_logged_in(self, result: Authenticated, mechanism: str) -> None:
+        machine = self.machine
+        connect = machine.connect
+        assert connect is not None
+        client_id = connect.client_id
+        properties: dict[PacketProperty, Any] = {}
+        if not client_id:
+            if connect.version is Version.V3 and not connect.clean:
+                self._refuse(ReasonCode.CLIENT_ID_NOT_VALID, "a session that is kept needs a client id")
+                return
+            client_id = properties[PacketProperty.ASSIGNED_CLIENT_ID] = f"auto-{uuid.uuid4()}"
+        if result.data is not None:
+            properties[PacketProperty.AUTHENTICATION_DATA] = result.data
+        self._info = ClientInfo(
+            self._info.address,
+            client_id,
+            result.user,
+            mechanism,
+            dict(connect.properties.get(PacketProperty.USER_PROPERTY, ())),
+            connect.version.text,
+            groups=result.groups,
+            token_end=result.token_end,
+        )
+        refusal = self._clients.admit(self)
+        if refusal is not None:
+            self._refuse(REASONS[refusal.reason], refusal.description)
+            return
+        self._stop_timer()
+        try:
+            client = MqttClient(
+                self, Principal.of(self), self._operations, self._clients, self._sessions, self._options
+            )
+            present = client.begin(clean=connect.clean)
+        except (OperationRefused, SessionInUse) as error:
+            self._refuse(ReasonCode.NOT_AUTHORIZED, str(error))
+            return
+        except WillRefused as error:
+            self._refuse(error.code, str(error))
+            return
+        self._client = client
+        self.write(machine.accept(session_present=present, properties=properties))
+        client.resume()
+        if machine.keep_alive:
+            self._timer = self._loop.call_later(1.5 * machine.keep_alive, self._on_keep_alive)
+        log.debug("connected: %s", self)
+
+    def _refuse(self, code: ReasonCode, reason: str) -> None:
+        self._log_failure(reason)
+        self.end(code, reason)
+
+    def _leave(self) -> None:
+        """The client has nothing here any more; its session may be gone on with."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.leave()
+
+    # Writing
+
+    @property
+    def has_room(self) -> bool:
+        """More may be written without piling up in memory."""
+        return not self._paused and self._out_size < _MAX_BACKLOG
+
+    def write(self, data: bytes) -> None:
+        """Write bytes in this turn of the loop."""
+        if not data or self._transport is None:
+            return
+        self._out.append(data)
+        self._out_size += len(data)
+        if self._scheduled is None and not self._handling:
+            self._scheduled = self._loop.call_soon(self._flush_later)
+
+    def _flush_later(self) -> None:
+        self._scheduled = None
+        self._flush()
+
+    def _flush(self) -> None:
+        if not self._out:
+            return
+        data, self._out = b"".join(self._out), []
+        full, self._out_size = self._out_size >= _MAX_BACKLOG, 0
+        self._octets_out += len(data)
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+            if full and not self._paused and self._client is not None:
+                self._client.dispatch_later()
+
+    def _close_transport(self) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        self._flush()
+        self._transport.close()
+        self._stop_timer()
+        self._timer = self._loop.call_later(_LINGER, self.abort)
+
+    # Time
+
+    def _on_open_timeout(self) -> None:
+        self._timer = None
+        self._log_failure(f"no login within {self._open_timeout:g} s")
+        self.abort()
+
+    def _on_keep_alive(self) -> None:
+        allowed = 1.5 * self.machine.keep_alive
+        left = self._last_read + allowed - self._loop.time()
+        if left > 0:
+            self._timer = self._loop.call_later(left, self._on_keep_alive)
+            return
+        self._timer = None
+        log.info("dropped %s: it has sent nothing for %g s", self, allowed)
+        self.end(ReasonCode.KEEP_ALIVE_TIMEOUT, f"nothing was sent for {allowed:g} s")
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _log_failure(self, reason: str, level: int = logging.WARNING) -> None:
+        """Count and log a failure, once per connection."""
+        if not self._failed:
+            self._failed = True
+            self._registry.counters.failures += 1
+            log.log(level, "dropped %s: %s", self, reason)
+
+
+def _peer_address(transport: asyncio.BaseTransport) -> str:
+    name = transport.get_extra_info("peername")
+    if not isinstance(name, tuple):
+        return "unknown"
+    host = f"[{name[0]}]" if ":" in name[0] else name[0]
+    return f"{host}:{name[1]}"

@@ -1,0 +1,141 @@
+"""Who a client is: by user name and password, by its certificate, or by a SASL mechanism (enhanced authentication)."""
+
+from __future__ import annotations
+
+import functools
+from typing import Protocol
+
+from qmf.broker.logins import Logins
+from qmf.broker.protocols.mqtt.codec.packets import Connect
+from qmf.broker.protocols.mqtt.codec.properties import PacketProperty
+from qmf.broker.protocols.mqtt.codec.values import ReasonCode
+from qmf.sasl.channel import Channel
+from qmf.sasl.mechanism import ServerMechanism
+from qmf.sasl.results import Authenticated, Challenge, Pending, Rejected, Result
+
+#: Answers of a client in one exchange; no mechanism needs more than two.
+_MAX_ANSWERS = 10
+
+
+class LoginOwner(Protocol):
+    """Whose client logs in."""
+
+    def on_challenge(self, data: bytes) -> None:
+        """The client has to answer this."""
+
+    def on_authenticated(self, result: Authenticated, mechanism: str) -> None:
+        """The client is who it says."""
+
+    def on_rejected(self, code: ReasonCode, reason: str) -> None:
+        """The client may not go on; the reason is for the log."""
+
+
+class MqttLogin:
+    """The login of one client, and its renewals."""
+
+    def __init__(self, logins: Logins, owner: LoginOwner, channel: Channel, host: str) -> None:
+        """Begin with a client that has said nothing.
+
+        Args:
+            logins: of the broker.
+            owner: is told what comes of it.
+            channel: to the client.
+            host: of the client.
+        """
+        self._logins = logins
+        self._owner = owner
+        self._channel = channel
+        self._host = host
+        self._mechanism = ""
+        self._exchange: ServerMechanism | None = None
+        self._answers = 0
+        self._closed = False
+
+    def begin(self, connect: Connect) -> None:
+        """The client has sent CONNECT."""
+        authenticator, channel = self._logins.authenticator, self._channel
+        method = connect.properties.get(PacketProperty.AUTHENTICATION_METHOD)
+        if method is not None:
+            self.begin_exchange(method, connect.properties.get(PacketProperty.AUTHENTICATION_DATA))
+            return
+        offer = authenticator.offer(channel)
+        if connect.username is None and connect.password is None:
+            name = next((name for name in ("EXTERNAL", "ANONYMOUS") if name in offer), None)
+            if name is None:
+                self._owner.on_rejected(ReasonCode.NOT_AUTHORIZED, "it has neither a user name nor a certificate")
+                return
+            self._start(name, b"")
+        elif "PLAIN" in offer:
+            self._start("PLAIN", b"\0".join((b"", (connect.username or "").encode(), connect.password or b"")))
+        elif not channel.private:
+            self._owner.on_rejected(
+                ReasonCode.NOT_AUTHORIZED, "passwords would be readable without TLS (--sasl-mechanisms may allow it)"
+            )
+        else:
+            self._owner.on_rejected(ReasonCode.NOT_AUTHORIZED, "this broker takes no passwords")
+
+    def begin_exchange(self, method: str, data: bytes | None) -> None:
+        """The client begins to authenticate itself by a SASL mechanism, perhaps again."""
+        if self._logins.authenticator.start(method, self._channel) is None:
+            offer = ", ".join(self._logins.authenticator.offer(self._channel))
+            self._owner.on_rejected(
+                ReasonCode.BAD_AUTHENTICATION_METHOD, f"method {method!r} is not offered, but {offer}"
+            )
+            return
+        self._start(method, data)
+
+    def answer(self, data: bytes | None) -> None:
+        """The client has answered a challenge."""
+        self._answers += 1
+        if self._exchange is None or self._answers > _MAX_ANSWERS:
+            self._owner.on_rejected(ReasonCode.NOT_AUTHORIZED, "too many answers")
+            return
+        self._take(self._exchange.respond(data or b""))
+
+    def close(self) -> None:
+        """The client is gone: the results of checks are ignored."""
+        self._closed = True
+
+    @property
+    def claimed_user(self) -> str:
+        """Who the client says it is; empty before it has said so."""
+        return "" if self._exchange is None else self._exchange.claimed_user
+
+    def _start(self, name: str, data: bytes | None) -> None:
+        self._mechanism, self._answers = name, 0
+        self._exchange = self._logins.authenticator.start(name, self._channel)
+        assert self._exchange is not None
+        self._take(self._exchange.respond(data))
+
+    def _take(self, result: Result) -> None:
+        failures = self._logins.failures
+        if self._by_password and (wait := failures.wait(self.claimed_user, self._host)):
+            self._owner.on_rejected(
+                ReasonCode.BAD_USER_OR_PASSWORD,
+                f"too soon after wrong passwords of this user from there: {wait:.1f} s are left",
+            )
+            return
+        match result:
+            case Challenge():
+                self._owner.on_challenge(result.data)
+            case Pending():
+                self._logins.check_elsewhere(functools.partial(self._compute, result), self._take_result)
+            case Authenticated():
+                failures.on_success(self.claimed_user, self._host)
+                self._owner.on_authenticated(result, self._mechanism)
+            case Rejected():
+                if self._by_password:
+                    failures.on_failure(self.claimed_user, self._host)
+                self._owner.on_rejected(ReasonCode.BAD_USER_OR_PASSWORD, result.reason)
+
+    @property
+    def _by_password(self) -> bool:
+        return bool(self.claimed_user) and (self._mechanism == "PLAIN" or self._mechanism.startswith("SCRAM-"))
+
+    def _compute(self, pending: Pending) -> Authenticated | Rejected:
+        """On another thread."""
+        return Rejected("the client is gone") if self._closed else pending.compute()
+
+    def _take_result(self, result: Authenticated | Rejected) -> None:
+        if not self._closed:
+            self._take(result)

@@ -1,0 +1,216 @@
+"""What a client sends: its publications on their way to the exchange, and their answers in the order that is due."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from functools import partial
+
+from qmf.broker.client_info import ClientInfo
+from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.observer import TransactionCounts
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.recorder import NotStored, Recorder
+from qmf.broker.operations.policy import OperationRefused
+from qmf.broker.operations.publisher import Publisher
+from qmf.broker.operations.publishing import INGRESS_TIME, publish_message, reject
+from qmf.broker.protocols.mqtt.codec.packets import Publish
+from qmf.broker.protocols.mqtt.mapping import to_message
+from qmf.broker.protocols.mqtt.records import SessionRecords
+from qmf.broker.protocols.mqtt.retained import RetainedMessages
+from qmf.broker.protocols.mqtt.session import MqttSession
+from qmf.broker.refusal import Reason, Refusal
+
+#: Called with a publication that has QoS 1 or 2, and why it was refused, or None.
+OnPublished = Callable[[Publish, Refusal | None], None]
+
+#: How topics begin that belong to the broker.
+RESERVED = "$"
+
+
+class _Answer:
+    """A place in the order of answers: they go out in the order of the publications (5.0, section 4.6)."""
+
+    __slots__ = ("packet", "ready", "refusal")
+
+    def __init__(self, packet: Publish) -> None:
+        self.packet = packet
+        self.ready = False
+        self.refusal: Refusal | None = None
+
+
+class PublishingEnd:
+    """Publishes for one client; a `ClientLink` for observers.
+
+    Attributes:
+        transfers: publications received so far.
+    """
+
+    name = "publications"  #: see `ClientLink`
+    queue: Queue | None = None
+    browsing = presettled = False  #: see `ClientLink`
+    transactions: TransactionCounts | None = None
+    session: Hashable = 0
+
+    def __init__(
+        self,
+        publisher: Publisher,
+        exchange: Exchange,
+        session: MqttSession,
+        origin: ClientInfo,
+        retained: RetainedMessages,
+        records: SessionRecords,
+        on_published: OnPublished,
+    ) -> None:
+        """Publish for a client that was let in.
+
+        Args:
+            publisher: of the client.
+            exchange: of MQTT.
+            session, origin: of the client.
+            retained, records: of the broker.
+            on_published: sends the answers.
+        """
+        self.transfers = 0
+        self.exchange = exchange
+        self._publisher = publisher
+        self._registry = publisher.registry
+        self._session = session
+        self._origin = origin
+        self._retained = retained
+        self._records = records
+        self._on_published = on_published
+        self._answers: deque[_Answer] = deque()
+
+    @property
+    def source(self) -> str:
+        """See `ClientLink`."""
+        return self._session.client_id
+
+    @property
+    def target(self) -> str:
+        """See `ClientLink`."""
+        return self.exchange.name
+
+    def count_unsettled(self) -> tuple[int, int]:
+        """See `ClientLink`: none, the client only sends."""
+        return 0, 0
+
+    def take_publications(self, packets: Sequence[Publish]) -> None:
+        """Publish what came together, and have it answered, now or when it is stored."""
+        recorder = self._registry.recorder
+        self.transfers += len(packets)
+        together: list[Publish] = []
+        for packet in packets:
+            if packet.qos == 2 and packet.packet_id in self._session.received:
+                self._publish_together(together)
+                together = []
+                self._answer_at_once(packet)  # it was published before
+            elif (
+                packet.retain
+                or packet.qos == 2
+                or (recorder is not None and packet.qos)
+                or packet.topic.startswith(RESERVED)
+            ):
+                self._publish_together(together)
+                together = []
+                self._publish_one(packet, recorder)
+            elif together and packet.topic != together[0].topic:
+                self._publish_together(together)
+                together = [packet]
+            else:
+                together.append(packet)
+        self._publish_together(together)
+
+    def message_of(self, packet: Publish) -> Message:
+        """The stored form of a publication."""
+        message = to_message(
+            packet.topic,
+            packet.payload,
+            packet.qos,
+            retain=packet.retain,
+            properties=packet.properties,
+            exchange=self.exchange.name,
+            now=self._registry.clock(),
+            origin=self._origin,
+        )
+        if self._registry.timestamps:
+            message = message.with_annotation(INGRESS_TIME, time.time_ns())
+            message.origin = self._origin
+        return message
+
+    def _publish_together(self, packets: Sequence[Publish]) -> None:
+        """Publications with the same topic, of which nothing is stored."""
+        if not packets:
+            return
+        messages = [self.message_of(packet) for packet in packets]
+        try:
+            refused = self._publisher.publish_all(self.exchange, messages)
+        except OperationRefused as error:
+            refusal = reject(self._registry, error, len(packets))
+            for packet in packets:
+                self._answer_at_once(packet, refusal)
+            return
+        for place, packet in enumerate(packets):
+            if packet.qos:
+                self._answer_at_once(packet, Refusal(Reason.FULL, refused[place]) if place in refused else None)
+
+    def _publish_one(self, packet: Publish, recorder: Recorder | None) -> None:
+        """A publication that is stored, retained, or published once."""
+        if packet.topic.startswith(RESERVED):
+            self._answer_at_once(packet, Refusal(Reason.UNAUTHORIZED, f"topics with {RESERVED} belong to the broker"))
+            return
+        answer = _Answer(packet)
+        if packet.qos:
+            self._answers.append(answer)
+        if recorder is not None:
+            recorder.flush()
+        message = self.message_of(packet)
+        refusal = publish_message(self._publisher, message, self.exchange)
+        if refusal is None and packet.retain:
+            refusal = self._retain(packet, message)
+        if refusal is None and packet.qos == 2 and packet.packet_id is not None:
+            self._session.received.add(packet.packet_id)
+            if self._session.durable:
+                self._records.put_received(self._session.client_id, packet.packet_id)
+        if recorder is None:
+            self._finish(answer, refusal)
+        elif refusal is not None:
+            recorder.flush()  # other queues may have it
+            self._finish(answer, refusal)
+        elif not recorder.close_unit(partial(self._on_stored, answer)):
+            self._finish(answer, None)
+
+    def _retain(self, packet: Publish, message: Message) -> Refusal | None:
+        if packet.payload:
+            return self._retained.put(message)
+        self._retained.remove(packet.topic)
+        return None
+
+    def _on_stored(self, answer: _Answer, error: NotStored | None) -> None:
+        if error is None:
+            self._finish(answer, None)
+            return
+        packet = answer.packet
+        if packet.qos == 2 and packet.packet_id is not None:
+            self._session.received.discard(packet.packet_id)
+        self._finish(answer, Refusal(Reason.FULL, f"cannot store: {error.reason}"))
+
+    def _answer_at_once(self, packet: Publish, refusal: Refusal | None = None) -> None:
+        if not packet.qos:
+            return
+        if not self._answers:
+            self._on_published(packet, refusal)
+            return
+        answer = _Answer(packet)
+        self._answers.append(answer)
+        self._finish(answer, refusal)
+
+    def _finish(self, answer: _Answer, refusal: Refusal | None) -> None:
+        answer.ready, answer.refusal = True, refusal
+        answers = self._answers
+        while answers and answers[0].ready:
+            first = answers.popleft()
+            self._on_published(first.packet, first.refusal)

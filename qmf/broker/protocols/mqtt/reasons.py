@@ -1,0 +1,17 @@
+"""The reason codes of MQTT for what the broker refuses."""
+
+from __future__ import annotations
+
+from qmf.broker.protocols.mqtt.codec.values import ReasonCode
+from qmf.broker.refusal import Reason
+
+REASONS = {
+    Reason.MALFORMED: ReasonCode.MALFORMED_PACKET,
+    Reason.INVALID: ReasonCode.IMPLEMENTATION_ERROR,
+    Reason.NOT_FOUND: ReasonCode.TOPIC_NAME_INVALID,
+    Reason.UNAUTHORIZED: ReasonCode.NOT_AUTHORIZED,
+    Reason.FULL: ReasonCode.QUOTA_EXCEEDED,
+    Reason.CIRCULAR: ReasonCode.IMPLEMENTATION_ERROR,
+    Reason.UNKNOWN_TRANSACTION: ReasonCode.IMPLEMENTATION_ERROR,
+    Reason.ROLLED_BACK: ReasonCode.IMPLEMENTATION_ERROR,
+}

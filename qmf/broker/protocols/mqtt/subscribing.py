@@ -1,0 +1,179 @@
+"""What a client subscribes to: its subscriptions are changed, and their queues have consumers while it is connected."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from qmf.broker.nodes.bindings import BindingRefused
+from qmf.broker.nodes.node_declaration import NodeDeclarationError
+from qmf.broker.nodes.observer import ClientSession
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.registry import NameInUse
+from qmf.broker.operations.operations import Operations
+from qmf.broker.operations.policy import Operation, OperationRefused
+from qmf.broker.operations.principal import Principal
+from qmf.broker.protocols.mqtt.codec.packets import SubscriptionRequest
+from qmf.broker.protocols.mqtt.codec.topics import filter_error
+from qmf.broker.protocols.mqtt.codec.values import ReasonCode
+from qmf.broker.protocols.mqtt.mapping import RETAINED_FOR
+from qmf.broker.protocols.mqtt.receiving import QueueConsumer, ReceivingClient
+from qmf.broker.protocols.mqtt.session import QueuedMessage
+from qmf.broker.protocols.mqtt.sessions import MqttSessions
+from qmf.broker.protocols.mqtt.subscriptions import MqttSubscription
+from qmf.broker.sessions import ClientSessions
+
+log = logging.getLogger("qmf.broker")
+
+
+class ClientConsumers:
+    """The consumers of one client."""
+
+    def __init__(
+        self,
+        client: ReceivingClient,
+        connection: ClientSession,
+        principal: Principal,
+        operations: Operations,
+        clients: ClientSessions,
+        sessions: MqttSessions,
+        max_subscriptions: int,
+    ) -> None:
+        """Begin without consumers.
+
+        Args:
+            client: whose they are.
+            connection: of the client.
+            principal: the client.
+            operations, clients, sessions: of the broker.
+            max_subscriptions: of one session.
+        """
+        self._client = client
+        self._session = client.session
+        self._connection = connection
+        self._principal = principal
+        self._operations = operations
+        self._registry = operations.registry
+        self._clients = clients
+        self._sessions = sessions
+        self._max_subscriptions = max_subscriptions
+        #: By the filters of shared subscriptions; that of the client's own queue is empty.
+        self._all: dict[str, QueueConsumer] = {}
+        #: What was granted, by filters, to be asked for when there are other rules.
+        self._held: dict[str, Sequence[Operation]] = {}
+
+    def of(self, message: QueuedMessage) -> QueueConsumer | None:
+        """The consumer of the queue that a message is from."""
+        return self._all.get("" if message.shared is None else message.shared.text)
+
+    def resume(self) -> None:
+        """Receive what the session is subscribed to.
+
+        Raises:
+            OperationRefused: the policy refuses it now.
+        """
+        with self._operations.record_grants() as granted:
+            for queue, shared in self._session.queues:
+                self._consume(queue, shared)
+        self._held[""] = tuple(granted)
+
+    def dispatch(self) -> None:
+        """There may be room: deliver what waits."""
+        for consumer in list(self._all.values()):
+            if consumer.queue is not None and len(consumer.queue.contents):
+                consumer.queue.delivery.dispatch()
+
+    def stop_all(self) -> None:
+        """Receive nothing more."""
+        for name in list(self._all):
+            self._stop(name)
+
+    def missing_right(self) -> str:
+        """Why a right of the client has ended, since there are other rules; empty if it has all."""
+        try:
+            for held in self._held.values():
+                self._operations.ask_again(self._principal, held)
+        except OperationRefused as error:
+            return str(error)
+        return ""
+
+    def subscribe(self, request: SubscriptionRequest, identifier: int) -> tuple[ReasonCode, str]:
+        """Add a subscription, in place of one with its filter; gives what the client is answered.
+
+        Args:
+            request: the subscription.
+            identifier: of it; 0 for none.
+        """
+        session, text = self._session, request.topic_filter
+        if error := filter_error(text):
+            return ReasonCode.TOPIC_FILTER_INVALID, error
+        if len(session.subscriptions) >= self._max_subscriptions and session.subscriptions.get(text) is None:
+            return ReasonCode.QUOTA_EXCEEDED, f"a session has at most {self._max_subscriptions} subscriptions"
+        subscription = MqttSubscription.of(request, identifier)
+        try:
+            with self._operations.record_grants() as granted:
+                session.subscribe(self._principal, self._sessions.exchange, subscription)
+                for queue, shared in session.queues:
+                    if shared == subscription or (shared is None and not subscription.group):
+                        self._consume(queue, shared)
+        except OperationRefused as error:
+            return ReasonCode.NOT_AUTHORIZED, str(error)
+        except (NameInUse, BindingRefused, NodeDeclarationError) as error:
+            log.warning("%s cannot subscribe to %r: %s", self._connection, text, error)
+            return ReasonCode.UNSPECIFIED_ERROR, f"the queue of the subscription cannot be used: {error}"
+        if granted:
+            self._held[text] = tuple(granted)
+        return ReasonCode(request.qos), ""
+
+    def unsubscribe(self, text: str) -> bool:
+        """End the subscription with a filter; False if there is none.
+
+        Raises:
+            OperationRefused: the policy refuses it.
+        """
+        found = self._session.unsubscribe(self._principal, self._sessions.exchange, text)
+        self._held.pop(text, None)
+        if found is None:
+            return False
+        if found.group:
+            self._stop(text)
+            self._session.leave(found)
+        elif self._session.queue is not None:
+            self._consume(self._session.queue, None)
+        return True
+
+    def send_retained(self, request: SubscriptionRequest, *, existed: bool) -> None:
+        """Put the retained messages of a new subscription into the session's queue, each for it alone."""
+        subscription, queue = self._session.subscriptions.get(request.topic_filter), self._session.queue
+        if subscription is None or subscription.group or queue is None:
+            return
+        if request.retain_handling == 2 or (request.retain_handling == 1 and existed):
+            return
+        for message in self._sessions.retained.matching(subscription.pattern):
+            marked = message.with_annotation(RETAINED_FOR, subscription.text)
+            self._sessions.publisher.publish(queue, marked)
+
+    def _consume(self, queue: Queue, shared: MqttSubscription | None) -> None:
+        """Receive from a queue; again, if that has to change."""
+        name = "" if shared is None else shared.text
+        subscriptions = self._session.subscriptions.own if shared is None else [shared]
+        presettled = not any(item.qos for item in subscriptions)
+        current = self._all.get(name)
+        if current is not None:
+            if current.presettled == presettled and current.shared == shared:
+                return
+            self._stop(name)
+        grant = self._operations.consume(self._principal, queue)
+        consumer = QueueConsumer(self._client, queue, shared, presettled=presettled)
+        self._all[name] = consumer
+        grant.begin(consumer)
+        self._clients.link_attached(self._connection, queue)
+        self._registry.observer.on_attached(self._connection, consumer)
+
+    def _stop(self, name: str) -> None:
+        """Receive from a queue no more."""
+        consumer = self._all.pop(name, None)
+        if consumer is not None and consumer.queue is not None:
+            consumer.queue.delivery.remove_consumer(consumer)
+            self._registry.observer.on_detached(self._connection, consumer)
+            self._clients.link_detached(self._connection, consumer.queue)

@@ -1,0 +1,83 @@
+"""The will of a client, as it waits to be published."""
+
+from __future__ import annotations
+
+import logging
+
+from qmf.broker.client_info import ClientInfo
+from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.operations.publisher import Publisher
+from qmf.broker.operations.publishing import publish_message
+from qmf.broker.protocols.mqtt.codec.packets import Will
+from qmf.broker.protocols.mqtt.codec.properties import PacketProperty, Properties
+from qmf.broker.protocols.mqtt.mapping import to_message
+from qmf.broker.protocols.mqtt.retained import RetainedMessages
+
+log = logging.getLogger("qmf.broker")
+
+
+class PendingWill:
+    """A will that is published later, by the rights of its client."""
+
+    def __init__(
+        self,
+        will: Will,
+        publisher: Publisher,
+        exchange: Exchange,
+        origin: ClientInfo,
+        retained: RetainedMessages,
+        registry: NodeRegistry,
+    ) -> None:
+        """Keep the will of a client.
+
+        Args:
+            will: it.
+            publisher: of the client.
+            exchange: of MQTT.
+            origin: the client.
+            retained, registry: of the broker.
+        """
+        self._will = will
+        self._publisher = publisher
+        self._exchange = exchange
+        self._origin = origin
+        self._retained = retained
+        self._registry = registry
+
+    def ask(self) -> None:
+        """Ask for the right to publish it.
+
+        Raises:
+            OperationRefused: the policy refuses it.
+        """
+        self._publisher.admit(self._exchange, self._message())
+
+    def send(self) -> None:
+        """Publish it; what is refused is logged."""
+        message, will = self._message(), self._will
+        refusal = publish_message(self._publisher, message, self._exchange)
+        if refusal is None and will.retain:
+            if will.payload:
+                refusal = self._retained.put(message)
+            else:
+                self._retained.remove(will.topic)
+        if refusal is not None:
+            log.warning("the will of %s was not published: %s", self._origin.container, refusal.description)
+
+    def _message(self) -> Message:
+        will = self._will
+        properties: Properties = {
+            kind: value for kind, value in will.properties.items() if kind is not PacketProperty.WILL_DELAY
+        }
+        return to_message(
+            will.topic,
+            will.payload,
+            will.qos,
+            retain=will.retain,
+            properties=properties,
+            exchange=self._exchange.name,
+            now=self._registry.clock(),
+            origin=self._origin,
+        )
