@@ -111,7 +111,7 @@ def fill(lake: DeltaLake, tables: list[ClassVersion], samples: int) -> int:
                 add(RowKind.OBJECTS, at_ns, (f"{table.name}-{n % OBJECTS}", 1, begin, 0, True, True, *cells), table)
             elif n % EVENTS == 0:
                 add(RowKind.EVENTS, at_ns + n, (6, None, *cells), table)
-        add(RowKind.HEARTBEATS, at_ns, (10.0,))
+        add(RowKind.HEARTBEATS, at_ns, (10.0, None, 1, None, None))
         if n % each == each - 1 or n == samples - 1:
             batches += 1
             writer.commit(batches, buffers.take())

@@ -1,9 +1,9 @@
 """How do the stages of the pipeline grow with the number of agents?
 
-For each number of agents, two recorders, each with half of the agents, write heartbeats (one each ten seconds) and
-samples of ten objects each into a lake of its own; then jobs read it. Prints processor seconds of each stage, of all
-threads, and its exponent from one number of agents to the next: 1 is linear. Agents are invented: rows are made where a
-recorder makes them from messages, and pass through the same buffers, conversions and commits.
+For each number of agents, two recorders, each with half of the agents, write heartbeats (one each ten seconds, for ten
+minutes) and samples of ten objects each into a lake of its own; then jobs read it. Prints processor seconds of each
+stage, of all threads, and its exponent from one number of agents to the next: 1 is linear. Agents are invented: rows
+are made where a recorder makes them from messages, and pass through the same buffers, conversions and commits.
 
     python bench/pipeline_scale.py [AGENTS ...]
 
@@ -23,6 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from qmf.models.host.schema import CPU
+from qmf.pipeline.audit.job import audit_lake
+from qmf.pipeline.audit.options import AuditOptions
 from qmf.pipeline.correlate.batch import correlate_batch
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.rule_file import load_rules
@@ -33,6 +35,7 @@ from qmf.pipeline.lake.runs import RecordedRuns
 from qmf.pipeline.maintenance.checking import LakeCheck
 from qmf.pipeline.maintenance.optimizing import optimize_lake
 from qmf.pipeline.record.buffers import RowBuffers, RowConverter
+from qmf.pipeline.record.heartbeats import HeartbeatIntervals
 from qmf.pipeline.record.lake_writer import LakeWriter
 from qmf.pipeline.record.shares import Share
 from qmf.pipeline.rollup.job import roll_up_lake
@@ -42,8 +45,8 @@ from qmf.pipeline.runners.process import ProcessRunner
 SECOND = 10**9
 START = 1_900_000_800 * SECOND
 
-#: Heartbeats of each agent, objects of each, and samples of each of these.
-HEARTBEATS, OBJECTS, SAMPLES = 6, 10, 2
+#: Heartbeats of each agent (ten minutes), objects of each, and samples of each of these.
+HEARTBEATS, OBJECTS, SAMPLES = 60, 10, 2
 
 #: Recorders that divide the agents.
 RECORDERS = 2
@@ -74,6 +77,10 @@ class Writer:
         if self._rows >= ROWS:
             self.commit()
 
+    def add_heartbeats(self, at: int, agent: str | None, _epoch: int | None, cells: tuple[object, ...]) -> None:
+        """Add a row of heartbeats."""
+        self.add(RowKind.HEARTBEATS, at, agent, cells)
+
     def commit(self) -> None:
         """Commit the rows that wait."""
         self._batch += 1
@@ -87,6 +94,16 @@ def agents_of(agents: int, number: int) -> list[str]:
     return [name for name in (f"example.org:scale:{at}" for at in range(agents)) if share.has(name)]
 
 
+class _Clock:
+    """A clock that stands still."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+
 def record_heartbeats(lake: DeltaLake, agents: int) -> None:
     """Both recorders, one after the other."""
     lake.create()
@@ -96,18 +113,26 @@ def record_heartbeats(lake: DeltaLake, agents: int) -> None:
         writer.add(RowKind.SCHEMAS, START, None, row)
         for name in own:
             writer.add(RowKind.AGENTS, START, name, ("added", None, 10.0))
-        for beat in range(HEARTBEATS):
+        now = itertools.count(START, 10 * SECOND)
+        clock = _Clock(next(now))
+        intervals = HeartbeatIntervals(writer.add_heartbeats, clock)
+        for _beat in range(HEARTBEATS):
             for name in own:
-                writer.add(RowKind.HEARTBEATS, START + beat * 10 * SECOND, name, (10.0,))
+                intervals.on_heartbeat(name, 1, 10.0, clock.now)
+            intervals.write()
+            clock.now = next(now)
         writer.commit()
 
 
 def record_samples(lake: DeltaLake, agents: int) -> None:
     """Both recorders, one after the other."""
     converter = RowConverter(VERSION)
+    tables = [lake.kind_table(kind) for kind in (RowKind.SCHEMAS, RowKind.AGENTS, RowKind.HEARTBEATS)]
+    runs = [table.dataset(table.snapshot().files).to_table(["_run"])["_run"].to_pylist() for table in tables]
+    recorded = [int(run[-1]) for own in runs for run in own]
     for number in range(1, RECORDERS + 1):
         names = agents_of(agents, number)
-        writer = Writer(lake, number, first=2 + (1 + HEARTBEATS) * len(names))
+        writer = Writer(lake, number, first=1 + sum(run == number for run in recorded))
         for sample in range(SAMPLES):
             at = START + sample * 60 * SECOND
             for name in names:
@@ -139,6 +164,11 @@ def watch(lake: DeltaLake, _agents: int) -> None:
     )
 
 
+def audit(lake: DeltaLake, _agents: int) -> None:
+    """Availability and lifetimes."""
+    audit_lake(ProcessRunner(), AuditOptions(lake=lake.url, out=f"{lake.url}/_tables/audit/batch"), _ignore)
+
+
 def combine(lake: DeltaLake, _agents: int) -> None:
     """Combine small files."""
     optimize_lake(ProcessRunner(), lake)
@@ -160,6 +190,7 @@ STAGES: dict[str, Callable[[DeltaLake, int], None]] = {
     "find agents that two recorders have": find_shared,
     "rollup --size 1h": roll_up,
     "correlate, ten rules": watch,
+    "audit": audit,
     "check": check,
     "optimize": combine,
 }
@@ -190,11 +221,15 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             found[agents] = {}
             rows = agents * (HEARTBEATS + OBJECTS * SAMPLES + 1)
-            print(f"{agents} agents, {rows} rows", flush=True)
+            print(f"{agents} agents, {rows} heartbeats and samples", flush=True)
             for name in STAGES:
                 seconds, memory = run_stage(name, folder, agents)
                 found[agents][name] = seconds
-                print(f"  {name}: {seconds:.2f} s, {1e6 * seconds / rows:.2f} µs a row, {memory:.0f} MB", flush=True)
+                print(f"  {name}: {seconds:.2f} s, {1e6 * seconds / rows:.2f} µs each, {memory:.0f} MB", flush=True)
+                if name == "record heartbeats":
+                    files = DeltaLake(folder).kind_table(RowKind.HEARTBEATS).snapshot().files
+                    size = sum(file.size for file in files) / 1e6
+                    print(f"    {sum(file.rows for file in files)} rows, {size:.2f} MB", flush=True)
     for one, two in itertools.pairwise(sizes):
         for name in STAGES:
             exponent = math.log(found[two][name] / found[one][name]) / math.log(two / one)

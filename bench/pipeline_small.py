@@ -138,7 +138,7 @@ def fill(lake: DeltaLake) -> tuple[int, int]:
                 )
                 add(RowKind.OBJECTS, at_ns, cells, table)
         for beat in range(2):
-            add(RowKind.HEARTBEATS, at_ns + beat * 10 * SECOND, (10.0,))
+            add(RowKind.HEARTBEATS, at_ns + beat * 10 * SECOND, (10.0, None, 1, None, None))
         for number in range(8):
             add(RowKind.EVENTS, at_ns + number, (6, None, f"event {number}"), EVENT)
         if sample % (SAMPLES // COMMITS) == SAMPLES // COMMITS - 1:

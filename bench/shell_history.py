@@ -100,7 +100,7 @@ def _write_others(lake: DeltaLake) -> None:
     add(RowKind.AGENTS, 1, first, "added", None, 10.0)
     add(RowKind.SCHEMAS, 2, first, version.package, version.name, version.hash, False, version.to_json(), "", None)
     for beat in range(SAMPLES):
-        add(RowKind.HEARTBEATS, 3, first + beat * STEP * SECOND, 10.0)
+        add(RowKind.HEARTBEATS, 3, first + beat * STEP * SECOND, 10.0, None, 1, None, None)
     LakeWriter(lake, "other").commit(1, buffers.take())
 
 

@@ -16,6 +16,7 @@ from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.record.buffers import Cells
+from qmf.pipeline.record.heartbeats import HeartbeatIntervals
 from qmf.pipeline.runners.runner import Runner
 from qmf.schema import TYPES, Argument, EventSchema
 
@@ -142,6 +143,27 @@ class UnsteadyShop(Shop):
     def __init__(self, root: Path, chance: random.Random) -> None:
         super().__init__(root)
         self.chance = chance
+        self._now_ns = 0
+        self._begin_heartbeats()
+
+    def _begin_heartbeats(self) -> None:
+        self.heartbeats = HeartbeatIntervals(self._add_heartbeats, lambda: self._now_ns)
+
+    def _add_heartbeats(self, time_ns: int, agent: str | None, epoch: int | None, cells: Cells) -> None:
+        self._seq += 1
+        row = (self._run, self._seq, time_ns // 1000, time_ns, self._now_ns, agent, epoch, *cells)
+        self._buffers.add(RowKind.HEARTBEATS, None, time_ns, row)
+
+    def beat(
+        self, *times: float, agent: str = "a", epoch: int = 1, interval: float = 10.0, commit: bool = True
+    ) -> None:
+        """Heartbeats, as a recorder writes them."""
+        for at in times:
+            self._now_ns = round(at * SECOND)
+            delay = self.chance.choice([0, SECOND // 2])
+            self.heartbeats.on_heartbeat(agent, epoch, interval, max(0, self._now_ns - delay))
+        if commit:
+            self.commit()
 
     def add(
         self,
@@ -150,33 +172,38 @@ class UnsteadyShop(Shop):
         cells: Cells,
         *,
         table: ClassVersion | None = None,
-        agent: str = "a",
+        agent: str | None = "a",
         epoch: int = 1,
         received: float | None = None,
     ) -> None:
         """Add a row that arrives at a time, with another time of its own."""
-        # Heartbeats decide which run has an agent: their times don't go back over the restart of a recorder.
-        delays = [0, 0.5] if kind is RowKind.HEARTBEATS else [0, 0, 0, 0.5, 3, 500, -50]
-        before = at - self.chance.choice(delays)
+        self._now_ns = round(at * SECOND)
+        before = at - self.chance.choice([0, 0, 0, 0.5, 3, 500, -50])
         came, ns = round(at * SECOND), round((at if kind is RowKind.SCHEMAS else before) * SECOND)
         self._seq += 1
         self._buffers.add(kind, table, ns, (self._run, self._seq, ns // 1000, ns, came, agent, epoch, *cells))
 
     def commit(self) -> None:
         if self.chance.random() < 0.2:
-            super().commit()
+            self.flush()
 
     def restart(self, at: float) -> None:
-        """Restart the recorder."""
+        """Restart the recorder, which was killed."""
         super().commit()
         self._run = f"{round(at):020d}_1"
+        self._begin_heartbeats()
 
     def pause(self, at: float, again: bool) -> None:
         """Lose the connection, or connect again."""
+        if not again:
+            self._now_ns = round(at * SECOND)
+            self.heartbeats.close()
         self.add(RowKind.GAPS, at, ("connected again" if again else "disconnected", "", 0, None))
         self.commit()
 
     def flush(self) -> None:
+        """Commit what waits."""
+        self.heartbeats.write()
         super().commit()
 
 

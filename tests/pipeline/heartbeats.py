@@ -18,7 +18,7 @@ def beats(*rows: tuple[int, int]) -> RowBuffers:
     buffers = RowBuffers()
     for seq, days in rows:
         time_ns = days * DAY
-        row: Cells = (RUN, seq, time_ns // 1000, time_ns, time_ns, "a", 1, 10.0)
+        row: Cells = (RUN, seq, time_ns // 1000, time_ns, time_ns, "a", 1, 10.0, None, 1, None, None)
         buffers.add(RowKind.HEARTBEATS, None, time_ns, row)
     return buffers
 

@@ -105,7 +105,7 @@ class Shop:
     ) -> None:
         """Heartbeats. Without `commit` they wait: commits are most of what such a lake costs."""
         for at in times:
-            self.add(RowKind.HEARTBEATS, at, (interval,), agent=agent, epoch=epoch)
+            self.add(RowKind.HEARTBEATS, at, (interval, None, 1, None, None), agent=agent, epoch=epoch)
         if commit:
             self.commit()
 
@@ -130,7 +130,7 @@ class Shop:
         cells: Cells,
         *,
         table: ClassVersion | None = None,
-        agent: str = "a",
+        agent: str | None = "a",
         epoch: int = 1,
         received: float | None = None,
     ) -> None:

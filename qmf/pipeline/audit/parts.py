@@ -38,8 +38,9 @@ def signs(rows: str) -> str:
     """The first and last heartbeat of each agent in each run, from heartbeats."""
     found = (
         f"select _agent as agent, {_EPOCH}, _run as run, min(_seq) as first_seq, max(_seq) as last_seq, "
-        "arg_min(_received_ns, _seq) as first_ns, arg_max(_received_ns, _seq) as last_ns "
-        f"from {rows} group by _agent, epoch, _run"
+        "arg_min(_received_ns, _seq) as first_ns, "
+        "arg_max(_received_ns - coalesce(silent_ns, 0), _seq) as last_ns "
+        f"from {rows} where _agent is not null group by _agent, epoch, _run"
     )
     return conform(f"({found})", PARTS["signs"])
 

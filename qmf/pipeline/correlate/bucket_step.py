@@ -103,6 +103,7 @@ class BucketStep:
         given: what is read and evaluated.
         left_out: the numbers of rules that read nothing.
         over: the time of the step.
+        has_other_outages: detectors that wait for heartbeats may have something to do.
         step: its number.
         buckets: the number of buckets.
         table: of the detectors.
@@ -111,6 +112,7 @@ class BucketStep:
     given: BatchInput
     left_out: frozenset[int]
     over: EvaluationPass
+    has_other_outages: bool
     step: int
     buckets: int
     table: LakeTable
@@ -141,7 +143,9 @@ class BucketStep:
         detectors = _Detectors(self.given.evaluator(self.left_out), self.given.hashes, known)
         orphans = [
             alert
-            for hash, key, name, kind, content in detectors.restore_due(self.over, everything=stored["whole"])
+            for hash, key, name, kind, content in detectors.restore_due(
+                self.over, everything=stored["whole"], promised=self.has_other_outages
+            )
             for alert in orphans_cleared(name, kind, hash, key, content, self.over.begin)
         ]
         merged = heapq.merge(known.waiting(self.given.hashes), signals(), key=signal_order)
@@ -236,7 +240,9 @@ class _Detectors:
         #: Rows of states that are no more.
         self._orphans: list[dict[str, Any]] = []
 
-    def restore_due(self, over: EvaluationPass, *, everything: bool) -> list[tuple[str, str, str, str, str]]:
+    def restore_due(
+        self, over: EvaluationPass, *, everything: bool, promised: bool
+    ) -> list[tuple[str, str, str, str, str]]:
         """Restore those that have something to do without signals; returns those of rules that are no more."""
         where = "true"
         agents = sorted({json.dumps(agent)[1:-1] for _at, agent in over.goodbyes})
@@ -244,6 +250,7 @@ class _Detectors:
             hashes = ", ".join(text(hash) for hash in self._hashes) or "''"
             where = f"due < {over.end} or pending or hash not in ({hashes})"
             where += "".join(f" or contains(content, {text(agent)})" for agent in agents)
+            where += """ or contains(content, '"promised"')""" if promised else ""
         found = self._stored.states(where)
         self._restore(found)
         orphans = [row for row in found if row[0] not in self._numbers]

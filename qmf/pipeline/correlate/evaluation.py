@@ -208,7 +208,10 @@ class Evaluator:
         }
 
     def _start(self, over: EvaluationPass) -> None:
-        self._context.outages = over.outages
+        if self._context.outages != over.outages:
+            self._context.outages = over.outages
+            for detector in self.detectors.values():
+                detector.on_outages_known()
         self._told = {}
         self._times = [at for at, _agent in over.goodbyes]
 

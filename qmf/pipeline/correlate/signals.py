@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import attrs
 
-from qmf.pipeline.correlate.detectors import DIVIDEND, DIVISOR, EVENT, GONE, MATCHING, OTHER
+from qmf.pipeline.correlate.detectors import DIVIDEND, DIVISOR, EVENT, GONE, MATCHING, OPEN, OTHER
 from qmf.pipeline.correlate.expressions import columns_of, pattern_condition, to_duckdb
 from qmf.pipeline.correlate.message_templates import BUILT_IN_FIELDS, template_fields, templates_of
 from qmf.pipeline.correlate.plan import InputTable, RuleInput
@@ -79,6 +79,7 @@ class RowTable:
         self.table = table
         self.names = {name.lower(): name for name in names}
         self.is_sample = table.kind is RowKind.OBJECTS
+        self.is_heartbeat = table.kind is RowKind.HEARTBEATS
         self.agent = self.expression("_agent")
         self.object = self.expression("_object") if "_object" in self.names else "NULL"
         self.deleted = f"coalesce({ROWS}._delete_ns, 0) > 0" if self.is_sample else "false"
@@ -103,7 +104,8 @@ class RowTable:
         return f"CAST({self.expression(expression)} AS DOUBLE)"
 
     def _name_condition(self, selector: RuleSelector) -> str:
-        found = ["true"]
+        # Of heartbeats, the rows of no agent are about all of them.
+        found = [f"{ROWS}._agent IS NOT NULL" if self.is_heartbeat else "true"]
         if selector.agent is not None:
             found.append(pattern_condition(self.agent, selector.agent))
         if selector.object is not None:
@@ -271,14 +273,17 @@ def _ratio_columns(rule: RatioRule, rows: RowTable) -> _RuleColumns:
 
 
 def _absence_columns(rule: AbsenceRule, rows: RowTable) -> _RuleColumns:
-    selected, role = rows.selected[0], "0"
+    selected, role, value = rows.selected[0], "0", "NULL"
+    if rows.is_heartbeat:
+        role = f"CASE WHEN {ROWS}.open_until_ns IS NULL THEN 0 ELSE {OPEN} END"
+        value = f"coalesce({ROWS}.open_until_ns, {ROWS}._received_ns - {ROWS}.silent_ns) - {ROWS}._at"
     if rows.is_sample:
         selected = f"{selected} AND {ROWS}._statistics AND NOT {rows.deleted}"
         if rule.per is Per.OBJECT:
             selected = f"({selected} OR ({rows.named[0]} AND {rows.deleted}))"
             role = f"CASE WHEN {rows.deleted} THEN {GONE} ELSE 0 END"
     keys: Mapping[Per, list[str]] = {Per.RULE: [], Per.AGENT: [rows.agent], Per.OBJECT: [rows.agent, rows.object]}
-    return _RuleColumns(selected=selected, key=keys[rule.per], role=role)
+    return _RuleColumns(selected=selected, key=keys[rule.per], role=role, value=value)
 
 
 def _sequence_columns(rule: SequenceRule, rows: RowTable) -> _RuleColumns:

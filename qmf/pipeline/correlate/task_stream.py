@@ -40,9 +40,9 @@ from qmf.pipeline.correlate.detector_table import (
     bucket_names,
     detector_schema,
     is_whole,
-    refuse_state,
 )
 from qmf.pipeline.correlate.evaluation import EvaluationCounts
+from qmf.pipeline.correlate.event_time import outages
 from qmf.pipeline.correlate.file_signals import FAILURE
 from qmf.pipeline.correlate.followed_snapshot import FollowedSnapshot, columns_key, remove_others, write_objects
 from qmf.pipeline.correlate.lake_rows import TIME_PATHS, LakeRows, Position
@@ -51,7 +51,8 @@ from qmf.pipeline.correlate.plan import complete_rules, read_plan
 from qmf.pipeline.correlate.rules import SECOND, Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader
 from qmf.pipeline.correlate.steps import GRACE, StepResult, step_pass
-from qmf.pipeline.correlate.stream_state import StreamProgress, StreamState
+from qmf.pipeline.correlate.stream import CorrelationStream
+from qmf.pipeline.correlate.stream_state import StreamProgress, StreamSnapshot, StreamState, stored_step
 from qmf.pipeline.correlate.stream_time import StreamTime
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_lake import DeltaLake
@@ -87,7 +88,7 @@ class TaskCorrelationStream:
 
         Raises:
             LakeError: the file system failed, or another process uses this folder.
-            PipelineError: `out` is not a local folder, or has the state of a stream in the process.
+            PipelineError: `out` is not a local folder.
         """
         self._runner = runner
         self._options = attrs.evolve(options, lake=absolute(options.lake))
@@ -97,15 +98,17 @@ class TaskCorrelationStream:
         self.lake = DeltaLake(self._options.lake, options.storage)
         self._rows = LakeRows(self.lake, options.late)
         self._time = StreamTime(self._rows, options.late, clock)
+        self._detectors = DetectorTable(options.out)
+        stored = self._detectors.progress()
+        taken = None if stored_step(local_path(options.out)) <= _step_of(stored) else _state_in_process(options)
         self._state = StreamState(local_path(options.out))
         self._stack = ExitStack()
         for owned in (self._state, self._time, self._rows):
             self._stack.callback(owned.close)
         try:
-            if self._state.progress().step:
-                raise refuse_state(options.out, "in the process of its command")
-            self._detectors = DetectorTable(options.out)
-            stored = self._detectors.progress()
+            if taken is not None:
+                stored = self._detectors.take_over(taken, buckets)
+            self._state.clear()
             self._stored = TaskProgress(buckets=buckets) if stored is None else stored
             self._time.waiting_goodbyes = self._stored.goodbyes
             self.table.commit(self._stored.stream.step, self._stored.alerts)
@@ -182,7 +185,8 @@ class TaskCorrelationStream:
         arrivals = merged_arrivals(self._runner.each(tasks, given.times))
         after, goodbyes = self._time.progress_after(before, read, arrivals, until.complete_until(paths))
         over = attrs.evolve(step_pass(before, after, goodbyes), dated=self._options.late > 0)
-        is_due = self._has_other_rules or bool(over.goodbyes) or self._stored.due < over.end
+        has_other_outages = outages(before.runs, before.pauses) != over.outages
+        is_due = self._has_other_rules or has_other_outages or bool(over.goodbyes) or self._stored.due < over.end
         if not (files or is_due):
             self._save(attrs.evolve(self._stored, stream=after))
             return None
@@ -190,6 +194,7 @@ class TaskCorrelationStream:
             given=given,
             left_out=self._left_out,
             over=over,
+            has_other_outages=has_other_outages,
             step=before.step + 1,
             buckets=self._stored.buckets,
             table=self._detectors.table,
@@ -282,7 +287,7 @@ class TaskCorrelationStream:
     ) -> StepResult | None:
         """Make a step and commit it; None where nothing happened in it."""
         files = self._detectors.files()
-        must = self._has_other_rules or bool(reduce.over.goodbyes)
+        must = self._has_other_rules or reduce.has_other_outages or bool(reduce.over.goodbyes)
         seeds = []
         for bucket in bucket_names(reduce.buckets):
             own, whole = files.get(bucket, ()), is_whole(files.get(bucket, ()))
@@ -335,6 +340,16 @@ class TaskCorrelationStream:
         if self._clock() - self._saved > _SAVE:
             self._detectors.remove(self._detectors.commit(stored, (), {}))
             self._saved = self._clock()
+
+
+def _step_of(progress: TaskProgress | None) -> int:
+    return 0 if progress is None else progress.stream.step
+
+
+def _state_in_process(options: CorrelateOptions) -> StreamSnapshot:
+    """The state that a stream in the process has left, with the signals that wait."""
+    with closing(CorrelationStream(options, lambda _text: None)) as stream:
+        return stream.snapshot()
 
 
 def _snapshot(folder: Path, given: BatchInput) -> tuple[dict[str, str], int]:

@@ -25,6 +25,7 @@ from qmf.pipeline.history.states import ObjectName, StateQuery, StateReader
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.days import day
+from qmf.pipeline.lake.heartbeats import LONGEST_NS, last_heard, latest_rows
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
 
 #: Nanoseconds of a recording that are read at once.
@@ -168,9 +169,12 @@ class LakeReader(Closable):
 
     def agents(self, at: int) -> list[Agent]:
         """The agents that were present, by name, with the times of their last heartbeats."""
-        sql = "select _agent, max(_received_ns) from {files} where _received_ns between ? and ? group by _agent"
-        source = self._files.select(RowKind.HEARTBEATS, first=day(at - NEARBY), last=day(at))
-        seen: dict[str, int] = dict(self._database.query(sql, source, (at - NEARBY, at)))
+        since = at - NEARBY - LONGEST_NS
+        rows = "(from {files} where _received_ns between ? and ?)"
+        ends = "(select _run as run, max(_received_ns) as until_ns from heard group by all)"
+        sql = f"with heard as materialized {rows} {last_heard('(' + latest_rows('heard') + ')', ends)}"
+        source = self._files.select(RowKind.HEARTBEATS, first=day(since), last=day(at))
+        seen: dict[str, int] = dict(self._database.query(sql, source, (since, at)))
         found = self.presences(at).agents
         return [
             Agent(

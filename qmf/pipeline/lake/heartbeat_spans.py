@@ -1,7 +1,8 @@
-"""When runs of recorders had agents, from heartbeats, by DuckDB: the cost per heartbeat is that of an aggregate.
+"""When runs of recorders had agents, from heartbeats, by DuckDB: the cost per row is that of an aggregate.
 
 A span is a time in which the heartbeats of an agent came to a run without a silence. Spans of files are joined to those
-of the whole lake, and only agents that several runs had leave DuckDB.
+of the whole lake, and only agents that several runs had leave DuckDB. A span whose last row is open goes on as long as
+the run has rows, and until the time that the row names.
 """
 
 from __future__ import annotations
@@ -22,11 +23,16 @@ _COLUMNS = (
     ("_run", ColumnType.TEXT),
     ("_ts_ns", ColumnType.INT64),
     ("interval", ColumnType.DOUBLE),
+    ("first_ns", ColumnType.INT64),
+    ("open_until_ns", ColumnType.INT64),
+    ("_seq", ColumnType.INT64),
+    ("_received_ns", ColumnType.INT64),
 )
 
 #: Parts as one where there is no silence between them, also where one lies within another.
 _JOINED = """
-select run, agent, min(first_ns) as first_ns, max(last_ns) as last_ns, max(silence_ns) as silence_ns
+select run, agent, min(first_ns) as first_ns, max(last_ns) as last_ns, max(silence_ns) as silence_ns,
+    max(seq) as seq, arg_max(received_ns, seq) as received_ns, arg_max(open_ns, seq) as open_ns
 from (
     select *, count(*) filter (before is null or first_ns - before > greatest(silence_ns, silence_before))
         over (partition by agent, run order by first_ns, last_ns rows unbounded preceding) as number
@@ -39,9 +45,20 @@ from (
 group by agent, run, number
 """
 
+#: The spans of the agents that several runs had, the last one of each with what is known without a row.
+_SHARED = """
+with ends as (select run, max(received_ns) as until_ns from spans group by run)
+select run, agent, first_ns,
+    last_ns + if(seq = max(seq) over (partition by agent, run), greatest(0, least(open_ns, until_ns - received_ns)), 0),
+    silence_ns
+from spans join ends using (run)
+where agent in (select agent from spans where agent is not null group by agent having min(run) <> max(run))
+order by agent, run, first_ns
+"""
+
 
 def spans_of_file(table: LakeTable, file: TableFile, silence_ns: int) -> Any:
-    """The spans in a file of heartbeats, as an Arrow table: run, agent, first_ns, last_ns, silence_ns.
+    """The spans in a file of heartbeats, as an Arrow table, which also tells how each could go on.
 
     Args:
         table: that the file belongs to.
@@ -55,9 +72,12 @@ def spans_of_file(table: LakeTable, file: TableFile, silence_ns: int) -> Any:
         rows = RowSource(table, (file,), _COLUMNS).sql(connection)
         # Heartbeats of the same minute, or whatever the silence is, have no silence between them.
         parts = (
-            "(select _run as run, _agent as agent, min(_ts_ns) as first_ns, max(_ts_ns) as last_ns, "
-            f"greatest({silence_ns}, (3000000000 * coalesce(max(interval), 0))::bigint) as silence_ns "
-            f"from {rows} where _agent is not null group by _run, _agent, _ts_ns // {silence_ns})"
+            "(select _run as run, _agent as agent, min(coalesce(first_ns, _ts_ns)) as first_ns, "
+            "max(_ts_ns) as last_ns, "
+            f"greatest({silence_ns}, (3000000000 * coalesce(max(interval), 0))::bigint) as silence_ns, "
+            "max(_seq) as seq, arg_max(_received_ns, _seq) as received_ns, "
+            "arg_max(coalesce(open_until_ns - _received_ns, 0), _seq) as open_ns "
+            f"from {rows} group by _run, _agent, _ts_ns // {silence_ns})"
         )
         return connection.sql(_JOINED.format(parts=parts)).to_arrow_table()
 
@@ -75,17 +95,14 @@ def joined_spans(parts: Sequence[Any]) -> Any:
 
 
 def shared_spans(spans: Any) -> list[tuple[str, str, int, int, int]]:
-    """The spans of the agents that several runs had, as rows of the columns of `spans_of_file`.
+    """The spans of the agents that several runs had: run, agent, first_ns, last_ns, silence_ns.
 
     Args:
         spans: of all files, as `joined_spans` returns them.
     """
     with closing(connect()) as connection:
         connection.register("spans", spans)
-        found: list[tuple[str, str, int, int, int]] = connection.execute(
-            "select * from spans where agent in (select agent from spans group by agent having min(run) <> max(run)) "
-            "order by agent, run, first_ns"
-        ).fetchall()
+        found: list[tuple[str, str, int, int, int]] = connection.execute(_SHARED).fetchall()
         return found
 
 
@@ -101,11 +118,12 @@ def agents_since(table: LakeTable, files: Sequence[TableFile], run: str, since_n
     Raises:
         LakeError: a file cannot be read.
     """
-    columns = (*_COLUMNS, ("_received_ns", ColumnType.INT64))
     with closing(connect()) as connection, duckdb_errors(table.url):
-        rows = RowSource(table, tuple(files), columns).sql(connection)
+        rows = RowSource(table, tuple(files), _COLUMNS).sql(connection)
         found: list[tuple[str, str]] = connection.execute(
-            f"select distinct _run, _agent from {rows} where _received_ns >= ? and _run <> ? and _agent is not null",
-            [since_ns, run],
+            f"with live as (select _run from {rows} group by _run having max(_received_ns) >= ?) "
+            f"select _run, _agent from {rows} join live using (_run) where _run <> ? and _agent is not null "
+            "group by _run, _agent having arg_max(coalesce(open_until_ns, _received_ns), _seq) >= ?",
+            [since_ns, run, since_ns],
         ).fetchall()
         return found

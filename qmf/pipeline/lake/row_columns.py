@@ -47,7 +47,18 @@ KIND_COLUMNS: Mapping[RowKind, Columns] = MappingProxyType(
             # Why it has no schema.
             ("reason", ColumnType.TEXT),
         ),
-        RowKind.HEARTBEATS: (("interval", ColumnType.DOUBLE),),
+        # An interval of an agent's heartbeats, of which `_ts_ns` is the last one; or of all agents since the row of all
+        # before, without an agent.
+        RowKind.HEARTBEATS: (
+            ("interval", ColumnType.DOUBLE),
+            # The first heartbeat; null where the last one is the only one.
+            ("first_ns", ColumnType.INT64),
+            ("count", ColumnType.INT64),
+            # From the arrival of the last heartbeat to that of the row, `_received_ns`.
+            ("silent_ns", ColumnType.INT64),
+            # When the agent's next row comes at the latest, as long as none is missed; null at the interval's end.
+            ("open_until_ns", ColumnType.INT64),
+        ),
         RowKind.AGENTS: (("change", ColumnType.TEXT), ("reason", ColumnType.TEXT), ("interval", ColumnType.DOUBLE)),
         RowKind.SCHEMAS: (
             ("package", ColumnType.TEXT),

@@ -3,7 +3,8 @@
 Two recorders of one bus write each sample twice, under two runs. Read together, sums are twice too large, and a counter
 seems to jump back and forth. So for each agent and time the rows of one run count, those of the others are left out:
 
-- a run has an agent from its first to its last heartbeat, with an end where heartbeats are missing for a while;
+- a run has an agent from its first to its last heartbeat, with an end where heartbeats are missing for a while; the
+  last row of heartbeats is extended as far as the run went on;
 - where several runs have an agent, the one counts that has had it for the longest; when it ends, the next one follows;
 - runs that follow each other, as after a restart, leave each other's rows alone.
 
@@ -23,6 +24,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.days import day
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.heartbeat_spans import agents_since, joined_spans, shared_spans, spans_of_file
+from qmf.pipeline.lake.heartbeats import LONGEST_NS
 from qmf.pipeline.lake.table_files import TableFile
 
 #: An agent without a heartbeat for so long, or for three of its intervals, is one that the recorder does not have.
@@ -153,7 +155,9 @@ def agents_of_others(lake: DeltaLake, run: str, since_ns: int) -> dict[str, set[
     table = lake.kind_table(RowKind.HEARTBEATS)
     if table.version() is None:
         return {}
-    files = [file for file in table.snapshot().files if (file.last_received_ns or 0) >= since_ns and file.run != run]
+    # An agent's last row may be old.
+    oldest = since_ns - 2 * LONGEST_NS
+    files = [file for file in table.snapshot().files if (file.last_received_ns or 0) >= oldest and file.run != run]
     if not files:
         return {}
     found: dict[str, set[str]] = defaultdict(set)

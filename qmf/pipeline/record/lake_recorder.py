@@ -210,7 +210,7 @@ class LakeRecorder:
     def _is_due(self) -> bool:
         if self._unwritten is not None:
             return time.monotonic() - self._tried >= self._interval
-        waited = max(self._buffers.age(), self._rows.held.age())
+        waited = max(self._buffers.age(), self._rows.held.age(), self._rows.heartbeats.age())
         if self._buffers.cells >= self._max_cells or waited >= self._interval:
             return True
         return self._quiet.is_due(self._notes.followed)
@@ -222,6 +222,7 @@ class LakeRecorder:
             self._reported_invalid = invalid_values
         if self._unwritten is not None and not await self._write(self._unwritten, again=True):
             return
+        self._rows.heartbeats.write()
         waiting, held = self._buffers.take(), self._rows.held.messages_if_changed()
         is_due = self._quiet.is_due(self._notes.followed) or (self._stop.is_set() and bool(self._quiet.batches))
         if not waiting and held is None and not is_due:

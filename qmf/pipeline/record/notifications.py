@@ -34,6 +34,7 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, LakeColumn, align_columns
 from qmf.pipeline.record.buffers import Cells, RowBuffers, RowConverter
 from qmf.pipeline.record.conversion import to_json
+from qmf.pipeline.record.heartbeats import HeartbeatIntervals
 from qmf.pipeline.record.held_messages import WAIT_LIMIT, HeldMessage, HeldMessages
 from qmf.pipeline.record.properties import REFRESH, KnownProperties, Properties
 from qmf.pipeline.record.shares import Share
@@ -60,6 +61,7 @@ class NotificationRows:
         lost: messages that agents numbered and that never arrived.
         versions: of classes that are in the lake, or will be.
         held: messages that wait for the schemas of their classes.
+        heartbeats: what of them is in no row yet.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class NotificationRows:
         #: The statistics of the last row of an object that was held: what is merged over them may repeat them.
         self._held_statistics: dict[tuple[str | None, str], object] = {}
         self.held = HeldMessages(client, self._add_held, timeout=timeout)
+        self.heartbeats = HeartbeatIntervals(self._add_heartbeats, clock)
         self.lost = 0
         self.versions: list[ClassVersion] = []
 
@@ -103,8 +106,9 @@ class NotificationRows:
         self._properties.close()
 
     def close(self) -> None:
-        """Messages that wait for a schema stay untyped."""
+        """Messages that wait for a schema stay untyped; heartbeats that wait become rows."""
         self.held.close(_ENDED)
+        self.heartbeats.close()
 
     def on_notification(self, notification: Notification) -> None:
         """Add the row of a notification, unless it is of an agent of another share."""
@@ -116,7 +120,7 @@ class NotificationRows:
             case EventRaised():
                 self._add_event(notification)
             case HeartbeatSeen(agent, timestamp):
-                self._add(RowKind.HEARTBEATS, timestamp, _sender(agent), (float(agent.info.heartbeat_interval),))
+                self.heartbeats.on_heartbeat(agent.name, agent.epoch, float(agent.info.heartbeat_interval), timestamp)
             case AgentAdded(agent):
                 self._agents[agent.name] = agent
                 self._add_agent(agent, "added", None)
@@ -126,6 +130,7 @@ class NotificationRows:
                 self._add_agent(agent, "restarted", None)
             case AgentRemoved(agent, reason):
                 self._agents.pop(agent.name, None)
+                self.heartbeats.end(agent.name)
                 self._properties.forget(agent.name)
                 self._add_agent(agent, "removed", reason.value)
             case ClassUsed(class_key, agent):
@@ -263,6 +268,9 @@ class NotificationRows:
         time_ns = data.timestamp if isinstance(data, EventData) else data.update_ts
         cells: Cells = (event, package, class_name, name, severity, to_json(data.values), reason)
         self._add(RowKind.UNTYPED, time_ns or self._clock(), sender, cells)
+
+    def _add_heartbeats(self, time_ns: int, agent: str | None, epoch: int | None, cells: Cells) -> None:
+        self._add(RowKind.HEARTBEATS, time_ns, _Sender(agent, epoch), cells)
 
     def _add_agent(self, agent: Agent, change: str, reason: str | None) -> None:
         cells = (change, reason, float(agent.info.heartbeat_interval))

@@ -12,6 +12,7 @@ from qmf.pipeline.audit.schemas import PARTS
 from qmf.pipeline.audit.state import PRESENCE_PARTS, AuditState, part_table
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.days import NS_PER_DAY
+from qmf.pipeline.lake.heartbeats import last_heard, latest_rows
 from qmf.pipeline.report.source import ROWS, FileQueries, ReportSource
 from qmf.pipeline.report.time_range import TimeRange
 
@@ -22,8 +23,9 @@ _MAKERS: Mapping[RowKind, Mapping[str, Callable[[str], str]]] = {
     RowKind.GAPS: {"runs": parts.runs, "changes": parts.breaks},
 }
 
-#: The last heartbeat of each agent.
-_BEATS, _BEAT_COLUMNS = "beats", {"agent": "varchar", "last": "bigint"}
+#: The last row of heartbeats of each agent.
+_BEATS = "beats"
+_BEAT_COLUMNS = {"agent": "varchar", "run": "varchar", "seq": "bigint", "last_ns": "bigint", "open_until_ns": "bigint"}
 
 #: A loss of a recorder's connection, or that it is there again: the run, the change, and its time.
 Break = tuple[str, str, int]
@@ -77,19 +79,19 @@ def read_presence(source: ReportSource, state: AuditState, time_range: TimeRange
                 FileQueries(source.unread_rows(source_rows), {name: make(rows) for name, make in makers.items()})
             )
             if kind is RowKind.HEARTBEATS:
-                inside = f"{rows} where _received_ns < {time_range.last_ns}"
-                last = f"select _agent as agent, max(_received_ns) as last from {inside} group by _agent"
-                found.append(FileQueries(source_rows, {_BEATS: last}))
+                inside = f"(from {rows} where _received_ns < {time_range.last_ns})"
+                found.append(FileQueries(source_rows, {_BEATS: latest_rows(inside)}))
     made = source.tables_of_queries(found, {**{name: PARTS[name] for name in PRESENCE_PARTS}, _BEATS: _BEAT_COLUMNS})
     with source.errors():
         for name in PRESENCE_PARTS:
             state.insert(name, f"from {made[name]}")
-        beats: dict[str, int] = dict(source.query(f"select agent, max(last) from {made[_BEATS]} group by agent"))
         # Changes decide about what was before them; agents that were not there, nor came or went, are no matter.
         source.add_audited(state, {"runs": f"last_ns >= {since}", "signs": "true", "changes": "true"})
         _leave_out_absent(source, since, until)
         state.fold(PRESENCE_PARTS)
         table = state.availability()
+        ends = f"(select run, least(last_ns, {time_range.last_ns}) as until_ns from {part_table('runs')})"
+        beats: dict[str, int] = dict(source.query(last_heard(made[_BEATS], ends)))
     columns = "agent, state, epoch, cause, start_ns, end_ns"
     intervals = [Interval(*row) for row in source.query(f"select {columns} from {table} order by agent, start_ns")]
     runs = {run: (first, last) for run, first, last in source.query(f"from {part_table('runs')}")}

@@ -17,6 +17,7 @@ from qmf.pipeline.correlate.detectors import (
     EVENT,
     GONE,
     MATCHING,
+    OPEN,
     OTHER,
     AlertChange,
     Detector,
@@ -26,6 +27,8 @@ from qmf.pipeline.correlate.detectors import (
 )
 from qmf.pipeline.correlate.detectors.base import alert_id
 from qmf.pipeline.correlate.event_time import ConnectionChange, outages
+from qmf.pipeline.record.buffers import Cells
+from qmf.pipeline.record.heartbeats import HeartbeatIntervals
 
 SECOND = 10**9
 
@@ -189,6 +192,69 @@ def test_absence(
     signals = sorted([signal(at) for at in beats] + [signal(at, role=GONE) for at in gone])
     spans = [(begin * SECOND, end * SECOND) for begin, end in silent]
     assert drive(rule(ABSENCE + keys), signals, 99, silent=spans) == wanted
+
+
+def interval_signals(beats: Sequence[float], *, until: float, run: str = "r") -> list[Signal]:
+    """The rows of heartbeats as intervals, as signals; batches are written each ten seconds."""
+    found: list[Signal] = []
+    now = 0.0
+
+    def add(_time_ns: int, agent: str | None, _epoch: int | None, cells: Cells) -> None:
+        _interval, _first, _count, silent, open_until = cells
+        if agent is not None:
+            at = round(now * SECOND)
+            value = -silent if open_until is None else open_until - at  # type: ignore[operator]
+            found.append(signal(now, value, role=OPEN if open_until is not None else 0, run=run))
+
+    intervals = HeartbeatIntervals(add, lambda: round(now * SECOND))
+    for at in sorted([*((at, True) for at in beats), *((10.0 * n, False) for n in range(int(until) // 10))]):
+        now = at[0]
+        if at[1]:
+            intervals.on_heartbeat("a", 1, 10.0, round(now * SECOND))
+        else:
+            intervals.write()
+    return found
+
+
+@example([0.0, 10, 20, 120, 130])
+@given(st.lists(st.integers(0, 3000).map(float), min_size=1, max_size=40, unique=True))
+def test_intervals_of_heartbeats_give_the_alerts_of_heartbeats(times: list[float]) -> None:
+    made = rule(ABSENCE.replace("10s", "40s"))
+    beats = sorted([*times, *(at + 10 for at in times), *(at + 20 for at in times)])
+    raised = drive(made, [signal(at) for at in beats], 9000)
+    assert drive(made, interval_signals(beats, until=4000), 9000) == raised
+
+
+def test_an_open_interval_lasts_until_its_recorder_ends() -> None:
+    beats = [10.0 * number for number in range(13)]
+    signals = interval_signals(beats, until=121)
+    outage = [(125 * SECOND, 130 * SECOND)]
+    made = rule(ABSENCE.replace("10s", "40s"))
+    # The row promises ten minutes; nobody recorded from 125 to 130, and no recorder heard it again.
+    assert drive(made, signals, 9000, silent=outage) == [("raised", 125, 170)]
+    assert drive(made, [*signals, signal(150)], 9000, silent=outage) == [("raised", 150, 190)]
+    # The outage is known only later.
+    context = DetectorContext()
+    detector = create_detector(made, "a", context)
+    assert run(detector, signals, 124) == []
+    state = detector.dump(124 * SECOND)
+    assert state is not None
+    for found in (detector, create_detector(made, "a", context)):
+        if found is not detector:
+            context.outages = ()
+            found.load(state)
+        context.outages = outage
+        found.on_outages_known()
+        assert found.due == 165 * SECOND
+        assert [short(change) for change in run(found, [], 9000)] == [("raised", 125, 170)]
+
+
+def test_of_two_recorders_one_is_enough() -> None:
+    made = rule(ABSENCE.replace("10s", "40s"))
+    both = [signal(0, 600e9, role=OPEN, run="one"), signal(1, 600e9, role=OPEN, run="two")]
+    ended = signal(100, -20e9, run="one")
+    assert drive(made, [*both, ended], 500) == []
+    assert drive(made, [*both, ended, signal(200, -15e9, run="two")], 500) == [("raised", 185, 225)]
 
 
 SEQUENCE = """kind = "sequence"

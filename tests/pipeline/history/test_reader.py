@@ -228,6 +228,26 @@ def test_agents_are_those_present_at_the_time(shop: Shop, reader: LakeReader) ->
     assert (reader.begin(), reader.end()) == (T * SECOND, (T + 15) * SECOND)
 
 
+def test_an_agent_was_heard_as_long_as_its_interval_is_open(shop: Shop, reader: LakeReader) -> None:
+    shop.agent(T, "added")
+    shop.agent(T, "added", agent="b")
+    for agent in "ab":
+        first = (10.0, T * SECOND, 1, 0, (T + 615) * SECOND)
+        shop.add(RowKind.HEARTBEATS, T, first, agent=agent, received=T + 1)
+    shop.add(RowKind.HEARTBEATS, T + 40, (10.0, (T + 10) * SECOND, 4, 20 * SECOND, None), received=T + 60)
+    for at in range(T, T + 100, 10):
+        shop.add(RowKind.HEARTBEATS, at, (None, at * SECOND, 2, 0, None), agent=None)
+    shop.commit()
+    reader.refresh()
+
+    def heard(at: int) -> dict[str, int]:
+        return {item.name: item.info.timestamp // SECOND - T for item in reader.agents((T + at) * SECOND)}
+
+    assert heard(35) == {"a": 30, "b": 30}
+    assert heard(75) == {"a": 40, "b": 70}
+    assert heard(500) == {"a": 40, "b": 90}
+
+
 def test_a_compacted_lake_says_the_same(shop: Shop, reader: LakeReader) -> None:
     shop.agent(T, "added")
     for number in range(5):

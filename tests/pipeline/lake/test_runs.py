@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pipeline.lakes import HERE, SECOND, Shop, recorded
 
 from qmf.pipeline.correlate.lake_rows import LakeRows
+from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.counted_rows import CountedRows
 from qmf.pipeline.lake.delta_lake import DeltaLake
 from qmf.pipeline.lake.runs import (
@@ -18,6 +19,7 @@ from qmf.pipeline.lake.runs import (
     LeftOut,
     RecordedRuns,
     RunPresence,
+    agents_of_others,
     counted_condition,
     find_left_out,
 )
@@ -132,6 +134,33 @@ def test_at_each_time_one_run_at_most_counts_of_those_that_have_the_agent(presen
     assert all(row.first_ns < row.end_ns and row.counted != row.run for row in rows)
     assert len(presences) > 1 or rows == ()
     assert SILENCE_NS > 0
+
+
+def test_an_open_interval_of_heartbeats_lasts_as_long_as_its_run(tmp_path: Path) -> None:
+    """The first run has written one row of the agent and was killed after 300 s, the other has gone on."""
+    one, two = Shop(tmp_path, run="run_one", name="one"), Shop(tmp_path, run="run_two", name="two")
+    for shop, first in ((one, 1000), (two, 1100)):
+        shop.add(RowKind.HEARTBEATS, first, (10.0, first * SECOND, 1, 0, (first + 615) * SECOND))
+    for at in range(1000, 1300, 10):
+        one.add(RowKind.HEARTBEATS, at + 5, (None, at * SECOND, 1, 0, None), agent=None)
+    two.add(RowKind.HEARTBEATS, 1710, (10.0, 1110 * SECOND, 61, 0, 2325 * SECOND))
+    two.add(RowKind.HEARTBEATS, 1720, (10.0, 1720 * SECOND, 0, 0, None))
+    for shop in (one, two):
+        shop.commit()
+    lake = DeltaLake(str(tmp_path))
+    runs = RecordedRuns(lake)
+    assert [(item.run, item.first_ns // SECOND, item.last_ns // SECOND) for item in runs.presences()] == [
+        ("run_one", 1000, 1295),
+        ("run_two", 1100, 1720),
+    ]
+    assert [(row.run, row.first_ns // SECOND, row.end_ns // SECOND) for row in runs.left_out_rows()] == [
+        ("run_one", 1295, 1780),
+        ("run_two", 940, 1295),
+    ]
+    assert agents_of_others(lake, "run_two", 1200 * SECOND) == {"run_one": {"a"}}
+    assert agents_of_others(lake, "run_one", 1300 * SECOND) == {"run_two": {"a"}}
+    assert agents_of_others(lake, "run_two", 1300 * SECOND) == {}
+    assert agents_of_others(lake, "run_one", 1721 * SECOND) == {}
 
 
 def test_rules_read_each_sample_once(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from qmf.pipeline.record.buffers import RowBuffers
 
 def test_rows_of_a_kind_are_taken_together_with_their_days() -> None:
     buffers = beats((1, 0), (2, 1), (3, 0))
-    assert buffers.cells == 24
+    assert buffers.cells == 36
     (taken,) = buffers.take()
     assert [row[1] for row in taken.rows] == [1, 2, 3]
     assert list(taken.dates) == ["1970-01-01", "1970-01-02", "1970-01-01"]

@@ -103,7 +103,7 @@ def test_the_state_of_a_lake_elsewhere_is_on_this_machine(tmp_path: Path, monkey
 def beats(*seqs: int) -> RowBuffers:
     buffers = RowBuffers()
     for seq in seqs:
-        buffers.add(RowKind.HEARTBEATS, None, seq, (RUN, seq, 0, seq, seq, "a", 1, 10.0))
+        buffers.add(RowKind.HEARTBEATS, None, seq, (RUN, seq, 0, seq, seq, "a", 1, 10.0, None, 1, None, None))
         buffers.add(RowKind.AGENTS, None, seq, (RUN, seq + 100, 0, seq, seq, "a", 1, "added", None, 10.0))
     return buffers
 

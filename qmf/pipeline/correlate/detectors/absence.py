@@ -1,7 +1,12 @@
-"""Absence of what was there before, or must be. Time without a recorder doesn't count: then the wait begins again."""
+"""Absence of what was there before, or must be. Time without a recorder doesn't count: then the wait begins again.
+
+A row of heartbeats that is open says that no row comes as long as none is missed: until then the subject is there,
+unless another row ends this, or its recorder ended.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +15,7 @@ from qmf.pipeline.correlate.detectors.base import (
     GONE,
     GOODBYE,
     NEVER,
+    OPEN,
     Detector,
     DetectorContext,
     Evidence,
@@ -30,6 +36,10 @@ class AbsenceDetector(Detector):
         self._seen: int | None = None
         self._last: Evidence | None = None
         self._origin: list[str | None] = [None, None]
+        #: The open rows of heartbeats, by agent and run: their time, and until when no other one need come.
+        self._promised: dict[str, tuple[int, int]] = {}
+        #: The latest of these ends; 0 for none.
+        self._promised_until = 0
 
     def feed(self, signal: Signal) -> None:
         if signal.role == GONE:
@@ -40,13 +50,42 @@ class AbsenceDetector(Detector):
                 self._seen, self._origin = signal.at, [signal.agent, None]
                 self.due = signal.at + self._of.duration
             return
-        self._seen = signal.at
-        self._last = evidence_of(signal)
+        heard = self._time_heard(signal)
+        self._seen = max(heard, self._seen or heard)
+        self._last = evidence_of(signal._replace(value=None))
         agent = None if self._of.per is Per.RULE else signal.agent
         self._origin = [agent, signal.object if self._of.per is Per.OBJECT else None]
-        if self._open is not None:
+        if self._open is not None and heard > self._open.at:
             self._clear_alert(signal.at, "heard again", [self._last])
-        self.due = signal.at + self._of.duration
+        self.due = self._due_without_outages()
+
+    def _time_heard(self, signal: Signal) -> int:
+        """When the subject was there last, as a row says."""
+        source = f"{signal.agent}\n{signal.run}"
+        if signal.role == OPEN:
+            self._promise(source, signal.at, signal.at + int(signal.value or 0))
+            return signal.at
+        ended = self._promised.pop(source, None)
+        if ended is not None and ended[1] == self._promised_until:
+            self._promised_until = max((until for _at, until in self._promised.values()), default=0)
+        # The end of an interval comes after its last heartbeat.
+        return signal.at + int(signal.value or 0)
+
+    def _promise(self, source: str, at: int, until: int) -> None:
+        """Note an open row, as long as a recorder was there."""
+        outages = self._context.outages
+        number = bisect_left(outages, (at, 0))
+        if number < len(outages):
+            until = min(until, outages[number][0])
+        self._promised[source] = (at, until)
+        self._promised_until = max(self._promised_until, until)
+
+    def on_outages_known(self) -> None:
+        if self._promised:
+            before, self._promised, self._promised_until = self._promised, {}, 0
+            for source, (at, until) in before.items():
+                self._promise(source, at, until)
+            self.due = min(self.due, self._due_without_outages())
 
     def advance(self, now: int) -> None:
         if self._seen is None:
@@ -60,14 +99,15 @@ class AbsenceDetector(Detector):
                 return
             agent, object_ = self._origin
             evidence = [] if self._last is None else [self._last]
-            self._raise_alert(self.due, self._seen, evidence, origin=(agent, object_))
+            self._raise_alert(self.due, self._known_until(), evidence, origin=(agent, object_))
         self.due = NEVER if self._of.forget is None else self._after(self._of.forget)
         if self.due == NEVER and self._of.forget is not None:
             self.due = now
         elif self.due < now:
             assert self._of.forget is not None
             self._clear_alert(self.due, f"given up after {duration_text(self._of.forget)}", [])
-            self._seen, self._last, self.due = None, None, NEVER
+            self._last = None
+            self._forget()
 
     def goodbye(self, agent: str, at: int) -> None:
         if agent == self._origin[0]:
@@ -78,28 +118,39 @@ class AbsenceDetector(Detector):
         if not self._of.goodbye:
             if self._open is not None:
                 self._clear_alert(at, reason, [])
-            self._seen = None
-            self.due = NEVER
+            self._forget()
+
+    def _forget(self) -> None:
+        self._seen, self._promised, self._promised_until, self.due = None, {}, 0, NEVER
+
+    def _known_until(self) -> int:
+        """Until when the subject is known to be there."""
+        return max(self._seen or 0, self._promised_until)
+
+    def _due_without_outages(self) -> int:
+        wait = self._of.duration if self._open is None else self._of.forget
+        return NEVER if wait is None else self._known_until() + wait
 
     def _after(self, wait: int) -> int:
         """The time at which the subject has been silent for so long while it was recorded."""
-        assert self._seen is not None
-        due = self._seen + wait
+        seen = self._known_until()
+        due = seen + wait
         for begin, end in self._context.outages:
             if begin >= due:
                 break
-            if end > self._seen:
+            if end > seen:
                 due = NEVER if end == NEVER else max(due, end + wait)
         return due
 
     def _state(self, now: int) -> dict[str, Any]:  # noqa: ARG002 - other detectors need it
         if self._seen is None:
             return {}
-        return {"seen": self._seen, "last": self._last, "whose": self._origin}
+        return {"seen": self._seen, "last": self._last, "whose": self._origin, "promised": self._promised}
 
     def _restore(self, state: Mapping[str, Any]) -> None:
         self._seen, self._last = state.get("seen"), state.get("last")
         self._origin = state.get("whose", [None, None])
+        for source, (at, until) in state.get("promised", {}).items():
+            self._promise(source, at, until)
         if self._seen is not None:
-            wait = self._of.duration if self._open is None else self._of.forget
-            self.due = NEVER if wait is None else self._seen + wait
+            self.due = self._due_without_outages()

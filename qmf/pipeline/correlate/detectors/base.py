@@ -28,6 +28,9 @@ GONE = -1
 #: The role of a signal from which on a subject is expected.
 BEGIN = -3
 
+#: The role of a row of heartbeats that go on; its value is for how many ns after it the next one comes at the latest.
+OPEN = 1
+
 #: The reason of alerts that end because their agent said goodbye.
 GOODBYE = "its agent said goodbye"
 
@@ -211,6 +214,9 @@ class Detector:
         """An agent said goodbye; the caller has called `advance` with the time."""
         if self._open is not None and self._open.agent == agent:
             self._clear_alert(at, GOODBYE, [])
+
+    def on_outages_known(self) -> None:
+        """The outages of the context are others than before."""
 
     def pending(self) -> Iterable[AlertChange]:
         """The alerts whose condition holds, but not for long enough yet, as they would be raised."""
