@@ -13,6 +13,7 @@ killed in between is completed at the next start.
 from __future__ import annotations
 
 import json
+import shutil
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,8 +22,8 @@ import attrs
 
 from qmf.pipeline.correlate.detectors import NEVER
 from qmf.pipeline.correlate.followed_snapshot import FollowedSnapshot
-from qmf.pipeline.correlate.stream_state import StreamProgress
-from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.correlate.stream_state import StoredState, StreamProgress, StreamSnapshot, WaitingSignal
+from qmf.pipeline.errors import lake_errors
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_errors import delta_errors
 from qmf.pipeline.lake.lake_table import LakeTable
@@ -116,11 +117,6 @@ def bucket_names(count: int) -> list[str]:
     return [f"{number:04}" for number in range(count)]
 
 
-def detector_table(out: str) -> LakeTable:
-    """The table in a folder of tables of alerts."""
-    return LakeTable(str(local_path(out) / "_state" / "detectors"), statistics=("step", "due"))
-
-
 def detector_schema() -> Any:
     """The columns, as an Arrow schema."""
     pa = import_pyarrow()
@@ -133,7 +129,8 @@ class DetectorTable:
     def __init__(self, out: str) -> None:
         """Name the table; nothing is read yet."""
         #: The Delta table.
-        self.table = detector_table(out)
+        self._path = local_path(out) / "_state" / "detectors"
+        self.table = self._open()
 
     def progress(self) -> TaskProgress | None:
         """The progress of the last step; None where there is none."""
@@ -182,20 +179,63 @@ class DetectorTable:
         )
         return [path for bucket in replaced for path in before.get(bucket, ())]
 
+    def snapshot(self, progress: TaskProgress) -> StreamSnapshot:
+        """The state of the stream after a step, which was the last one."""
+        paths = [path for bucket, own in self.files().items() if bucket != _PROGRESS for path in own]
+        latest: dict[tuple[str, str], dict[str, Any]] = {}
+        waiting = []
+        for row in sorted(stored_rows(self.table, paths).to_pylist(), key=lambda row: row["step"]):
+            if row["part"] == STATE:
+                latest[row["hash"], row["key"]] = row
+            elif row["step"] == progress.stream.step:
+                at = json.loads(row["content"])[0]
+                waiting.append(WaitingSignal(at, row["hash"], row["key"], row["content"]))
+        states = [
+            StoredState(hash, key, row["name"], row["kind"], row["content"])
+            for (hash, key), row in latest.items()
+            if row["content"] is not None
+        ]
+        return StreamSnapshot(progress=progress.stream, states=states, waiting=waiting, goodbyes=progress.goodbyes)
+
+    def take_over(self, snapshot: StreamSnapshot, buckets: int) -> TaskProgress:
+        """Continue with the state of another stream, in place of the own one."""
+        self.clear()
+        schema, step = detector_schema(), snapshot.progress.step
+        empty = dict.fromkeys(schema.names)
+        # All of them are looked at in the first step.
+        rows = [
+            empty
+            | {BUCKET: bucket_of(state.hash, state.key, buckets), "part": STATE, "step": step, "due": 0}
+            | {"hash": state.hash, "key": state.key, "name": state.name, "kind": state.kind, "content": state.state}
+            for state in snapshot.states
+        ] + [
+            empty
+            | {BUCKET: bucket_of(signal.hash, signal.key, buckets), "part": WAITING, "step": step}
+            | {"hash": signal.hash, "key": signal.key, "content": signal.content}
+            for signal in snapshot.waiting
+        ]
+        table = import_pyarrow().Table.from_pylist(rows, schema)
+        written = write_rows(self.table, table.to_batches(), schema, by=(BUCKET,))
+        progress = TaskProgress(stream=snapshot.progress, buckets=buckets, goodbyes=tuple(snapshot.goodbyes))
+        self.commit(progress, written.files, {})
+        return progress
+
+    def clear(self) -> None:
+        """Remove the table: another stream continues with its state."""
+        with lake_errors(self._path):
+            if self._path.exists():
+                shutil.rmtree(self._path)
+        self.table = self._open()
+
+    def _open(self) -> LakeTable:
+        return LakeTable(str(self._path), statistics=("step", "due"))
+
     def remove(self, paths: Sequence[str]) -> None:
         """Remove files: the stream alone reads the table, and `vacuum` would keep those of each step for days."""
         store = self.table.store()
         for path in paths:
             with delta_errors(self.table.url):
                 store.delete_file(path)
-
-
-def refuse_state(out: str, where: str) -> PipelineError:
-    """The error for a folder whose state is that of a stream in another place."""
-    return PipelineError(
-        f"{out}: a stream {where} has written here, and its state is of another form: choose another --out, or remove "
-        "the folder to begin anew"
-    )
 
 
 def is_whole(files: Sequence[str]) -> bool:

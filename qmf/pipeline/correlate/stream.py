@@ -7,6 +7,7 @@ changed is committed as one transaction.
 
 from __future__ import annotations
 
+import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ import attrs
 
 from qmf.pipeline.correlate.alert_table import AlertTable
 from qmf.pipeline.correlate.alerts import Alert, AlertRow, in_order
-from qmf.pipeline.correlate.detector_table import detector_table, refuse_state
+from qmf.pipeline.correlate.detector_table import DetectorTable
 from qmf.pipeline.correlate.evaluation import AT, Evaluator, Subject, orphans_cleared
 from qmf.pipeline.correlate.lake_rows import TIME_PATHS, LakeRows, Position
 from qmf.pipeline.correlate.options import CorrelateOptions
@@ -23,7 +24,13 @@ from qmf.pipeline.correlate.plan import complete_rules, read_plan
 from qmf.pipeline.correlate.rules import SECOND, Rule
 from qmf.pipeline.correlate.signal_reader import SignalReader, SignalRow
 from qmf.pipeline.correlate.steps import GRACE, StepPortions, StepResult, signal_order, step_pass
-from qmf.pipeline.correlate.stream_state import StoredState, StreamProgress, StreamState
+from qmf.pipeline.correlate.stream_state import (
+    StoredState,
+    StreamProgress,
+    StreamSnapshot,
+    StreamState,
+    WaitingSignal,
+)
 from qmf.pipeline.correlate.stream_time import StreamTime
 from qmf.pipeline.lake.delta_lake import DeltaLake, RecordedClass
 from qmf.pipeline.lake.lake_versions import LakeVersions, find_versions
@@ -55,10 +62,8 @@ class CorrelationStream:
 
         Raises:
             LakeError: the file system failed, or another process uses this folder.
-            PipelineError: `out` is not a local folder, or has the state of a stream on Spark.
+            PipelineError: `out` is not a local folder.
         """
-        if detector_table(options.out).version() is not None:
-            raise refuse_state(options.out, "on Spark")
         self._options = options
         self._print_line = print_line
         self._clock = clock
@@ -73,6 +78,7 @@ class CorrelationStream:
         self._stored_failures: Sequence[str] | None = None
         self._known: Sequence[RecordedClass] = ()
         self._state = StreamState(local_path(options.out))
+        self._take_over()
         self._progress = self._state.progress()
         self._waiting: list[SignalRow] = []
         #: The positions before the last steps, with the latest time of the rows that each of them read.
@@ -123,6 +129,13 @@ class CorrelationStream:
         numbers = {number: kept[hash] for number, hash in enumerate(hashes) if hash in kept}
         self._waiting = [(numbers[row[0]], *row[1:]) for row in self._waiting if row[0] in numbers]
 
+    def snapshot(self) -> StreamSnapshot:
+        """The state, for a stream that continues with it; no step was made in this process."""
+        waiting = [WaitingSignal(row[AT], self._hashes[row[0]], row[1], json.dumps(row[AT:])) for row in self._waiting]
+        states = list(self._state.states())
+        goodbyes = self._time.waiting_goodbyes
+        return StreamSnapshot(progress=self._progress, states=states, waiting=waiting, goodbyes=goodbyes)
+
     def close(self) -> None:
         """Release the folder for other processes."""
         self._state.close()
@@ -170,6 +183,16 @@ class CorrelationStream:
 
     # -- rules
 
+    def _take_over(self) -> None:
+        """Continue with the state of a stream by tasks that was here last."""
+        detectors = DetectorTable(self._options.out)
+        stored = detectors.progress()
+        if stored is not None and stored.stream.step > self._state.progress().step:
+            self.table.commit(stored.stream.step, stored.alerts)
+            self._state.take_over(detectors.snapshot(stored))
+        if stored is not None:
+            detectors.clear()
+
     def _set_rules(self, rules: Sequence[Rule]) -> None:
         self._hashes = [rule.hash for rule in rules]
         self._failures = {}
@@ -185,6 +208,12 @@ class CorrelationStream:
                 self._end(stored)
         if self._progress.again != self._progress.read:
             self._read_again()
+        waiting, goodbyes = self._state.taken_over()
+        for signal in waiting:
+            if signal.hash in numbers and signal.at >= self._progress.begin:
+                self._waiting.append((numbers[signal.hash], signal.key, *json.loads(signal.content)))
+        if goodbyes:
+            self._time.waiting_goodbyes = sorted({*self._time.waiting_goodbyes, *goodbyes})
 
     def _end(self, stored: StoredState) -> None:
         """End the alerts of a rule that was changed or removed."""

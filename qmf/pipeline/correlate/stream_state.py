@@ -7,6 +7,7 @@ was killed in between is completed at the next start.
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ CREATE TABLE IF NOT EXISTS states (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS alerts (step INTEGER NOT NULL, content TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS failures (text TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS waiting (at INTEGER NOT NULL, hash TEXT, key TEXT NOT NULL, content TEXT);
 """
 
 
@@ -79,6 +81,40 @@ class StoredState:
     state: str
 
 
+@attrs.frozen
+class WaitingSignal:
+    """A signal that waits for its time.
+
+    Attributes:
+        at: its time.
+        hash: of its rule.
+        key: of its subject.
+        content: its values from `AT` on, as JSON.
+    """
+
+    at: int
+    hash: str
+    key: str
+    content: str
+
+
+@attrs.frozen(kw_only=True)
+class StreamSnapshot:
+    """The state of a stream after a step, wherever its steps are made.
+
+    Attributes:
+        progress: after the step.
+        states: of all detectors.
+        waiting: signals that were read and belong to later steps.
+        goodbyes: of agents that belong to later steps, as (time, agent).
+    """
+
+    progress: StreamProgress
+    states: Sequence[StoredState]
+    waiting: Sequence[WaitingSignal]
+    goodbyes: Sequence[tuple[int, str]]
+
+
 class StreamState:
     """The state of one stream, for one process at a time. Methods raise `LakeError` where the file system fails."""
 
@@ -128,17 +164,38 @@ class StreamState:
             alerts: of the step.
         """
         with self._database.transaction() as database:
-            database.execute("DELETE FROM progress")
-            database.execute("INSERT INTO progress VALUES (?)", (progress.to_json(),))
+            _set_progress(database, progress)
+            database.execute("DELETE FROM waiting WHERE at < ?", (progress.begin,))
             database.executemany("DELETE FROM states WHERE hash = ? AND key = ?", removed)
-            database.executemany(
-                "INSERT OR REPLACE INTO states (hash, key, name, kind, state) VALUES (?, ?, ?, ?, ?)",
-                (attrs.astuple(state) for state in changed),
-            )
+            _set_states(database, changed)
             database.executemany(
                 "INSERT INTO alerts VALUES (?, ?)",
                 ((progress.step, json.dumps(attrs.asdict(alert))) for alert in alerts),
             )
+
+    def take_over(self, snapshot: StreamSnapshot) -> None:
+        """Continue with the state of another stream, in place of the own one."""
+        with self._database.transaction() as database:
+            _clear(database)
+            _set_progress(database, attrs.evolve(snapshot.progress, again=snapshot.progress.read))
+            _set_states(database, snapshot.states)
+            database.executemany(
+                "INSERT INTO waiting VALUES (?, ?, ?, ?)",
+                [attrs.astuple(signal) for signal in snapshot.waiting]
+                + [(at, None, agent, None) for at, agent in snapshot.goodbyes],
+            )
+
+    def taken_over(self) -> tuple[list[WaitingSignal], list[tuple[int, str]]]:
+        """The signals and goodbyes of `take_over` that still wait for their time."""
+        with self._database.reading() as database:
+            rows = database.execute("SELECT at, hash, key, content FROM waiting").fetchall()
+        goodbyes = [(at, key) for at, hash, key, _content in rows if hash is None]
+        return [WaitingSignal(*row) for row in rows if row[1] is not None], goodbyes
+
+    def clear(self) -> None:
+        """Forget the progress and all states: another stream continues with them."""
+        with self._database.transaction() as database:
+            _clear(database)
 
     def publish(self) -> None:
         """Commit the alerts that are only in the state to the Delta table."""
@@ -164,6 +221,20 @@ def stream_file(out: Path) -> Path:
     return out / "_state" / "stream.sqlite"
 
 
+def stored_step(out: Path) -> int:
+    """The last step of a stream in the process that is stored in the folder of its tables; 0 for none.
+
+    Raises:
+        LakeError: the state can't be read.
+    """
+    path = stream_file(out)
+    if not path.exists():
+        return 0
+    with stored_state(path) as database:
+        row = database.execute("SELECT content FROM progress").fetchone()
+    return 0 if row is None else StreamProgress.parse(row[0]).step
+
+
 def read_failures(out: Path) -> tuple[str, ...]:
     """Which rules fail, of a stream that runs or has ended; a line for each.
 
@@ -178,3 +249,20 @@ def read_failures(out: Path) -> tuple[str, ...]:
         return ()
     with stored_state(path) as database:
         return tuple(text for (text,) in database.execute("SELECT text FROM failures ORDER BY rowid"))
+
+
+def _clear(database: sqlite3.Connection) -> None:
+    for table in ("progress", "states", "waiting"):
+        database.execute(f"DELETE FROM {table}")
+
+
+def _set_progress(database: sqlite3.Connection, progress: StreamProgress) -> None:
+    database.execute("DELETE FROM progress")
+    database.execute("INSERT INTO progress VALUES (?)", (progress.to_json(),))
+
+
+def _set_states(database: sqlite3.Connection, states: Iterable[StoredState]) -> None:
+    database.executemany(
+        "INSERT OR REPLACE INTO states (hash, key, name, kind, state) VALUES (?, ?, ?, ?, ?)",
+        (attrs.astuple(state) for state in states),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,9 @@ from qmf.pipeline.correlate.detector_table import DetectorTable
 from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.signal_reader import SignalReader
 from qmf.pipeline.correlate.stream import CorrelationStream
+from qmf.pipeline.correlate.stream_state import StreamState
 from qmf.pipeline.correlate.task_stream import TaskCorrelationStream
-from qmf.pipeline.errors import LakeError, PipelineError
+from qmf.pipeline.errors import LakeError
 from qmf.pipeline.runners.process import ProcessRunner
 from qmf.pipeline.runners.runner import Runner
 
@@ -202,18 +203,89 @@ def test_what_is_expected_and_never_came_is_missing(shop: Shop) -> None:
     assert in_order(found + more) == in_process(attrs.evolve(of, out=f"{of.out}-here"))
 
 
-def test_a_folder_has_the_state_of_one_place(shop: Shop) -> None:
+def test_one_process_at_a_time_follows_into_a_folder(shop: Shop) -> None:
     of = options(shop, QUEUE.format("busy", 5), late=0)
-    shop.put((0, 0), queue=6)
-    steps(of)
-    with pytest.raises(PipelineError, match="a stream on Spark has written here"):
-        CorrelationStream(of, ignore)
-    other = attrs.evolve(of, out=f"{of.out}-other")
-    in_process(other)
-    with pytest.raises(PipelineError, match="a stream in the process of its command has written here"):
-        TaskCorrelationStream(TASKS, other, ignore)
     with pytest.raises(LakeError, match="another process follows"), closing(TaskCorrelationStream(TASKS, of, ignore)):
         TaskCorrelationStream(TASKS, of, ignore)
+
+
+def change_places(root: Path, seed: int, rounds: int = 8) -> None:
+    """Streams in the process and by tasks take turns in one folder, while a lake grows at random."""
+    chance = random.Random(seed)
+    shop = UnsteadyShop(root, chance)
+    of = options(shop)
+    at = 1000.0
+    found: list[AlertRow] = []
+    for _ in range(rounds):
+        for _ in range(chance.randrange(10, 40)):
+            at += chance.choice([1, 1, 2, 5, 20])
+            act(shop, at)
+        stream = CorrelationStream(of, ignore) if chance.random() < 0.5 else TaskCorrelationStream(TASKS, of, ignore)
+        with closing(stream):
+            while (step := stream.step()) is not None:
+                found += step.alerts
+                assert step.counts.too_late == 0
+    assert len(found) > 3
+    assert in_order(found) == batch(of, until=stream.progress.begin / SECOND).alerts
+    assert list(AlertTable(of.out, "stream").in_order()) == in_order(found)
+
+
+@pytest.mark.slow
+def test_a_stream_continues_with_the_state_of_another_place(tmp_path: Path) -> None:
+    change_places(tmp_path / "lake", random.randrange(10_000))
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(40))
+def test_many_changes_of_place(tmp_path: Path, seed: int) -> None:
+    change_places(tmp_path / "lake", seed)
+
+
+def test_signals_that_wait_are_taken_over_in_both_directions(shop: Shop) -> None:
+    of = options(shop, QUEUE.format("busy", 5), late=10 * SECOND)
+    shop.put((100, 0), queue=1)
+    shop.put((105, 0), queue=6)
+    places: list[Callable[[], CorrelationStream | TaskCorrelationStream]] = [
+        lambda: CorrelationStream(of, ignore),
+        lambda: TaskCorrelationStream(TASKS, of, ignore, buckets=2),
+        lambda: CorrelationStream(of, ignore),
+        lambda: CorrelationStream(of, ignore),
+        lambda: TaskCorrelationStream(TASKS, of, ignore, buckets=3),
+    ]
+    for make in places[:-1]:
+        with closing(make()) as stream:
+            while (step := stream.step()) is not None:
+                assert step.alerts == []
+    shop.put((140, 0), object="other", queue=1)
+    with closing(places[-1]()) as stream:
+        step = stream.step()
+    assert step is not None
+    assert [(item.change, item.at_ns // SECOND) for item in step.alerts] == [("raised", 105)]
+
+
+@pytest.mark.parametrize("killed", ["before", "after"])
+def test_a_kill_while_a_state_is_taken_over_loses_and_repeats_nothing(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, killed: str
+) -> None:
+    of = options(shop, QUEUE.format("busy", 5), late=0)
+    shop.put((100, 0), queue=6)
+    assert len(in_process(of)) == 1
+    whole = StreamState.clear
+
+    def clear(self: StreamState) -> None:
+        if killed == "after":
+            whole(self)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StreamState, "clear", clear)
+        with pytest.raises(KeyboardInterrupt):
+            TaskCorrelationStream(TASKS, of, ignore)
+    shop.put((110, 0), queue=1)
+    found, _, _ = steps(of)
+    assert [item.change for item in found] == ["cleared"]
+    assert [item.change for item in AlertTable(of.out, "stream").in_order()] == ["raised", "cleared"]
 
 
 FOLLOWING = """
