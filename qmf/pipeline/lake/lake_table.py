@@ -19,6 +19,7 @@ from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.delta_errors import delta_errors, import_deltalake
 from qmf.pipeline.lake.free_space import check_space
 from qmf.pipeline.lake.location import absolute
+from qmf.pipeline.lake.log_tail import files_added_since
 from qmf.pipeline.lake.row_columns import DATE, HASH
 from qmf.pipeline.lake.table_files import GROUP_ROWS, TableFile, TableSnapshot, WrittenFile, file_system
 from qmf.pipeline.lake.table_log import entry_time, named_failure, oldest_version
@@ -129,6 +130,9 @@ class LakeTable:
         """
         if after is None:
             return self.snapshot(until).files
+        tail = files_added_since(self.url, after, until)
+        if tail is not None:
+            return tuple(tail[1])
         found: list[TableFile] = []
         start = after
         for move in [*self._moves(after, until), until + 1]:
