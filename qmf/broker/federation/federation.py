@@ -9,7 +9,8 @@ from qmf.broker.federation.definitions import Domain, read_domain, read_link, re
 from qmf.broker.federation.incoming import IncomingBrokerLink
 from qmf.broker.federation.local_nodes import NodeUnusable
 from qmf.broker.federation.outgoing import OutgoingBrokerLink
-from qmf.broker.federation.peer_links import BrokerLink, LinkServices
+from qmf.broker.federation.peer_connector import LinkServices
+from qmf.broker.federation.peer_links import BrokerLink
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.operations import Operations

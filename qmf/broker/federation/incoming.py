@@ -7,7 +7,8 @@ from operator import methodcaller
 
 from qmf.broker.client_info import ClientInfo
 from qmf.broker.federation.local_nodes import NodeUnusable, filters_of, open_target
-from qmf.broker.federation.peer_links import BrokerLink, LinkFailed
+from qmf.broker.federation.peer_connector import LinkFailed
+from qmf.broker.federation.peer_links import BrokerLink
 from qmf.broker.federation.peer_session import PeerSession
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
 from qmf.broker.nodes.observer import ClientLink

@@ -9,7 +9,8 @@ import attrs
 
 from qmf.broker.federation.definitions import Domain, LinkDefinition
 from qmf.broker.federation.local_nodes import LocalSource, NodeUnusable
-from qmf.broker.federation.peer_links import BrokerLink, LinkFailed, LinkServices
+from qmf.broker.federation.peer_connector import LinkFailed, LinkServices
+from qmf.broker.federation.peer_links import BrokerLink
 from qmf.broker.federation.peer_session import PeerSession
 from qmf.broker.federation.tracing import LinkTrace, UnforwardedMessages
 from qmf.broker.nodes.entries import Entry
