@@ -21,6 +21,7 @@ class ClientInfo:
         groups: that its access token says the user belongs to.
         token_end: when its access token ends, in seconds since 1970; None if it has logged in otherwise.
         domain: name of the domain, for another broker to which this one has connected; empty for a client.
+        bridge: name of the route of which that connection is; empty for others.
         local: our own address and port then; empty for a client.
     """
 
@@ -33,6 +34,7 @@ class ClientInfo:
     groups: frozenset[str] = frozenset()
     token_end: float | None = None
     domain: str = ""
+    bridge: str = ""
     local: str = ""
 
     @property

@@ -24,7 +24,7 @@ from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import QueueSettings
 from qmf.broker.nodes.topics import PolicyKind
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.peers import FederationError, LinkDirection
+from qmf.broker.operations.peers import FederationError
 from qmf.broker.operations.principal import BROKER
 from qmf.broker.options import BrokerArguments, BrokerOptions
 from qmf.broker.protocols.amqp.protocol import AmqpProtocol
@@ -97,7 +97,8 @@ class Broker(AsyncClosable):
             kerberos=arguments.kerberos,
             mechanisms=arguments.mechanisms,
         )
-        self._container = arguments.name or f"qmf-broker-{uuid.uuid4()}"
+        #: Of the broker and its machine; with a data folder that which is stored there.
+        self._id = uuid.uuid4()
         self._management: ManagementAgent | None = None
         self._persistence: Persistence | None = None
         self._registry: NodeRegistry | None = None
@@ -152,6 +153,11 @@ class Broker(AsyncClosable):
         self._logins.set_users(Users(users))
         if self._sessions is not None:
             self._sessions.on_users_changed(self._logins.refusal)
+
+    @property
+    def _container(self) -> str:
+        """Container id, by which other brokers know this one."""
+        return self._options.name or str(self._id)
 
     async def start(self) -> None:
         """Listen.
@@ -306,19 +312,17 @@ class Broker(AsyncClosable):
     def _open_data_dir(self, path: Path, registry: NodeRegistry) -> None:
         # Imported here, so that a broker that stores nothing does not load it.
         from qmf.broker.store.persistence import Persistence
+        from qmf.broker.store.system_id import stored_id
 
         self._persistence = Persistence(path, registry)
+        self._id = stored_id(path)
 
     async def _restore_peers(self, persistence: Persistence, federation: BrokerFederation) -> None:
         from qmf.broker.store.errors import StoreDamaged
-        from qmf.broker.store.unit import DefinitionKind
 
         for each in persistence.peers:
             try:
-                if each.kind is DefinitionKind.DOMAIN:
-                    federation.restore_domain(each.name, each.fields)
-                else:
-                    federation.restore_link(LinkDirection(each.kind.value), each.name, each.fields)
+                federation.restore(each.kind.value, each.name, each.fields)
             except FederationError as error:
                 await self._close_data_dir()
                 raise StoreDamaged(
@@ -336,6 +340,8 @@ class Broker(AsyncClosable):
         from qmf.broker.management.setup import BrokerSetup
 
         setup = BrokerSetup(
+            self._id,
+            self._container,
             self._listener.authority,
             self.port,
             self._listener.backlog,

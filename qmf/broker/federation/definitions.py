@@ -14,8 +14,8 @@ from qmf.bus.url import BusUrl, UrlError, parse_url
 
 #: Fields of a link in the store, besides the properties that it was created with: on whose behalf it was created, and
 #: the container id under which the other broker knows it.
-_USER, _ADDRESS, _PROTOCOL, _CONTAINER = "qmf.user", "qmf.address", "qmf.protocol", "qmf.container"
-_STORED = frozenset({_USER, _ADDRESS, _PROTOCOL, _CONTAINER})
+USER, ADDRESS, PROTOCOL, CONTAINER = "qmf.user", "qmf.address", "qmf.protocol", "qmf.container"
+STORED = frozenset({USER, ADDRESS, PROTOCOL, CONTAINER})
 
 #: Brokers that a message may have left by links before it is not forwarded any more, unless the link says otherwise.
 MAX_HOPS = 32
@@ -77,6 +77,9 @@ class LinkDefinition:
         principal: on whose behalf it takes and publishes messages.
         container: container id under which the other broker knows it.
         properties: as given.
+        tag: id that is added to the traces of its messages; empty for that of the broker which they leave.
+        excludes: ids of brokers; a message that has left one of them is not forwarded. Empty for those of both brokers.
+        window: messages that may be in flight towards this broker; None for the usual number.
     """
 
     name: str
@@ -92,6 +95,9 @@ class LinkDefinition:
     principal: Principal
     container: str
     properties: Mapping[str, object]
+    tag: str = ""
+    excludes: tuple[str, ...] = ()
+    window: int | None = None
 
     @property
     def node(self) -> str:
@@ -104,10 +110,10 @@ class LinkDefinition:
         principal = self.principal
         return {
             **self.properties,
-            _USER: principal.user,
-            _ADDRESS: principal.address,
-            _PROTOCOL: principal.protocol,
-            _CONTAINER: self.container,
+            USER: principal.user,
+            ADDRESS: principal.address,
+            PROTOCOL: principal.protocol,
+            CONTAINER: self.container,
         }
 
 
@@ -127,7 +133,7 @@ def read_domain(name: str, properties: Mapping[str, object], *, strict: bool = F
     try:
         urls = _urls(arguments.pop("url"))
         names = arguments.text("sasl_mechanisms").replace(",", " ").split()
-        username, password = _login(arguments, "username"), _login(arguments, "password")
+        username, password = read_login(arguments, "username"), read_login(arguments, "password")
         arguments.text("sasl_service")  # of Kerberos, which no client has here
         least = arguments.number("min_ssf") or 0
         arguments.number("max_ssf")
@@ -138,9 +144,9 @@ def read_domain(name: str, properties: Mapping[str, object], *, strict: bool = F
         raise FederationError("invalid-argument: sasl_mechanisms: connections without SASL are not possible here")
     if least and (plain := [url for url in urls if not url.tls]):
         raise FederationError(f"invalid-argument: min_ssf: {plain[0]} has no TLS; write amqps://")
-    _refuse_unknown(arguments, strict=strict)
+    refuse_unknown(arguments, strict=strict)
     return Domain(
-        name, durable, urls, tuple(names) or None, username or None, password or None, _plain_values(properties)
+        name, durable, urls, tuple(names) or None, username or None, password or None, plain_values(properties)
     )
 
 
@@ -169,8 +175,8 @@ def read_stored_link(direction: LinkDirection, name: str, fields: Mapping[str, o
     Raises:
         FederationError: a field is missing or wrong.
     """
-    user, address, protocol, container = (str(fields.get(key, "")) for key in (_USER, _ADDRESS, _PROTOCOL, _CONTAINER))
-    properties = {key: value for key, value in fields.items() if key not in _STORED}
+    user, address, protocol, container = (str(fields.get(key, "")) for key in (USER, ADDRESS, PROTOCOL, CONTAINER))
+    properties = {key: value for key, value in fields.items() if key not in STORED}
     return _read_link(direction, name, properties, Principal(user, address, protocol), container, strict=False)
 
 
@@ -201,7 +207,7 @@ def _read_link(
         raise FederationError("invalid-argument: max_hops: must be 1 or more, not 0")
     if queue and direction is LinkDirection.INCOMING:
         raise FederationError(f"invalid-argument: {next(iter(queue))}: an incoming link has no queue of its own")
-    _refuse_unknown(arguments, strict=strict)
+    refuse_unknown(arguments, strict=strict)
     creator = Principal(principal.user, principal.address, principal.protocol)
     return LinkDefinition(
         name,
@@ -216,11 +222,11 @@ def _read_link(
         MAX_HOPS if max_hops is None else max_hops,
         creator,
         container,
-        _plain_values(properties),
+        plain_values(properties),
     )
 
 
-def _login(arguments: Arguments, name: str) -> str:
+def read_login(arguments: Arguments, name: str) -> str:
     """A user or a password: tools may have taken one of digits for a number. Errors don't show it."""
     value = arguments.pop(name)
     if isinstance(value, bool) or not isinstance(value, str | int | None):
@@ -252,11 +258,16 @@ def _url(text: str) -> BusUrl:
     return parse_url(text)
 
 
-def _refuse_unknown(arguments: Arguments, *, strict: bool) -> None:
+def refuse_unknown(arguments: Arguments, *, strict: bool) -> None:
+    """Refuse properties that were not read.
+
+    Raises:
+        FederationError: `strict` is set, and there are some.
+    """
     if strict and arguments.unknown:
         raise FederationError(f"invalid-argument: {', '.join(arguments.unknown)}: unknown")
 
 
-def _plain_values(properties: Mapping[str, object]) -> dict[str, object]:
+def plain_values(properties: Mapping[str, object]) -> dict[str, object]:
     """Properties as the store can keep them."""
     return {str(name): list(value) if isinstance(value, tuple) else value for name, value in properties.items()}

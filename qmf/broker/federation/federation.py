@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from typing import Any
 
 from qmf.broker.federation.definitions import Domain, read_domain, read_link, read_stored_link
 from qmf.broker.federation.incoming import IncomingBrokerLink
@@ -11,6 +12,9 @@ from qmf.broker.federation.local_nodes import NodeUnusable
 from qmf.broker.federation.outgoing import OutgoingBrokerLink
 from qmf.broker.federation.peer_connector import LinkServices
 from qmf.broker.federation.peer_links import BrokerLink
+from qmf.broker.federation.route_links import RouteLink
+from qmf.broker.federation.routes import Bridge, BrokerRoutes
+from qmf.broker.federation.tracing import broker_id
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.operations.operations import Operations
@@ -46,6 +50,22 @@ class BrokerFederation:
         #: Those that were deleted, until their connections are closed.
         self._closing: set[asyncio.Task[None]] = set()
         self._started = False
+        self._routes = BrokerRoutes(self._services, self._links.__contains__, self._close_later)
+
+    @property
+    def tag(self) -> str:
+        """The id of this broker in traces and in what brokers ask each other for."""
+        return broker_id(self._services.container)
+
+    @property
+    def route_links(self) -> Collection[RouteLink]:
+        """See `Federation`."""
+        return self._routes.links
+
+    @property
+    def bridges(self) -> Collection[Bridge]:
+        """See `Federation`."""
+        return self._routes.bridges
 
     @property
     def domains(self) -> Collection[Domain]:
@@ -84,7 +104,7 @@ class BrokerFederation:
         strict: bool,
     ) -> None:
         """See `Federation`."""
-        if name in self._links:
+        if name in self._links or self._routes.is_taken(name):
             raise FederationError(f"object already exists: {name}")
         definition = read_link(direction, name, properties, principal, strict=strict)
         domain = self._domains.get(definition.domain)
@@ -107,9 +127,46 @@ class BrokerFederation:
         self._registry.observer.on_link_deleted(link)
         del self._links[name]
         link.remove()
-        closed = asyncio.get_running_loop().create_task(link.close())
-        self._closing.add(closed)
-        closed.add_done_callback(self._closing.discard)
+        self._close_later(link.close())
+
+    def add_route_link(
+        self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool
+    ) -> None:
+        """See `Federation`."""
+        self._routes.add_link(principal, name, properties, strict=strict)
+
+    def remove_route_link(self, name: str) -> None:
+        """See `Federation`."""
+        self._routes.remove_link(name)
+
+    def add_bridge(self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
+        """See `Federation`."""
+        self._routes.add_bridge(principal, name, properties, strict=strict)
+
+    def remove_bridge(self, name: str) -> None:
+        """See `Federation`."""
+        self._routes.remove_bridge(name)
+
+    def restore(self, kind: str, name: str, fields: Mapping[str, object]) -> None:
+        """Add what the store has.
+
+        Args:
+            kind: the type as which consoles create it.
+            name: of it.
+            fields: as the store has them.
+
+        Raises:
+            FederationError: a field is wrong, or what it needs is missing.
+        """
+        restorers: dict[str, Callable[[str, Mapping[str, object]], None]] = {
+            "domain": self.restore_domain,
+            "link": self._routes.restore_link,
+            "bridge": self._routes.restore_bridge,
+        }
+        if (restore := restorers.get(kind)) is not None:
+            restore(name, fields)
+        else:
+            self.restore_link(LinkDirection(kind), name, fields)
 
     def restore_domain(self, name: str, fields: Mapping[str, object]) -> None:
         """Add a domain that the store has.
@@ -141,22 +198,28 @@ class BrokerFederation:
         self._started = True
         for link in self._links.values():
             link.start()
+        self._routes.start()
 
     def on_node_deleted(self, node: Queue | Exchange) -> None:
         """A node of the broker was deleted: links that need it end."""
         for link in list(self._links.values()):
             link.on_node_deleted(node)
+        self._routes.on_node_deleted(node)
 
     def on_policy_changed(self) -> None:
         """Other rules apply: links end whose creators may not do any more what they do."""
         for link in list(self._links.values()):
             link.on_policy_changed()
+        self._routes.on_policy_changed()
 
     async def close(self) -> None:
         """End all links; returns when their connections are closed."""
-        closing = [link.close() for link in self._links.values()]
-        if closing or self._closing:
-            await asyncio.gather(*closing, *self._closing)
+        await asyncio.gather(self._routes.close(), *(link.close() for link in self._links.values()), *self._closing)
+
+    def _close_later(self, closing: Coroutine[Any, Any, None]) -> None:
+        closed = asyncio.get_running_loop().create_task(closing)
+        self._closing.add(closed)
+        closed.add_done_callback(self._closing.discard)
 
     def _keep_domain(self, domain: Domain) -> None:
         if domain.durable:

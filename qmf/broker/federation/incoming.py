@@ -16,7 +16,7 @@ from qmf.broker.nodes.router import Node
 from qmf.broker.operations.policy import OperationRefused
 from qmf.broker.operations.publisher import Publisher
 from qmf.broker.protocols.amqp.conditions import outcome_of
-from qmf.broker.protocols.amqp.incoming import IncomingLink
+from qmf.broker.protocols.amqp.incoming import CREDIT_WINDOW, IncomingLink
 from qmf.broker.refusal import Reason, Refusal
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.events import Delivery, DeliveryBatch
@@ -42,11 +42,12 @@ class PullingLink(IncomingLink):
         on_refused: Callable[[Refusal], None],
         trace: LinkTrace,
         unforwarded: UnforwardedMessages,
+        window: int = CREDIT_WINDOW,
     ) -> None:
         """Make an end for a link that is granted.
 
         Args:
-            transport, link, publisher, node, origin: see `IncomingLink`.
+            transport, link, publisher, node, origin, window: see `IncomingLink`.
             on_refused: called when a message could not be published, and is returned.
             trace: decides which messages are published.
             unforwarded: counts the others.
@@ -58,6 +59,7 @@ class PullingLink(IncomingLink):
             node,
             relay=False,
             origin=origin,
+            window=window,
             change=methodcaller("after_broker", trace.added) if trace.added else None,
         )
         self._on_refused = on_refused
@@ -133,20 +135,24 @@ class IncomingBrokerLink(BrokerLink):
             self.check()
         except (NodeUnusable, OperationRefused) as error:
             raise LinkFailed(str(error)) from error
+        return network.engine.links.attach(
+            definition.name,
+            is_sender=False,
+            terminus=self.source_terminus(),
+            own_terminus=Terminus(definition.target),
+            unsettled=True,
+        )
+
+    def source_terminus(self) -> Terminus:
+        """The source at the other broker."""
+        definition = self.definition
         # At an exchange, what comes while a durable link is not up is kept for it; a queue keeps its messages anyway.
         lasting = Durability.UNSETTLED_STATE if definition.durable else Durability.NONE
-        source = Terminus(
+        return Terminus(
             definition.source,
             filters=filters_of(definition),
             durability=lasting,
             expiry=ExpiryPolicy.NEVER if definition.durable else ExpiryPolicy.SESSION,
-        )
-        return network.engine.links.attach(
-            definition.name,
-            is_sender=False,
-            terminus=source,
-            own_terminus=Terminus(definition.target),
-            unsettled=True,
         )
 
     def _begin(self, network: NetworkConnection, link: Link, session: PeerSession) -> ClientLink:
@@ -163,6 +169,7 @@ class IncomingBrokerLink(BrokerLink):
             on_refused=self._on_refused,
             trace=self._trace(network),
             unforwarded=self.unforwarded,
+            window=min(self.definition.window or CREDIT_WINDOW, CREDIT_WINDOW),
         )
         pulling.begin()
         return pulling

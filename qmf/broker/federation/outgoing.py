@@ -133,9 +133,9 @@ class PushingLink(OutgoingLink):
 class OutgoingBrokerLink(BrokerLink):
     """A link from a node of this broker to another broker."""
 
-    def __init__(self, definition: LinkDefinition, domain: Domain, services: LinkServices) -> None:
+    def __init__(self, definition: LinkDefinition, domain: Domain, services: LinkServices, who: str = "") -> None:
         """Make a link; the arguments are those of `BrokerLink`."""
-        super().__init__(definition, domain, services)
+        super().__init__(definition, domain, services, who)
         self._source = LocalSource(definition, services.operations)
         self._pushing: PushingLink | None = None
 

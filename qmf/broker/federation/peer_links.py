@@ -37,15 +37,19 @@ class BrokerLink(PeerConnector, LinkOwner):
         nodes: of this broker, that it needs; known after `check`.
     """
 
-    def __init__(self, definition: LinkDefinition, domain: Domain, services: LinkServices) -> None:
+    #: See `ClientInfo`.
+    bridge_name = ""
+
+    def __init__(self, definition: LinkDefinition, domain: Domain, services: LinkServices, who: str = "") -> None:
         """Make a link, which connects after `start`.
 
         Args:
             definition: as the attribute.
             domain: the other broker.
             services: of the broker.
+            who: what it is, for the log; by default a link of its domain.
         """
-        who = f"{definition.direction.value} link {definition.name} of domain {domain.name}"
+        who = who or f"{definition.direction.value} link {definition.name} of domain {domain.name}"
         super().__init__(
             definition.name,
             domain,
@@ -146,7 +150,7 @@ class BrokerLink(PeerConnector, LinkOwner):
         if network is None or link is None or self._answer is None or self._answer.done():
             return
         user = self.domain.login(network.url).username or ""
-        session = PeerSession(network, self.domain.name, user, self.drop)
+        session = PeerSession(network, self.domain.name, user, self.drop, self.bridge_name)
         try:
             end = self._begin(network, link, session)
         except LinkFailed as error:

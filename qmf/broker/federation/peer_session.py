@@ -21,13 +21,16 @@ class PeerSession:
         ended: see `ClientSession`.
     """
 
-    def __init__(self, network: NetworkConnection, domain: str, user: str, drop: Callable[[str], None]) -> None:
+    def __init__(
+        self, network: NetworkConnection, domain: str, user: str, drop: Callable[[str], None], bridge: str = ""
+    ) -> None:
         """Make the session of a connection.
 
         Args:
             network: the connection, which is open.
             domain: name of the domain.
             user: as whom this broker has logged in, or empty.
+            bridge: name of the route of which it is, or empty.
             drop: ends the connection for a reason; the link connects again.
         """
         transport, peer = network.transport, network.peer
@@ -38,6 +41,7 @@ class PeerSession:
             properties=peer.properties,
             protocol="AMQP 1.0",
             domain=domain,
+            bridge=bridge,
             local=transport.local_address,
         )
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -43,9 +43,11 @@ class LinkTrace:
             definition: of the link.
         """
         outgoing = definition.direction is LinkDirection.OUTGOING
-        self.added = own if outgoing else peer
+        self.added = definition.tag or (own if outgoing else peer)
         self._max_hops = definition.max_hops
         self._reasons = {peer: "it has left the other broker by a link before", own: "it has left this broker before"}
+        if definition.excludes:
+            self._reasons = {id: f"it has left {id} before, which is excluded" for id in definition.excludes}
 
     def refusal(self, data: bytes, message_format: int = 0) -> str:
         """Why a message is not forwarded, for people; empty if it is.

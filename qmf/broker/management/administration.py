@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 from qmf.agent import ErrorCode, MethodError
 from qmf.broker.management.callers import current_principal
 from qmf.broker.management.refusals import refusal
-from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
+from qmf.broker.nodes.bindings import PEER_OPERATION, PEER_ORIGIN, BindingRefused, BindingSpec
 from qmf.broker.nodes.exchange_types import EXCHANGE_TYPES
 from qmf.broker.nodes.exchanges import Exchange, HeadersExchange
 from qmf.broker.nodes.message import Message
@@ -21,15 +21,18 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import BindingExists, ExchangeInUse, NameInUse, NoSuchExchange
 from qmf.broker.nodes.topics import PolicyKind, TopicError
 from qmf.broker.operations.operations import Operations
-from qmf.broker.operations.peers import FederationError, LinkDirection
+from qmf.broker.operations.peers import TRANSPORTS, FederationError, LinkDirection
 from qmf.broker.operations.policy import Action, ObjectType, OperationRefused
 from qmf.broker.operations.principal import Principal
 from qmf.errors import DecodeError
 
-#: What `create` and `delete` know, and what needs AMQP 0-10.
-_EXCHANGE_TYPES, _ROUTE_TYPES = ("exchange", "topic"), ("link", "bridge")
-_DOMAIN = "domain"
+#: What `create` and `delete` know.
+_EXCHANGE_TYPES = ("exchange", "topic")
+_DOMAIN, _LINK, _BRIDGE = "domain", "link", "bridge"
 _DIRECTIONS = {direction.value: direction for direction in LinkDirection}
+_PEER_TYPES = frozenset({_DOMAIN, _LINK, _BRIDGE, *_DIRECTIONS})
+#: Beginning of the names of links that only `connect` gives.
+_RESERVED = "qpid."
 _POLICIES = {kind.value: kind for kind in PolicyKind}
 
 
@@ -67,7 +70,7 @@ class Administration:
 
         Args:
             type: ``queue``, ``exchange``, ``topic``, ``binding``, ``QueuePolicy``, ``TopicPolicy``, ``domain``,
-                ``incoming`` or ``outgoing``.
+                ``incoming``, ``outgoing``, ``link`` or ``bridge``.
             name: of the node; of a binding ``exchange/queue/key``.
             properties: settings of the node, or arguments of the binding.
             strict: refuse settings that this broker does not know, rather than ignore them.
@@ -77,7 +80,7 @@ class Administration:
         """
         if type == "binding":
             self._bind(name, properties)
-        elif type == _DOMAIN or type in _DIRECTIONS:
+        elif type in _PEER_TYPES:
             self._create_peer(type, name, properties, strict=strict)
         elif type in _POLICIES or (type == "topic" and "exchange" in properties):
             self._create_named(type, name, properties, strict=strict)
@@ -98,7 +101,7 @@ class Administration:
         if type == "binding":
             exchange, queue, key = self._ends(name, "Unbind")
             self._operations.unbind(self._principal, exchange, queue, key)
-        elif type == _DOMAIN or type in _DIRECTIONS:
+        elif type in _PEER_TYPES:
             self._delete_peer(type, name)
         elif type == "queue":
             self._delete_queue(name, options)
@@ -131,7 +134,7 @@ class Administration:
         Raises:
             MethodError: there is none, or another type was asked for.
         """
-        if type in (*_EXCHANGE_TYPES, "binding", _DOMAIN, *_DIRECTIONS):
+        if type in (*_EXCHANGE_TYPES, "binding", *_PEER_TYPES):
             raise refusal(ErrorCode.NOT_IMPLEMENTED, f"only queues can be asked for, not {name!r}")
         self._check_type(type, ("queue",))
         found = self._registry.queue(name)
@@ -214,6 +217,55 @@ class Administration:
         self._operations.redirect(self._principal, one, two)
 
     @_answers_refusals
+    def connect(self, host: str, port: int, transport: str, properties: Mapping[str, object]) -> None:
+        """Create a link for routes, unless there is one to this place.
+
+        Args:
+            host, port: of the other broker.
+            transport: `tcp` or `ssl`; empty for `tcp`.
+            properties: further ones of the link.
+
+        Raises:
+            MethodError: a property is wrong.
+        """
+        if transport and transport not in TRANSPORTS:
+            raise refusal(ErrorCode.NOT_IMPLEMENTED, f"transport type not supported: {transport!r}")
+        transport = transport or "tcp"
+        place = (host, port, TRANSPORTS[transport])
+        links = self._operations.federation.route_links if self._operations.federation is not None else ()
+        if any(link.place == place for link in links):
+            return
+        wanted = {**properties, "host": host, "port": port, "transport": transport}
+        try:
+            self._operations.create_route_link(
+                self._principal, f"{_RESERVED}{transport}:{host}:{port}", wanted, strict=False
+            )
+        except FederationError as error:
+            raise refusal(ErrorCode.INVALID_PARAMETER, str(error)) from error
+
+    @_answers_refusals
+    def bridge(self, link: str, properties: Mapping[str, object]) -> None:
+        """Create a route on a link, unless there is one from this source to this destination with this key.
+
+        Args:
+            link: its name.
+            properties: of the route, ``src``, ``dest`` and ``key`` among them.
+
+        Raises:
+            MethodError: a property is wrong.
+        """
+        ends = [str(properties[item]) for item in ("src", "dest", "key")]
+        bridges = self._operations.federation.bridges if self._operations.federation is not None else ()
+        for item in bridges:
+            if item.link.name == link and [item.bridge.src, item.bridge.dest, item.bridge.key] == ends:
+                return
+        name = "!".join((link.removeprefix(_RESERVED), *ends))
+        try:
+            self._operations.create_bridge(self._principal, name, {**properties, "link": link})
+        except FederationError as error:
+            raise refusal(ErrorCode.INVALID_PARAMETER, str(error)) from error
+
+    @_answers_refusals
     def timestamps(self) -> bool:
         """Whether messages that come get the time as an annotation."""
         return self._operations.timestamps(self._principal)
@@ -229,9 +281,6 @@ class Administration:
     def _check_type(self, type: str, known: tuple[str, ...]) -> None:
         if type in known:
             return
-        if type in _ROUTE_TYPES:
-            text = f"{type}: this broker has no links by AMQP 0-10; create a domain, and incoming or outgoing links"
-            raise refusal(ErrorCode.NOT_IMPLEMENTED, text)
         raise MethodError(f"unknown object type: {type}")
 
     def _create_named(self, type: str, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
@@ -275,12 +324,18 @@ class Administration:
             raise MethodError(f"invalid parameter to method call: {error}") from error
 
     def _create_peer(self, type: str, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
-        """Create a domain, or a link to one."""
+        """Create a domain, a link, or a route."""
         if not name:
             raise MethodError("invalid parameter to method call: the name is empty")
         try:
             if type == _DOMAIN:
                 self._operations.create_domain(self._principal, name, properties, strict=strict)
+            elif type == _LINK:
+                if name.startswith(_RESERVED):
+                    raise FederationError(f"names prefixed with '{_RESERVED}' are reserved: {name}")
+                self._operations.create_route_link(self._principal, name, properties, strict=strict)
+            elif type == _BRIDGE:
+                self._operations.create_bridge(self._principal, name, properties, strict=strict)
             else:
                 self._operations.create_link(self._principal, _DIRECTIONS[type], name, properties, strict=strict)
         except FederationError as error:
@@ -290,24 +345,32 @@ class Administration:
         try:
             if type == _DOMAIN:
                 self._operations.delete_domain(self._principal, name)
+            elif type == _LINK:
+                self._operations.delete_route_link(self._principal, name)
+            elif type == _BRIDGE:
+                self._operations.delete_bridge(self._principal, name)
             else:
                 self._operations.delete_link(self._principal, _DIRECTIONS[type], name)
         except FederationError as error:
             raise MethodError(str(error)) from error
 
     def _bind(self, name: str, arguments: Mapping[str, object]) -> None:
-        exchange, queue, key = self._ends(name, "Bind")
+        of_peer = bool(PEER_OPERATION in arguments and arguments.get(PEER_ORIGIN))
+        exchange, queue, key = self._ends(name, "Bind", of_peer=of_peer)
         spec = BindingSpec(key, {str(item): value for item, value in arguments.items() if item != "exchange-type"})
         try:
-            self._operations.bind(self._principal, exchange, queue, spec)
+            if of_peer:
+                self._operations.bind_for_peer(self._principal, exchange, queue, spec)
+            else:
+                self._operations.bind(self._principal, exchange, queue, spec)
         except BindingExists as error:
             raise MethodError(f"not-allowed: Bind failed. {error}") from error
         except BindingRefused as error:
             raise MethodError(f"internal-error: {error}") from error
 
-    def _ends(self, name: str, what: str) -> tuple[Exchange, Queue, str]:
-        """Exchange, queue and key of a binding's name."""
-        parts = name.split("/")
+    def _ends(self, name: str, what: str, *, of_peer: bool = False) -> tuple[Exchange, Queue, str]:
+        """Exchange, queue and key of a binding's name; the keys of other brokers may contain slashes."""
+        parts = name.split("/", 2) if of_peer else name.split("/")
         if not name or len(parts) > 3:
             raise MethodError(f"invalid binding: {name}")
         exchange, queue, key = {1: ["", *parts, ""], 2: [*parts, ""]}.get(len(parts), parts)

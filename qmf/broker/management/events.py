@@ -62,6 +62,8 @@ class EventPublisher(BrokerObserver):
 
     def on_connected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
+        if client.info.bridge:  # that of its link is reported
+            return
         rhost, user = self._connection_and_user(client)
         if client.info.domain:
             self._raise(model.BrokerLinkUp(rhost=rhost))
@@ -94,6 +96,8 @@ class EventPublisher(BrokerObserver):
 
     def on_disconnected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
+        if client.info.bridge:
+            return
         rhost, user = self._connection_and_user(client)
         if client.info.domain:
             self._raise(model.BrokerLinkDown(rhost=rhost))

@@ -15,7 +15,7 @@ from typing import Never
 from qmf._version import __version__
 from qmf.agent import ErrorCode, MethodError
 from qmf.broker.management.administration import Administration
-from qmf.broker.management.refusals import not_implemented, refusal
+from qmf.broker.management.refusals import refusal
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.setup import BrokerSetup
 from qmf.broker.management.values import lstr, simple_map, sstr
@@ -189,7 +189,19 @@ class ManagedBroker(model.Broker, SampledObject):
         self._administration.set_timestamps(receive=receive)
         log.log(25, "messages that come get %s timestamp", "a" if receive else "no")
 
-    connect = not_implemented("Broker.connect", "this broker has no links by AMQP 0-10; create a domain")
+    def connect(
+        self,
+        host: str,
+        port: int,
+        durable: bool,
+        authMechanism: str,
+        username: str,
+        password: str,
+        transport: str,
+    ) -> None:
+        """See the schema."""
+        login = {"authMechanism": authMechanism, "username": username, "password": password}
+        self._administration.connect(host, port, transport, {"durable": durable, **login})
 
     def _qmf_set_property(self, name: str, value: object) -> Never:  # noqa: ARG002
         raise MethodError(f"setting Broker.{name} is not supported by this broker")

@@ -20,9 +20,9 @@ from qmf.broker.management.node_objects import (
     ManagedSystem,
     ManagedVhost,
 )
-from qmf.broker.management.peer_objects import ManagedDomain, ManagedLink
+from qmf.broker.management.peer_objects import ManagedBridge, ManagedDomain, ManagedLink
 from qmf.broker.management.sampling import SampledObject, SampledObjects, StatisticsSampler
-from qmf.broker.management.setup import BrokerSetup, machine_id
+from qmf.broker.management.setup import BrokerSetup
 from qmf.broker.management.topic_objects import ManagedQueuePolicy, ManagedTopic, ManagedTopicPolicy
 from qmf.broker.management.values import sstr
 from qmf.broker.nodes.bindings import Binding, BindingSpec
@@ -32,6 +32,7 @@ from qmf.broker.nodes.observer import (
     BrokerObserver,
     ClientLink,
     ClientSession,
+    PeerBridge,
     PeerDomain,
     PeerLink,
 )
@@ -57,6 +58,7 @@ CLASSES = (
     model.Outgoing,
     model.Domain,
     model.Link,
+    model.Bridge,
     model.Topic,
     model.QueuePolicy,
     model.TopicPolicy,
@@ -100,6 +102,7 @@ class ObjectPublisher(BrokerObserver):
         self._outgoing: SampledObjects[ClientLink, ManagedOutgoing] = SampledObjects(agent)
         self._domains: SampledObjects[PeerDomain, ManagedDomain] = SampledObjects(agent)
         self._peer_links: SampledObjects[PeerLink, ManagedLink] = SampledObjects(agent)
+        self._bridges: SampledObjects[PeerBridge, ManagedBridge] = SampledObjects(agent)
         self._topics: SampledObjects[Topic, ManagedTopic] = SampledObjects(agent)
         self._queue_policies: SampledObjects[NodePolicy, ManagedQueuePolicy] = SampledObjects(agent)
         self._topic_policies: SampledObjects[NodePolicy, ManagedTopicPolicy] = SampledObjects(agent)
@@ -128,10 +131,9 @@ class ObjectPublisher(BrokerObserver):
             setup: how the broker was started.
         """
         registry = self._registry
-        system_id = machine_id(setup.data_dir)
-        system = ManagedSystem(system_id)
+        system = ManagedSystem(setup.system_id)
         broker = ManagedBroker(system, registry, process, setup, self._administration)
-        vhost = self._vhost = ManagedVhost(broker, str(system_id))
+        vhost = self._vhost = ManagedVhost(broker, sstr(setup.tag))
         self._systems.add("", system)
         self._memories.add("", ManagedMemory(BROKER))
         self._brokers.add("", broker)
@@ -158,8 +160,11 @@ class ObjectPublisher(BrokerObserver):
             self.on_policy_declared(policy)
         for domain in self._federation.domains if self._federation is not None else ():
             self.on_domain_declared(domain)
-        for link in self._federation.links if self._federation is not None else ():
-            self.on_link_declared(link)
+        if self._federation is not None:
+            for link in (*self._federation.links, *self._federation.route_links):
+                self.on_link_declared(link)
+            for bridge in self._federation.bridges:
+                self.on_bridge_declared(bridge)
 
     def on_connected(self, client: ClientSession) -> None:
         """See `BrokerObserver`."""
@@ -232,11 +237,27 @@ class ObjectPublisher(BrokerObserver):
     def on_link_declared(self, link: PeerLink) -> None:
         """See `BrokerObserver`."""
         delete = partial(self._administration.delete, link.kind, link.name, {})
-        self._peer_links.add(link, ManagedLink(self._vhost, link, self._connections.get, delete), sstr(link.name))
+        managed = ManagedLink(self._vhost, link, self._connections.get, delete, self._administration)
+        self._peer_links.add(link, managed, sstr(link.name))
 
     def on_link_deleted(self, link: PeerLink) -> None:
         """See `BrokerObserver`."""
         self._peer_links.remove(link)
+
+    def on_bridge_declared(self, bridge: PeerBridge) -> None:
+        """See `BrokerObserver`."""
+        link = self._peer_links.get(bridge.link)
+        if link is None:
+            return
+        delete = partial(self._administration.delete, bridge.kind, bridge.name, {})
+        self._bridges.add(bridge, ManagedBridge(link, bridge, delete), sstr(f"{link.name},{bridge.name}"))
+        link.bridges.add(bridge)
+
+    def on_bridge_deleted(self, bridge: PeerBridge) -> None:
+        """See `BrokerObserver`."""
+        self._bridges.remove(bridge)
+        if (link := self._peer_links.get(bridge.link)) is not None:
+            link.bridges.discard(bridge)
 
     def on_attached(self, client: ClientSession, link: ClientLink) -> None:
         """See `BrokerObserver`."""

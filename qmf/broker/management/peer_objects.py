@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from qmf.broker.management.refusals import not_implemented
+from qmf.agent import ErrorCode
+from qmf.broker.management.administration import Administration
+from qmf.broker.management.refusals import refusal
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.values import lstr, sstr
-from qmf.broker.nodes.observer import ClientSession, PeerDomain, PeerLink
+from qmf.broker.nodes.observer import ClientSession, PeerBridge, PeerDomain, PeerLink
 from qmf.models.broker import agent as model
+
+#: Credit of a route that has no limit.
+UNLIMITED = 0xFFFFFFFF
 
 
 class ManagedDomain(model.Domain, SampledObject):
@@ -27,7 +32,11 @@ class ManagedDomain(model.Domain, SampledObject):
 
 
 class ManagedLink(model.Link, SampledObject):
-    """A link to another broker, whether or not it is up."""
+    """A link to another broker, whether or not it is up.
+
+    Attributes:
+        bridges: the routes on it.
+    """
 
     def __init__(
         self,
@@ -35,6 +44,7 @@ class ManagedLink(model.Link, SampledObject):
         link: PeerLink,
         connection_of: Callable[[ClientSession], model.Connection | None],
         delete: Callable[[], None],
+        administration: Administration,
     ) -> None:
         """Make the object of a link.
 
@@ -43,6 +53,7 @@ class ManagedLink(model.Link, SampledObject):
             link: of the broker.
             connection_of: the managed object of another broker's connection, where there is one.
             delete: deletes the link.
+            administration: creates routes.
         """
         host, port, tls = link.place
         super().__init__(
@@ -54,9 +65,11 @@ class ManagedLink(model.Link, SampledObject):
             durable=link.durable,
             connectionRef=None,
         )
+        self.bridges: set[PeerBridge] = set()
         self._link = link
         self._connection_of = connection_of
         self._delete = delete
+        self._administration = administration
 
     def sample(self) -> None:
         """See `SampledObject`."""
@@ -65,11 +78,80 @@ class ManagedLink(model.Link, SampledObject):
         self.host, self.port, self.transport = sstr(host), port, "ssl" if tls else "tcp"
         self.connectionRef = None if link.session is None else self._connection_of(link.session)
         self.state = sstr(link.state_name)
-        since = datetime.fromtimestamp(link.since, UTC).isoformat(" ", "seconds").removesuffix("+00:00")
-        self.lastError = lstr(f"{link.reason} (since {since} UTC)") if link.reason else ""
+        self.lastError = lstr(_reason(link) or next(filter(None, map(_bridge_reason, self._sorted_bridges())), ""))
 
     def close(self) -> None:
         """See the schema."""
         self._delete()
 
-    bridge = not_implemented("Link.bridge", "there are no bridges here; create links, incoming or outgoing")
+    def bridge(
+        self,
+        durable: bool,
+        src: str,
+        dest: str,
+        key: str,
+        tag: str,
+        excludes: str,
+        srcIsQueue: bool,
+        srcIsLocal: bool,
+        dynamic: bool,
+        sync: int,
+        credit: int = UNLIMITED,
+    ) -> None:
+        """See the schema."""
+        if self._link.kind != "link":
+            raise refusal(ErrorCode.INVALID_PARAMETER, f"an {self._link.kind} link has no routes")
+        ends = {"src": src, "dest": dest, "key": key, "srcIsQueue": srcIsQueue, "srcIsLocal": srcIsLocal}
+        options = {"durable": durable, "tag": tag, "excludes": excludes, "dynamic": dynamic, "sync": sync}
+        self._administration.bridge(self._link.name, {**ends, **options, "credit": credit})
+
+    def _sorted_bridges(self) -> list[PeerBridge]:
+        return sorted(self.bridges, key=lambda item: item.name)
+
+
+class ManagedBridge(model.Bridge, SampledObject):
+    """A route on a link. What is wrong with it is in the `lastError` of its link."""
+
+    def __init__(self, link: ManagedLink, bridge: PeerBridge, delete: Callable[[], None]) -> None:
+        """Make the object of a route.
+
+        Args:
+            link: that it belongs to.
+            bridge: of the broker.
+            delete: deletes the route.
+        """
+        wanted = bridge.bridge
+        super().__init__(
+            linkRef=link,
+            name=sstr(bridge.name),
+            channelId=0,
+            durable=bridge.durable,
+            src=sstr(wanted.src),
+            dest=sstr(wanted.dest),
+            key=lstr(wanted.key),
+            srcIsQueue=wanted.src_is_queue,
+            srcIsLocal=wanted.src_is_local,
+            tag=sstr(wanted.tag),
+            excludes=sstr(wanted.excludes),
+            dynamic=wanted.dynamic,
+            sync=wanted.sync,
+            credit=wanted.credit,
+        )
+        self._delete = delete
+
+    def close(self) -> None:
+        """See the schema."""
+        self._delete()
+
+
+def _reason(item: PeerLink | PeerBridge) -> str:
+    """Why something is not up and since when, for people; empty if all is well."""
+    if not item.reason:
+        return ""
+    since = datetime.fromtimestamp(item.since, UTC).isoformat(" ", "seconds").removesuffix("+00:00")
+    return f"{item.reason} (since {since} UTC)"
+
+
+def _bridge_reason(bridge: PeerBridge) -> str:
+    reason = _reason(bridge)
+    return f"route {bridge.name}: {reason}" if reason else ""

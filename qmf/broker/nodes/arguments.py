@@ -58,7 +58,6 @@ _WITHOUT_EFFECT = frozenset(
         "qpid.persist_last_node",
         "qpid.replicate",
         "qpid.trace.id",
-        "qpid.trace.exclude",
         "qpid.max_pages_loaded",
         "qpid.page_factor",
         "qpid.alert_repeat_gap",
@@ -202,6 +201,7 @@ def read_queue_arguments(arguments: Arguments, queue: QueueSettings, default: Qu
         no_local=arguments.boolean("no-local"),
         excluded=arguments.text(EXCLUDED),
         filter=arguments.text("qpid.filter"),
+        excluded_traces=tuple(arguments.text("qpid.trace.exclude").replace(",", " ").split()),
         sequence_key=arguments.text("qpid.queue_msg_sequence"),
         event_generation=arguments.number("qpid.queue_event_generation", 2) or 0,
     )

@@ -12,6 +12,11 @@ from qmf.broker.nodes.queues import Queue
 #: exchange: the query.
 EXCLUSIVE_BINDING, XQUERY = "qpid.exclusive-binding", "xquery"
 
+#: Beginning of the arguments by which brokers ask each other for bindings, which match no message.
+PEER_ARGUMENTS = "qpid.fed."
+#: What is asked for; the ids of the brokers through which it has come, with commas between them; where it began.
+PEER_OPERATION, PEER_TAGS, PEER_ORIGIN = "qpid.fed.op", "qpid.fed.tags", "qpid.fed.origin"
+
 
 @attrs.frozen
 class BindingSpec:
@@ -36,11 +41,15 @@ class Binding:
         queue: that receives the messages.
         spec: which messages.
         matched: number of messages that it routed.
+        origins: for a binding that another broker's dynamic route has asked for: the brokers where somebody has bound
+            this key, each with the ids of those through which that is known here, beginning with itself. None for
+            all other bindings.
     """
 
     queue: Queue
     spec: BindingSpec
     matched: int = 0
+    origins: dict[str, tuple[str, ...]] | None = None
 
 
 class BindingRefused(Exception):

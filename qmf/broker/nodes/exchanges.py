@@ -6,7 +6,7 @@ import abc
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from qmf.broker.nodes.bindings import EXCLUSIVE_BINDING, Binding, BindingRefused, BindingSpec
+from qmf.broker.nodes.bindings import EXCLUSIVE_BINDING, PEER_ARGUMENTS, Binding, BindingRefused, BindingSpec
 from qmf.broker.nodes.counters import ExchangeCounters
 from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.message import Message
@@ -292,7 +292,7 @@ def _headers_match(required: Mapping[str, object], found: Mapping[str, object]) 
     hits = (
         name in found and (value is None or _equal(value, found[name]))
         for name, value in required.items()
-        if not name.startswith("x-")
+        if not name.startswith(("x-", PEER_ARGUMENTS))
     )
     return any(hits) if required.get("x-match") == "any" else all(hits)
 

@@ -179,7 +179,7 @@ class PeerLink(Hashable, Protocol):
 
     @property
     def kind(self) -> str:
-        """Of which type consoles create it: ``incoming`` or ``outgoing``."""
+        """Of which type consoles create it: ``incoming``, ``outgoing`` or ``link``."""
 
     @property
     def durable(self) -> bool:
@@ -208,6 +208,90 @@ class PeerLink(Hashable, Protocol):
     @property
     def session(self) -> ClientSession | None:
         """The other broker on the link's connection; None while there is none."""
+
+
+class BridgeProperties(Protocol):
+    """What was asked for of a bridge; the names are those of qpidd, in Python's spelling."""
+
+    @property
+    def src(self) -> str:
+        """Where its messages come from."""
+
+    @property
+    def dest(self) -> str:
+        """Where they go."""
+
+    @property
+    def key(self) -> str:
+        """Binding key of those that are forwarded."""
+
+    @property
+    def tag(self) -> str:
+        """Id that is added to their traces; empty for that of the broker."""
+
+    @property
+    def excludes(self) -> str:
+        """Ids of brokers; messages that have left one of them are not forwarded."""
+
+    @property
+    def src_is_queue(self) -> bool:
+        """`src` is a queue."""
+
+    @property
+    def src_is_local(self) -> bool:
+        """Messages go from this broker to the other one."""
+
+    @property
+    def dynamic(self) -> bool:
+        """What is bound at this broker says which messages are forwarded."""
+
+    @property
+    def sync(self) -> int:
+        """Messages that are acknowledged together, as asked for."""
+
+    @property
+    def credit(self) -> int:
+        """Messages in flight at most, as asked for."""
+
+
+class PeerBridge(Hashable, Protocol):
+    """A route on a link of kind ``link``, whether or not it is up. Compared by identity."""
+
+    @property
+    def name(self) -> str:
+        """Name of the bridge."""
+
+    @property
+    def kind(self) -> str:
+        """Of which type consoles create it: ``bridge``."""
+
+    @property
+    def link(self) -> PeerLink:
+        """That it belongs to."""
+
+    @property
+    def durable(self) -> bool:
+        """It is there again after a restart."""
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """From which it is made again."""
+
+    @property
+    def bridge(self) -> BridgeProperties:
+        """What was asked for."""
+
+    @property
+    def state_name(self) -> str:
+        """Its state, in the words of links."""
+
+    @property
+    def reason(self) -> str:
+        """Why it is not up, or what it lacks; empty if all is well."""
+
+    @property
+    def since(self) -> float:
+        """When it came into this state, in seconds since 1970."""
 
 
 class BrokerObserver:
@@ -262,6 +346,9 @@ class BrokerObserver:
     def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
         """A binding is about to be removed. Those of a queue or exchange that is deleted are not reported."""
 
+    def on_origins_changed(self, exchange: Exchange) -> None:
+        """Other brokers ask for other bindings of an exchange (`Binding.origins`), which exist already."""
+
     def on_topic_declared(self, topic: Topic) -> None:
         """A topic was created."""
 
@@ -285,6 +372,12 @@ class BrokerObserver:
 
     def on_link_deleted(self, link: PeerLink) -> None:
         """A link to another broker is about to be deleted."""
+
+    def on_bridge_declared(self, bridge: PeerBridge) -> None:
+        """A bridge was created."""
+
+    def on_bridge_deleted(self, bridge: PeerBridge) -> None:
+        """A bridge is about to be deleted."""
 
     def on_redirected(self, source: Queue, target: Queue) -> None:
         """New messages of a queue go to another one."""

@@ -22,6 +22,8 @@ from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.recorder import Recorder
 from qmf.broker.nodes.settings import OverflowPolicy, QueueSettings
 from qmf.broker.nodes.timers import CallLater
+from qmf.broker.nodes.traces import read_trace
+from qmf.errors import DecodeError
 
 
 class Queue:
@@ -85,9 +87,9 @@ class Queue:
         self._broker_counters = broker_counters
         self._overflow = overflow_of(name, settings, lambda: delete(self))
         self._sequence_key = settings.sequence_key
-        self._selector = selector
+        self._selector = _without_traces(settings.excluded_traces, selector)
         self._rerouting = False
-        self.filter = selector
+        self.filter = self._selector
         self.exclude(settings.excluded)
         durable = DurableCounts(self.counters) if settings.durable else None
         pages = PageCounts(self.counters) if settings.overflow is OverflowPolicy.FLOW_TO_DISK else None
@@ -231,3 +233,20 @@ class Queue:
                 self.alternate.reroute(message)
         finally:
             self._rerouting = False
+
+
+def _without_traces(
+    brokers: tuple[str, ...], selector: Callable[[Message], bool] | None
+) -> Callable[[Message], bool] | None:
+    """Which messages a queue keeps: those that a selector keeps, and that have left none of some brokers by a link."""
+    if not brokers:
+        return selector
+
+    def keeps(message: Message) -> bool:
+        try:
+            ids = read_trace(message.data) if not message.message_format else ()
+        except DecodeError:
+            ids = ()  # whoever takes it decides
+        return not any(id in brokers for id in ids) and (selector is None or selector(message))
+
+    return keeps

@@ -93,6 +93,7 @@ class QueueSettings:
         no_local: messages from the client of the exclusive consumer are not kept.
         excluded: messages of the client with this container id are not kept; empty for none.
         filter: a selector for the messages that are kept; empty for all.
+        excluded_traces: ids of brokers; messages that have left one of them by a link are not kept.
         sequence_key: annotation that gets the position of a message in the queue; empty for none.
         event_generation: 1 for events when messages are enqueued, 2 for those when they are dequeued, too; 0 for none.
         arguments: as given when the queue was created, unknown ones included.
@@ -123,6 +124,7 @@ class QueueSettings:
     no_local: bool = False
     excluded: str = ""
     filter: str = ""
+    excluded_traces: tuple[str, ...] = ()
     sequence_key: str = ""
     event_generation: int = 0
     arguments: Mapping[str, object] = attrs.field(factory=dict)

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 import attrs
 
-from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
+from qmf.broker.nodes.bindings import PEER_OPERATION, BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration
+from qmf.broker.nodes.peer_bindings import BIND, HELLO, REORIGIN, UNBIND, add_origin, remove_origin
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.router import Node
@@ -279,6 +280,32 @@ class Operations:
         self._ask_binding(principal, Action.BIND, exchange.name, queue.name, spec.key)
         self.registry.bind(exchange, queue, spec, principal.client)
 
+    def bind_for_peer(self, principal: Principal, exchange: Exchange, queue: Queue, spec: BindingSpec) -> None:
+        """Bind a queue to an exchange, or end that, as the dynamic route of another broker asks by `PEER_OPERATION`.
+
+        Raises:
+            BindingExists, BindingRefused: see `NodeRegistry.bind`; or that is asked for by an unknown word.
+        """
+        operation = spec.headers[PEER_OPERATION]
+        if operation not in ("", BIND, UNBIND, REORIGIN, HELLO):
+            raise BindingRefused(
+                f"{PEER_OPERATION}: must be {BIND}, {UNBIND}, {REORIGIN} or {HELLO}, not {operation!r}"
+            )
+        ends = operation == UNBIND
+        self._ask_binding(principal, Action.UNBIND if ends else Action.BIND, exchange.name, queue.name, spec.key)
+        found = exchange.binding(queue, spec.key)
+        if operation in (REORIGIN, HELLO):
+            self.registry.observer.on_origins_changed(exchange)
+        elif ends:
+            if found is not None and not remove_origin(found, spec):
+                self.registry.unbind(exchange, queue, spec.key, principal.client)
+            else:
+                self.registry.observer.on_origins_changed(exchange)
+        elif found is None:
+            self.registry.bind(exchange, queue, spec, principal.client)
+        elif add_origin(found, spec):
+            self.registry.observer.on_origins_changed(exchange)
+
     def unbind(self, principal: Principal, exchange: Exchange, queue: Queue, key: str) -> bool:
         """Remove a binding; see `NodeRegistry.unbind`."""
         self._ask_binding(principal, Action.UNBIND, exchange.name, queue.name, key)
@@ -387,6 +414,26 @@ class Operations:
     def delete_link(self, principal: Principal, direction: LinkDirection, name: str) -> None:
         """Delete a link to another broker; see `Federation.remove_link`."""
         self._ask_federation(principal, name).remove_link(direction, name)
+
+    def create_route_link(
+        self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool = False
+    ) -> None:
+        """Create a link for routes; see `Federation.add_route_link`."""
+        self._ask_federation(principal, name).add_route_link(principal, name, properties, strict=strict)
+
+    def delete_route_link(self, principal: Principal, name: str) -> None:
+        """Delete a link for routes, with these; see `Federation.remove_route_link`."""
+        self._ask_federation(principal, name).remove_route_link(name)
+
+    def create_bridge(
+        self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool = False
+    ) -> None:
+        """Create a route on a link; see `Federation.add_bridge`."""
+        self._ask_federation(principal, name).add_bridge(principal, name, properties, strict=strict)
+
+    def delete_bridge(self, principal: Principal, name: str) -> None:
+        """Delete a route; see `Federation.remove_bridge`."""
+        self._ask_federation(principal, name).remove_bridge(name)
 
     def timestamps(self, principal: Principal) -> bool:
         """Whether messages that come get the time as an annotation."""

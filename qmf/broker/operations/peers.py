@@ -6,8 +6,11 @@ import enum
 from collections.abc import Collection, Mapping
 from typing import Protocol
 
-from qmf.broker.nodes.observer import PeerDomain, PeerLink
+from qmf.broker.nodes.observer import PeerBridge, PeerDomain, PeerLink
 from qmf.broker.operations.principal import Principal
+
+#: Transports of links for routes, and whether they stand for TLS.
+TRANSPORTS = {"tcp": False, "ssl": True}
 
 
 class FederationError(Exception):
@@ -76,6 +79,51 @@ class Federation(Protocol):
 
     def remove_link(self, direction: LinkDirection, name: str) -> None:
         """Remove a link.
+
+        Raises:
+            FederationError: there is none.
+        """
+
+    @property
+    def route_links(self) -> Collection[PeerLink]:
+        """All links for routes."""
+
+    @property
+    def bridges(self) -> Collection[PeerBridge]:
+        """All routes on them."""
+
+    def add_route_link(
+        self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool
+    ) -> None:
+        """Add a link for routes, which connects from now on.
+
+        Args:
+            principal: who creates it.
+            name: of the link.
+            properties: as consoles give them.
+            strict: refuse properties that are not known.
+
+        Raises:
+            FederationError: there is one of that name, or a property is wrong.
+        """
+
+    def remove_route_link(self, name: str) -> None:
+        """Remove a link for routes, and these.
+
+        Raises:
+            FederationError: there is none.
+        """
+
+    def add_bridge(self, principal: Principal, name: str, properties: Mapping[str, object], *, strict: bool) -> None:
+        """Add a route; arguments as of `add_route_link`.
+
+        Raises:
+            FederationError: there is one of that name, its link or its node does not exist, or a property is wrong.
+            OperationRefused: the policy refuses to the principal what the route does.
+        """
+
+    def remove_bridge(self, name: str) -> None:
+        """Remove a route.
 
         Raises:
             FederationError: there is none.

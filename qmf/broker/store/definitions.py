@@ -9,7 +9,7 @@ from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import read_message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, properties_of, read_node_declaration
-from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientLink, PeerDomain, PeerLink
+from qmf.broker.nodes.observer import BrokerClient, BrokerObserver, ClientLink, PeerBridge, PeerDomain, PeerLink
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse, NodeRegistry, NoSuchExchange
 from qmf.broker.nodes.settings import Lifetime, OverflowPolicy
@@ -34,7 +34,15 @@ _UNTOUCHED = "qmf.untouched"
 _POLICIES = {DefinitionKind.QUEUE_POLICY: PolicyKind.QUEUE, DefinitionKind.TOPIC_POLICY: PolicyKind.TOPIC}
 
 #: Links to other brokers, and what these are. The broker restores them itself, when its nodes are there.
-_PEERS = frozenset({DefinitionKind.DOMAIN, DefinitionKind.INCOMING, DefinitionKind.OUTGOING})
+_PEERS = frozenset(
+    {
+        DefinitionKind.DOMAIN,
+        DefinitionKind.INCOMING,
+        DefinitionKind.OUTGOING,
+        DefinitionKind.LINK,
+        DefinitionKind.BRIDGE,
+    }
+)
 
 #: Exchange, queue and key: identifies a binding.
 _BindingKey = tuple[str, str, str]
@@ -194,6 +202,15 @@ class DefinitionRecorder(BrokerObserver):
     def on_link_deleted(self, link: PeerLink) -> None:
         """See `BrokerObserver`."""
         self._forget_peer(DefinitionKind(link.kind), link.name)
+
+    def on_bridge_declared(self, bridge: PeerBridge) -> None:
+        """See `BrokerObserver`."""
+        if bridge.durable:
+            self._define_peer(DefinitionKind(bridge.kind), bridge.name, bridge.fields)
+
+    def on_bridge_deleted(self, bridge: PeerBridge) -> None:
+        """See `BrokerObserver`."""
+        self._forget_peer(DefinitionKind(bridge.kind), bridge.name)
 
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""

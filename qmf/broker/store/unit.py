@@ -21,6 +21,8 @@ class DefinitionKind(enum.Enum):
     DOMAIN = "domain"
     INCOMING = "incoming"
     OUTGOING = "outgoing"
+    LINK = "link"
+    BRIDGE = "bridge"
 
 
 @attrs.frozen

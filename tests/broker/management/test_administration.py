@@ -92,11 +92,6 @@ async def test_an_exchange_is_created_and_deleted(type: str) -> None:
         ("create", ("queue", "new", {"colour": "red"}, True), "colour: unknown"),
         ("create", ("exchange", "new", {"exchange-type": "lamp"}, False), "Invalid exchange type: lamp"),
         ("create", ("lamp", "new", {}, False), "unknown object type: lamp"),
-        (
-            "create",
-            ("link", "new", {}, False),
-            "link: this broker has no links by AMQP 0-10; create a domain, and incoming or outgoing",
-        ),
         ("create", ("binding", "a/b/c/d", {}, False), "invalid binding: a/b/c/d"),
         ("create", ("binding", "jobs", {}, False), "invalid-argument: Bind not allowed for default exchange"),
         ("create", ("binding", "amq.direct/none", {}, False), "not-found: Bind failed. No such queue: none"),

@@ -85,8 +85,6 @@ async def test_a_link_that_is_not_up_says_why_and_since_when() -> None:
             found = list(await client.objects(remote.Link))
         pattern = r"connection refused: nothing listens there \(since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)"
         assert re.fullmatch(pattern, found[0].lastError)
-        with pytest.raises(RemoteError, match=r"NotImplemented: Link\.bridge"):
-            await found[0].bridge(False, "a", "b", "", "", "", True, True, False, 0, 0)
 
 
 async def test_durable_links_are_shown_after_a_restart(tmp_path: Path) -> None:

@@ -1,0 +1,62 @@
+"""Routes (bridges): each is a link of AMQP on a connection of its own, to the broker of the link that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from qmf.broker.federation.incoming import IncomingBrokerLink
+from qmf.broker.federation.outgoing import OutgoingBrokerLink
+from qmf.broker.federation.peer_connector import LinkServices
+from qmf.broker.federation.route_definitions import BridgeDefinition
+from qmf.broker.federation.route_links import RouteLink
+
+KIND = "bridge"
+
+
+class PullBridge(IncomingBrokerLink):
+    """A route from another broker to this one; a `PeerBridge` for observers.
+
+    Attributes:
+        bridge: what was asked for.
+        link: that it belongs to.
+    """
+
+    kind = KIND
+
+    def __init__(self, bridge: BridgeDefinition, link: RouteLink, services: LinkServices) -> None:
+        """Make a route, which connects after `start`.
+
+        Args:
+            bridge, link: as the attributes.
+            services: of the broker.
+        """
+        super().__init__(bridge.transfer, link.domain, services, f"route {bridge.name} of link {link.name}")
+        self.bridge = bridge
+        self.link = link
+        self.bridge_name = bridge.name
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """See `PeerBridge`."""
+        return self.bridge.fields
+
+    def on_bindings_changed(self) -> None:
+        """Other keys are bound at its exchange at this broker; only dynamic routes need to know."""
+
+
+class PushBridge(OutgoingBrokerLink):
+    """A route from this broker to another one; a `PeerBridge` for observers. Attributes as of `PullBridge`."""
+
+    kind = KIND
+
+    def __init__(self, bridge: BridgeDefinition, link: RouteLink, services: LinkServices) -> None:
+        """Make a route; arguments as of `PullBridge`."""
+        super().__init__(bridge.transfer, link.domain, services, f"route {bridge.name} of link {link.name}")
+        self.bridge = bridge
+        self.link = link
+        self.bridge_name = bridge.name
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """See `PeerBridge`."""
+        return self.bridge.fields

@@ -1,0 +1,290 @@
+"""Links for routes, and the routes on them (bridges), as they are asked for: values, read from properties. No I/O."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+
+import attrs
+
+from qmf.broker.federation.definitions import (
+    ADDRESS,
+    CONTAINER,
+    MAX_HOPS,
+    PROTOCOL,
+    STORED,
+    USER,
+    Domain,
+    LinkDefinition,
+    plain_values,
+    read_login,
+    refuse_unknown,
+)
+from qmf.broker.nodes.arguments import Arguments, NodeArgumentError
+from qmf.broker.operations.peers import TRANSPORTS, FederationError, LinkDirection
+from qmf.broker.operations.principal import Principal
+from qmf.bus.url import BusUrl
+
+#: Beginning of names that only the broker gives.
+RESERVED = "qpid."
+#: What qpidd's tools send for a credit without limit.
+UNLIMITED = 0xFFFFFFFF
+_PORTS = 0xFFFF
+_MOST_SYNC = 0xFFFF
+
+
+@attrs.frozen(eq=False)
+class RouteLinkDefinition:
+    """A connection to another broker, for routes.
+
+    Attributes:
+        name: of the link.
+        durable: it is there again after a restart.
+        domain: the other broker, as a value that no console sees.
+        principal: on whose behalf it was created.
+        container: container id under which the other broker knows it.
+        properties: as given.
+    """
+
+    name: str
+    durable: bool
+    domain: Domain
+    principal: Principal
+    container: str
+    properties: Mapping[str, object] = attrs.field(repr=False)
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What the store keeps of it: `read_stored_route_link` reads it."""
+        return _stored_fields(self.properties, self.principal, self.container)
+
+
+@attrs.frozen(eq=False)
+class BridgeDefinition:
+    """A route: messages of one node at one of two brokers go to one at the other broker.
+
+    Attributes:
+        name: of the bridge.
+        link: name of its link.
+        src, dest: the nodes.
+        key: binding key, where `src` is an exchange.
+        src_is_queue: `src` is a queue.
+        src_is_local: messages go from this broker to the other one.
+        dynamic: what is bound at the exchange of this broker says which messages of the other broker's are forwarded.
+        tag, excludes: see `LinkDefinition`, as texts.
+        sync: as given: messages that are acknowledged together.
+        credit: messages that may be in flight; 0 or `UNLIMITED` for the usual number.
+        queue: an existing queue that a pulled exchange is bound to, instead of one that is made for the route.
+        max_hops, durable, principal, container, properties: see `LinkDefinition`.
+    """
+
+    name: str
+    link: str
+    src: str
+    dest: str
+    key: str
+    src_is_queue: bool
+    src_is_local: bool
+    dynamic: bool
+    tag: str
+    excludes: str
+    sync: int
+    credit: int
+    queue: str
+    max_hops: int
+    durable: bool
+    principal: Principal
+    container: str
+    properties: Mapping[str, object]
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """What the store keeps of it: `read_stored_bridge` reads it."""
+        return _stored_fields(self.properties, self.principal, self.container)
+
+    @property
+    def transfer(self) -> LinkDefinition:
+        """The link of AMQP by which its messages go."""
+        window = self.credit if 0 < self.credit < UNLIMITED else None
+        return LinkDefinition(
+            self.name,
+            LinkDirection.OUTGOING if self.src_is_local else LinkDirection.INCOMING,
+            self.link,
+            self.src,
+            self.dest,
+            self.durable,
+            "" if self.src_is_queue else self.key,
+            "",
+            {},
+            self.max_hops,
+            self.principal,
+            self.container,
+            self.properties,
+            tag=self.tag,
+            excludes=tuple(self.excludes.replace(",", " ").split()),
+            window=window,
+        )
+
+
+def read_route_link(
+    name: str, properties: Mapping[str, object], principal: Principal, *, strict: bool = False
+) -> RouteLinkDefinition:
+    """A new link from its properties, which have qpidd's names.
+
+    Args:
+        name: of the link.
+        properties: ``host``, ``port``, ``transport``, ``durable``, ``authMechanism``, ``username``, ``password``.
+        principal: who creates it.
+        strict: refuse other properties.
+
+    Raises:
+        FederationError: a property is missing or wrong.
+    """
+    return _read_route_link(name, properties, principal, _new_container(), strict=strict)
+
+
+def read_stored_route_link(name: str, fields: Mapping[str, object]) -> RouteLinkDefinition:
+    """A link as the store has it (`RouteLinkDefinition.fields`).
+
+    Raises:
+        FederationError: a field is missing or wrong.
+    """
+    properties, principal, container = _split_stored(fields)
+    return _read_route_link(name, properties, principal, container, strict=False)
+
+
+def read_bridge(
+    name: str, properties: Mapping[str, object], principal: Principal, *, strict: bool = False
+) -> BridgeDefinition:
+    """A new bridge from its properties, which have qpidd's names; ``max_hops`` is this broker's own.
+
+    Args:
+        name: of the bridge.
+        properties: ``link``, ``src``, ``dest``, ``key``, ``tag``, ``excludes``, ``srcIsQueue``, ``srcIsLocal``,
+            ``dynamic``, ``sync``, ``credit``, ``durable``, ``queue``, ``max_hops``.
+        principal: who creates it.
+        strict: refuse other properties.
+
+    Raises:
+        FederationError: a property is missing or wrong.
+    """
+    return _read_bridge(name, properties, principal, _new_container(), strict=strict)
+
+
+def read_stored_bridge(name: str, fields: Mapping[str, object]) -> BridgeDefinition:
+    """A bridge as the store has it (`BridgeDefinition.fields`).
+
+    Raises:
+        FederationError: a field is missing or wrong.
+    """
+    properties, principal, container = _split_stored(fields)
+    return _read_bridge(name, properties, principal, container, strict=False)
+
+
+def _read_route_link(
+    name: str, properties: Mapping[str, object], principal: Principal, container: str, *, strict: bool
+) -> RouteLinkDefinition:
+    arguments = Arguments(properties)
+    try:
+        host, port = arguments.text("host"), arguments.number("port", _PORTS)
+        transport, durable = arguments.text("transport") or "tcp", arguments.boolean("durable")
+        mechanisms = arguments.text("authMechanism").replace(",", " ").split()
+        username, password = read_login(arguments, "username"), read_login(arguments, "password")
+    except NodeArgumentError as error:
+        raise FederationError(f"invalid parameter to method call: {error}") from error
+    if not host or not port:
+        raise FederationError(f"invalid parameter to method call: {'port' if host else 'host'}: is missing")
+    if transport not in TRANSPORTS:
+        raise FederationError(f"transport is not supported: {transport}")
+    refuse_unknown(arguments, strict=strict)
+    url = BusUrl(host, port, TRANSPORTS[transport])
+    domain = Domain(
+        name, durable, (url,), tuple(mechanisms) or None, username or None, password or None, plain_values(properties)
+    )
+    return RouteLinkDefinition(name, durable, domain, _plain(principal), container, plain_values(properties))
+
+
+def _read_bridge(
+    name: str, properties: Mapping[str, object], principal: Principal, container: str, *, strict: bool
+) -> BridgeDefinition:
+    arguments = Arguments(properties)
+    try:
+        link, src, dest, key = (arguments.text(item) for item in ("link", "src", "dest", "key"))
+        tag, excludes, queue = (arguments.text(item) for item in ("tag", "excludes", "queue"))
+        flags = [arguments.boolean(item) for item in ("srcIsQueue", "srcIsLocal", "dynamic", "durable")]
+        sync, credit = arguments.number("sync", _MOST_SYNC) or 0, arguments.number("credit", UNLIMITED)
+        max_hops = arguments.number("max_hops")
+    except NodeArgumentError as error:
+        raise FederationError(f"invalid parameter to method call: {error}") from error
+    is_queue, is_local, dynamic, durable = flags
+    credit = UNLIMITED if credit is None else credit
+    _check_bridge(src, dest, tag, queue, is_queue=is_queue, is_local=is_local, dynamic=dynamic)
+    if credit and sync > credit:
+        raise FederationError("The credit value must be greater than configured sync (ack) interval.")
+    if max_hops == 0:
+        raise FederationError("invalid parameter to method call: max_hops: must be 1 or more, not 0")
+    refuse_unknown(arguments, strict=strict)
+    return BridgeDefinition(
+        name,
+        link,
+        src,
+        dest,
+        key,
+        is_queue,
+        is_local,
+        dynamic,
+        tag,
+        excludes,
+        sync,
+        credit,
+        queue,
+        MAX_HOPS if max_hops is None else max_hops,
+        durable,
+        _plain(principal),
+        container,
+        plain_values(properties),
+    )
+
+
+def _check_bridge(src: str, dest: str, tag: str, queue: str, *, is_queue: bool, is_local: bool, dynamic: bool) -> None:
+    """See whether properties of a bridge go together.
+
+    Raises:
+        FederationError: they don't.
+    """
+    for what, address in (("src", src), ("dest", dest)):
+        if not address:
+            raise FederationError(f"invalid parameter to method call: {what}: is missing")
+    if dynamic and is_local:
+        raise FederationError("Dynamic routing not supported for push routes")
+    if dynamic and is_queue:
+        raise FederationError("invalid parameter to method call: dynamic: the source must be an exchange")
+    if queue and (is_local or is_queue):
+        raise FederationError("invalid parameter to method call: queue: only pulled exchanges have one")
+    if {",", " "} & {*tag}:
+        raise FederationError("invalid parameter to method call: tag: must not contain commas or blanks")
+
+
+def _new_container() -> str:
+    return f"qmf-link-{uuid.uuid4()}"
+
+
+def _plain(principal: Principal) -> Principal:
+    return Principal(principal.user, principal.address, principal.protocol)
+
+
+def _stored_fields(properties: Mapping[str, object], principal: Principal, container: str) -> dict[str, object]:
+    return {
+        **properties,
+        USER: principal.user,
+        ADDRESS: principal.address,
+        PROTOCOL: principal.protocol,
+        CONTAINER: container,
+    }
+
+
+def _split_stored(fields: Mapping[str, object]) -> tuple[dict[str, object], Principal, str]:
+    """Properties, principal and container id of what the store has."""
+    user, address, protocol, container = (str(fields.get(key, "")) for key in (USER, ADDRESS, PROTOCOL, CONTAINER))
+    properties = {key: value for key, value in fields.items() if key not in STORED}
+    return properties, Principal(user, address, protocol), container
