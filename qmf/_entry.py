@@ -74,6 +74,11 @@ def qpid_queue_stats() -> int:
     return _run("qpid-queue-stats", "qmf.tools.queue_stats", None)
 
 
+def qpid_route() -> int:
+    """Run `qpid-route`."""
+    return _run("qpid-route", "qmf.tools.route.cli", None)
+
+
 def qpid_stat() -> int:
     """Run `qpid-stat`."""
     return _run("qpid-stat", "qmf.tools.stat.cli", None)

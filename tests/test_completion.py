@@ -31,6 +31,7 @@ COMMANDS = {
     "qpid-queue-stats": _entry.qpid_queue_stats,
     "drain": _entry.drain,
     "spout": _entry.spout,
+    "qpid-route": _entry.qpid_route,
     "qpid-stat": _entry.qpid_stat,
     "qpid-tool": _entry.qpid_tool,
 }

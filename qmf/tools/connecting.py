@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -54,20 +54,30 @@ class ToolParser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
-def add_connection_options(parser: argparse.ArgumentParser, *names: str) -> None:
+def add_connection_options(
+    parser: argparse.ArgumentParser,
+    *names: str,
+    timeout_names: Sequence[str] = ("-t", "--timeout"),
+    mechanism_names: Sequence[str] = ("--sasl-mechanism",),
+) -> None:
     """Add the options for the broker's address, the time limit, SASL and TLS.
 
     Args:
         parser: of the tool.
-        names: option names for the address, such as ``-b``.
+        names: option names for the address, such as ``-b``; none for a tool that has it among its arguments, and sets
+            it before `access_of`.
+        timeout_names, mechanism_names: option names for the time limit, and for SASL mechanisms.
     """
     group = parser.add_argument_group("General Options")
     add = group.add_argument
-    add(*names, dest="broker", metavar="<address>", action=UrlAction, help=ADDRESS_HELP)
-    add("--context", metavar="<name>", help="connect as this context of the settings file says (or QMF_CONTEXT)")
+    if names:
+        add(*names, dest="broker", metavar="<address>", action=UrlAction, help=ADDRESS_HELP)
+        add("--context", metavar="<name>", help="connect as this context of the settings file says (or QMF_CONTEXT)")
+    else:
+        parser.set_defaults(broker=None, context=None)
     add(
-        "-t",
-        "--timeout",
+        *timeout_names,
+        dest="timeout",
         type=seconds_between(0, NO_LIMIT),
         default=TIMEOUT,
         metavar="<secs>",
@@ -79,7 +89,8 @@ def add_connection_options(parser: argparse.ArgumentParser, *names: str) -> None
     add("--keyring", action="store_true", help="take the password from the keyring of this user")
     add("--ask-password", action="store_true", help="ask for the password even if it is in the environment")
     add(
-        "--sasl-mechanism",
+        *mechanism_names,
+        dest="sasl_mechanism",
         metavar="<mech>",
         help="SASL mechanisms that may be used, e.g. PLAIN; by default the strongest that the broker offers",
     )

@@ -1,0 +1,265 @@
+"""`qpid-route` as a user runs it, between embedded brokers: the examples of the manual, and what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import TypeAlias
+
+import pytest
+
+from qmf.broker import EmbeddedBroker
+from qmf.client import BrokerAgent
+from qmf.messaging import Connection, Message
+from qmf.tools.route.cli import main
+
+#: Runs the tool, which must succeed; the lines that it prints.
+Run: TypeAlias = Callable[..., list[str]]
+#: The same, which must fail: the line of its error.
+Fails: TypeAlias = Callable[..., str]
+
+
+def start(count: int, stack: ExitStack, *, exchange: str = "") -> list[str]:
+    """Brokers with a queue ``q``; host and port of each."""
+    places = []
+    for _ in range(count):
+        url = stack.enter_context(EmbeddedBroker(queues=["q"], management=3600)).url
+        places.append(url.removeprefix("amqp://"))
+        if exchange:
+            with BrokerAgent.connect(url, timeout=30) as agent:
+                agent.addExchange("topic", exchange)
+    return places
+
+
+@pytest.fixture
+def places() -> Iterator[list[str]]:
+    """Two brokers."""
+    with ExitStack() as stack:
+        yield start(2, stack)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*words: str) -> list[str]:
+        code = main([*words, "--timeout", "30"])
+        out, err = capsys.readouterr()
+        assert (code, err) == (0, "")
+        return out.splitlines()
+
+    return call
+
+
+@pytest.fixture
+def fails(capsys: pytest.CaptureFixture[str]) -> Fails:
+    def call(*words: str) -> str:
+        code = main([*words, "--timeout", "30"])
+        out, err = capsys.readouterr()
+        assert (code, out) == (1, "")
+        return err
+
+    return call
+
+
+def bound(place: str, key: str) -> None:
+    """Wait until a route is bound at a broker's exchange."""
+    with BrokerAgent.connect(place, timeout=30) as agent:
+        while not any(item.bindingKey == key and item.queueRef != "q" for item in agent.getAllBindings()):
+            pass
+
+
+def publish(place: str, address: str, content: str) -> None:
+    with Connection.establish(place, timeout=30) as connection:
+        name, _, subject = address.partition("/")
+        connection.session().sender(name).send(Message(content, subject=subject), timeout=30)
+
+
+def take(place: str, queue: str = "q") -> object:
+    with Connection.establish(place, timeout=30) as connection:
+        session = connection.session()
+        content = session.receiver(queue).fetch(30).content
+        session.acknowledge()
+        return content
+
+
+def bind(place: str, exchange: str, key: str = "") -> None:
+    with BrokerAgent.connect(place, timeout=30) as agent:
+        agent.bind(exchange, "q", key)
+
+
+def test_dynamic_routes_in_both_directions(run: Run) -> None:
+    with ExitStack() as stack:
+        one, two = start(2, stack, exchange="fed.topic")
+        assert run("dynamic", "add", one, two, "fed.topic") == []
+        assert run("dynamic", "add", two, one, "fed.topic") == []
+        assert run("route", "list", one) == [f"{one} {two} fed.topic  <dynamic> False"]
+        bind(one, "fed.topic", "k")
+        bound(two, "k")
+        publish(two, "fed.topic/k", "through")
+        assert take(one) == "through"
+        lines = run("route", "map", one)
+        assert lines[:4] == ["", "Finding Linked Brokers:", f"    {one}... Ok", f"    {two}... Ok"]
+        assert lines[4:8] == ["", "Dynamic Routes:", "", "  Exchange fed.topic:"]
+        assert lines[8] in (f"    {one} <=> {two}", f"    {two} <=> {one}")
+        assert lines[9:] == ["", "Static Routes:", "  none found", ""]
+        run("dynamic", "del", one, two, "fed.topic")
+        assert run("route", "list", one) == []
+
+
+def test_a_static_route(run: Run, places: list[str]) -> None:
+    one, two = places
+    run("route", "add", one, two, "amq.topic", "global.#")
+    assert run("route", "list", one) == [f"{one} {two} amq.topic   global.# False"]
+    bind(one, "amq.topic", "#")
+    bound(two, "global.#")
+    publish(two, "amq.topic/global.x", "x")
+    assert take(one) == "x"
+    lines = run("route", "map", one)
+    assert lines[lines.index("Dynamic Routes:") :] == [
+        "Dynamic Routes:",
+        "  none found",
+        "",
+        "Static Routes:",
+        "",
+        f"  {one}(ex=amq.topic) <= {two}(ex=amq.topic) key=global.#",
+        "",
+    ]
+
+
+def test_a_queue_route_and_its_graph(run: Run, places: list[str]) -> None:
+    one, two = places
+    publish(two, "q", "y")
+    bind(one, "amq.fanout")
+    run("queue", "add", one, two, "amq.fanout", "q", "--ack", "10", "--credit", "20")
+    assert take(one) == "y"
+    assert f"  {one}(ex=amq.fanout) <= {two}(queue=q)" in run("route", "map", one)
+    assert run("route", "map", two, "--dot") == ["digraph routes {", "  node [shape=box];", f'  "{two}";', "}"]
+    graph = run("route", "map", one, "--dot")
+    assert f'  "{two}" -> "{one}" [label="q to amq.fanout"];' in graph
+    with BrokerAgent.connect(one, timeout=30) as agent:
+        (bridge,) = agent.list("bridge")
+        assert (bridge["sync"], bridge["credit"]) == (10, 20)
+    run("queue", "del", one, two, "amq.fanout", "q", "-e")
+    assert run("link", "list", one) == ["No Links Found"]
+
+
+def test_a_push_route(run: Run, places: list[str]) -> None:
+    one, two = places
+    run("-s", "queue", "add", one, two, "amq.fanout", "q")
+    bind(one, "amq.fanout")
+    publish(two, "q", "pushed")
+    assert take(one) == "pushed"
+    assert f"  {two}(queue=q) => {one}(ex=amq.fanout)" in run("route", "map", two)
+    assert run("route", "list", two) == [f"{two} {one} amq.fanout          q True"]
+    run("-s", "queue", "del", one, two, "amq.fanout", "q")
+    assert run("route", "list", two) == []
+
+
+def test_links(run: Run, fails: Fails, places: list[str]) -> None:
+    one, two = places
+    assert run("link", "list", one) == ["No Links Found"]
+    assert run("-v", "link", "add", one, two) == ["Link state is Operational"]
+    run("-q", "-d", "link", "add", one, "localhost:1")
+    lines = run("link", "list", one)
+    assert lines[1].split() == ["Host", "Port", "Transport", "Durable", "State", "Last", "Error"]
+    host, port = two.split(":")
+    assert f"{host:<16}{port:<8}tcp          N     Operational" in lines
+    assert any(line.startswith("localhost       1       tcp          Y     ") for line in lines)
+    assert fails("link", "del", one, "localhost:2") == "Failed: Link not found\n"
+    assert run("-v", "link", "del", one, two) == [f"The link to {two} is deleted"]
+    assert len(run("link", "list", one)) == 4
+
+
+def test_durable_routes_need_durable_links(run: Run, fails: Fails, places: list[str]) -> None:
+    one, two = places
+    run("route", "add", one, two, "amq.topic", "a")
+    error = fails("route", "add", one, two, "amq.topic", "b", "--durable")
+    assert "Can't create a durable route on a non-durable link" in error
+
+
+def test_what_is_there_or_missing(run: Run, fails: Fails, places: list[str]) -> None:
+    one, two = places
+    run("route", "add", one, two, "amq.topic", "a", "tag", "other,ids")
+    duplicate = ("route", "add", one, two, "amq.topic", "a")
+    assert fails(*duplicate) == "Failed: Duplicate Route - ignoring: amq.topic(a)\n"
+    assert run(*duplicate, "-q") == []
+    missing = ("route", "del", one, two, "amq.topic", "b")
+    assert fails(*missing) == "Failed: Route not found\n"
+    assert run(*missing, "-q") == []
+    no_link = ("route", "del", two, one, "amq.topic", "b")
+    assert fails(*no_link) == f"Failed: No link found from {one} to {two}\n"
+    assert run(*no_link, "-q") == []
+    assert fails("link", "add", one, one) == "Failed: Linking broker to itself is not permitted\n"
+    assert "--src-local is not permitted on dynamic routes" in fails("-s", "dynamic", "add", one, two, "amq.topic")
+    assert "no exchange or queue 'none'" in fails("route", "add", one, two, "none", "k")
+
+
+def test_flush(run: Run, places: list[str]) -> None:
+    one, two = places
+    for key in ("a", "b"):
+        run("route", "add", one, two, "amq.topic", key)
+    assert sorted(run("route", "flush", one, "-v", "-e")) == [
+        f"Deleting Bridge: {two} amq.topic a... Ok",
+        f"Deleting Bridge: {two} amq.topic b... Ok",
+        f"Deleting Link: {two}... Ok",
+    ]
+    assert run("link", "list", one) == ["No Links Found"]
+
+
+def test_a_map_names_brokers_that_cannot_be_reached(run: Run, places: list[str]) -> None:
+    run("-q", "link", "add", places[0], "127.0.0.1:1")
+    assert any(line.startswith("    127.0.0.1:1... ") and "refused" in line for line in run("route", "map", places[0]))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "dynamic",
+        "dynamic add a b",
+        "route add a b amq.topic",
+        "route del a b amq.topic k more",
+        "queue add a b amq.topic",
+        "link add a",
+        "link turn a b",
+        "route list a b",
+    ],
+)
+def test_wrong_arguments(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words.split()) == 255
+    assert capsys.readouterr().out.startswith("Usage: qpid-route [OPTIONS] dynamic add <dest-broker> <src-broker>")
+
+
+def test_wrong_options(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--ack", "70000"], ["--no-such"], ["--ssl-key", "x", "link", "list"]):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == 2
+    assert "is not a whole number from 0 to 65535" in capsys.readouterr().err
+
+
+def test_addresses_that_are_none(fails: Fails) -> None:
+    assert "port" in fails("link", "list", "localhost:x")
+
+
+@pytest.mark.slow
+def test_the_tree_of_the_manual(run: Run) -> None:
+    """Eight brokers in two tiers, of which each is reached from each."""
+    pairs = [(1, 2), (3, 2), (4, 2), (2, 5), (5, 6), (6, 7), (6, 8)]
+    with ExitStack() as stack:
+        places = dict(enumerate(start(8, stack, exchange="fed.topic"), 1))
+        for one, two in pairs:
+            run("-q", "dynamic", "add", places[one], places[two], "fed.topic")
+            run("-q", "dynamic", "add", places[two], places[one], "fed.topic")
+        for number in (1, 8):
+            bind(places[number], "fed.topic", "k")
+        for number in set(places) - {1, 8}:
+            bound(places[number], "k")
+        bound(places[1], "k")
+        bound(places[8], "k")
+        publish(places[4], "fed.topic/k", "from 4")
+        publish(places[1], "fed.topic/k", "from 1")
+        assert sorted(str(take(places[8])) for _ in range(2)) == ["from 1", "from 4"]
+        assert sorted(str(take(places[1])) for _ in range(2)) == ["from 1", "from 4"]
+        lines = run("route", "map", places[3])
+        assert len([line for line in lines if line.endswith("... Ok")]) == 8
+        assert len([line for line in lines if " <=> " in line]) == len(pairs)
