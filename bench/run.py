@@ -56,6 +56,7 @@ PROGRAMS = (
     Program("broker_persistent", ("--rounds", "1", "--part", "20")),
     Program("broker_connections", ("--connections", "200")),
     Program("broker_returns", ("--agents", "100")),
+    Program("federation", ("--messages", "5000", "--hops", "50")),
     Program("broker_bindings", ("--bindings", "10", "1000", "--messages", "1000", "--rounds", "1")),
     Program("broker_start", ("--messages", "10000", "--rounds", "1")),
     Program("messaging_send", ("--rounds", "1")),

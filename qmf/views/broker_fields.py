@@ -17,6 +17,9 @@ _IMPORTANT: Mapping[str, Sequence[str]] = {
     "broker": ("queueCount", "msgDepth", "msgTotalEnqueues", "msgTotalDequeues"),
     "connection": ("msgsFromClient", "msgsToClient", "bytesFromClient", "bytesToClient"),
     "exchange": ("bindingCount", "msgReceives", "msgRoutes", "msgDrops"),
+    "incoming": ("transfers",),
+    "link": ("state", "lastError"),
+    "outgoing": ("transfers",),
     "queue": ("msgDepth", "consumerCount", "msgTotalEnqueues", "msgTotalDequeues"),
 }
 

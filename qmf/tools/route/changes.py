@@ -8,7 +8,7 @@ import attrs
 
 from qmf.errors import QmfError
 from qmf.tools.route.options import UNLIMITED
-from qmf.tools.route.places import Place
+from qmf.tools.route.places import BrokerPlace
 from qmf.tools.route.routed_broker import BridgeView, LinkView, RoutedBroker
 
 #: How often a link is looked at until it is up, and the seconds between.
@@ -43,7 +43,7 @@ class RouteOptions:
 
 
 @attrs.frozen
-class Route:
+class RouteSpec:
     """A route that is added or deleted.
 
     Attributes:
@@ -82,7 +82,7 @@ class RouteChanges:
         self._broker = broker
         self._options = options
 
-    def add_link(self, other: Place, mechanism: str = "") -> LinkView:
+    def add_link(self, other: BrokerPlace, mechanism: str = "") -> LinkView:
         """Add a link to another broker, unless it is there.
 
         Raises:
@@ -105,7 +105,7 @@ class RouteChanges:
             self._broker.agent.call("connect", arguments)
         return self._check_link(other)
 
-    def delete_link(self, other: Place) -> None:
+    def delete_link(self, other: BrokerPlace) -> None:
         """Delete a link, with its routes.
 
         Raises:
@@ -118,7 +118,7 @@ class RouteChanges:
         self._broker.close(link)
         self._say(f"The link to {link.place} is deleted")
 
-    def add_route(self, other: Place, route: Route, mechanism: str = "") -> None:
+    def add_route(self, other: BrokerPlace, route: RouteSpec, mechanism: str = "") -> None:
         """Add a route, and a link for it if there is none.
 
         Raises:
@@ -156,7 +156,7 @@ class RouteChanges:
         self._broker.agent.create("bridge", name, properties)
         self._say("The route is created")
 
-    def delete_route(self, other: Place, route: Route) -> None:
+    def delete_route(self, other: BrokerPlace, route: RouteSpec) -> None:
         """Delete a route, and its link, if that has no other one and the options say so.
 
         Raises:
@@ -190,7 +190,7 @@ class RouteChanges:
                 self._broker.close(link)
                 self._say(f"Deleting Link: {link.place}... Ok")
 
-    def _check_link(self, other: Place) -> LinkView:
+    def _check_link(self, other: BrokerPlace) -> LinkView:
         """The link, as soon as it is up, or after a while."""
         link = self._broker.link_to(other)
         looks = 0 if self._options.quiet else _LOOKS

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import attrs
 
 from qmf.tools.connecting import OK, access_of, check_connection_options, open_broker, run_tool
-from qmf.tools.route.changes import Route, RouteChanges, RouteOptions
+from qmf.tools.route.changes import RouteChanges, RouteOptions, RouteSpec
 from qmf.tools.route.listings import dot_lines, link_lines, map_lines, route_lines
 from qmf.tools.route.options import USAGE, build_parser
-from qmf.tools.route.places import Place
+from qmf.tools.route.places import BrokerPlace
 from qmf.tools.route.routed_broker import RoutedBroker
 from qmf.tools.route.topology import Topology
 
@@ -21,7 +21,7 @@ WRONG_ARGUMENTS = 255
 
 
 @attrs.frozen
-class Command:
+class RouteCommand:
     """A command of the tool.
 
     Attributes:
@@ -45,7 +45,7 @@ class RouteTool:
         other: the other broker, where the command has one.
     """
 
-    def __init__(self, options: argparse.Namespace, broker: RoutedBroker, other: Place | None) -> None:
+    def __init__(self, options: argparse.Namespace, broker: RoutedBroker, other: BrokerPlace | None) -> None:
         """Make a run; arguments as the attributes."""
         self.options = options
         self.broker = broker
@@ -55,32 +55,34 @@ class RouteTool:
 
     def add_dynamic(self, words: Sequence[str]) -> None:
         """dynamic add: exchange [tag] [exclude-list] [mechanism]"""
-        exchange, tag, excludes, mechanism = _padded(words, 4)
+        exchange, tag, excludes, mechanism = _pad(words, 4)
         self._changes.add_route(
-            self._other(), Route(exchange, exchange, dynamic=True, tag=tag, excludes=excludes), mechanism
+            self._other(), RouteSpec(exchange, exchange, dynamic=True, tag=tag, excludes=excludes), mechanism
         )
 
     def delete_dynamic(self, words: Sequence[str]) -> None:
         """dynamic del: exchange"""
-        self._changes.delete_route(self._other(), Route(words[0], words[0], dynamic=True))
+        self._changes.delete_route(self._other(), RouteSpec(words[0], words[0], dynamic=True))
 
     def add_route(self, words: Sequence[str]) -> None:
         """route add: exchange, routing-key [tag] [exclude-list] [mechanism]"""
-        exchange, key, tag, excludes, mechanism = _padded(words, 5)
-        self._changes.add_route(self._other(), Route(exchange, exchange, key, tag=tag, excludes=excludes), mechanism)
+        exchange, key, tag, excludes, mechanism = _pad(words, 5)
+        self._changes.add_route(
+            self._other(), RouteSpec(exchange, exchange, key, tag=tag, excludes=excludes), mechanism
+        )
 
     def delete_route(self, words: Sequence[str]) -> None:
         """route del: exchange, routing-key"""
-        self._changes.delete_route(self._other(), Route(words[0], words[0], words[1]))
+        self._changes.delete_route(self._other(), RouteSpec(words[0], words[0], words[1]))
 
     def add_queue(self, words: Sequence[str]) -> None:
         """queue add: exchange, queue [mechanism]"""
-        exchange, queue, mechanism = _padded(words, 3)
-        self._changes.add_route(self._other(), Route(queue, exchange, queue=True), mechanism)
+        exchange, queue, mechanism = _pad(words, 3)
+        self._changes.add_route(self._other(), RouteSpec(queue, exchange, queue=True), mechanism)
 
     def delete_queue(self, words: Sequence[str]) -> None:
         """queue del: exchange, queue"""
-        self._changes.delete_route(self._other(), Route(words[1], words[0], queue=True))
+        self._changes.delete_route(self._other(), RouteSpec(words[1], words[0], queue=True))
 
     def add_link(self, words: Sequence[str]) -> None:
         """link add: [mechanism]"""
@@ -114,12 +116,12 @@ class RouteTool:
         else:
             _print(map_lines(topology.routes))
 
-    def _other(self) -> Place:
+    def _other(self) -> BrokerPlace:
         assert self.other is not None
         return self.other
 
     @contextlib.contextmanager
-    def _connect(self, place: Place) -> Iterator[RoutedBroker]:
+    def _connect(self, place: BrokerPlace) -> Iterator[RoutedBroker]:
         """Another broker, with the login of the first one."""
         start = self.broker.place
         login = f"{start.username}/{start.password}@" if start.username else ""
@@ -129,19 +131,19 @@ class RouteTool:
             yield RoutedBroker(place, agent)
 
 
-COMMANDS: Mapping[tuple[str, str], Command] = {
-    ("dynamic", "add"): Command(1, 4, RouteTool.add_dynamic),
-    ("dynamic", "del"): Command(1, 1, RouteTool.delete_dynamic),
-    ("route", "add"): Command(2, 5, RouteTool.add_route),
-    ("route", "del"): Command(2, 2, RouteTool.delete_route),
-    ("queue", "add"): Command(2, 3, RouteTool.add_queue),
-    ("queue", "del"): Command(2, 2, RouteTool.delete_queue),
-    ("link", "add"): Command(0, 1, RouteTool.add_link),
-    ("link", "del"): Command(0, 0, RouteTool.delete_link),
-    ("link", "list"): Command(0, 0, RouteTool.list_links, linked=False),
-    ("route", "list"): Command(0, 0, RouteTool.list_routes, linked=False),
-    ("route", "flush"): Command(0, 0, RouteTool.flush_routes, linked=False),
-    ("route", "map"): Command(0, 0, RouteTool.map_routes, linked=False),
+COMMANDS: Mapping[tuple[str, str], RouteCommand] = {
+    ("dynamic", "add"): RouteCommand(1, 4, RouteTool.add_dynamic),
+    ("dynamic", "del"): RouteCommand(1, 1, RouteTool.delete_dynamic),
+    ("route", "add"): RouteCommand(2, 5, RouteTool.add_route),
+    ("route", "del"): RouteCommand(2, 2, RouteTool.delete_route),
+    ("queue", "add"): RouteCommand(2, 3, RouteTool.add_queue),
+    ("queue", "del"): RouteCommand(2, 2, RouteTool.delete_queue),
+    ("link", "add"): RouteCommand(0, 1, RouteTool.add_link),
+    ("link", "del"): RouteCommand(0, 0, RouteTool.delete_link),
+    ("link", "list"): RouteCommand(0, 0, RouteTool.list_links, linked=False),
+    ("route", "list"): RouteCommand(0, 0, RouteTool.list_routes, linked=False),
+    ("route", "flush"): RouteCommand(0, 0, RouteTool.flush_routes, linked=False),
+    ("route", "map"): RouteCommand(0, 0, RouteTool.map_routes, linked=False),
 }
 
 
@@ -168,8 +170,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_tool(lambda: _run(options, command, at, rest))
 
 
-def _run(options: argparse.Namespace, command: Command, brokers: Sequence[str], words: Sequence[str]) -> int:
-    places = [Place.of(item) for item in brokers] or [Place.of("localhost")]
+def _run(options: argparse.Namespace, command: RouteCommand, brokers: Sequence[str], words: Sequence[str]) -> int:
+    places = [BrokerPlace.of(item) for item in brokers] or [BrokerPlace.of("localhost")]
     own = 1 if options.src_local and len(places) > 1 else 0
     options.broker = brokers[own] if brokers else "localhost"
     other = places[1 - own] if len(places) > 1 else None
@@ -178,7 +180,7 @@ def _run(options: argparse.Namespace, command: Command, brokers: Sequence[str], 
     return OK
 
 
-def _padded(words: Sequence[str], count: int) -> list[str]:
+def _pad(words: Sequence[str], count: int) -> list[str]:
     return [*words, *[""] * (count - len(words))]
 
 

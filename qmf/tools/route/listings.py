@@ -78,7 +78,7 @@ def dot_lines(routes: Sequence[MappedRoute], brokers: Sequence[str]) -> Iterator
     yield "digraph routes {"
     yield "  node [shape=box];"
     for broker in brokers:
-        yield f"  {_quoted(broker)};"
+        yield f"  {_quote(broker)};"
     for item in routes:
         source, target = item.ends
         bridge = item.bridge
@@ -86,7 +86,7 @@ def dot_lines(routes: Sequence[MappedRoute], brokers: Sequence[str]) -> Iterator
         if bridge.text("dest") != bridge.text("src"):
             label = f"{label} to {bridge.text('dest')}"
         style = ", style=dashed" if bridge.flag("dynamic") else ""
-        yield f"  {_quoted(source)} -> {_quoted(target)} [label={_quoted(label)}{style}];"
+        yield f"  {_quote(source)} -> {_quote(target)} [label={_quote(label)}{style}];"
     yield "}"
 
 
@@ -111,6 +111,6 @@ def _static_line(item: MappedRoute) -> str:
     return f"  {item.broker}({target}) <= {item.other}({source}){key}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -10,7 +10,7 @@ from qmf.connecting import BrokerTarget
 
 
 @attrs.frozen
-class Place:
+class BrokerPlace:
     """Where a broker is.
 
     Attributes:
@@ -26,7 +26,7 @@ class Place:
     password: str = attrs.field(default="", repr=False)
 
     @classmethod
-    def of(cls, address: str) -> Place:
+    def of(cls, address: str) -> BrokerPlace:
         """That of an address.
 
         Raises:

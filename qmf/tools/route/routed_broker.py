@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from qmf.client import BrokerAgent
-from qmf.tools.route.places import Place
+from qmf.tools.route.places import BrokerPlace
 
 
 @attrs.frozen
@@ -90,7 +90,7 @@ class RoutedBroker:
         agent: its agent.
     """
 
-    def __init__(self, place: Place, agent: BrokerAgent) -> None:
+    def __init__(self, place: BrokerPlace, agent: BrokerAgent) -> None:
         """Make a view of a connected broker; arguments as the attributes."""
         self.place = place
         self.agent = agent
@@ -113,7 +113,7 @@ class RoutedBroker:
             if (link := links.get(bridge.link_id)) is not None:
                 yield link, bridge
 
-    def link_to(self, other: Place) -> LinkView | None:
+    def link_to(self, other: BrokerPlace) -> LinkView | None:
         """The link to another broker."""
         return next((link for link in self.links() if other.is_at(link.host, link.port)), None)
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 
 from qmf.errors import QmfError
 from qmf.tools.route.listings import MappedRoute
-from qmf.tools.route.places import Place
+from qmf.tools.route.places import BrokerPlace
 from qmf.tools.route.routed_broker import RoutedBroker
 
 #: Connects to a broker, until the end of the block.
-Connect = Callable[[Place], contextlib.AbstractContextManager[RoutedBroker]]
+Connect = Callable[[BrokerPlace], contextlib.AbstractContextManager[RoutedBroker]]
 
 
 class Topology:
@@ -29,7 +29,7 @@ class Topology:
             connect: connects to a broker.
             report: called with a line for each broker.
         """
-        self.places: list[Place] = []
+        self.places: list[BrokerPlace] = []
         self.routes: list[MappedRoute] = []
         self._connect = connect
         self._report = report
@@ -41,7 +41,7 @@ class Topology:
         waiting = list(self._look(start))
         while waiting:
             place = waiting.pop(0)
-            if self._known(place) is not None:
+            if self._find(place) is not None:
                 continue
             self.places.append(place)
             try:
@@ -54,15 +54,15 @@ class Topology:
         # By the names under which the brokers were found first.
         self.routes = [MappedRoute(item.broker, self._name(item.other), item.bridge) for item in self.routes]
 
-    def _look(self, broker: RoutedBroker) -> Iterator[Place]:
+    def _look(self, broker: RoutedBroker) -> Iterator[BrokerPlace]:
         for link, bridge in broker.routes():
             self.routes.append(MappedRoute(str(broker.place), link.place, bridge))
         for link in broker.links():
-            yield Place(link.host, link.port, link.values.get("transport") == "ssl")
+            yield BrokerPlace(link.host, link.port, link.values.get("transport") == "ssl")
 
-    def _known(self, place: Place) -> Place | None:
+    def _find(self, place: BrokerPlace) -> BrokerPlace | None:
         return next((item for item in self.places if item.is_at(place.host, place.port)), None)
 
     def _name(self, place: str) -> str:
         host, _, port = place.rpartition(":")
-        return str(self._known(Place(host, int(port))) or place)
+        return str(self._find(BrokerPlace(host, int(port))) or place)

@@ -7,8 +7,11 @@ import contextlib
 import os
 import random
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import urlsplit
 
 import pytest
 from broker.management.managed import knows_agent
@@ -61,10 +64,10 @@ async def administrated(life: Life) -> AsyncIterator[remote.Broker]:
         yield found
 
 
-async def send_all(life: Life, numbers: range) -> None:
+async def send_all(life: Life, address: str, numbers: range) -> None:
     """Send durable messages, each until it is accepted."""
     async with aio.Connection(life.url, reconnect=True) as connection:
-        sender = await (await connection.session()).sender("start")
+        sender = await (await connection.session()).sender(address)
         for number in numbers:
             while True:
                 try:
@@ -74,10 +77,9 @@ async def send_all(life: Life, numbers: range) -> None:
                     await asyncio.sleep(0)
 
 
-async def run(lives: Sequence[Life], kills: int, seed: int) -> tuple[set[str], int]:
-    """Messages go from the first broker to the second one, and on to the third; what came, and how many of it twice."""
+async def make_links(lives: Sequence[Life]) -> str:
+    """Links from the first broker to the second one, and on to the queue ``end`` of the third; where to send to."""
     first, second, third = lives
-    chance = random.Random(seed)
     durable = {"durable": True}
     async with administrated(second) as it:
         await it.create("queue", "turn", durable, True)
@@ -89,8 +91,39 @@ async def run(lives: Sequence[Life], kills: int, seed: int) -> tuple[set[str], i
         await it.create("queue", "end", durable, True)
         await it.create("domain", "peer", {"url": second.url, **durable}, True)
         await it.create("incoming", "in", {"domain": "peer", "source": "turn", "target": "end", **durable}, True)
+    return "start"
+
+
+async def make_routes(lives: Sequence[Life]) -> str:
+    """The same by dynamic routes of an exchange, which follow the only binding, that of ``end``."""
+    durable = {"durable": True}
+    async with administrated(lives[-1]) as it:
+        await it.create("queue", "end", durable, True)
+        await it.create("binding", "amq.topic/end/k", {}, True)
+    for source, destination in pairwise(lives):
+        place = urlsplit(source.url)
+        async with administrated(destination) as it:
+            await it.create("link", "link", {"host": place.hostname, "port": place.port, **durable}, True)
+            route = {"link": "link", "src": "amq.topic", "dest": "amq.topic", "dynamic": True, **durable}
+            await it.create("bridge", "route", route, True)
+    async with Client(lives[0].url, settle=0.0) as client:
+        await knows_agent(client)
+        while "k" not in [item.bindingKey for item in await client.objects(remote.Binding)]:
+            await asyncio.sleep(0.01)
+    return "amq.topic/k"
+
+
+#: Makes the links of brokers.
+Make: TypeAlias = Callable[[Sequence[Life]], Awaitable[str]]
+
+
+async def run(lives: Sequence[Life], make: Make, kills: int, seed: int) -> tuple[set[str], int]:
+    """Messages go from the first broker to the third one; what came, and how many of it twice."""
+    first, third = lives[0], lives[-1]
+    chance = random.Random(seed)
+    address = await make(lives)
     for kill in range(kills):
-        sending = asyncio.create_task(send_all(first, range(kill * BATCH, (kill + 1) * BATCH)))
+        sending = asyncio.create_task(send_all(first, address, range(kill * BATCH, (kill + 1) * BATCH)))
         victim = chance.choice(lives)
         for _ in range(chance.randrange(1, 200)):  # a random time on
             await asyncio.sleep(0.001)
@@ -108,12 +141,12 @@ async def run(lives: Sequence[Life], kills: int, seed: int) -> tuple[set[str], i
     return set(found), len(found) - len(set(found))
 
 
-def kill_again_and_again(folder: Path, kills: int, seed: int) -> None:
+def kill_again_and_again(folder: Path, make: Make, kills: int, seed: int) -> None:
     lives = [Life(folder / name) for name in ("first", "second", "third")]
     try:
         for life in lives:
             life.start()
-        found, doubled = asyncio.run(run(lives, kills, seed))
+        found, doubled = asyncio.run(run(lives, make, kills, seed))
     finally:
         for life in lives:
             life.kill()
@@ -121,10 +154,12 @@ def kill_again_and_again(folder: Path, kills: int, seed: int) -> None:
     assert found == {str(number) for number in range(kills * BATCH)}
 
 
-def test_a_few_kills(tmp_path: Path) -> None:
-    kill_again_and_again(tmp_path, 3, 1)
+@pytest.mark.parametrize("make", [make_links, make_routes], ids=["links", "routes"])
+def test_a_few_kills(make: Make, tmp_path: Path) -> None:
+    kill_again_and_again(tmp_path, make, 3, 1)
 
 
 @pytest.mark.soak
-def test_many_kills(tmp_path: Path) -> None:
-    kill_again_and_again(tmp_path, KILLS, random.randrange(2**32))
+@pytest.mark.parametrize("make", [make_links, make_routes], ids=["links", "routes"])
+def test_many_kills(make: Make, tmp_path: Path) -> None:
+    kill_again_and_again(tmp_path, make, KILLS, random.randrange(2**32))
