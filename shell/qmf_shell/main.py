@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from qmf._version import __version__
 from qmf.connecting import add_connection_options, config_path
 from qmf_shell.command_line import ProgramParser, failed_to_open, run_program, seconds
-from qmf_shell.exit_codes import USAGE
+from qmf_shell.exit_codes import USAGE, code_of
 
 if TYPE_CHECKING:
     from qmf.connecting import Connections
@@ -136,8 +136,8 @@ def main(
             parser.error("--interval is for the embedded host agent and cannot be combined with --lake")
         if options.script is not None:
             options.inputs = [*options.inputs, ("file", options.script)]
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else USAGE
+    except SystemExit as end:
+        return code_of(end)
     # Until the prompt is shown, nearly all objects created are kept: collecting garbage would find none.
     gc.disable()
     try:

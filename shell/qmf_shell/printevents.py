@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from qmf._option_values import count
 from qmf.connecting import UrlAction, add_connection_options
 from qmf_shell.command_line import ProgramParser, failed_to_open, run_program
-from qmf_shell.exit_codes import INTERRUPTED, OK, UNREACHABLE, USAGE
+from qmf_shell.exit_codes import INTERRUPTED, OK, UNREACHABLE, USAGE, code_of
 
 if TYPE_CHECKING:
     from qmf.views.event_filter import EventFilter
@@ -110,8 +110,8 @@ def main(argv: Sequence[str] | None = None, *, abbreviations: bool = False) -> i
     try:
         options = parser.parse_args(argv)
         wanted = _filter(parser, options)
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else USAGE
+    except SystemExit as end:
+        return code_of(end)
     return run_program(options, lambda: _run(options, wanted))
 
 

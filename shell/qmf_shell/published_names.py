@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from qmf._version import __version__
-from qmf_shell.exit_codes import OK, USAGE
+from qmf_shell.exit_codes import OK, USAGE, code_of
 
 #: The default broker of `qpid-tool`, as in the published one.
 DEFAULT_BROKER = "localhost"
@@ -61,8 +61,8 @@ def tool(argv: Sequence[str] | None = None) -> int:
         options = build_parser(abbreviations=True).parse_args(words)
     except _UsageError as error:
         return _wrong("qpid-tool", error)
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else USAGE
+    except SystemExit as end:
+        return code_of(end)
     if options.script is not None and not options.broker:
         # What is a script there is an address here.
         words.reverse()

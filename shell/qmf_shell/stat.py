@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from qmf._option_values import count
 from qmf.connecting import add_connection_options
 from qmf_shell.command_line import ProgramParser, failed_to_open, run_program, seconds
-from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK, USAGE
+from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK, code_of
 
 if TYPE_CHECKING:
     from qmf_shell.modes.screen import Screen
@@ -102,8 +102,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.error("-n needs -i: it counts refreshes")
         if options.view and options.letter and options.view != options.letter:
             parser.error(f"one view at a time: {options.view} or {options.letter}")
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else USAGE
+    except SystemExit as end:
+        return code_of(end)
     return run_program(options, lambda: _run(options))
 
 

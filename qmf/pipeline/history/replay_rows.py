@@ -13,11 +13,10 @@ from qmf.pipeline.history.rows import CellReader
 from qmf.pipeline.history.schemas import key_of
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, MemberKind
-from qmf.pipeline.lake.days import day
+from qmf.pipeline.lake.days import NS_PER_DAY, day
 from qmf.schema import ClassKey
 
 #: The agents' clocks may differ from the recorder's by a day where files are chosen.
-_DAY = 86_400 * 10**9
 
 Order = tuple[int, str, int]
 """Time of arrival, run, and number of a row."""
@@ -124,7 +123,7 @@ def _objects(files: LakeFiles, database: Database, version: ClassVersion, first:
     sql = f"select {_ORDER}, {own}{properties.sql}{statistics.sql} from {{files}} {_WHERE} order by {_ORDER}"
     key, count = key_of(version), len(properties.columns)
     # An object that was asked for has the time of its last change, which may be long before.
-    source = files.select(RowKind.OBJECTS, version, last=day(last + _DAY))
+    source = files.select(RowKind.OBJECTS, version, last=day(last + NS_PER_DAY))
     for (
         time,
         run,
@@ -153,6 +152,6 @@ def _events(files: LakeFiles, database: Database, version: ClassVersion, first: 
     rows = CellReader.of(version)
     key = key_of(version)
     sql = f"select {_ORDER}, _agent, _ts_ns, _severity{rows.sql} from {{files}} {_WHERE} order by {_ORDER}"
-    source = files.select(RowKind.EVENTS, version, day(first - _DAY), day(last + _DAY))
+    source = files.select(RowKind.EVENTS, version, day(first - NS_PER_DAY), day(last + NS_PER_DAY))
     for time, run, seq, agent, raised, severity, *cells in database.each(sql, source, (first, last)):
         yield ReplayedEvent((time, run, seq), agent, key, raised, severity, rows.values(cells, agent or ""))
