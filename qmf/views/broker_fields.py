@@ -43,6 +43,11 @@ class FieldKind(enum.Enum):
     NUMBER = enum.auto()
     #: A number of bytes.
     SIZE = enum.auto()
+    #: A number that identifies something.
+    IDENTIFIER = enum.auto()
+    #: How long the object has existed, and how long ago its values changed; no value of the object.
+    AGE = enum.auto()
+    IDLE = enum.auto()
 
 
 _LEFT_OUT_FIRST = (FieldKind.FLAG, FieldKind.SIZE)
@@ -53,15 +58,19 @@ class NodeField:
     """A column.
 
     Attributes:
-        heading: its heading.
+        heading: its heading; empty if only `qpid-stat` shows it.
         value: name of the property or statistic of qpidd's class.
         kind: what it is.
+        published: its heading in `qpid-stat`, where that is another one; empty if only `qmf-stat` shows it.
+        shortens: whether its texts may be shortened where there is no room.
         spare: whether it is left out first where there is no room; by default flags and sizes.
     """
 
     heading: str
     value: str
     kind: FieldKind = FieldKind.NUMBER
+    published: str = attrs.field(default=attrs.Factory(lambda self: self.heading, takes_self=True), kw_only=True)
+    shortens: bool = attrs.field(default=False, kw_only=True)
     spare: bool = attrs.field(default=attrs.Factory(lambda self: self.kind in _LEFT_OUT_FIRST, takes_self=True))
 
 
@@ -90,6 +99,62 @@ EXCHANGE_FIELDS: Sequence[NodeField] = (
     NodeField("byteIn", "byteReceives", FieldKind.SIZE),
     NodeField("byteOut", "byteRoutes", FieldKind.SIZE),
     NodeField("byteDrop", "byteDrops", FieldKind.SIZE),
+)
+CONNECTION_FIELDS: Sequence[NodeField] = (
+    NodeField("connection", "address", FieldKind.NAME),
+    NodeField("process", "remoteProcessName", FieldKind.TEXT, published="cproc"),
+    NodeField("pid", "remotePid", FieldKind.IDENTIFIER, published="cpid", spare=True),
+    NodeField("mech", "saslMechanism", FieldKind.TEXT, spare=True),
+    NodeField("user", "authIdentity", FieldKind.TEXT, published="auth", shortens=True),
+    NodeField("protocol", "protocol", FieldKind.TEXT, published="", spare=True),
+    NodeField("since", "", FieldKind.AGE, published="connected"),
+    NodeField("", "", FieldKind.IDLE, published="idle"),
+    NodeField("msgIn", "msgsFromClient"),
+    NodeField("msgOut", "msgsToClient"),
+)
+
+
+@attrs.frozen
+class TotalField:
+    """A statistic of a broker, and of its queues, in messages and mostly in bytes.
+
+    Attributes:
+        heading: in `qmf-stat`, which adds those up that have the same; empty if it doesn't show this one.
+        published: in `qpid-stat`.
+        messages, octets: names of the statistics of qpidd's classes; empty where there is none in bytes.
+        of_queues: queues have it as well.
+    """
+
+    heading: str
+    published: str
+    messages: str
+    octets: str = ""
+    of_queues: bool = attrs.field(default=True, kw_only=True)
+
+
+TOTAL_FIELDS: Sequence[TotalField] = (
+    TotalField("queue depth", "queue-depth", "msgDepth", "byteDepth"),
+    TotalField("enqueued", "total-enqueues", "msgTotalEnqueues", "byteTotalEnqueues"),
+    TotalField("dequeued", "total-dequeues", "msgTotalDequeues", "byteTotalDequeues"),
+    TotalField("persistent enqueued", "persistent-enqueues", "msgPersistEnqueues", "bytePersistEnqueues"),
+    TotalField("persistent dequeued", "persistent-dequeues", "msgPersistDequeues", "bytePersistDequeues"),
+    TotalField("transactional enqueued", "transactional-enqueues", "msgTxnEnqueues", "byteTxnEnqueues"),
+    TotalField("transactional dequeued", "transactional-dequeues", "msgTxnDequeues", "byteTxnDequeues"),
+    TotalField("", "flow-to-disk-depth", "msgFtdDepth", "byteFtdDepth"),
+    TotalField("", "flow-to-disk-enqueues", "msgFtdEnqueues", "byteFtdEnqueues"),
+    TotalField("", "flow-to-disk-dequeues", "msgFtdDequeues", "byteFtdDequeues"),
+    TotalField("acquired", "acquires", "acquires"),
+    TotalField("released", "releases", "releases"),
+    TotalField("discarded: no route", "discards-no-route", "discardsNoRoute", of_queues=False),
+    TotalField("discarded: expired", "discards-ttl-expired", "discardsTtl"),
+    TotalField("discarded: limit, ring, LVQ", "discards-limit-overflow", "discardsOverflow"),
+    TotalField("discarded: limit, ring, LVQ", "discards-ring-overflow", "discardsRing"),
+    TotalField("discarded: limit, ring, LVQ", "discards-lvq-replace", "discardsLvq"),
+    TotalField("discarded: by subscriber, purge", "discards-subscriber-reject", "discardsSubscriber"),
+    TotalField("discarded: by subscriber, purge", "discards-purged", "discardsPurge"),
+    TotalField("", "reroutes", "reroutes"),
+    TotalField("abandoned", "abandoned", "abandoned", of_queues=False),
+    TotalField("abandoned", "abandoned-via-alt", "abandonedViaAlt", of_queues=False),
 )
 
 

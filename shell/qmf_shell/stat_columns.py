@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
-from qmf.views.broker_fields import EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
+from qmf.views.broker_fields import CONNECTION_FIELDS, EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
 from qmf.views.objects import ObjectKey, ObjectView
 from qmf_shell.results.cells import Cell, Duration, Quantity
 from qmf_shell.results.result import CellForm, Role, TableColumn
@@ -66,29 +66,26 @@ def _since(item: ObjectView) -> Cell:
 
 
 def _node_column(field: NodeField) -> ViewColumn:
-    """The column of a queue or an exchange."""
+    """The column of a queue, an exchange or a connection."""
     match field.kind:
         case FieldKind.NAME:
             return ViewColumn(field.heading, lambda item: item.identity.index or "(default)", Role.NAME, shortens=True)
         case FieldKind.TEXT | FieldKind.FLAG:
-            return ViewColumn(field.heading, _value(field.value), Role.TEXT, spare=field.spare)
+            return ViewColumn(field.heading, _value(field.value), Role.TEXT, field.shortens, field.spare)
+        case FieldKind.IDENTIFIER:
+            return ViewColumn(field.heading, lambda item: _identifier(item.values.get(field.value)), spare=field.spare)
+        case FieldKind.AGE | FieldKind.IDLE:
+            return ViewColumn(field.heading, _since)
         case FieldKind.NUMBER:
             return ViewColumn(field.heading, _value(field.value), spare=field.spare)
         case FieldKind.SIZE:
             return ViewColumn(field.heading, _value(field.value, unit="octet"), spare=field.spare)
 
 
-_CONNECTIONS = (
-    ViewColumn("connection", lambda item: item.identity.index, Role.NAME, shortens=True),
-    ViewColumn("process", _value("remoteProcessName"), Role.TEXT),
-    ViewColumn("pid", lambda item: _identifier(item.values.get("remotePid")), spare=True),
-    ViewColumn("mech", _value("saslMechanism"), Role.TEXT, spare=True),
-    ViewColumn("user", _value("authIdentity"), Role.TEXT, shortens=True),
-    ViewColumn("protocol", _value("protocol"), Role.TEXT, spare=True),
-    ViewColumn("since", _since),
-    ViewColumn("msgIn", _value("msgsFromClient")),
-    ViewColumn("msgOut", _value("msgsToClient")),
-)
+def _node_columns(fields: Sequence[NodeField]) -> list[ViewColumn]:
+    return [_node_column(field) for field in fields if field.heading]
+
+
 _SUBSCRIPTIONS = (
     ViewColumn(
         "subscription", lambda item: _plain(item.values.get("name")) or item.identity.index, Role.NAME, shortens=True
@@ -105,8 +102,8 @@ _SUBSCRIPTIONS = (
 SUBSCRIPTION_CLASSES = ("subscription", "outgoing")
 #: Views with the classes of their rows; the first class is one that every qpidd has.
 VIEW_COLUMNS: Mapping[str, tuple[Sequence[str], Sequence[ViewColumn]]] = {
-    "queues": (("queue",), [_node_column(field) for field in QUEUE_FIELDS]),
-    "exchanges": (("exchange",), [_node_column(field) for field in EXCHANGE_FIELDS]),
-    "connections": (("connection",), _CONNECTIONS),
+    "queues": (("queue",), _node_columns(QUEUE_FIELDS)),
+    "exchanges": (("exchange",), _node_columns(EXCHANGE_FIELDS)),
+    "connections": (("connection",), _node_columns(CONNECTION_FIELDS)),
     "subscriptions": (SUBSCRIPTION_CLASSES, _SUBSCRIPTIONS),
 }

@@ -8,6 +8,7 @@ import attrs
 
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Kind
+from qmf.views.broker_fields import TOTAL_FIELDS
 from qmf.views.fields import sort_by
 from qmf.views.objects import ObjectView
 from qmf.views.text import listing, natural_key, plural
@@ -137,22 +138,6 @@ def _classes(context: Context) -> Table:
     return Table(columns, rows, title=plural(len(rows), "class", "classes"), empty="No classes.")
 
 
-_TOTALS = (
-    ("queue depth", "msgDepth", "byteDepth"),
-    ("enqueued", "msgTotalEnqueues", "byteTotalEnqueues"),
-    ("dequeued", "msgTotalDequeues", "byteTotalDequeues"),
-    ("persistent enqueued", "msgPersistEnqueues", "bytePersistEnqueues"),
-    ("persistent dequeued", "msgPersistDequeues", "bytePersistDequeues"),
-    ("transactional enqueued", "msgTxnEnqueues", "byteTxnEnqueues"),
-    ("transactional dequeued", "msgTxnDequeues", "byteTxnDequeues"),
-    ("acquired", "acquires", ""),
-    ("released", "releases", ""),
-    ("discarded: no route", "discardsNoRoute", ""),
-    ("discarded: expired", "discardsTtl", ""),
-    ("discarded: limit, ring, LVQ", "discardsOverflow,discardsRing,discardsLvq", ""),
-    ("discarded: by subscriber, purge", "discardsSubscriber,discardsPurge", ""),
-    ("abandoned", "abandoned,abandonedViaAlt", ""),
-)
 _COUNTED = (("connection",), ("session",), ("exchange",), ("queue",), SUBSCRIPTION_CLASSES, ("binding",))
 
 
@@ -196,16 +181,22 @@ def _totals(broker: ObjectView) -> Table:
         TableColumn("messages", Role.NUMBER, form=CellForm.BRIEF),
         TableColumn("bytes", Role.NUMBER, form=CellForm.BRIEF),
     )
+    headings = dict.fromkeys(field.heading for field in TOTAL_FIELDS if field.heading)
+    groups = {heading: [field for field in TOTAL_FIELDS if field.heading == heading] for heading in headings}
     rows = [
-        (title, _sum(broker, messages), _sum(broker, octets, "octet") if octets else None)
-        for title, messages, octets in _TOTALS
+        (
+            heading,
+            _sum(broker, [field.messages for field in group]),
+            _sum(broker, [field.octets for field in group], "octet"),
+        )
+        for heading, group in groups.items()
     ]
     shown = tuple(row for row in rows if row[1] is not None)
     return Table(columns, shown, title="In total", empty="The broker has no statistics.")
 
 
-def _sum(broker: ObjectView, names: str, unit: str | None = None) -> Quantity | None:
-    values = [value for name in names.split(",") if isinstance(value := broker.values.get(name), int)]
+def _sum(broker: ObjectView, names: Sequence[str], unit: str | None = None) -> Quantity | None:
+    values = [value for name in names if isinstance(value := broker.values.get(name), int)]
     return Quantity(sum(values), unit) if values else None
 
 

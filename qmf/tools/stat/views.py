@@ -12,39 +12,16 @@ from qmf.client import BrokerAgent, BrokerObject
 from qmf.client.objects import referenced_name
 from qmf.errors import CallerError
 from qmf.tools.tables import CellFormat, Row, TextColumn, format_cell
-from qmf.views.broker_fields import EXCHANGE_FIELDS, QUEUE_FIELDS, FieldKind, NodeField
+from qmf.views.broker_fields import (
+    CONNECTION_FIELDS,
+    EXCHANGE_FIELDS,
+    QUEUE_FIELDS,
+    TOTAL_FIELDS,
+    FieldKind,
+    NodeField,
+    TotalField,
+)
 
-#: Statistics of a broker and of a queue: heading, value in messages, value in bytes.
-_DEPTHS = (
-    ("queue-depth", "msgDepth", "byteDepth"),
-    ("total-enqueues", "msgTotalEnqueues", "byteTotalEnqueues"),
-    ("total-dequeues", "msgTotalDequeues", "byteTotalDequeues"),
-    ("persistent-enqueues", "msgPersistEnqueues", "bytePersistEnqueues"),
-    ("persistent-dequeues", "msgPersistDequeues", "bytePersistDequeues"),
-    ("transactional-enqueues", "msgTxnEnqueues", "byteTxnEnqueues"),
-    ("transactional-dequeues", "msgTxnDequeues", "byteTxnDequeues"),
-    ("flow-to-disk-depth", "msgFtdDepth", "byteFtdDepth"),
-    ("flow-to-disk-enqueues", "msgFtdEnqueues", "byteFtdEnqueues"),
-    ("flow-to-disk-dequeues", "msgFtdDequeues", "byteFtdDequeues"),
-    ("acquires", "acquires", ""),
-    ("releases", "releases", ""),
-)
-_DISCARDS = (
-    ("discards-ttl-expired", "discardsTtl", ""),
-    ("discards-limit-overflow", "discardsOverflow", ""),
-    ("discards-ring-overflow", "discardsRing", ""),
-    ("discards-lvq-replace", "discardsLvq", ""),
-    ("discards-subscriber-reject", "discardsSubscriber", ""),
-    ("discards-purged", "discardsPurge", ""),
-    ("reroutes", "reroutes", ""),
-)
-_BROKER_STATISTICS = (
-    *_DEPTHS,
-    ("discards-no-route", "discardsNoRoute", ""),
-    *_DISCARDS,
-    ("abandoned", "abandoned", ""),
-    ("abandoned-via-alt", "abandonedViaAlt", ""),
-)
 _STATISTIC_COLUMNS = (
     TextColumn("Statistic"),
     TextColumn("Messages", CellFormat.GROUPED),
@@ -82,43 +59,24 @@ def general(broker: BrokerAgent) -> list[View]:
     summary = View("Broker Summary:", columns, [[_uptime(found), name, *counts]])
     if "queueCount" not in found.values:
         return [summary]
-    rows = _statistics(found, _BROKER_STATISTICS)
+    rows = _statistics(found, TOTAL_FIELDS)
     return [summary, View("Aggregate Broker Statistics:", _STATISTIC_COLUMNS, rows)]
 
 
 def connections(broker: BrokerAgent) -> list[View]:
     """Connections of clients."""
-    columns = [
-        TextColumn("connection"),
-        TextColumn("cproc"),
-        TextColumn("cpid"),
-        TextColumn("mech"),
-        TextColumn("auth"),
-        TextColumn("connected", CellFormat.DURATION),
-        TextColumn("idle", CellFormat.DURATION),
-        TextColumn("msgIn", CellFormat.SHORT),
-        TextColumn("msgOut", CellFormat.SHORT),
-    ]
-    now = _broker(broker).getUpdateTime()
-    rows = [
-        [
-            item.address,
-            item.remoteProcessName or "-",
-            item.remotePid,
-            item.saslMechanism or "-",
-            item.authIdentity or "-",
-            now - item.getCreateTime(),
-            now - item.getUpdateTime(),
-            item.msgsFromClient,
-            item.msgsToClient,
-        ]
-        for item in broker.getAllConnections()
-    ]
-    return [View("Connections", columns, rows)]
+    return [_nodes("Connections", CONNECTION_FIELDS, broker.getAllConnections(), _broker(broker).getUpdateTime())]
 
 
-#: Columns with the value that each shows.
-_Fields: TypeAlias = Sequence[tuple[TextColumn, str]]
+def exchanges(broker: BrokerAgent) -> list[View]:
+    """Exchanges."""
+    return [_nodes("Exchanges", EXCHANGE_FIELDS, broker.getAllExchanges())]
+
+
+def queues(broker: BrokerAgent) -> list[View]:
+    """Queues."""
+    return [_nodes("Queues", QUEUE_FIELDS, broker.getAllQueues())]
+
 
 _FORMS = {
     FieldKind.NAME: CellFormat.PLAIN,
@@ -126,22 +84,32 @@ _FORMS = {
     FieldKind.FLAG: CellFormat.YES,
     FieldKind.NUMBER: CellFormat.SHORT,
     FieldKind.SIZE: CellFormat.SHORT,
+    FieldKind.IDENTIFIER: CellFormat.PLAIN,
+    FieldKind.AGE: CellFormat.DURATION,
+    FieldKind.IDLE: CellFormat.DURATION,
 }
 
 
-def _node_fields(fields: Sequence[NodeField]) -> _Fields:
-    return [(TextColumn(field.heading, _FORMS[field.kind]), field.value) for field in fields]
+def _nodes(title: str, fields: Sequence[NodeField], items: Iterable[BrokerObject], now: int = 0) -> View:
+    """The objects of a class; `now` is the broker's time."""
+    shown = [field for field in fields if field.published]
+    columns = [TextColumn(field.published, _FORMS[field.kind]) for field in shown]
+    return View(title, columns, [[_node_value(item, field, now) for field in shown] for item in items])
 
 
-def exchanges(broker: BrokerAgent) -> list[View]:
-    """Exchanges."""
-    return [_fields_view("Exchanges", _node_fields(EXCHANGE_FIELDS), broker.getAllExchanges())]
+def _node_value(item: BrokerObject, field: NodeField, now: int) -> object:
+    match field.kind:
+        case FieldKind.TEXT:
+            return getattr(item, field.value) or "-"
+        case FieldKind.AGE:
+            return now - item.getCreateTime()
+        case FieldKind.IDLE:
+            return now - item.getUpdateTime()
+    return getattr(item, field.value)
 
 
-def queues(broker: BrokerAgent) -> list[View]:
-    """Queues."""
-    return [_fields_view("Queues", _node_fields(QUEUE_FIELDS), broker.getAllQueues())]
-
+#: Columns with the value that each shows.
+_Fields: TypeAlias = Sequence[tuple[TextColumn, str]]
 
 _PROPERTY_FIELDS: _Fields = (
     (TextColumn("Name"), "name"),
@@ -168,7 +136,9 @@ def queue(broker: BrokerAgent, name: str) -> list[View]:
     return [
         _fields_view("Properties:", _PROPERTY_FIELDS, [found]),
         View("Optional Properties:", [TextColumn("Property"), TextColumn("Value")], optional),
-        View("Statistics:", _STATISTIC_COLUMNS, _statistics(found, (*_DEPTHS, *_DISCARDS))),
+        View(
+            "Statistics:", _STATISTIC_COLUMNS, _statistics(found, [field for field in TOTAL_FIELDS if field.of_queues])
+        ),
     ]
 
 
@@ -310,9 +280,10 @@ def _uptime(broker: BrokerObject) -> object:
     return broker.getUpdateTime() - broker.getCreateTime()
 
 
-def _statistics(item: BrokerObject, statistics: Iterable[tuple[str, str, str]]) -> list[Row]:
+def _statistics(item: BrokerObject, fields: Iterable[TotalField]) -> list[Row]:
     return [
-        [title, getattr(item, messages), getattr(item, size) if size else None] for title, messages, size in statistics
+        [field.published, getattr(item, field.messages), getattr(item, field.octets) if field.octets else None]
+        for field in fields
     ]
 
 
