@@ -8,11 +8,12 @@ with another purpose are named here.
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
 import pytest
-from support.scheduling import NAMED
+from support.scheduling import NAMED, SESSIONS
 
 pytestmark = pytest.mark.slow
 
@@ -197,3 +198,20 @@ def test_the_named_folders_and_files_exist() -> None:
     missing += [name for name in OF_THE_REPOSITORY if not (TESTS / name).is_file()]
     missing += [path for path in NAMED if not (ROOT / path.partition("::")[0]).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("session", "needs"),
+    [
+        ("Spark", re.compile(r'\bspark: SparkSession|getfixturevalue\("spark"\)')),
+        ("Browser", re.compile(r"\bbrowser: Browser")),
+    ],
+    ids=["Spark", "Browser"],
+)
+def test_tests_with_spark_or_a_browser_share_a_session(session: str, needs: re.Pattern[str]) -> None:
+    """What is not named would start one of its own, in whichever process it runs."""
+    named = {path.partition("::")[0] for path in SESSIONS[session]}
+    found = {path for path in TESTS.rglob("test_*.py") if needs.search(path.read_text(encoding="utf-8"))}
+    alone = [name for path in found if not (name := path.relative_to(ROOT).as_posix()).startswith(tuple(named))]
+    assert found
+    assert alone == []

@@ -13,11 +13,15 @@ from typing import Any
 from xdist.scheduler import LoadScopeScheduling
 
 #: Folders and files with Spark or a browser, by the session that they share; what is read by one, once.
-_SESSIONS = {
-    "Browser": ("tests/web/pages/screens/test_screens_browser.py",),
+SESSIONS = {
+    "Browser": (
+        "tests/web/pages/screens/test_long_text.py::test_a_long_name_is_shown_cut_and_copied_in_full",
+        "tests/web/pages/screens/test_screens_browser.py",
+    ),
     "Spark": (
         "tests/docs/test_pipeline.py",
         "tests/docs/test_pipeline_correlate.py",
+        "tests/docs/test_pipeline_pyspark.py",
         "tests/pipeline/audit/test_job.py::test_several_tasks_make_the_same_tables",
         "tests/pipeline/commands/test_places.py",
         "tests/pipeline/correlate/test_batch_on_spark.py",
@@ -26,6 +30,7 @@ _SESSIONS = {
         "tests/pipeline/rollup/test_job_on_spark.py",
         "tests/pipeline/runners/",
         "tests/pipeline/spark/test_data_source.py",
+        "tests/pipeline/spark/test_frames.py",
         "tests/pipeline/spark/test_lake_stream_two_recorders.py",
         "tests/pipeline/spark/test_sinks.py",
         "tests/pipeline/test_frames.py",
@@ -66,12 +71,12 @@ _EARLY = (
 )
 
 #: All these.
-NAMED = (*(path for paths in _SESSIONS.values() for path in paths), *_LONG, *_EARLY)
+NAMED = (*(path for paths in SESSIONS.values() for path in paths), *_LONG, *_EARLY)
 
 
 def order(nodeid: str) -> int:
     """By which tests are sorted: those with Spark, other long ones, modules that take some seconds, the rest."""
-    if any(nodeid.startswith(paths) for paths in _SESSIONS.values()):
+    if any(nodeid.startswith(paths) for paths in SESSIONS.values()):
         return 0
     if nodeid.startswith(_LONG):
         return 1
@@ -80,7 +85,7 @@ def order(nodeid: str) -> int:
 
 def unit(nodeid: str) -> str:
     """What a process gets together: tests of the same unit."""
-    session = next((name for name, paths in _SESSIONS.items() if nodeid.startswith(paths)), None)
+    session = next((name for name, paths in SESSIONS.items() if nodeid.startswith(paths)), None)
     return session or (nodeid if nodeid.startswith(_LONG) else nodeid.partition("::")[0])
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from qmf import testing
+from qmf.testing.waiting import pause_after
 
 #: Seconds that anything may take before a test fails. Far above what is needed, for slow machines.
 WAIT_LIMIT = 30.0
@@ -23,6 +24,10 @@ def wait_until(condition: Callable[[], object], what: str = "the condition", tim
     """Block this thread until `condition()` is true; `what` names what is waited for, for the error."""
     deadline = time.monotonic() + timeout
     pause = threading.Event()
-    while not condition():
+    while True:
+        before = time.process_time()
+        if condition():
+            return
+        cost = time.process_time() - before
         assert time.monotonic() < deadline, f"not within {timeout:g} s: {what}"
-        pause.wait(0.005)
+        pause.wait(pause_after(cost, 0.005))
