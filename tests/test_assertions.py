@@ -8,6 +8,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from support.sources import parse
 
 pytestmark = pytest.mark.slow
 
@@ -51,9 +52,10 @@ class Module:
 
 def calls(function: Function) -> Calls:
     """What a function does, functions inside it included."""
-    found = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+    nodes = list(ast.walk(function))
+    found = [node.func for node in nodes if isinstance(node, ast.Call)]
     return Calls(
-        any(isinstance(node, ast.Assert) or raises_assertion_error(node) for node in ast.walk(function)),
+        any(isinstance(node, ast.Assert) or raises_assertion_error(node) for node in nodes),
         frozenset(of.id for of in found if isinstance(of, ast.Name)),
         frozenset(of.attr for of in found if isinstance(of, ast.Attribute)),
     )
@@ -85,7 +87,7 @@ def read(path: Path) -> Module:
     functions: dict[str, list[Calls]] = {}
     imported: dict[str, tuple[str, str]] = {}
     broad = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse(path)):
         if isinstance(node, Function):
             functions.setdefault(node.name, []).append(calls(node))
         elif isinstance(node, ast.ImportFrom) and node.module:

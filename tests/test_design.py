@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support.sources import blocks, parse
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -37,7 +38,7 @@ def find_imports(tree: ast.AST, lazy: bool) -> Iterator[tuple[Import, bool]]:
     Those in functions are lazy on purpose: they load what is seldom needed, or what costs much, when it is used. The
     others are done, or looked at by a type checker, with the module.
     """
-    for node in ast.iter_child_nodes(tree):
+    for node in blocks(tree):
         if isinstance(node, Import):
             yield node, lazy
         else:
@@ -47,7 +48,7 @@ def find_imports(tree: ast.AST, lazy: bool) -> Iterator[tuple[Import, bool]]:
 @cache
 def all_imports(path: Path) -> list[tuple[Import, bool]]:
     """As `find_imports`; each module is read once."""
-    return list(find_imports(ast.parse(path.read_text(encoding="utf-8")), False))
+    return list(find_imports(parse(path), False))
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
@@ -255,7 +256,7 @@ def test_tests_use_nothing_private() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {node.attr}"
         for path in modules("tests")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.Attribute)
         and node.attr.startswith("_")
         and not node.attr.endswith("_")

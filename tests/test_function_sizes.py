@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.sources import blocks, parse
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,7 +21,7 @@ def functions(path: Path) -> Iterator[tuple[str, Function]]:
     """The functions of a module, with the names of the classes and functions around them."""
 
     def inside(node: ast.AST, names: tuple[str, ...]) -> Iterator[tuple[str, Function]]:
-        for child in ast.iter_child_nodes(node):
+        for child in blocks(node):
             inner = names
             if isinstance(child, ast.ClassDef | Function):
                 inner = (*names, child.name)
@@ -28,20 +29,20 @@ def functions(path: Path) -> Iterator[tuple[str, Function]]:
                 yield ".".join(inner), child
             yield from inside(child, inner)
 
-    yield from inside(ast.parse(path.read_text(encoding="utf-8")), ())
+    yield from inside(parse(path), ())
 
 
 def length(function: Function) -> int:
     """The lines from ``def`` to the end, with the docstring; functions inside are counted by themselves."""
     count = (function.end_lineno or function.lineno) - function.lineno + 1
-    waiting = list(ast.iter_child_nodes(function))
+    waiting = list(blocks(function))
     while waiting:
         node = waiting.pop()
         if isinstance(node, Function):
             first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
             count -= (node.end_lineno or node.lineno) - first + 1
         else:
-            waiting += ast.iter_child_nodes(node)
+            waiting += blocks(node)
     return count
 
 

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+import attrs
 import pytest
+from support.sources import parse
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
@@ -26,8 +28,21 @@ NAMES = sorted({name for _, names in ROWS for name in re.findall(r"`([A-Za-z_.]+
 NAMES = [name for name in NAMES if not name.startswith("...")]
 
 
+@attrs.frozen
+class Module:
+    """What a module defines.
+
+    Attributes:
+        names: of classes, functions, parameters, variables and attributes.
+        classes: public ones.
+    """
+
+    names: frozenset[str]
+    classes: tuple[str, ...]
+
+
 @cache
-def trees() -> Mapping[str, ast.Module]:
+def modules() -> Mapping[str, Module]:
     """The product's modules by their names; what is generated defines the names of its schemas."""
     found = {}
     for root in ("qmf", "shell/qmf_shell", "codegen/qmf_codegen"):
@@ -35,7 +50,10 @@ def trees() -> Mapping[str, ast.Module]:
             parts = path.relative_to(ROOT if root == "qmf" else (ROOT / root).parent).with_suffix("").parts
             if parts[:2] != ("qmf", "models"):
                 name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-                found[name] = ast.parse(path.read_text(encoding="utf-8"))
+                tree = parse(path)
+                classes = (node.name for node in tree.body if isinstance(node, ast.ClassDef))
+                public = tuple(name for name in classes if not name.startswith("_"))
+                found[name] = Module(frozenset(defined_in(tree)), public)
     return found
 
 
@@ -54,17 +72,16 @@ def defined_in(tree: ast.Module) -> Iterator[str]:
 
 @cache
 def defined() -> frozenset[str]:
-    names = {part for module in trees() for part in module.split(".")}
-    return frozenset(names | {name for tree in trees().values() for name in defined_in(tree)})
+    names = {part for module in modules() for part in module.split(".")}
+    return frozenset(names.union(*(module.names for module in modules().values())))
 
 
 def homes() -> Mapping[str, list[str]]:
     """The modules that define each public class."""
     found = defaultdict(list)
-    for module, tree in trees().items():
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found[node.name].append(module)
+    for name, module in modules().items():
+        for of in module.classes:
+            found[of].append(name)
     return found
 
 
@@ -92,9 +109,9 @@ def test_a_class_has_a_name_of_its_own() -> None:
     """Or the glossary tells its homes apart, each by the packages in front of the name."""
     wrong = [
         f"{name}: {module}"
-        for name, modules in homes().items()
-        if len(modules) > 1
-        for module in modules
+        for name, defining in homes().items()
+        if len(defining) > 1
+        for module in defining
         if not any(names_home(qualified, name, module) for qualified in NAMES)
     ]
     assert wrong == []

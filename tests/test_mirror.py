@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from support.scheduling import NAMED, SESSIONS
+from support.sources import parse, statements
 
 pytestmark = pytest.mark.slow
 
@@ -135,7 +136,7 @@ def product() -> dict[str, Path]:
 def imports(name: str) -> set[str]:
     """The modules of the product that a module imports, also in functions."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(product()[name].read_text(encoding="utf-8"))):
+    for node in statements(parse(product()[name])):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -232,7 +232,8 @@ async def test_an_agent_that_fails_is_tried_again(make_agent: MakeAgent, make_cl
         agent.objects = [widget("a")]
         agent.mute = set()
         assert await read_kinds(widgets, 1) == [(ADDED, "a")]
-        assert widgets.failures == {}
+        # As on a busy machine here.
+        await until(lambda: widgets.failures == {})
 
 
 async def test_one_object_is_followed_by_its_id(make_agent: MakeAgent, make_client: MakeClient) -> None:
