@@ -13,8 +13,16 @@ from qmf._marks import is_own_connection, is_own_name
 #: The package of brokers' classes.
 BROKER_PACKAGE = "org.apache.qpid.broker"
 CONNECTION, SESSION = "connection", "session"
-#: The classes whose objects show themselves whether they are own ones; sessions are known by their connection.
-_CLASSES = frozenset({"queue", "binding", "subscription", "incoming", "outgoing", CONNECTION})
+#: The values that show of an object whether it is an own one, by class; sessions are known by their connection.
+_NAME, _QUEUE, _PROPERTIES = "name", "queueRef", "remoteProperties"
+_TELLING = {
+    "queue": (_NAME,),
+    "binding": (_QUEUE,),
+    "subscription": (_QUEUE, _NAME),
+    "incoming": (_NAME,),
+    "outgoing": (_NAME,),
+    CONNECTION: (_PROPERTIES,),
+}
 #: Arguments of events that name queues and links, and the one with the properties of a connection.
 EVENT_NAMES, EVENT_PROPERTIES = ("qName", "dest"), "properties"
 #: The event that qpidd reports of each link of AMQP 1.0, ours or not, as the end of nobody to nothing.
@@ -32,7 +40,7 @@ def object_name(value: object) -> object:
 
 def may_be_own(package: str, class_name: str) -> bool:
     """True for a class whose objects may be own ones."""
-    return package == BROKER_PACKAGE and (class_name in _CLASSES or class_name == SESSION)
+    return package == BROKER_PACKAGE and (class_name in _TELLING or class_name == SESSION)
 
 
 def is_own_object(
@@ -52,17 +60,22 @@ def is_own_object(
         return False
     if class_name == SESSION:
         return is_own_reference(values.get("connectionRef"))
-    return has_own_values(values)
+    # Lists ask this of each of their objects, whose values are decoded for it: only those of its class are looked at.
+    return any(_is_own_value(name, values.get(name)) for name in _TELLING[class_name])
 
 
 def has_own_values(values: Values) -> bool:
     """As `is_own_object`, for values of a broker's class other than its sessions."""
-    queue = object_name(values.get("queueRef"))
-    return (
-        _is_own_text(values.get("name"))
-        or (isinstance(queue, str) and is_own_name(queue.rpartition(":")[2]))
-        or is_own_connection(values.get("remoteProperties"))
-    )
+    return any(_is_own_value(name, values.get(name)) for name in (_NAME, _QUEUE, _PROPERTIES))
+
+
+def _is_own_value(name: str, value: object) -> bool:
+    if name == _PROPERTIES:
+        return is_own_connection(value)
+    if name == _QUEUE:
+        queue = object_name(value)
+        return isinstance(queue, str) and is_own_name(queue.rpartition(":")[2])
+    return _is_own_text(value)
 
 
 def is_own_event(package: str, name: str, values: Values) -> bool:

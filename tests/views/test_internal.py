@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,26 @@ def test_objects(class_name: str, values: Mapping[str, object], own: bool) -> No
     assert not is_own_object("org.example.shop", class_name, values)
     if may_be_own(BROKER_PACKAGE, class_name):
         assert has_own_values(values) is own
+
+
+@pytest.mark.parametrize(
+    ("class_name", "read"), [("queue", ["name"]), ("binding", ["queueRef"]), ("connection", ["remoteProperties"])]
+)
+def test_no_more_values_are_read_than_tell(class_name: str, read: list[str]) -> None:
+    """Each may have to be decoded, of all objects of a list."""
+    asked: list[str] = []
+
+    class Values(dict[str, object]):
+        def __getitem__(self, name: str) -> object:
+            asked.append(name)
+            return super().__getitem__(name)
+
+        def get(self, name: str, default: Any = None) -> Any:
+            asked.append(name)
+            return super().get(name, default)
+
+    assert not is_own_object(BROKER_PACKAGE, class_name, Values(name="x"))
+    assert asked == read
 
 
 def test_sessions_are_known_by_their_connection() -> None:
