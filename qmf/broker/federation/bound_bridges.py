@@ -15,7 +15,7 @@ from qmf.broker.federation.route_definitions import BridgeDefinition
 from qmf.broker.federation.route_links import RouteLink
 from qmf.broker.federation.tracing import broker_id
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.peer_bindings import BIND, UNBIND
+from qmf.broker.nodes.peer_bindings import BIND, UNBIND, peer_path
 from qmf.bus.client.failures import FailureKind, NetworkFailure
 from qmf.bus.client.network_connection import NetworkConnection
 from qmf.bus.engine.values import Terminus
@@ -89,8 +89,7 @@ class BoundBridge(PullBridge):
         agent = self._agent = PeerAgent(network)
         await agent.open()
         await self._make_queue(agent)
-        if not self.bridge.durable:
-            self._bound = {}  # they are gone with the queue
+        self._bound = await self._find_bound(agent)
         self._refused = {}
         self._changed.clear()
         await self._bind(agent, again=True)
@@ -145,6 +144,20 @@ class BoundBridge(PullBridge):
             if "already exists" not in str(error):
                 raise self._refusal(f"a queue for the route: {error}") from error
 
+    async def _find_bound(self, agent: PeerAgent) -> dict[tuple[str, str], PeerBinding]:
+        """What the queue of an earlier connection, which stays for a durable route, is bound to."""
+        found: dict[tuple[str, str], PeerBinding] = {}
+        if not (self.bridge.durable and self.bridge.dynamic):
+            return found
+        try:
+            bindings = await agent.bindings_of(self.bridge.src, self.queue_name)
+        except PeerRefusal as error:
+            raise self._refusal(f"to say what is bound: {error}") from error
+        for spec in bindings:
+            origin, path = peer_path(spec)
+            found[spec.key, origin] = PeerBinding(spec.key, origin, path)
+        return {**self._bound, **found}
+
     async def _follow(self, agent: PeerAgent) -> None:
         """Bind at the other broker what is bound here, until the connection is gone."""
         try:
@@ -173,7 +186,7 @@ class BoundBridge(PullBridge):
             exchange = self.exchange()
         except NodeUnusable:
             return {}  # the route is about to end
-        return needed_bindings(exchange.all_bindings(), exchange.kind, self._id, broker_id(network.peer.container))
+        return needed_bindings(exchange, self._id, broker_id(network.peer.container))
 
     async def _ask(self, agent: PeerAgent, operation: str, bindings: Iterable[PeerBinding]) -> None:
         await asyncio.gather(*(self._ask_one(agent, operation, item) for item in bindings))

@@ -8,12 +8,16 @@ began (its origin); of several paths to one origin the shortest counts.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import attrs
 
-from qmf.broker.nodes.bindings import PEER_ARGUMENTS, PEER_OPERATION, PEER_ORIGIN, PEER_TAGS, Binding
+from qmf.broker.nodes.bindings import PEER_ARGUMENTS, PEER_OPERATION, PEER_ORIGIN, PEER_TAGS
+from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.peer_bindings import origins_of
+
+#: Keys that are not passed on: each broker has an agent of this name.
+_OF_EACH_BROKER = {"qmf.default.direct": frozenset({"broker"})}
 
 #: Types of exchanges whose bindings are told apart by their arguments.
 _BY_ARGUMENTS = frozenset({"headers", "xml"})
@@ -45,19 +49,21 @@ class PeerBinding:
         }
 
 
-def needed_bindings(bindings: Iterable[Binding], kind: str, own: str, peer: str) -> dict[tuple[str, str], PeerBinding]:
+def needed_bindings(exchange: Exchange, own: str, peer: str) -> dict[tuple[str, str], PeerBinding]:
     """The bindings that the other broker needs, by key and origin.
 
     Args:
-        bindings: of the exchange at this broker.
-        kind: type of the exchange.
+        exchange: of this broker, whose bindings are followed.
         own, peer: ids of this broker and the other one.
     """
+    kept = _OF_EACH_BROKER.get(exchange.name, frozenset())
     needed: dict[tuple[str, str], PeerBinding] = {}
-    for binding in bindings:
+    for binding in exchange.all_bindings():
         arguments = {name: value for name, value in binding.spec.headers.items() if not name.startswith(PEER_ARGUMENTS)}
         key = binding.spec.key
-        if kind in _BY_ARGUMENTS and arguments:
+        if key in kept:
+            continue
+        if exchange.kind in _BY_ARGUMENTS and arguments:
             key = f"{key}#{_digest(arguments)}" if key else _digest(arguments)
         origins = origins_of(binding)
         for origin, path in {own: ()}.items() if origins is None else origins.items():

@@ -8,17 +8,27 @@ import uuid
 from collections.abc import Callable, Mapping
 
 from qmf._marks import receiving_link_name, sending_link_name
+from qmf.broker.nodes.bindings import BindingSpec
 from qmf.bus.client.failures import FailureKind, NetworkFailure
 from qmf.bus.client.network_connection import LinkOwner, NetworkConnection
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Filter, Terminus
 from qmf.errors import PeerError
-from qmf.protocol.contents import Envelope, ExceptionResponse, MethodRequest
+from qmf.protocol.contents import (
+    Content,
+    Envelope,
+    ExceptionResponse,
+    MethodRequest,
+    ObjectsResponse,
+    QueryRequest,
+    What,
+)
 from qmf.protocol.decode import decode
 from qmf.protocol.encode import encode
 from qmf.protocol.v1 import V1Message
 from qmf.protocol.values import ObjectId
+from qmf.schema import ClassKey
 
 log = logging.getLogger("qmf.broker.federation")
 
@@ -71,7 +81,9 @@ class PeerAgent:
         self._network = network
         self._loop = asyncio.get_running_loop()
         self._key = f"qmf-link-{uuid.uuid4()}"
+        #: By the numbers of requests: done with the last part of the answer, and its parts so far.
         self._answers: dict[str, asyncio.Future[None]] = {}
+        self._parts: dict[str, list[Content]] = {}
         self._number = 0
         self._slots = asyncio.Semaphore(_IN_FLIGHT)
         self._receiver = _End(self._on_gone, self._on_answer)
@@ -104,11 +116,26 @@ class PeerAgent:
             NetworkFailure: there is no answer, or the connection is lost.
         """
         arguments = {"type": type, "name": name, "properties": dict(properties), "strict": False}
-        await self._call("create", arguments)
+        await self._request(MethodRequest(method="create", object_id=_BROKER, arguments=arguments))
 
     async def call_delete(self, type: str, name: str) -> None:
         """Call the method ``delete`` of the broker's object; errors as of `call_create`."""
-        await self._call("delete", {"type": type, "name": name, "options": {}})
+        arguments = {"type": type, "name": name, "options": {}}
+        await self._request(MethodRequest(method="delete", object_id=_BROKER, arguments=arguments))
+
+    async def bindings_of(self, exchange: str, queue: str) -> list[BindingSpec]:
+        """The bindings of a queue to an exchange; errors as of `call_create`."""
+        asked = QueryRequest(what=What.OBJECT, class_key=ClassKey("org.apache.qpid.broker", "binding"))
+        parts = [part for part in await self._request(asked) if isinstance(part, ObjectsResponse)]
+        found = []
+        for values in (item.values for part in parts for item in part.objects):
+            ends = [_name(values.get("exchangeRef")), _name(values.get("queueRef"))]
+            if ends == [exchange, queue]:
+                arguments = values.get("arguments")
+                headers = arguments if isinstance(arguments, Mapping) else {}
+                texts = {_text(name): _text(value) for name, value in headers.items()}
+                found.append(BindingSpec(_text(values.get("bindingKey")), texts))
+        return found
 
     def lose(self, failure: NetworkFailure) -> None:
         """The connection is lost: nothing that waits is answered any more."""
@@ -118,13 +145,15 @@ class PeerAgent:
                 waiting.exception()  # not everybody waits for it
         self._sender.has_credit.set()
 
-    async def _call(self, method: str, arguments: Mapping[str, object]) -> None:
+    async def _request(self, content: MethodRequest | QueryRequest) -> list[Content]:
+        """The parts of the answer to a request."""
         async with self._slots:
             number = self._number = self._number + 1
             answer = self._answers[str(number)] = self._loop.create_future()
+            parts = self._parts[str(number)] = []
             try:
                 async with asyncio.timeout(ANSWER_TIMEOUT):
-                    await self._send(method, arguments, str(number))
+                    await self._send(content, str(number))
                     await answer
             except TimeoutError:
                 raise self._failure(
@@ -133,9 +162,10 @@ class PeerAgent:
                 ) from None
             finally:
                 self._answers.pop(str(number), None)
+                self._parts.pop(str(number), None)
+        return parts
 
-    async def _send(self, method: str, arguments: Mapping[str, object], number: str) -> None:
-        content = MethodRequest(method=method, object_id=_BROKER, arguments=arguments)
+    async def _send(self, content: MethodRequest | QueryRequest, number: str) -> None:
         request = Envelope(content=content, subject=AGENT, reply_to=f"{EXCHANGE}/{self._key}", correlation_id=number)
         network, link = self._network, self._sending
         assert link is not None
@@ -163,7 +193,9 @@ class PeerAgent:
             return
         if isinstance(message.content, ExceptionResponse):
             waiting.set_exception(PeerRefusal(message.content.text or "refused, without a reason"))
-        else:
+            return
+        self._parts[message.correlation_id or ""].append(message.content)
+        if not message.partial:
             waiting.set_result(None)
 
     def _on_gone(self, reason: str) -> None:
@@ -171,3 +203,14 @@ class PeerAgent:
 
     def _failure(self, reason: str) -> NetworkFailure:
         return NetworkFailure(self._network.url, f"the other broker: {reason}", FailureKind.CLOSED)
+
+
+def _name(reference: object) -> str:
+    """Name of a node that an object refers to: the last part of that of the object."""
+    name = reference.get("_object_name") if isinstance(reference, Mapping) else reference
+    return _text(name).split(":", 2)[-1]
+
+
+def _text(value: object) -> str:
+    """qpidd sends texts as bytes."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value or "")

@@ -154,6 +154,9 @@ class ObjectPublisher(BrokerObserver):
             self._exchanges.add(exchange, ManagedExchange(vhost, exchange), exchange.name)
         for queue in registry.queues:
             self._add_queue(queue, creator="")
+        for exchange in registry.exchanges:  # a store may have had bindings
+            for binding in exchange.all_bindings():
+                self._add_binding(exchange, binding)
         for topic in registry.topics.topics:
             self.on_topic_declared(topic)
         for policy in registry.topics.policies:

@@ -171,6 +171,26 @@ async def test_a_durable_route_is_there_after_restarts_and_loses_nothing(tmp_pat
             assert not here.federation.route_links
 
 
+@pytest.mark.slow
+async def test_a_binding_that_went_while_the_other_broker_was_away_goes_there_as_well(tmp_path: Path) -> None:
+    async with RoutedBroker(data_dir=tmp_path / "there") as there:
+        port = there.port
+        async with RoutedBroker(data_dir=tmp_path / "here", queues=["q"]) as here:
+            here.bind("amq.topic", "q", "k")
+            here.connect(there, durable=True)
+            name = here.dynamic(there, "amq.topic", durable=True)
+            await here.up(name)
+            assert there.keys("amq.topic") == {"k"}
+    async with RoutedBroker(
+        data_dir=tmp_path / "here", queues=["q"]
+    ) as here:  # the queue and its binding were transient
+        here.bind("amq.topic", "q", "l")
+        async with RoutedBroker(data_dir=tmp_path / "there", port=port) as there:
+            assert there.keys("amq.topic") == {"k"}
+            await here.up(name)
+            await until(lambda: there.keys("amq.topic") == {"l"}, lambda: str(there.keys("amq.topic")))
+
+
 async def test_a_route_binds_an_existing_queue() -> None:
     async with pair() as (here, there):
         here.bind("amq.fanout", "q")

@@ -34,7 +34,9 @@ async def ours_and_qpidd() -> AsyncIterator[tuple[RoutedBroker, remote.Broker, C
         await it.create("exchange", name, {"exchange-type": "topic"}, True)
         here.add_exchange(name)
         place = urlsplit(URL)
-        here.operations.create_route_link(BROKER, "qpidd", {"host": place.hostname, "port": place.port})
+        here.operations.create_route_link(
+            BROKER, "qpidd", {"host": place.hostname, "port": place.port, "durable": True}
+        )
         try:
             yield here, it, client, name
         finally:
@@ -69,11 +71,12 @@ async def test_a_static_and_a_queue_route_from_qpidd() -> None:
         await it.delete("queue", f"{name}.q", {})
 
 
-async def test_a_dynamic_route_from_qpidd_follows_the_bindings() -> None:
+@pytest.mark.parametrize("durable", [False, True])
+async def test_a_dynamic_route_from_qpidd_follows_the_bindings(durable: bool) -> None:
     async with ours_and_qpidd() as (here, _, client, name):
         here.bind(name, "q", "a.*")
         route = unique("dynamic")
-        add(here, route, src=name, dest=name, dynamic=True)
+        add(here, route, src=name, dest=name, dynamic=True, durable=durable)
         await here.up(route)
         here.bind(name, "q", "b")
         found: dict[str, dict[str, object]] = {}

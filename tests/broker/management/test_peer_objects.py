@@ -99,6 +99,15 @@ async def test_durable_links_are_shown_after_a_restart(tmp_path: Path) -> None:
         assert (domain.name, domain.durable, link.name, link.durable) == ("peer", True, "link", True)
 
 
+async def test_durable_bindings_are_shown_after_a_restart(tmp_path: Path) -> None:
+    async with managed(data_dir=tmp_path) as (_, client):
+        it = await agent_of(client)
+        await it.create("queue", "here", {"durable": True}, True)
+        await it.create("binding", "amq.topic/here/k", {}, True)
+    async with managed(data_dir=tmp_path) as (_, client):
+        assert "k" in [item.bindingKey for item in await client.objects(remote.Binding)]
+
+
 async def test_rules_say_who_creates_links(tmp_path: Path) -> None:
     rules = tmp_path / "rules.acl"
     rules.write_text("acl deny bob@QPID create link\nacl allow all all\n")
