@@ -16,7 +16,16 @@ from qmf.errors import CallerError
 AMQP_PORT = 5672
 AMQPS_PORT = 5671
 
-_SCHEMES = {"amqp": False, "amqps": True}
+#: Ports of HTTP, which WebSocket begins with.
+_HTTP_PORT, _HTTPS_PORT = 80, 443
+
+#: Port where none is written, and whether there is TLS.
+_SCHEMES = {
+    "amqp": (AMQP_PORT, False),
+    "amqps": (AMQPS_PORT, True),
+    "ws": (_HTTP_PORT, False),
+    "wss": (_HTTPS_PORT, True),
+}
 
 
 class UrlError(CallerError, ValueError):
@@ -43,8 +52,9 @@ class BusUrl:
     Attributes:
         host: name or address; IPv6 without brackets.
         port: TCP port.
-        tls: True for ``amqps``.
-        username, password: for SASL PLAIN; None when the URL has none.
+        tls: True for ``amqps`` and ``wss``.
+        username, password: to log in with; None when the URL has none.
+        path: of ``ws`` and ``wss``, which stand for AMQP over WebSocket; None for AMQP alone.
     """
 
     host: str
@@ -52,32 +62,41 @@ class BusUrl:
     tls: bool = False
     username: str | None = None
     password: str | None = attrs.field(default=None, repr=False)
+    path: str | None = None
 
     def __str__(self) -> str:
-        scheme = "amqps" if self.tls else "amqp"
+        if self.path is None:
+            scheme, path = "amqps" if self.tls else "amqp", ""
+        else:
+            scheme, path = "wss" if self.tls else "ws", self.path.removesuffix("/")
         user = f"{self.username}@" if self.username else ""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{scheme}://{user}{host}:{self.port}"
+        return f"{scheme}://{user}{host}:{self.port}{path}"
 
 
 def parse_url(text: str, *, any_port: bool = False) -> BusUrl:
     """Read a bus URL.
 
     Args:
-        text: ``host``, ``host:port``, ``amqp://...`` or ``amqps://...``, each with ``user@``, ``user:password@`` or
-            the older ``user/password@`` before the host. IPv6 addresses are written in brackets. In a URL with a
-            scheme, reserved characters of user and password are written as ``%40`` and the like.
+        text: ``host``, ``host:port``, or a URL of the scheme ``amqp``, ``amqps``, ``ws`` or ``wss``, each with
+            ``user@``, ``user:password@`` or, but for ``ws`` and ``wss``, the older ``user/password@`` before the host.
+            IPv6 addresses are written in brackets. In a URL with a scheme, reserved characters of user and password are
+            written as ``%40`` and the like.
         any_port: also take numbers that are no ports. Connecting to these fails.
 
     Raises:
         UrlError: for anything else; has the text without its password.
     """
     scheme, rest = _scheme(text)
+    path = None
+    if scheme in ("ws", "wss"):
+        rest, slash, path = rest.partition("/")
+        path = _path(text, slash + path)
     credentials, at, where = rest.rpartition("@")
     username, password = _credentials(text, credentials, escaped="://" in text) if at else (None, None)
-    tls = _SCHEMES[scheme]
-    host, port = _host_and_port(text, where.removesuffix("/"), AMQPS_PORT if tls else AMQP_PORT, any_port=any_port)
-    return BusUrl(host, port, tls, username, password)
+    default, tls = _SCHEMES[scheme]
+    host, port = _host_and_port(text, where.removesuffix("/"), default, any_port=any_port)
+    return BusUrl(host, port, tls, username, password, path)
 
 
 def hide_password(text: str) -> str:
@@ -105,6 +124,12 @@ def _credentials(text: str, credentials: str, *, escaped: bool) -> tuple[str, st
     if escaped:
         return unquote(username), None if password is None else unquote(password)
     return username, password
+
+
+def _path(text: str, path: str) -> str:
+    if bad := re.search(r"[^!-~]|#", path):
+        raise UrlError(text, f"{bad[0]!r} cannot be part of a path")
+    return path or "/"
 
 
 def _host_and_port(text: str, where: str, default: int, *, any_port: bool) -> tuple[str, int]:

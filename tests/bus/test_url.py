@@ -28,6 +28,8 @@ from qmf.bus import BusUrl, UrlError, parse_url
         ("[::1]", BusUrl("::1", 5672)),
         ("amqp://[fe80::1]:5000", BusUrl("fe80::1", 5000)),
         (" broker ", BusUrl("broker")),
+        ("ws://broker", BusUrl("broker", 80, path="/")),
+        ("wss://guest:p%40ss@[::1]:99/a/b@c?q=1", BusUrl("::1", 99, True, "guest", "p@ss", "/a/b@c?q=1")),
     ],
 )
 def test_valid(text: str, url: BusUrl) -> None:
@@ -50,6 +52,8 @@ def test_valid(text: str, url: BusUrl) -> None:
         ("[broker]", "'broker' is not an IPv6 address"),
         ("broker/vhost", "'/' cannot be part"),
         ("two words", "' ' cannot be part"),
+        ("ws://broker/two words", "' ' cannot be part of a path"),
+        ("ws:///path", "host is missing"),
         ("@broker", "user before '@' is empty"),
         (":secret@broker", "user before '@' is empty"),
     ],

@@ -12,6 +12,8 @@ import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import attrs
+
 from qmf.bus.client.failures import (
     FailureKind,
     NetworkFailure,
@@ -47,6 +49,7 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.session import EngineSession
 from qmf.bus.transport import AmqpTransport
 from qmf.bus.url import BusUrl
+from qmf.bus.websocket import WebSocketLayer, client_layer
 from qmf.sasl.gssapi import GSSAPI, GssapiClient
 from qmf.sasl.mechanism import SaslError
 
@@ -191,9 +194,18 @@ class NetworkConnection:
         await self._opened
 
     async def _connect_tcp(self, tls: ssl.SSLContext | None, timeout: float) -> None:
+        layer: WebSocketLayer | None = None
+
+        def make_protocol() -> asyncio.BaseProtocol:
+            nonlocal layer
+            if self.url.path is None:
+                return self.transport
+            layer = client_layer(attrs.evolve(self.url, username=None), lambda: self.transport, timeout)
+            return layer
+
         try:
             await self._loop.create_connection(
-                lambda: self.transport,
+                make_protocol,
                 self.url.host,
                 self.url.port,
                 ssl=tls,
@@ -201,10 +213,15 @@ class NetworkConnection:
                 # Longer than our own time-out, whose error is better.
                 ssl_handshake_timeout=timeout + 1 if tls is not None else None,
             )
+            if layer is not None:
+                await layer.opened
         except asyncio.CancelledError:
             self._closing = True
             self.transport.give_up()
             raise
+        finally:
+            if layer is not None and not self.transport.connected:
+                layer.abort()
 
     async def close(self, timeout: float | None = None) -> None:
         """Close the connection in good order, or at once if the broker does not answer within `timeout` seconds.
