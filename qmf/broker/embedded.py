@@ -42,6 +42,11 @@ class EmbeddedBroker(Closable):
         return self._broker.mqtt_urls
 
     @property
+    def ws_url(self) -> str | None:
+        """URL of the port for WebSocket; see `Broker.ws_url`."""
+        return self._broker.ws_url
+
+    @property
     def counters(self) -> BrokerCounters:
         """Totals of the broker; read them, but don't write."""
         return self._broker.counters

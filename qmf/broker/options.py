@@ -96,6 +96,9 @@ class BrokerOptions:
         ssl_context: of a server; every connection must be TLS then.
         tls_port: TCP port for TLS, 0 for any free one, beside the other port, which is without TLS then. None: with
             `ssl_context`, there is TLS alone.
+        ws_port: TCP port for WebSocket, over which there is AMQP and, where it has a port, MQTT; 0 for any free one.
+            With `ssl_context` it is for TLS. None for none.
+        ws_origins: of pages that browsers may connect from, such as ``https://mq.example``.
         server_certificate: returns the certificate of `ssl_context` as DER, to which SCRAM binds logins; None for no
             such mechanisms.
         backlog: connections that may wait to be accepted.
@@ -134,6 +137,8 @@ class BrokerOptions:
     # Connections, of whatever protocol.
     ssl_context: ssl.SSLContext | None = None
     tls_port: int | None = None
+    ws_port: int | None = None
+    ws_origins: tuple[str, ...] = attrs.field(default=(), converter=_to_strings)
     server_certificate: Callable[[], bytes] | None = None
     backlog: int = attrs.field(default=BACKLOG, validator=_backlog)
     open_timeout: float = attrs.field(default=OPEN_TIMEOUT, validator=_seconds)

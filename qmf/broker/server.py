@@ -81,15 +81,9 @@ class Broker(AsyncClosable):
         #: For TLS, beside the other one.
         self._tls_listener: Listener | None = None
         if arguments.tls_port is not None:
-            self._tls_listener = Listener(
-                arguments.host,
-                arguments.tls_port,
-                ssl_context=arguments.ssl_context,
-                backlog=arguments.backlog,
-                open_timeout=arguments.open_timeout,
-                listening=None,
-            )
+            self._tls_listener = _listener(arguments, arguments.tls_port)
         self._mqtt_listeners = _mqtt_listeners(arguments)
+        self._ws_listener = None if arguments.ws_port is None else _listener(arguments, arguments.ws_port)
         self._logins = Logins(
             arguments.users,
             arguments.tokens,
@@ -132,6 +126,17 @@ class Broker(AsyncClosable):
     def mqtt_urls(self) -> Sequence[str]:
         """URLs of the ports of MQTT, the one without TLS first; once started, with the actual ports."""
         return [f"{'mqtts' if each.tls else 'mqtt'}://{each.authority}" for each in self._mqtt_listeners]
+
+    @property
+    def ws_url(self) -> str | None:
+        """URL of the port for WebSocket; None if there is none."""
+        listener = self._ws_listener
+        return None if listener is None else f"{'wss' if listener.tls else 'ws'}://{listener.authority}"
+
+    @property
+    def urls(self) -> Sequence[str]:
+        """URLs of all ports; once started, with the actual ports."""
+        return [found for found in (self.url, self.tls_url, *self.mqtt_urls, self.ws_url) if found is not None]
 
     @property
     def connections(self) -> int:
@@ -201,17 +206,13 @@ class Broker(AsyncClosable):
         )
         self._expiry = loop.call_later(options.expiry_interval, self._expire)
         try:
-            await self._listener.start(self._amqp.accept)
-            if self._tls_listener is not None:
-                await self._tls_listener.start(self._amqp.accept)
-            if options.mqtt.enabled:
-                await self._start_mqtt(operations, self._sessions)
-        except ListenError:
+            await self._start_listening(operations, self._sessions, self._amqp)
+        except (ListenError, CallerError):
             await self._stop_listening()
             self._expiry.cancel()
             await self._close_data_dir()
             raise
-        log.info("listening on %s", " and ".join(filter(None, (self.url, self.tls_url, *self.mqtt_urls))))
+        log.info("listening on %s", " and ".join(self.urls))
         if options.management is not None:
             try:
                 await self._start_management(operations, options.management)
@@ -219,6 +220,15 @@ class Broker(AsyncClosable):
                 await self.close()
                 raise
         federation.start()
+
+    async def _start_listening(self, operations: Operations, sessions: ClientSessions, amqp: AmqpProtocol) -> None:
+        await self._listener.start(amqp.accept)
+        if self._tls_listener is not None:
+            await self._tls_listener.start(amqp.accept)
+        if self._options.mqtt.enabled:
+            await self._start_mqtt(operations, sessions)
+        if self._ws_listener is not None:
+            await self._start_websocket(self._ws_listener, amqp)
 
     async def _start_mqtt(self, operations: Operations, sessions: ClientSessions) -> None:
         # Imported here, so that a broker without MQTT does not load it.
@@ -235,6 +245,15 @@ class Broker(AsyncClosable):
         )
         for listener in self._mqtt_listeners:
             await listener.start(self._mqtt.accept)
+
+    async def _start_websocket(self, listener: Listener, amqp: AmqpProtocol) -> None:
+        from qmf.bus.websocket import check_library, server_layer
+
+        check_library()
+        options, accept = self._options, {"amqp": amqp.accept}
+        if self._mqtt is not None:
+            accept["mqtt"] = self._mqtt.accept
+        await listener.start(lambda: server_layer(accept, options.ws_origins, options.open_timeout))
 
     def _add_observers(self, registry: NodeRegistry, operations: Operations) -> None:
         """Have what decides who may, and what records it, know what happens."""
@@ -263,7 +282,7 @@ class Broker(AsyncClosable):
         """
         if not self._listener.stop():
             return
-        for listener in filter(None, (self._tls_listener, *self._mqtt_listeners)):
+        for listener in filter(None, (self._tls_listener, *self._mqtt_listeners, self._ws_listener)):
             listener.stop()
         if self._federation is not None:
             await self._federation.close()
@@ -294,7 +313,7 @@ class Broker(AsyncClosable):
         return self
 
     async def _stop_listening(self) -> None:
-        for listener in filter(None, (self._listener, self._tls_listener, *self._mqtt_listeners)):
+        for listener in filter(None, (self._listener, self._tls_listener, *self._mqtt_listeners, self._ws_listener)):
             listener.stop()
             await listener.wait_closed()
 
@@ -375,6 +394,18 @@ class Broker(AsyncClosable):
         assert self._registry is not None
         self._registry.expire()
         self._expiry = asyncio.get_running_loop().call_later(self._options.expiry_interval, self._expire)
+
+
+def _listener(arguments: BrokerArguments, port: int) -> Listener:
+    """A further socket; with TLS, where there is any."""
+    return Listener(
+        arguments.host,
+        port,
+        ssl_context=arguments.ssl_context,
+        backlog=arguments.backlog,
+        open_timeout=arguments.open_timeout,
+        listening=None,
+    )
 
 
 def _mqtt_listeners(arguments: BrokerArguments) -> Sequence[Listener]:

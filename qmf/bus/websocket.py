@@ -20,6 +20,8 @@ from qmf.errors import CallerError
 AMQP = "amqp"
 #: Bytes of the largest message of a peer; one may hold many frames of AMQP.
 _MAX_MESSAGE = 64 * 1024 * 1024
+#: And of ours: Artemis, for one, takes no more than 64 KiB.
+_MESSAGE = 32 * 1024
 #: Seconds that the peer has to answer the end of the connection.
 _CLOSE_TIME = 2.0
 #: Status of RFC 6455: a message of a kind that cannot be taken, and the normal end.
@@ -168,7 +170,9 @@ class WebSocketLayer(asyncio.Protocol):
     def send(self, data: bytes | bytearray | memoryview) -> None:
         """Send bytes to the peer."""
         if self._transport is not None and not self._transport.is_closing():
-            self._machine.send_binary(data)
+            view = memoryview(data)
+            for begin in range(0, len(view), _MESSAGE):
+                self._machine.send_binary(view[begin : begin + _MESSAGE])
             self._write_out()
 
     def close(self) -> None:

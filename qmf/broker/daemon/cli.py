@@ -195,10 +195,7 @@ async def _serve(
                 files.enter_context(hold(port_file(options.pid_dir, broker.port)))
                 ready(str(broker.port))
             else:
-                print(
-                    f"Listening on {' and '.join(filter(None, (broker.url, broker.tls_url, *broker.mqtt_urls)))}",
-                    flush=True,
-                )
+                print(f"Listening on {' and '.join(broker.urls)}", flush=True)
             if logs:
                 log.log(NOTICE, "started as process %d on %s", os.getpid(), broker.url)
             await stop_event.wait()
@@ -247,6 +244,8 @@ def _broker(
             max_message=options.max_message_size, max_sessions=options.max_sessions, max_links=options.max_links
         ),
         mqtt=_mqtt(options),
+        ws_port=options.ws_port,
+        ws_origins=options.ws_origin,
         total_limits=_total_limits(options.max_total_messages, options.max_total_bytes),
         expiry_interval=options.queue_purge_interval,
         listening=listening,

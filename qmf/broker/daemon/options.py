@@ -67,6 +67,7 @@ def options_parser() -> argparse.ArgumentParser:
     _add_tls_options(parser)
     _add_login_options(parser)
     _add_mqtt_options(parser)
+    _add_websocket_options(parser)
     _add_store_options(parser)
     add_completion_option(parser)
     parser.add_argument("--verbose", action="store_true", help="log what happens: the same as --log-enable debug+")
@@ -300,6 +301,25 @@ def _add_tls_options(parser: argparse.ArgumentParser) -> None:
         help="the oldest version of TLS (%(default)s)",
     )
     add("--tls-ciphers", metavar="LIST", help="ciphers of TLS 1.2, in OpenSSL's notation")
+
+
+def _add_websocket_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("WebSocket").add_argument
+    add(
+        "--ws-port",
+        type=port,
+        metavar="PORT",
+        help="speak AMQP, and MQTT with --mqtt-port, over WebSocket on this port; 0 for any free one. With --tls-cert, "
+        "it is for TLS alone (wss://)",
+    )
+    add(
+        "--ws-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="let pages of this origin connect, such as https://mq.example; may be repeated. Without it, only programs "
+        "that are no browsers may",
+    )
 
 
 def _add_mqtt_options(parser: argparse.ArgumentParser) -> None:

@@ -163,3 +163,10 @@ def test_delayed_messages(rhea: ForeignProgram, url: str) -> None:
     delayed = {"body": "in an hour", "message_annotations": {"x-opt-delivery-delay": 3_600_000}}
     rhea("send", url, "jobs", *messages(delayed, {"body": "at once"}))
     assert rhea("receive", url, "jobs") == ['["at once"]']
+
+
+def test_over_websocket(rhea: ForeignProgram) -> None:
+    with EmbeddedBroker(queues=["jobs"], ws_port=0) as broker:
+        assert broker.ws_url is not None
+        lines = rhea("types", broker.ws_url, "jobs")
+        assert lines[:2] == ["accepted", '"ä€😀"']

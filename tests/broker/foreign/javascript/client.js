@@ -5,6 +5,7 @@
 const readline = require('readline');
 const { once } = require('events');
 const rhea = require('rhea');
+const WebSocket = require('ws');
 
 const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const say = (text) => process.stdout.write(`${text}\n`);
@@ -29,8 +30,13 @@ function container(id) {
 
 /** A connection that is open; it is not made again unless options say so. */
 async function connect(url, options = {}, id = undefined) {
-  const { hostname: host, port } = new URL(url);
-  const connection = container(id).connect({ host, port, reconnect: false, ...options });
+  const made = container(id);
+  const { hostname: host, port, protocol } = new URL(url);
+  if (protocol.startsWith('ws')) {
+    const connection_details = made.websocket_connect(WebSocket)(url, ['amqp'], {});
+    options = { connection_details, ...options };
+  }
+  const connection = made.connect({ host, port, reconnect: false, ...options });
   await awaited(connection, 'connection_open', ['connection_error', 'disconnected']);
   return connection;
 }
