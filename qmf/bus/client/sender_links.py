@@ -35,6 +35,8 @@ class SenderLinks:
         self._dialect = dialect_of(network.peer.product)
         #: All messages are sent on one link, to the anonymous relay.
         self._relay = self._dialect.uses_relay and ANONYMOUS_RELAY in network.peer.capabilities
+        #: That link, once there is one.
+        self._relay_sender: SenderLink | None = None
         #: By address, the most recently used one last; that to the anonymous relay has None.
         self._senders: OrderedDict[str | None, SenderLink] = OrderedDict()
 
@@ -44,7 +46,7 @@ class SenderLinks:
 
     def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
         """See `Bus.try_send`."""
-        return self._sender_for(data).try_send(data, on_outcome)
+        return (self._relay_sender or self._sender_for(data)).try_send(data, on_outcome)
 
     async def finish(self) -> None:
         """Wait until no message waits, or has no outcome yet."""
@@ -70,6 +72,7 @@ class SenderLinks:
                 target=target,
                 properties=self._dialect.sender_properties,
             )
+            self._relay_sender = sender if self._relay else None
         self._senders.move_to_end(address)
         return sender
 
