@@ -12,6 +12,7 @@ from qmf.errors import NotFoundError
 from qmf.protocol import ObjectId
 from qmf.schema import ClassKey, EventSchema, Severity
 from qmf.views.internal import is_own_event
+from qmf.views.objects import key_of_reference
 
 #: The severity of a heartbeat where it is shown among events.
 HEARTBEAT_SEVERITY = Severity.INFORM
@@ -135,9 +136,16 @@ class ReceivedEvent(Protocol):
     def object_id(self) -> ObjectId | None: ...
 
 
-def event_view(event: ReceivedEvent) -> EventView:
-    """The view of an event that was received."""
+def event_view(event: ReceivedEvent, url: str = "", broker: str = "") -> EventView:
+    """The view of an event that was received; references are `ObjectKey`.
+
+    Args:
+        event: the event.
+        url: of the broker that it was received from; empty where there is only one.
+        broker: the broker in the keys of references; empty where there is only one.
+    """
     key = event.class_key
     name = "event" if key is None else f"{key.package}:{key.name}" if key.package else key.name
-    values, agent = event.arguments, event.agent.name
-    return EventView(name, event.timestamp, event.severity, values, agent, event.schema, object_id=event.object_id)
+    agent = event.agent.name
+    values = {name: key_of_reference(value, agent, broker) for name, value in event.arguments.items()}
+    return EventView(name, event.timestamp, event.severity, values, agent, event.schema, url, event.object_id)

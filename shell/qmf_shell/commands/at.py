@@ -8,7 +8,7 @@ from collections.abc import Callable
 import attrs
 
 from qmf.errors import CallerError
-from qmf.views.events import EventView
+from qmf.views.events import EventView, event_view
 from qmf.views.text import listing
 from qmf_shell.commands.help import explain
 from qmf_shell.parsing.binding import bind
@@ -17,7 +17,6 @@ from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.times import TimeReference, parse_time
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.result import Result
-from qmf_shell.session.console_values import to_event
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import NotRecordedError
 from qmf_shell.session.lost import LostIdentities
@@ -104,7 +103,7 @@ def inside(context: Context, past: Context, work: Callable[[], Result]) -> Resul
 def _events_before(past: Context, at: int) -> RecentEvents:
     reader = past.past()
     found = RecentEvents()
-    events: list[EventView] = [to_event(item, reader.url) for item in reader.events(at - _EVENTS_BEFORE, at)]
+    events: list[EventView] = [event_view(item, reader.url) for item in reader.events(at - _EVENTS_BEFORE, at)]
     for event in events:
         found.add(event)
     return found

@@ -14,7 +14,7 @@ from qmf.schema import ClassKey, Kind
 from qmf.views.conditions import Condition
 from qmf.views.conditions.parser import parse_words
 from qmf.views.event_filter import EventFilter
-from qmf.views.events import EventView, parse_severity, severity_name
+from qmf.views.events import EventView, event_view, parse_severity, severity_name
 from qmf.views.text import plural
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.period import Period, split_period
@@ -26,7 +26,6 @@ from qmf_shell.parsing.selection import keyword_of
 from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import CellForm, Result, ResultStream, Role, StreamLine, Table, TableColumn
 from qmf_shell.screens.start import screen_of
-from qmf_shell.session.console_values import to_event
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 from qmf_shell.session.recent import RecentEvents
@@ -113,7 +112,7 @@ def _recorded_events(context: Context, args: BoundArguments, period: Period) -> 
     kept: collections.deque[EventView] = collections.deque(maxlen=most or None)
     count = 0
     for item in reader.events(period.first, period.last):
-        event = to_event(item, reader.url)
+        event = event_view(item, reader.url)
         if wanted.passes(event) and context.shows_event(event):
             kept.append(event)
             count += 1

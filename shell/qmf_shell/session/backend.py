@@ -7,11 +7,11 @@ called from any thread, end at once on Ctrl-C, and raise only `qmf.errors.QmfErr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 import attrs
 
-from qmf.console.aio import ChangeKind
+from qmf.console.aio import Agent, ChangeKind
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
 from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView
@@ -44,6 +44,12 @@ class AgentRecord:
     heartbeat: float
     broker: str
     seen: int = attrs.field(default=0, eq=False)
+
+    @classmethod
+    def of(cls, agent: Agent, url: str, seen: int = 0) -> Self:
+        """An agent as the console knows it, at the broker with this URL; `seen` as the attribute."""
+        interval = agent.info.heartbeat_interval
+        return cls(agent.name, agent.vendor, agent.product, agent.instance, agent.epoch, interval, url, seen)
 
 
 @attrs.frozen

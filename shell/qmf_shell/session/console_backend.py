@@ -35,7 +35,7 @@ from qmf.console.aio import (
 )
 from qmf.errors import CallerError, ConnectError, DisconnectedError, NetworkError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
-from qmf.views.events import EventView
+from qmf.views.events import EventView, event_view
 from qmf.views.objects import ObjectIdentity, ObjectKey, ObjectView, ViewValues, key_of_reference, object_view
 from qmf_shell.session.agent_table import AgentTable
 from qmf_shell.session.backend import (
@@ -48,7 +48,6 @@ from qmf_shell.session.backend import (
     QueryResult,
 )
 from qmf_shell.session.console_feed import KEPT, ConsoleFeed, FollowRequest, SharedFollow
-from qmf_shell.session.console_values import to_agent, to_core, to_event
 from qmf_shell.session.object_names import without_user
 from qmf_shell.session.own_objects import OwnObjectTracker, may_be_own
 
@@ -193,7 +192,7 @@ class ConsoleBackend:
             self._health = attrs.evolve(self._health, reason=reason)
             raise
         self._health = ConnectionStatus(client.url, name=self._name)
-        self._agents.replace(to_agent(item, self._health.url) for item in client.agents)
+        self._agents.replace(AgentRecord.of(item, self._health.url) for item in client.agents)
 
     async def _open_later(self) -> None:
         while True:
@@ -268,8 +267,7 @@ class ConsoleBackend:
         """See `Backend.set_properties`."""
         handle = target.handle
         assert isinstance(handle, RemoteObject)
-        sent: dict[str, Any] = {name: to_core(value) for name, value in values.items()}
-        self._loop.run(handle.set(**sent))
+        self._loop.run(handle.set(**_without_broker(values)))
 
     def _open_client(self) -> Client:
         if self._client is None:
@@ -311,8 +309,7 @@ class ConsoleBackend:
     async def _call(self, target: ObjectView, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         handle = target.handle
         assert isinstance(handle, RemoteObject)
-        sent: dict[str, Any] = {name: to_core(value) for name, value in arguments.items()}
-        outputs = await handle.call(method.name, **sent)
+        outputs = await handle.call(method.name, **_without_broker(arguments))
         return {name: key_of_reference(value, handle.agent, self._label) for name, value in outputs.items()}
 
     async def _call_all(
@@ -346,7 +343,7 @@ class ConsoleBackend:
     def _on_notification(self, notification: Notification) -> None:
         match notification:
             case EventRaised(event):
-                self._callbacks.on_event(to_event(event, self._health.url, self._label))
+                self._callbacks.on_event(event_view(event, self._health.url, self._label))
             case ObjectUpdated(object=item):
                 self._on_update(item)
             case BusConnected(url=url):
@@ -360,18 +357,18 @@ class ConsoleBackend:
             case HeartbeatSeen(agent=agent, timestamp=timestamp):
                 now = time.time_ns()
                 if not self._agents.has(agent.name, agent.epoch):
-                    self._agents.put(to_agent(agent, self._health.url))
+                    self._agents.put(AgentRecord.of(agent, self._health.url))
                 self._agents.on_heartbeat(agent.name, now)
                 interval = agent.info.heartbeat_interval
                 self._callbacks.on_heartbeat(HeartbeatRecord(agent.name, timestamp, now, interval, self._health.url))
             case AgentRemoved(agent=agent) | AgentRestarted(agent=agent):
                 self._agents.remove(agent.name)
                 if isinstance(notification, AgentRestarted):
-                    self._agents.put(to_agent(agent, self._health.url))
+                    self._agents.put(AgentRecord.of(agent, self._health.url))
                 self._agent_lost(agent.name)
                 self._callbacks.on_change()
             case AgentAdded(agent=agent):
-                self._agents.put(to_agent(agent, self._health.url))
+                self._agents.put(AgentRecord.of(agent, self._health.url))
                 self._callbacks.on_agent_found(agent.name, self._label, agent.epoch)
                 self._callbacks.on_change()
             case ClassSeen() | AgentsFound():
@@ -380,6 +377,11 @@ class ConsoleBackend:
     def _agent_lost(self, agent: str) -> None:
         lost = [] if self._client is None else self._client.lost_objects(agent=agent)
         self._callbacks.on_agent_lost(agent, self._label, time.time_ns(), [self._object(item.object) for item in lost])
+
+
+def _without_broker(values: Mapping[str, object]) -> dict[str, Any]:
+    """Values for the console: the opposite of `key_of_reference`."""
+    return {name: value.object_id if isinstance(value, ObjectKey) else value for name, value in values.items()}
 
 
 def _reasons(failures: Mapping[str, QmfError]) -> Mapping[str, str]:

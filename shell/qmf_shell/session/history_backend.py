@@ -16,7 +16,6 @@ from qmf.pipeline.history.reader import LakeReader
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind, Method
 from qmf.views.objects import ObjectIdentity, ObjectView, object_view
 from qmf_shell.session.backend import AgentRecord, CallOutcome, ClassName, ConnectionStatus, ObjectFeed, QueryResult
-from qmf_shell.session.console_values import to_agent
 from qmf_shell.session.history_feed import HistoryFeed
 from qmf_shell.session.recent import DeletionCounts
 
@@ -58,7 +57,7 @@ class HistoryBackend:
         with self._lock:
             self._reader.refresh()
             found = self._reader.agents(self._at())
-        return tuple(to_agent(item, self._reader.url, item.info.timestamp) for item in found)
+        return tuple(AgentRecord.of(item, self._reader.url, item.info.timestamp) for item in found)
 
     def classes(self) -> QueryResult[ClassKey]:
         """See `Backend.classes`."""

@@ -7,7 +7,6 @@ from operator import attrgetter
 
 from qmf_shell.commands import standard
 from qmf_shell.objects.filtering import object_filter
-from qmf_shell.session.console_values import to_event
 from qmf_shell.session.context import Context
 from qmf_shell.session.short_ids import ShortIds
 from shell.fakes import FakeBackend
@@ -20,6 +19,7 @@ from qmf.errors import CallerError
 from qmf.protocol import matches
 from qmf.views.conditions import parse_condition
 from qmf.views.event_filter import EventFilter
+from qmf.views.events import event_view
 from qmf.views.objects import ObjectView, object_view
 from qmf.web.management.event_routes import event_filter as event_selection
 from qmf.web.pages.views.event_view import event_filter, event_rows
@@ -161,7 +161,7 @@ async def test_the_same_text_finds_the_same_events() -> None:
         await opened.agent.publish()
         await until(lambda: opened.site.events.total == 2)
         for event in seen:
-            context.events.add(to_event(event))
+            context.events.add(event_view(event))
         looked = Looked(context, "events -f")
         assert {text: on_page(EventsUrl(text=text)) for text in EVENTS} == EVENTS
         assert {text: on_screen(text) for text in EVENTS} == EVENTS
