@@ -169,6 +169,19 @@ def test_links(run: Run, fails: Fails, places: list[str]) -> None:
     assert len(run("link", "list", one)) == 4
 
 
+def test_a_link_logs_in_as_the_address_says(run: Run, places: list[str]) -> None:
+    with EmbeddedBroker(users={"ann": "secret"}, management=3600) as safe:
+        at = safe.url.removeprefix("amqp://")
+        run("link", "add", places[0], f"ann/secret@{at}")
+        assert "Operational" in run("link", "list", places[0])[-1]
+        run("link", "del", places[0], at)
+        run("-q", "route", "add", places[0], f"ann/wrong@{at}", "amq.topic", "k", "", "", "SCRAM-SHA-256")
+        with BrokerAgent.connect(places[0], timeout=30) as agent:
+            while not (link := agent.list("link")[0])["lastError"]:
+                pass
+        assert link["state"] == "Waiting"
+
+
 def test_durable_routes_need_durable_links(run: Run, fails: Fails, places: list[str]) -> None:
     one, two = places
     run("route", "add", one, two, "amq.topic", "a")
